@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+"""Configuration of the manual."""
+
+import pathlib
+import sys
+
+SOURCE = pathlib.Path(__file__).parent
+
+sys.path.insert(0, str(SOURCE.parents[1] / 'tools'))
+
+extensions = [
+    'openstackdocstheme',
+    'oslo_config.sphinxconfiggen',
+    'oslo_config.sphinxext',
+    'oslo_policy.sphinxext',
+    'oslo_policy.sphinxpolicygen',
+    'reno.sphinxext',
+]
+
+project = 'nova_accel'
+copyright = 'OpenStack contributors'
+master_doc = 'index'
+exclude_patterns = ['**/*.inc.rst']
+
+html_theme = 'openstackdocs'
+html_static_path = ['_static']
+pygments_style = 'native'
+
+openstackdocs_repo_name = 'openstack/nova-accel'
+openstackdocs_auto_name = False
+openstackdocs_auto_version = False
+version = release = ''
+openstackdocs_use_storyboard = False
+
+config_generator_config_file = (
+    '../../etc/nova_accel/nova_accel-config-generator.conf')
+sample_config_basename = '_static/nova_accel'
+
+policy_generator_config_file = (
+    '../../etc/nova_accel/nova_accel-policy-generator.conf')
+sample_policy_basename = '_static/nova_accel'
+
+
+def write_states(app):
+    import states_to_dot
+
+    transitions = states_to_dot.arq.TRANSITIONS
+    (SOURCE / '_static' / 'arq-states.dot').write_text(
+        states_to_dot.dot(transitions))
+    (SOURCE / 'contributor' / 'arq-states.inc.rst').write_text(
+        states_to_dot.table(transitions))
+
+
+def setup(app):
+    app.connect('builder-inited', write_states)

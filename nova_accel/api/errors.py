@@ -1,0 +1,93 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a fault looks like to the client; the only place that says so.
+
+As Cyborg does, an answer is ``{"error_message": "<JSON in a string>"}``. The
+inner JSON has ``faultstring`` where a handler gives a reason, and ``title``
+where HTTP itself does. The answers to compute hosts also have ``error_code``,
+the name of the exception, so that the client raises the same one.
+"""
+
+import json
+
+from oslo_db import exception as db_exceptions
+from oslo_log import log as logging
+import webob
+import webob.exc
+
+from nova_accel import exceptions
+
+LOG = logging.getLogger(__name__)
+
+#: Paths of compute hosts start with it.
+_OWN_PATHS = '/hosts/'
+
+_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (exceptions.InvalidRequest, 400),
+    (exceptions.NotFound, 404),
+    (exceptions.Conflict, 409),
+    (exceptions.ServiceUnavailable, 503),
+)
+
+#: Faults whose own text is for the log only.
+_CONCEALED: tuple[tuple[type[Exception], int, str], ...] = (
+    (UnicodeDecodeError, 400, 'The URL is not valid UTF-8'),
+    (db_exceptions.DBDataError, 400, 'A value cannot be stored'),
+    (db_exceptions.DBDuplicateEntry, 409, 'Something of it exists already'),
+)
+
+
+def answer(request: webob.Request, fault: Exception) -> webob.Response:
+    """The response that says what went wrong, but nothing of the service."""
+    # WebOb's own attributes would fail where the path is not valid UTF-8.
+    path = request.environ.get('PATH_INFO', '')
+    if isinstance(fault, webob.exc.WSGIHTTPException):
+        return _http_answer(fault)
+    for kind, status in _STATUSES:
+        if isinstance(fault, kind):
+            body = _fault(status, str(fault))
+            if path.startswith(_OWN_PATHS):
+                body['error_code'] = type(fault).__name__
+            return webob.Response(status=status, json_body=body)
+    for kind, status, text in _CONCEALED:
+        if isinstance(fault, kind):
+            LOG.warning('%s %s failed: %s', request.method, path, fault)
+            return webob.Response(status=status,
+                                  json_body=_fault(status, text))
+    LOG.exception('%s %s failed', request.method, path)
+    context = request.environ.get('nova.context')
+    identity = getattr(context, 'request_id', 'unknown')
+    return webob.Response(status=500, json_body=_fault(
+        500, f'Unexpected error, the service logged it as {identity}'))
+
+
+def refusal(code: int, title: str, description: str) -> dict[str, str]:
+    """The body of an answer that HTTP itself gives, not a handler."""
+    return {'error_message': json.dumps(
+        {'code': code, 'title': title, 'description': description})}
+
+
+def _http_answer(fault: webob.exc.WSGIHTTPException) -> webob.Response:
+    """``detail`` is what a handler gives; HTTP itself gives none."""
+    body = (_fault(fault.code, fault.detail) if fault.detail
+            else refusal(fault.code, fault.title, ''))
+    response = webob.Response(status=fault.status, json_body=body)
+    if 'Allow' in fault.headers:
+        response.headers['Allow'] = fault.headers['Allow']
+    return response
+
+
+def _fault(status: int, text: str) -> dict[str, str]:
+    return {'error_message': json.dumps({
+        'faultcode': 'Client' if status < 500 else 'Server',
+        'faultstring': text, 'debuginfo': None})}

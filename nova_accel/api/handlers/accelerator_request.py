@@ -1,0 +1,158 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``/accelerator_requests``: what Nova's Cyborg client and tenants call."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+from nova import context as nova_context
+import webob
+import webob.exc
+
+from nova_accel import exceptions
+from nova_accel.api import arq_patch
+from nova_accel.api import microversion
+from nova_accel.api import policy
+from nova_accel.api import representation
+from nova_accel.api import request
+from nova_accel.api.policies import accelerator_request as policies
+from nova_accel.api.schemas import accelerator_request as schemas
+from nova_accel.db import accelerator_request as arq_db
+from nova_accel.model import arq as arq_model
+
+_NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
+              'to manage instance accelerators.')
+
+
+def list_arqs(req: webob.Request) -> webob.Response:
+    context = request.context(req)
+    policy.authorize(context, policies.LIST)
+    arguments = request.query(req, 'instance', 'bind_state')
+    only_resolved = 'bind_state' in arguments
+    if only_resolved and arguments['bind_state'] != 'resolved':
+        raise exceptions.InvalidRequest(
+            'The only bind_state to ask for is resolved')
+    instance_uuid = None
+    if 'instance' in arguments:
+        [instance_uuid] = request.uuids('instance', [arguments['instance']])
+    arqs = arq_db.get_all(project_id=_reach(context),
+                          instance_uuid=instance_uuid)
+    if only_resolved:
+        resolved = [arq for arq in arqs
+                    if arq['state'] in arq_model.RESOLVED]
+        if instance_uuid is not None and len(resolved) < len(arqs):
+            # This is all that Cyborg says.
+            return webob.Response(
+                status=423, json_body={'error_message': 'null'})
+        arqs = resolved
+    return _answer(req, 200, arqs)
+
+
+def get_arq(req: webob.Request) -> webob.Response:
+    context = request.context(req)
+    policy.authorize(context, policies.SHOW)
+    arq = arq_db.get(request.path_uuid(req, 'uuid'),
+                     project_id=_reach(context))
+    return webob.Response(json_body=_shown(req, arq))
+
+
+def create_arqs(req: webob.Request) -> webob.Response:
+    context = request.context(req)
+    policy.authorize(context, policies.CREATE)
+    body = request.json_body(req, schemas.CREATE)
+    arqs = arq_db.create(body['device_profile_name'], context.project_id,
+                         image_uuid=body.get('image_uuid'))
+    return _answer(req, 201, arqs)
+
+
+def patch_arqs(req: webob.Request) -> webob.Response:
+    """Bind all the ARQs of the body, or unbind them all."""
+    context = request.context(req)
+    policy.authorize(context, policies.BIND, refusal=_NOVA_ONLY)
+    patches = request.json_body(req, schemas.PATCH)
+    try:
+        if arq_patch.is_unbinding(patches):
+            arq_db.unbind(list(patches))
+        else:
+            bindings = arq_patch.bindings(patches)
+            if any('project_id' in fields for fields in bindings.values()):
+                microversion.require(req, '2.1')
+                policy.authorize(context, policies.SET_PROJECT)
+            arq_db.bind(bindings)
+    except exceptions.InvalidRequest as error:
+        raise exceptions.InvalidRequest(
+            f"Couldn't apply patch. Reason: {error}") from error
+    return webob.Response(status=202, content_type=None)
+
+
+def delete_arqs(req: webob.Request) -> webob.Response:
+    """Those named, or those of an instance."""
+    context = request.context(req)
+    policy.authorize(context, policies.DELETE)
+    arguments = request.query(req, 'arqs', 'instance')
+    if len(arguments) != 1:
+        raise exceptions.InvalidRequest(
+            'Give either arqs, uuids of ARQs, or instance, the uuid of an '
+            'instance')
+    [(name, value)] = arguments.items()
+    if name == 'instance':
+        policy.authorize(context, policies.DELETE_BOUND, refusal=_NOVA_ONLY)
+        [instance_uuid] = request.uuids(name, [value])
+        arq_db.delete_by_instance(instance_uuid, project_id=_reach(context))
+    else:
+        _delete_by_uuids(context, request.uuids(name, value.split(',')))
+    return webob.Response(status=204, content_type=None)
+
+
+def _delete_by_uuids(context: nova_context.RequestContext,
+                     uuids: list[str]) -> None:
+    bound_allowed = policy.allows(context, policies.DELETE_BOUND)
+    try:
+        arq_db.delete_by_uuids(uuids, project_id=_reach(context),
+                               bound_allowed=bound_allowed)
+    except exceptions.Conflict as error:
+        if bound_allowed:
+            raise
+        # One is bound, and that is Nova's.
+        raise webob.exc.HTTPForbidden(str(error)) from error
+
+
+def _reach(context: nova_context.RequestContext) -> str | None:
+    """The only project whose ARQs the caller reaches; None: all projects."""
+    if policy.allows(context, policies.ALL_PROJECTS):
+        return None
+    project_id: str = context.project_id
+    return project_id
+
+
+def _answer(req: webob.Request, status: int,
+            arqs: Iterable[Mapping[str, Any]]) -> webob.Response:
+    return webob.Response(status=status, json_body={
+        'arqs': [_shown(req, arq) for arq in arqs]})
+
+
+def _shown(req: webob.Request, arq: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        'uuid': arq['uuid'], 'state': arq['state'],
+        'device_profile_name': arq['device_profile_name'],
+        'device_profile_group_id': arq['device_profile_group_id'],
+        'hostname': arq['hostname'],
+        'device_rp_uuid': arq['device_rp_uuid'],
+        'instance_uuid': arq['instance_uuid'],
+        'project_id': arq['project_id'],
+        'attach_handle_type': arq['attach_handle_type'] or '',
+        'attach_handle_uuid': arq['attach_handle_uuid'],
+        'attach_handle_info': arq['attach_handle_info'] or {},
+        'links': representation.link(req, 'accelerator_requests', arq['uuid']),
+        **representation.times(arq)}

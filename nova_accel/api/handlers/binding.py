@@ -1,0 +1,95 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``/hosts/{hostname}/instances/{instance_uuid}/{role}``.
+
+nova-compute acquires and releases here what an instance holds on its host. A
+call may be repeated: the attempt says whether it is the same one.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+import webob
+
+from nova_accel import exceptions
+from nova_accel.api import policy
+from nova_accel.api import request
+from nova_accel.api.policies import binding as policies
+from nova_accel.api.schemas import binding as schemas
+from nova_accel.api.schemas import scalars
+from nova_accel.db import binding as binding_db
+from nova_accel.model import arq as arq_model
+from nova_accel.model import matching
+
+
+def get_binding(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.SHOW)
+    return _answer(binding_db.get(*_path(req)))
+
+
+def acquire(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.ACQUIRE)
+    instance_uuid, hostname, role = _path(req)
+    body = request.json_body(req, schemas.ACQUIRE)
+    return _answer(binding_db.acquire(binding_db.Request(
+        instance_uuid=instance_uuid, hostname=hostname, role=role,
+        # JSON Schema has 1.0 for an integer.
+        attempt=int(body['attempt']), project_id=body['project_id'],
+        device_profile_name=body['device_profile_name'],
+        providers=tuple(
+            matching.Provider(
+                uuid,
+                {resource_class: int(amount) for resource_class, amount
+                 in provider['allocated'].items()},
+                frozenset(provider['traits']))
+            for uuid, provider in body['providers'].items()),
+        image_uuid=body.get('image_uuid'))))
+
+
+def release(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.RELEASE)
+    instance_uuid, hostname, role = _path(req)
+    attempt = request.query(req, 'attempt').get('attempt', '')
+    if not (attempt.isascii() and attempt.isdigit()
+            and len(attempt) < 20 and int(attempt) <= schemas.MAX_ATTEMPT):
+        raise exceptions.InvalidRequest(
+            'The argument attempt is missing or no number of an attempt')
+    binding_db.release(instance_uuid, hostname, role, int(attempt))
+    return webob.Response(status=204, content_type=None)
+
+
+def _path(req: webob.Request) -> tuple[str, str, arq_model.Role]:
+    """Instance uuid, hostname and role of the binding."""
+    request.check(req.urlvars['hostname'], scalars.HOSTNAME)
+    request.check(req.urlvars['role'],
+                  {'enum': [str(role) for role in arq_model.Role]})
+    return (request.path_uuid(req, 'instance_uuid'), req.urlvars['hostname'],
+            arq_model.Role(req.urlvars['role']))
+
+
+def _answer(arqs: Iterable[Mapping[str, Any]]) -> webob.Response:
+    return webob.Response(json_body={'arqs': [_shown(arq) for arq in arqs]})
+
+
+def _shown(arq: Mapping[str, Any]) -> dict[str, Any]:
+    """As :meth:`nova_accel.model.arq.Arq.from_dict` reads it."""
+    return {
+        'uuid': arq['uuid'], 'state': arq['state'],
+        'device_profile_name': arq['device_profile_name'],
+        'device_profile_group_id': arq['device_profile_group_id'],
+        'group': arq['group'], 'device_rp_uuid': arq['device_rp_uuid'],
+        'attach_handle': {
+            'uuid': arq['attach_handle_uuid'],
+            'type': arq['attach_handle_type'],
+            'info': arq['attach_handle_info']}}

@@ -1,0 +1,97 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``/device_profiles``."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_utils import uuidutils
+import webob
+
+from nova_accel import exceptions
+from nova_accel.api import microversion
+from nova_accel.api import policy
+from nova_accel.api import representation
+from nova_accel.api import request
+from nova_accel.api.policies import device_profile as policies
+from nova_accel.api.schemas import device_profile as schemas
+from nova_accel.db import device_profile as device_profile_db
+from nova_accel.model import device_profile as device_profile_model
+
+
+def list_device_profiles(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.LIST)
+    names = request.query(req, 'name').get('name')
+    profiles = device_profile_db.get_all(
+        None if names is None else names.split(','))
+    return webob.Response(json_body={
+        'device_profiles': [_shown(req, profile) for profile in profiles]})
+
+
+def get_device_profile(req: webob.Request) -> webob.Response:
+    """By uuid; from 2.2 also by name."""
+    policy.authorize(request.context(req), policies.SHOW)
+    name = req.urlvars['uuid']
+    if uuidutils.is_uuid_like(name):
+        name = request.path_uuid(req, 'uuid')
+    else:
+        microversion.require(req, '2.2')
+        device_profile_model.check_name(name)
+    profile = device_profile_db.get(name)
+    # Cyborg words the times of a single profile otherwise than in a list.
+    return webob.Response(json_body={'device_profile': {
+        **_shown(req, profile),
+        'created_at': str(profile['created_at']),
+        'updated_at': str(profile['updated_at'])}})
+
+
+def create_device_profile(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.CREATE)
+    body = request.json_body(req, {})
+    if not isinstance(body, list) or len(body) != 1:
+        raise exceptions.InvalidRequest(
+            'Only one device profile allowed per POST request for now.')
+    wanted = body[0]
+    request.check(wanted, schemas.PROFILE)
+    device_profile_model.check_name(wanted['name'])
+    device_profile_model.parse_groups(wanted['groups'])
+    profile = device_profile_db.create(
+        name=wanted['name'], groups=wanted['groups'],
+        description=wanted.get('description'), uuid=wanted.get('uuid'))
+    return webob.Response(status=201, json_body=_shown(req, profile))
+
+
+def delete_device_profile(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.DELETE)
+    device_profile_db.delete_by_uuid(request.path_uuid(req, 'uuid'))
+    return webob.Response(status=204, content_type=None)
+
+
+def delete_device_profiles(req: webob.Request) -> webob.Response:
+    """By names."""
+    policy.authorize(request.context(req), policies.DELETE)
+    names = request.query(req, 'value').get('value')
+    if not names:
+        raise exceptions.InvalidRequest(
+            'The argument value is missing: the names of the device profiles '
+            'to delete')
+    device_profile_db.delete_by_names(names.split(','))
+    return webob.Response(status=204, content_type=None)
+
+
+def _shown(req: webob.Request, profile: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        'uuid': profile['uuid'], 'name': profile['name'],
+        'description': profile['description'], 'groups': profile['groups'],
+        **representation.times(profile),
+        'links': representation.link(req, 'device_profiles', profile['uuid'])}

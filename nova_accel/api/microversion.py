@@ -1,0 +1,79 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Microversions 2.0 to 2.3 of the service type ``accelerator``."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
+
+import microversion_parse
+from microversion_parse import middleware
+import webob
+import webob.exc
+
+from nova_accel.api import errors
+
+WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
+
+SERVICE_TYPE = 'accelerator'
+
+#: What each added, as Cyborg's REST history has it: 2.1 the ``project_id`` of
+#: a binding, 2.2 a device profile by its name, 2.3 the status of devices.
+VERSIONS = ('2.0', '2.1', '2.2', '2.3')
+
+
+def negotiate(application: WSGIApplication) -> WSGIApplication:
+    """Let only requests for a version that is served reach the application.
+
+    Its answers carry ``OpenStack-API-Version`` and ``Vary``.
+    """
+    negotiated = middleware.MicroversionMiddleware(
+        application, SERVICE_TYPE, VERSIONS, json_error_formatter=_refusal)
+
+    def wrapped(environ: dict[str, Any],
+                start_response: Any) -> Iterable[bytes]:
+        # WebOb words a refusal in HTML unless the client prefers JSON; the
+        # API has JSON only.
+        environ['HTTP_ACCEPT'] = 'application/json'
+        answer: Iterable[bytes] = negotiated(environ, start_response)
+        return answer
+
+    return wrapped
+
+
+def require(request: webob.Request, least: str) -> None:
+    """:raises HTTPNotAcceptable: the request's version is older."""
+    wanted = request.environ[f'{SERVICE_TYPE}.microversion']
+    if wanted < microversion_parse.parse_version_string(least):
+        raise webob.exc.HTTPNotAcceptable(
+            'Request not acceptable. The minimal required API version should '
+            f'be {least}')
+
+
+def _refusal(body: str, status: str, title: str,
+             environ: dict[str, Any]) -> dict[str, str]:
+    """Cyborg's words for a version that is not served."""
+    version = microversion_parse.get_version(
+        webob.Request(environ).headers, SERVICE_TYPE) or ''
+    code = int(status.split()[0])
+    served = ('The supported version range is: '
+              f'[{VERSIONS[0]}, {VERSIONS[-1]}].')
+    if code == webob.exc.HTTPBadRequest.code:
+        reason = f'Version {version} is malformed. {served}'
+    elif version.split('.')[0] == VERSIONS[0].split('.')[0]:
+        reason = (f'Version {version} was requested but the minor version is '
+                  f'not supported by this service. {served}')
+    else:
+        reason = (f'Mutually exclusive versions requested. Version {version} '
+                  f'requested but not supported by this service. {served}')
+    return errors.refusal(code, title, reason)

@@ -1,0 +1,29 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The policy rules and their defaults, one module per resource."""
+
+import itertools
+
+from oslo_policy import policy
+
+from nova_accel.api.policies import accelerator_request
+from nova_accel.api.policies import binding
+from nova_accel.api.policies import device_profile
+from nova_accel.api.policies import host
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    """All rules, for the enforcer and the sample policy file."""
+    return list(itertools.chain(
+        device_profile.list_rules(), accelerator_request.list_rules(),
+        host.list_rules(), binding.list_rules()))

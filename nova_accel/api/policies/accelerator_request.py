@@ -1,0 +1,58 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Accelerator requests (ARQs): a project's own; bound ones are Nova's."""
+
+from oslo_policy import policy
+
+from nova_accel.api.policies import personas
+
+LIST = 'nova_accel:accelerator_request:list'
+SHOW = 'nova_accel:accelerator_request:show'
+CREATE = 'nova_accel:accelerator_request:create'
+DELETE = 'nova_accel:accelerator_request:delete'
+BIND = 'nova_accel:accelerator_request:bind'
+SET_PROJECT = 'nova_accel:accelerator_request:set_project'
+DELETE_BOUND = 'nova_accel:accelerator_request:delete_bound'
+ALL_PROJECTS = 'nova_accel:accelerator_request:all_projects'
+
+_PATH = '/v2/accelerator_requests'
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    return [_rule(*row) for row in (
+        (LIST, personas.READER, 'List the ARQs of the own project.', 'GET'),
+        (SHOW, personas.READER, 'Show an ARQ of the own project.', 'GET',
+         '/{uuid}'),
+        (CREATE, personas.MEMBER, 'Create the ARQs of a device profile.',
+         'POST'),
+        (DELETE, personas.MEMBER,
+         'Delete ARQs of the own project that are not bound.', 'DELETE'),
+        (BIND, personas.VOUCHED,
+         'Bind ARQs to an instance on a host, or unbind them.', 'PATCH'),
+        (SET_PROJECT, f'{personas.ADMIN} or {personas.SERVICE}',
+         'Give ARQs to another project while they are bound.', 'PATCH'),
+        (DELETE_BOUND, personas.VOUCHED,
+         'Delete ARQs that are bound, and all those of an instance.',
+         'DELETE'),
+        (ALL_PROJECTS, f'{personas.ADMIN} or {personas.VOUCHED}',
+         'Reach the ARQs of all projects in what the other rules allow.',
+         'GET'),
+    )]
+
+
+def _rule(name: str, check: str, description: str, method: str,
+          item: str = '') -> policy.DocumentedRuleDefault:
+    return policy.DocumentedRuleDefault(
+        name=name, check_str=check, scope_types=['project'],
+        description=description,
+        operations=[{'method': method, 'path': _PATH + item}])

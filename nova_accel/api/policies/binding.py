@@ -1,0 +1,42 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Bindings of an instance on a host: only nova-compute makes them."""
+
+from oslo_policy import policy
+
+from nova_accel.api.policies import personas
+
+SHOW = 'nova_accel:binding:show'
+ACQUIRE = 'nova_accel:binding:acquire'
+RELEASE = 'nova_accel:binding:release'
+
+_PATH = '/v2/hosts/{hostname}/instances/{instance_uuid}/{role}'
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    return [
+        policy.DocumentedRuleDefault(
+            name=SHOW, check_str=personas.SERVICE, scope_types=['project'],
+            description='Show what an instance holds on a host.',
+            operations=[{'method': 'GET', 'path': _PATH}]),
+        policy.DocumentedRuleDefault(
+            name=ACQUIRE, check_str=personas.SERVICE,
+            scope_types=['project'],
+            description='Make, match and bind the ARQs of an instance.',
+            operations=[{'method': 'PUT', 'path': _PATH}]),
+        policy.DocumentedRuleDefault(
+            name=RELEASE, check_str=personas.SERVICE,
+            scope_types=['project'],
+            description='Release what an instance holds on a host.',
+            operations=[{'method': 'DELETE', 'path': _PATH}]),
+    ]

@@ -1,0 +1,29 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Who callers are, as check strings.
+
+Keystone lets ``admin`` imply ``member`` and that ``reader``; ``service`` is
+on its own.
+"""
+
+ADMIN = 'role:admin'
+
+#: A service with its own token.
+SERVICE = 'role:service'
+
+#: That, or a user for whom a service (Nova) vouches with its own token.
+VOUCHED = f'{SERVICE} or service_roles:service'
+
+MEMBER = f'role:member or {ADMIN} or {VOUCHED}'
+
+READER = f'role:reader or {ADMIN} or {VOUCHED}'

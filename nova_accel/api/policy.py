@@ -1,0 +1,51 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Who may do what: an enforcer of our own over Nova's policy file."""
+
+from collections.abc import Mapping
+import functools
+from typing import Any
+
+from nova import context as nova_context
+from oslo_policy import policy
+import webob.exc
+
+from nova_accel import conf
+from nova_accel.api import policies
+
+
+@functools.cache
+def get_enforcer() -> policy.Enforcer:
+    """The enforcer of the rules, also for the ``oslopolicy-*`` commands."""
+    enforcer = policy.Enforcer(conf.CONF)
+    enforcer.register_defaults(policies.list_rules())
+    return enforcer
+
+
+def authorize(context: nova_context.RequestContext, rule: str,
+              refusal: str | None = None) -> None:
+    """Make sure that the caller may do it in the caller's own project.
+
+    :param refusal: what to say instead of the rule's name
+    :raises HTTPForbidden: the rule says no.
+    """
+    if not allows(context, rule):
+        raise webob.exc.HTTPForbidden(
+            refusal
+            or f'Access was denied to the following resource: {rule}')
+
+
+def allows(context: nova_context.RequestContext, rule: str) -> bool:
+    """Whether the rule says yes."""
+    target: Mapping[str, Any] = {'project_id': context.project_id}
+    return bool(get_enforcer().authorize(rule, target, context))

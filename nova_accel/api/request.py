@@ -1,0 +1,125 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a handler asks of its request; what is wrong in it is the client's."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import json
+from typing import Any
+import uuid
+
+import jsonschema
+from nova import context as nova_context
+from oslo_utils import uuidutils
+import webob
+import webob.exc
+
+from nova_accel import exceptions
+
+#: Bytes. A host's report may be longer: see ``handlers.host``.
+MAX_BODY_BYTES = 128 * 1024
+
+#: Characters of a refused value that are told back.
+_MAX_TOLD = 300
+
+
+def context(request: webob.Request) -> nova_context.RequestContext:
+    """Who asks, as the ``keystonecontext`` filter found out."""
+    return request.environ['nova.context']
+
+
+def json_body(request: webob.Request, schema: Mapping[str, Any],
+              max_bytes: int = MAX_BODY_BYTES) -> Any:
+    """The body, which matches the schema.
+
+    :raises InvalidRequest: it is no JSON or does not match.
+    :raises HTTPRequestEntityTooLarge: it is longer than ``max_bytes``.
+    """
+    try:
+        text = request.body_file.read(max_bytes + 1)
+    except OSError as error:
+        raise exceptions.InvalidRequest(
+            'The body is shorter than its Content-Length') from error
+    if len(text) > max_bytes:
+        raise webob.exc.HTTPRequestEntityTooLarge(
+            f'The body is longer than {max_bytes} bytes')
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+    # Brackets that are nested too deep end in a RecursionError.
+    except (ValueError, RecursionError) as error:
+        raise exceptions.InvalidRequest(
+            'Request is not in valid JSON format') from error
+    check(value, schema)
+    return value
+
+
+def check(value: Any, schema: Mapping[str, Any]) -> None:
+    """:raises InvalidRequest: names the place and what is wrong there."""
+    try:
+        jsonschema.validate(value, schema,
+                            cls=jsonschema.Draft202012Validator)
+    except jsonschema.ValidationError as error:
+        place = '/'.join(str(part) for part in error.absolute_path)
+        raise exceptions.InvalidRequest(
+            (f'{place}: ' if place else '')[:_MAX_TOLD]
+            + error.message[:_MAX_TOLD]) from error
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f'{name} is not JSON')
+
+
+def query(request: webob.Request, *known: str) -> dict[str, str]:
+    """The query's arguments.
+
+    :raises InvalidRequest: one is unknown, given twice or has a NUL in it.
+    """
+    arguments: dict[str, str] = {}
+    for name, value in request.GET.items():
+        if name not in known:
+            raise exceptions.InvalidRequest(
+                f'Unknown argument: "{name[:_MAX_TOLD]}"')
+        if name in arguments:
+            raise exceptions.InvalidRequest(
+                f'Argument given more than once: "{name}"')
+        # PostgreSQL takes none in a text.
+        if '\0' in value:
+            raise exceptions.InvalidRequest(
+                f'Invalid input for field/attribute {name}')
+        arguments[name] = value
+    return arguments
+
+
+def path_uuid(request: webob.Request, name: str) -> str:
+    """The item of the path, as a canonical uuid.
+
+    :raises InvalidRequest: it is none.
+    """
+    return uuids(name, [request.urlvars[name]])[0]
+
+
+def uuids(name: str, values: Iterable[str]) -> list[str]:
+    """The values as canonical uuids.
+
+    :raises InvalidRequest: one is no uuid; says so in Cyborg's words.
+    """
+    canonical = []
+    for value in values:
+        if not uuidutils.is_uuid_like(value):
+            told = value[:_MAX_TOLD]
+            raise exceptions.InvalidRequest(
+                f'Invalid input for field/attribute {name}. Value: '
+                f"'{told}'. unable to convert to uuid. Error: Expected a "
+                f'uuid but received {told}.')
+        canonical.append(str(uuid.UUID(value)))
+    return canonical

@@ -1,0 +1,44 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What an instance is to hold on a host."""
+
+from nova_accel.api.schemas import scalars
+
+#: Of a signed 64-bit column.
+MAX_ATTEMPT = 2 ** 63 - 1
+
+ATTEMPT: scalars.Schema = {
+    'type': 'integer', 'minimum': 0, 'maximum': MAX_ATTEMPT}
+
+ACQUIRE = scalars.strict_object({
+    'attempt': ATTEMPT,
+    'project_id': scalars.NAME,
+    'device_profile_name': scalars.NAME,
+    'image_uuid': scalars.UUID_OR_NULL,
+    'providers': {
+        'type': 'object',
+        'propertyNames': scalars.UUID,
+        'maxProperties': 64,
+        'additionalProperties': scalars.strict_object({
+            'allocated': {
+                'type': 'object',
+                'propertyNames': scalars.PLACEMENT_NAME,
+                'additionalProperties': {
+                    'type': 'integer', 'minimum': 1, 'maximum': 1024},
+                'minProperties': 1,
+                'maxProperties': 16,
+            },
+            'traits': scalars.TRAITS,
+        }),
+    },
+}, 'image_uuid')

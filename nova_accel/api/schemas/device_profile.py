@@ -1,0 +1,35 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A device profile; what the keys of a group may be, the model knows."""
+
+from nova_accel.api.schemas import scalars
+
+GROUP: scalars.Schema = {
+    'type': 'object',
+    'propertyNames': scalars.NAME,
+    'additionalProperties': scalars.TEXT,
+    'maxProperties': 64,
+}
+
+#: Properties that are not known are let through, as Cyborg does.
+PROFILE: scalars.Schema = {
+    'type': 'object',
+    'properties': {
+        'name': {'type': 'string'},
+        'groups': {'type': 'array', 'items': GROUP, 'minItems': 1,
+                   'maxItems': 64},
+        'description': {'anyOf': [scalars.TEXT, {'type': 'null'}]},
+        'uuid': scalars.UUID_OR_NULL,
+    },
+    'required': ['name', 'groups'],
+}

@@ -1,0 +1,63 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A host's report: :meth:`nova_accel.model.device.Device.to_report`."""
+
+from nova_accel.api.schemas import scalars
+from nova_accel.model import attach_handle
+from nova_accel.model import naming
+
+_HANDLE = scalars.strict_object({
+    'uuid': scalars.UUID,
+    'type': {'enum': [str(type_) for type_ in attach_handle.HandleType]},
+    'info': scalars.strict_object({
+        'domain': scalars.hexadecimal(4, 8),
+        'bus': scalars.hexadecimal(2, 2),
+        'device': scalars.hexadecimal(2, 2),
+        'function': scalars.hexadecimal(1, 1),
+        'asked_type': scalars.NAME,
+    }, 'asked_type'),
+})
+
+_DEPLOYABLE = scalars.strict_object({
+    'uuid': scalars.UUID,
+    'name': scalars.NAME,
+    'rp_uuid': scalars.UUID,
+    'resource_class': scalars.PLACEMENT_NAME,
+    'traits': scalars.TRAITS,
+    'attach_handles': {'type': 'array', 'items': _HANDLE, 'maxItems': 1024},
+})
+
+_DEVICE = scalars.strict_object({
+    'uuid': scalars.UUID,
+    'name': scalars.NAME,
+    'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
+    'vendor_id': scalars.hexadecimal(4, 4),
+    'vendor': scalars.TEXT,
+    'product_id': scalars.hexadecimal(4, 4),
+    'product': scalars.TEXT,
+    'address': {
+        'type': 'string',
+        'pattern': r'^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z'},
+    'driver': scalars.NAME,
+    'numa_node': {'anyOf': [
+        {'type': 'integer', 'minimum': 0, 'maximum': 1023},
+        {'type': 'null'}]},
+    'deployables': {'type': 'array', 'items': _DEPLOYABLE, 'maxItems': 256},
+})
+
+REPORT = scalars.strict_object({
+    'node_uuid': scalars.UUID,
+    'service_host': scalars.NAME,
+    'digest': scalars.NAME,
+    'devices': {'type': 'array', 'items': _DEVICE, 'maxItems': 1024},
+})

@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The simple values of the bodies.
+
+Patterns end with ``\\Z``: ``$`` would let a line feed after it through. No
+text may have a NUL, which PostgreSQL does not store, or half of a surrogate
+pair, which is no UTF-8.
+"""
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {'type': 'string', 'maxLength': 255,
+                'pattern': '^[^\0\ud800-\udfff]*\\Z'}
+
+NAME: Schema = {**TEXT, 'minLength': 1}
+
+#: Canonical only: the database compares texts.
+UUID: Schema = {
+    'type': 'string',
+    'pattern': r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'}
+
+UUID_OR_NULL: Schema = {'anyOf': [UUID, {'type': 'null'}]}
+
+#: Nova's nodename.
+HOSTNAME: Schema = {'type': 'string',
+                    'pattern': r'^[a-zA-Z0-9._:-]{1,255}\Z'}
+
+#: Of a trait or a resource class, as Placement has them.
+PLACEMENT_NAME: Schema = {'type': 'string',
+                          'pattern': r'^[A-Z0-9_]{1,255}\Z'}
+
+TRAITS: Schema = {'type': 'array', 'items': PLACEMENT_NAME, 'maxItems': 1024}
+
+
+def hexadecimal(least: int, most: int) -> Schema:
+    """So many lower-case hexadecimal digits."""
+    return {'type': 'string', 'pattern': rf'^[0-9a-f]{{{least},{most}}}\Z'}
+
+
+def strict_object(properties: Schema, *optional: str) -> Schema:
+    """An object with these properties and no others."""
+    return {'type': 'object', 'properties': properties,
+            'required': [name for name in properties if name not in optional],
+            'additionalProperties': False}

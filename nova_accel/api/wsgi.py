@@ -1,0 +1,53 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The API in a process pool of its own, without nova-api.
+
+COMPAT clouds need it: there ``POST /servers`` calls this API from inside
+nova-api, and a pool that calls itself can run out of workers. It is started
+as Nova's own ``nova.wsgi.osapi_compute`` is, for example with
+``uwsgi --module nova_accel.api.wsgi``, and reads the same files.
+"""
+# Before anything else is imported, as Nova's entry points do.
+# ruff: noqa: E402, I001
+from nova import monkey_patch
+
+monkey_patch.patch(backend='threading')
+
+import os
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
+
+from nova.api.openstack import wsgi_app
+from paste import deploy
+
+#: The composite of ``api-paste.ini`` that is served.
+NAME = 'nova_accel'
+
+
+def init_application() -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
+    """The application, from the files that ``OS_NOVA_CONFIG_DIR`` and
+    ``OS_NOVA_CONFIG_FILES`` name, as for nova-api.
+
+    :raises ConfigurationError: the database is not configured.
+    """
+    directory = os.environ.get('OS_NOVA_CONFIG_DIR', '/etc/nova')
+    names = os.environ.get('OS_NOVA_CONFIG_FILES') or 'api-paste.ini;nova.conf'
+    files = [os.path.join(directory, name) for name in names.split(';')]
+    wsgi_app.init_global_data(files, NAME, 'nova-accel-api')
+    application: Callable[[dict[str, Any], Any], Iterable[bytes]] = (
+        deploy.loadapp(f'config:{files[0]}', name=NAME))
+    return application
+
+
+application = init_application()

@@ -1,0 +1,145 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a compute host says to, and asks of, the accelerator API.
+
+Every call is idempotent, so the HTTP layer may repeat one whose answer was
+lost; a fault of the API's becomes the exception that it was there.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import json
+from typing import Any
+
+from keystoneauth1 import adapter as ks_adapter
+from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1 import loading as ks_loading
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.conf import client as client_conf
+from nova_accel.model import arq
+from nova_accel.model import matching
+
+CONF = conf.CONF
+
+#: The faults that the API names in ``error_code``.
+_FAULTS = {fault.__name__: fault for fault in (
+    exceptions.InvalidRequest, exceptions.InvalidDeviceProfile,
+    exceptions.InvalidName, exceptions.NotFound, exceptions.Conflict,
+    exceptions.StaleAttempt, exceptions.NoAssignment,
+    exceptions.AcceleratorsBusy, exceptions.InvalidTransition)}
+
+
+def adapter_from_conf() -> ks_adapter.Adapter:
+    """An adapter with the host's own credentials.
+
+    :raises ConfigurationError: ``[nova_accel_client]`` has none.
+    """
+    group = client_conf.GROUP.name
+    try:
+        auth = ks_loading.load_auth_from_conf_options(CONF, group)
+    except ks_exceptions.MissingRequiredOptions as error:
+        raise exceptions.ConfigurationError(f'[{group}]: {error}') from error
+    if auth is None:
+        raise exceptions.ConfigurationError(
+            f'[{group}] auth_type (or auth_section) is not set: nova-compute '
+            'needs credentials for the accelerator API')
+    session = ks_loading.load_session_from_conf_options(
+        CONF, group, auth=auth)
+    return ks_loading.load_adapter_from_conf_options(
+        CONF, group, session=session, auth=auth, min_version='2',
+        max_version='2.latest', raise_exc=False)
+
+
+class AcceleratorApi:
+    """Calls for one host.
+
+    :param hostname: the host's Nova nodename
+    """
+
+    def __init__(self, adapter: ks_adapter.Adapter, hostname: str) -> None:
+        self._adapter = adapter
+        self._hostname = hostname
+
+    def report(self, node_uuid: str, service_host: str, digest: str,
+               devices: Sequence[Mapping[str, Any]]) -> None:
+        """Say what devices the host has.
+
+        :param service_host: the host's name in Nova's RPC
+        :param digest: names the content; an unchanged one costs the API one
+            statement
+        :param devices: see :meth:`nova_accel.model.device.Device.to_report`
+        :raises ServiceUnavailable: the API gave no usable answer.
+        """
+        self._call('PUT', f'/hosts/{self._hostname}', json={
+            'node_uuid': node_uuid, 'service_host': service_host,
+            'digest': digest, 'devices': list(devices)})
+
+    def acquire(self, instance_uuid: str, role: arq.Role, attempt: int,
+                project_id: str, device_profile_name: str,
+                providers: Iterable[matching.Provider]) -> tuple[arq.Arq, ...]:
+        """Make, match and bind the ARQs of an instance on this host.
+
+        :param attempt: grows with each attempt at the same binding; an older
+            one than the API knows is refused
+        :returns: the bound ARQs, the same ones for the same attempt
+        :raises AcceleratorError: nothing is held (StaleAttempt, NotFound,
+            NoAssignment, AcceleratorsBusy, InvalidRequest), or nothing is
+            known (ServiceUnavailable).
+        """
+        answer = self._call('PUT', self._binding(instance_uuid, role), json={
+            'attempt': attempt, 'project_id': project_id,
+            'device_profile_name': device_profile_name,
+            'providers': {
+                provider.uuid: {'allocated': dict(provider.allocated),
+                                'traits': sorted(provider.traits)}
+                for provider in providers}})
+        return tuple(arq.Arq.from_dict(value) for value in answer['arqs'])
+
+    def release(self, instance_uuid: str, role: arq.Role,
+                attempt: int) -> None:
+        """Free what the attempt, or an earlier one, took; nothing is fine.
+
+        :raises StaleAttempt: a newer attempt holds the binding.
+        :raises ServiceUnavailable: it is not known whether it was freed.
+        """
+        self._call('DELETE', self._binding(instance_uuid, role),
+                   params={'attempt': attempt})
+
+    def _binding(self, instance_uuid: str, role: arq.Role) -> str:
+        return f'/hosts/{self._hostname}/instances/{instance_uuid}/{role}'
+
+    def _call(self, method: str, path: str, **kwargs: Any) -> Any:
+        try:
+            response = self._adapter.request(path, method, **kwargs)
+        except ks_exceptions.ClientException as error:
+            raise exceptions.ServiceUnavailable(
+                f'the accelerator API cannot be reached: {error}') from error
+        if response.status_code < 400:
+            return response.json() if response.content else None
+        raise _fault(response)
+
+
+def _fault(response: Any) -> exceptions.AcceleratorError:
+    """The exception that an answer of 400 or above stands for."""
+    try:
+        body = response.json()
+        fault = _FAULTS[body['error_code']]
+        # Cyborg's clients know the message as JSON inside JSON.
+        return fault(json.loads(body['error_message'])['faultstring'])
+    except (ValueError, KeyError, TypeError):
+        return exceptions.ServiceUnavailable(
+            f'the accelerator API answered {response.status_code} to '
+            f'{response.request.method} {response.url}')

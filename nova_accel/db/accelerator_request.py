@@ -1,0 +1,247 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Accelerator requests as clients of Cyborg's API make and bind them.
+
+Those that a host has acquired itself (they have a role, see
+:mod:`nova_accel.db.binding`) are read here, and not changed: a guest may be
+using what they hold, and its host is the one to say that it does not.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.db import arq as arq_rows
+from nova_accel.db import attach_handle
+from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import arq
+
+CONF = conf.CONF
+
+_TABLE = schema.ARQS
+
+#: What a binding gives to an ARQ, and an unbinding takes.
+_PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
+
+
+@engine.retried
+def create(profile_name: str, project_id: str,
+           image_uuid: str | None = None) -> list[dict[str, Any]]:
+    """One ARQ for each unit of each group of the profile, in this order.
+
+    :raises NotFound: there is no such profile
+    """
+    with engine.writer() as connection:
+        profile = device_profile.read(connection, 'name', profile_name)
+        rows = list(arq_rows.rows_of_profile(
+            profile, state=arq.State.INITIAL, project_id=project_id,
+            image_uuid=image_uuid))
+        connection.execute(sa.insert(_TABLE), rows)
+        return arq_rows.read(
+            connection, _TABLE.c.uuid.in_([row['uuid'] for row in rows]))
+
+
+def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
+    """:raises NotFound: there is none, or it is another project's"""
+    where = [_TABLE.c.uuid == uuid, *_of_project(project_id)]
+    with engine.reader() as connection:
+        found = arq_rows.read_derived(
+            connection, CONF.nova_accel.host_silence_s, None, *where)
+    if not found:
+        raise arq_rows.not_found(uuid)
+    return found[0]
+
+
+def get_all(project_id: str | None = None, instance_uuid: str | None = None,
+            states: Collection[arq.State] | None = None,
+            ) -> list[dict[str, Any]]:
+    """Those that have all that is given, oldest first.
+
+    :param states: only ARQs that read as one of these
+    """
+    where = list(_of_project(project_id))
+    if instance_uuid is not None:
+        where.append(_TABLE.c.instance_uuid == instance_uuid)
+    with engine.reader() as connection:
+        return arq_rows.read_derived(
+            connection, CONF.nova_accel.host_silence_s, states, *where)
+
+
+@engine.retried
+def bind(bindings: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Bind ARQs to what was allocated; in the end all of them are resolved.
+
+    An instance gets a handle for each of its ARQs, or for none: then they
+    are BindFailed.
+
+    :param bindings: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and
+        project_id if the ARQ is to be that project's from now on
+    :raises NotFound: names an ARQ or a provider
+    :raises InvalidRequest: an instance has ARQs of an earlier binding
+    :raises InvalidTransition: an ARQ cannot be bound in its present state
+    """
+    with engine.writer() as connection:
+        rows = {row['uuid']: row
+                for row in arq_rows.lock_each(connection, bindings)}
+        _check_instances(connection, bindings)
+        for uuid, row in rows.items():
+            arq.check_transition(
+                uuid, arq.State(row['state']), arq.State.BOUND)
+        wanted = {uuid: attach_handle.Slot(
+            binding['hostname'], binding['device_rp_uuid'],
+            rows[uuid]['resource_class'])
+            for uuid, binding in bindings.items()}
+        stock = attach_handle.stock(
+            connection, {slot.rp_uuid for slot in wanted.values()})
+        stock.check_providers(
+            {(slot.hostname, slot.rp_uuid) for slot in wanted.values()})
+        allotted: dict[str, str] = {}
+        failed: list[str] = []
+        for uuids in _by_instance(bindings).values():
+            try:
+                allotted |= stock.allot({uuid: wanted[uuid] for uuid in uuids})
+            except exceptions.AcceleratorsBusy:
+                failed.extend(uuids)
+        _place(connection, arq.State.BOUND, bindings, list(allotted.values()))
+        _place(connection, arq.State.BIND_FAILED, bindings, failed)
+        attach_handle.take(connection, allotted)
+        return arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
+
+
+def _by_instance(
+        bindings: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    """Instance uuid -> the uuids of the ARQs that it is to get."""
+    result: dict[str, list[str]] = {}
+    for uuid, binding in bindings.items():
+        result.setdefault(binding['instance_uuid'], []).append(uuid)
+    return result
+
+
+def _check_instances(connection: sa.Connection,
+                     bindings: Mapping[str, Mapping[str, str]]) -> None:
+    earlier = connection.scalar(
+        sa.select(_TABLE.c.instance_uuid)
+        .where(_TABLE.c.instance_uuid.in_(list(_by_instance(bindings))),
+               _TABLE.c.role.is_(None)).limit(1))
+    if earlier is not None:
+        raise exceptions.InvalidRequest(
+            f'Instance {earlier} already has accelerator requests. Cannot '
+            'bind additional ARQs.')
+
+
+def _place(connection: sa.Connection, state: arq.State,
+           bindings: Mapping[str, Mapping[str, str]],
+           uuids: Sequence[str]) -> None:
+    """Write where the ARQs belong, and whether that succeeded."""
+    if not uuids:
+        return
+    positions = {
+        uuid: position for of_one in _by_instance(bindings).values()
+        for position, uuid in enumerate(of_one) if uuid in uuids}
+    values = {name: sa.case(
+        {uuid: bindings[uuid][name] for uuid in uuids}, value=_TABLE.c.uuid)
+        for name in _PLACE}
+    projects = {uuid: bindings[uuid]['project_id'] for uuid in uuids
+                if bindings[uuid].get('project_id') is not None}
+    if projects:
+        values['project_id'] = sa.case(
+            projects, value=_TABLE.c.uuid, else_=_TABLE.c.project_id)
+    try:
+        connection.execute(
+            sa.update(_TABLE)
+            .where(_TABLE.c.uuid.in_(uuids),
+                   _TABLE.c.state.in_(list(arq.sources(state))))
+            .values(state=state, updated_at=schema.now(),
+                    position=sa.case(positions, value=_TABLE.c.uuid),
+                    **values))
+    except db_exc.DBDuplicateEntry as fault:
+        # Another binding of the instance came first: next time it is seen.
+        raise db_exc.RetryRequest(exceptions.InvalidRequest(
+            'The instances are being bound at the same time.')) from fault
+
+
+@engine.retried
+def unbind(uuids: Collection[str]) -> None:
+    """Take ARQs from their instances; those that are Unbound stay so.
+
+    :raises NotFound: names an ARQ
+    :raises Conflict: an ARQ is held by its host, or cannot be unbound in its
+        present state
+    """
+    with engine.writer() as connection:
+        rows = [row for row in arq_rows.lock_each(connection, uuids)
+                if row['state'] != arq.State.UNBOUND]
+        _check_not_of_host(rows)
+        for row in rows:
+            arq.check_transition(
+                row['uuid'], arq.State(row['state']), arq.State.UNBOUND)
+        bound = [row['uuid'] for row in rows]
+        attach_handle.give_back(connection, bound)
+        connection.execute(
+            sa.update(_TABLE).where(_TABLE.c.uuid.in_(bound))
+            .values(state=arq.State.UNBOUND, updated_at=schema.now(),
+                    position=None, **dict.fromkeys(_PLACE)))
+
+
+@engine.retried
+def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
+                    bound_allowed: bool = False) -> None:
+    """Delete all of them, or none.
+
+    :param bound_allowed: also those that an instance has
+    :raises NotFound: names one that does not exist, or is another project's
+    :raises Conflict: an instance, or a host, has one of them
+    """
+    with engine.writer() as connection:
+        rows = arq_rows.lock_each(connection, uuids, *_of_project(project_id))
+        for row in rows:
+            if row['instance_uuid'] is not None and not bound_allowed:
+                raise exceptions.Conflict(
+                    f'ARQ {row["uuid"]} is bound to instance '
+                    f'{row["instance_uuid"]}. Use the Compute API to manage '
+                    'instance accelerators.')
+        _check_not_of_host(rows)
+        arq_rows.delete(connection, [row['uuid'] for row in rows])
+
+
+@engine.retried
+def delete_by_instance(instance_uuid: str,
+                       project_id: str | None = None) -> None:
+    """Delete those that were bound to the instance by :func:`bind`, if any."""
+    with engine.writer() as connection:
+        rows = arq_rows.lock(
+            connection, _TABLE.c.instance_uuid == instance_uuid,
+            _TABLE.c.role.is_(None), *_of_project(project_id))
+        arq_rows.delete(connection, [row['uuid'] for row in rows])
+
+
+def _of_project(
+        project_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
+    return () if project_id is None else (_TABLE.c.project_id == project_id,)
+
+
+def _check_not_of_host(rows: Sequence[Mapping[str, Any]]) -> None:
+    for row in rows:
+        if row['role'] is not None:
+            raise exceptions.Conflict(
+                f'ARQ {row["uuid"]} is held by host {row["hostname"]} for '
+                f'instance {row["instance_uuid"]}; it is freed with the '
+                'instance')

@@ -1,0 +1,136 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The rows of accelerator requests, however they came to be bound.
+
+Everything here is a part of its caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Iterator
+from collections.abc import Mapping
+import datetime
+from typing import Any
+
+from oslo_utils import uuidutils
+import sqlalchemy as sa
+
+from nova_accel import exceptions
+from nova_accel.db import attach_handle
+from nova_accel.db import schema
+from nova_accel.model import arq
+from nova_accel.model import device_profile
+
+_TABLE = schema.ARQS
+_HANDLES = schema.ATTACH_HANDLES
+_HOSTS = schema.HOSTS
+
+_NAMES = ('uuid', 'device_profile_name', 'device_profile_group_id', 'group',
+          'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'role',
+          'created_at', 'updated_at')
+
+
+def rows_of_profile(profile: Mapping[str, Any],
+                    **common: Any) -> Iterator[dict[str, Any]]:
+    """A row to insert for each unit of each group, in their order.
+
+    :param profile: as :func:`nova_accel.db.device_profile.read` gives it
+    :param common: what all of the rows have
+    :raises InvalidDeviceProfile: the profile is malformed
+    """
+    groups = device_profile.parse_groups(profile['groups'])
+    for index, group in enumerate(groups):
+        for resource_class in group.units():
+            yield {'uuid': uuidutils.generate_uuid(),
+                   'device_profile_name': profile['name'],
+                   'device_profile_group_id': index,
+                   'group': profile['groups'][index],
+                   'resource_class': resource_class,
+                   'created_at': schema.now(), **common}
+
+
+def read(connection: sa.Connection, *where: sa.ColumnElement[bool],
+         ) -> list[dict[str, Any]]:
+    """The ARQs in their stored states, oldest first."""
+    return _read(connection, _TABLE.c.state, where)
+
+
+def read_derived(connection: sa.Connection, silence_s: int,
+                 states: Collection[arq.State] | None,
+                 *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+    """The ARQs, oldest first; bound ones of silent hosts are Unknown.
+
+    :param silence_s: seconds without a report after which a host is silent
+    :param states: only ARQs that are in one of these, as they are read
+    """
+    silent = sa.or_(
+        _HOSTS.c.reported_at.is_(None),
+        _HOSTS.c.reported_at
+        < schema.now() - datetime.timedelta(seconds=silence_s))
+    state = sa.case(
+        (sa.and_(_TABLE.c.state == arq.State.BOUND, silent),
+         arq.State.UNKNOWN.value),
+        else_=_TABLE.c.state)
+    if states is not None:
+        where = (*where, state.in_([str(wanted) for wanted in states]))
+    return _read(connection, state, where)
+
+
+def _read(connection: sa.Connection, state: sa.ColumnElement[str],
+          where: tuple[sa.ColumnElement[bool], ...]) -> list[dict[str, Any]]:
+    query = sa.select(
+        *(_TABLE.c[name] for name in _NAMES), state.label('state'),
+        _HANDLES.c.uuid.label('attach_handle_uuid'),
+        _HANDLES.c.type.label('attach_handle_type'),
+        _HANDLES.c.info.label('attach_handle_info'),
+    ).select_from(
+        _TABLE.outerjoin(_HANDLES)
+        .outerjoin(_HOSTS, _HOSTS.c.hostname == _TABLE.c.hostname)
+    ).where(*where).order_by(_TABLE.c.id)
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def lock(connection: sa.Connection,
+         *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+    """The whole rows, which others cannot change until the transaction ends.
+
+    In the order of their uuids, so that two who lock the same ones wait for
+    each other instead of dying together.
+    """
+    query = (sa.select(_TABLE).where(*where).order_by(_TABLE.c.uuid)
+             .with_for_update())
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def lock_each(connection: sa.Connection, uuids: Collection[str],
+              *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+    """As :func:`lock`, of certain ARQs.
+
+    :raises NotFound: names the first that does not exist
+    """
+    rows = lock(connection, _TABLE.c.uuid.in_(list(uuids)), *where)
+    found = {row['uuid'] for row in rows}
+    for uuid in uuids:
+        if uuid not in found:
+            raise not_found(uuid)
+    return rows
+
+
+def not_found(uuid: str) -> exceptions.NotFound:
+    return exceptions.NotFound(f'ExtArq not found with uuid={uuid}')
+
+
+def delete(connection: sa.Connection, uuids: Collection[str]) -> None:
+    """Delete ARQs and free what they hold."""
+    attach_handle.give_back(connection, uuids)
+    connection.execute(
+        sa.delete(_TABLE).where(_TABLE.c.uuid.in_(list(uuids))))

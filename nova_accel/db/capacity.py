@@ -1,0 +1,38 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""How much is free on each host."""
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+
+from nova_accel.db import engine
+from nova_accel.db import schema
+
+
+def free_by_host(
+        resource_classes: Iterable[str] | None = None) -> dict[str, int]:
+    """Hostname -> number of free attach handles; hosts without are left out.
+
+    :param resource_classes: count units of these only
+    """
+    handles, deployables = schema.ATTACH_HANDLES, schema.DEPLOYABLES
+    hostname = schema.DEVICES.c.hostname
+    query = sa.select(hostname, sa.func.count(handles.c.id)).select_from(
+        handles.join(deployables).join(schema.DEVICES)).where(
+        handles.c.arq_uuid.is_(None), handles.c.present).group_by(hostname)
+    if resource_classes is not None:
+        query = query.where(
+            deployables.c.resource_class.in_(list(resource_classes)))
+    with engine.reader() as connection:
+        return dict(connection.execute(query).tuples())

@@ -1,0 +1,113 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Device profiles in the database."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_db import exception as db_exc
+from oslo_utils import uuidutils
+import sqlalchemy as sa
+
+from nova_accel import exceptions
+from nova_accel.db import engine
+from nova_accel.db import schema
+
+_TABLE = schema.DEVICE_PROFILES
+_COLUMNS = [_TABLE.c[name] for name in (
+    'uuid', 'name', 'description', 'groups', 'created_at', 'updated_at')]
+
+
+@engine.retried
+def create(name: str, groups: Sequence[Mapping[str, str]],
+           description: str | None = None,
+           uuid: str | None = None) -> dict[str, Any]:
+    """Add a profile that the caller has checked.
+
+    :raises Conflict: there is one of that name, or of that uuid
+    """
+    profile = {
+        'uuid': uuid or uuidutils.generate_uuid(), 'name': name,
+        'description': description,
+        'groups': [dict(group) for group in groups],
+        'created_at': schema.now().replace(microsecond=0),
+        'updated_at': None}
+    try:
+        with engine.writer() as connection:
+            connection.execute(sa.insert(_TABLE).values(profile))
+    except db_exc.DBDuplicateEntry as fault:
+        or_uuid = '' if uuid is None else f' or with the uuid {uuid}'
+        raise exceptions.Conflict(
+            f'A device profile named {name}{or_uuid} exists') from fault
+    return profile
+
+
+def get_all(names: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """The profiles, or those of the names that exist, oldest first."""
+    query = sa.select(*_COLUMNS).order_by(_TABLE.c.id)
+    if names is not None:
+        query = query.where(_TABLE.c.name.in_(names))
+    with engine.reader() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def get(uuid_or_name: str) -> dict[str, Any]:
+    """:raises NotFound: there is no such profile"""
+    column = 'uuid' if uuidutils.is_uuid_like(uuid_or_name) else 'name'
+    with engine.reader() as connection:
+        return read(connection, column, uuid_or_name)
+
+
+def read(connection: sa.Connection, column: str,
+         value: str) -> dict[str, Any]:
+    """One profile, in the transaction of the caller.
+
+    :param column: ``uuid`` or ``name``
+    :raises NotFound: there is no such profile
+    """
+    profile = connection.execute(sa.select(*_COLUMNS).where(
+        _TABLE.c[column] == value)).mappings().one_or_none()
+    if profile is None:
+        raise _not_found(column, value)
+    return dict(profile)
+
+
+def delete_by_uuid(uuid: str) -> None:
+    """:raises NotFound: there is no such profile"""
+    _delete('uuid', [uuid])
+
+
+def delete_by_names(names: Sequence[str]) -> None:
+    """Delete all of them or none.
+
+    :raises NotFound: names one that does not exist
+    """
+    _delete('name', names)
+
+
+@engine.retried
+def _delete(column: str, values: Sequence[str]) -> None:
+    wanted = _TABLE.c[column].in_(values)
+    with engine.writer() as connection:
+        existing = set(connection.scalars(
+            sa.select(_TABLE.c[column]).where(wanted).with_for_update()))
+        for value in values:
+            if value not in existing:
+                raise _not_found(column, value)
+        connection.execute(sa.delete(_TABLE).where(wanted))
+
+
+def _not_found(column: str, value: str) -> exceptions.NotFound:
+    return exceptions.NotFound(
+        f'Device Profile not found with {column}={value}')

@@ -1,0 +1,162 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The tables.
+
+A host has devices, a device deployables, a deployable attach handles; rows
+below one another are tied by the uuids that hosts derive. An attach handle
+with an ``arq_uuid`` is taken; that column being unique and there once is what
+makes it impossible to hand a handle out twice.
+"""
+
+import datetime
+
+from oslo_db.sqlalchemy import types
+import sqlalchemy as sa
+
+METADATA = sa.MetaData(naming_convention={
+    'ix': 'ix_%(table_name)s_%(column_0_N_name)s',
+    'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
+    'fk': 'fk_%(table_name)s_%(column_0_N_name)s',
+    'pk': 'pk_%(table_name)s',
+})
+
+# Binary collation, so that names differ by case as on the other databases.
+_TABLE_OPTIONS = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4',
+                  'mysql_collate': 'utf8mb4_bin'}
+
+
+class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
+    """Aware times in UTC, cut to whole seconds (MySQL would round them)."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime.datetime | None,
+                           dialect: sa.Dialect) -> datetime.datetime | None:
+        if value is None:
+            return None
+        return value.astimezone(datetime.UTC).replace(
+            microsecond=0, tzinfo=None)
+
+    def process_result_value(self, value: datetime.datetime | None,
+                             dialect: sa.Dialect) -> datetime.datetime | None:
+        return None if value is None else value.replace(tzinfo=datetime.UTC)
+
+
+def now() -> datetime.datetime:
+    """The time to be stored as that of a change."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
+    return sa.Table(
+        name, METADATA, sa.Column('id', sa.Integer, primary_key=True),
+        *items, **_TABLE_OPTIONS)  # type: ignore[arg-type]
+
+
+def _uuid() -> sa.Column[str]:
+    return sa.Column('uuid', sa.String(36), nullable=False, unique=True)
+
+
+def _parent(name: str, column: str) -> sa.Column[str]:
+    return sa.Column(name, sa.String(36), sa.ForeignKey(column),
+                     nullable=False, index=True)
+
+
+def _times() -> tuple[sa.Column[datetime.datetime], ...]:
+    return (sa.Column('created_at', UtcDateTime, nullable=False),
+            sa.Column('updated_at', UtcDateTime))
+
+
+HOSTS = _table(
+    'hosts',
+    # Nova's nodename; service_host is where its RPC goes.
+    sa.Column('hostname', sa.String(255), nullable=False, unique=True),
+    sa.Column('node_uuid', sa.String(36), nullable=False),
+    sa.Column('service_host', sa.String(255), nullable=False),
+    sa.Column('report_digest', sa.String(255), nullable=False),
+    sa.Column('reported_at', UtcDateTime, nullable=False))
+
+DEVICES = _table(
+    'devices', _uuid(),
+    sa.Column('hostname', sa.String(255), sa.ForeignKey('hosts.hostname'),
+              nullable=False, index=True),
+    sa.Column('name', sa.String(255), nullable=False),
+    sa.Column('type', sa.String(32), nullable=False),
+    sa.Column('vendor_id', sa.String(4), nullable=False),
+    sa.Column('vendor', sa.String(255), nullable=False),
+    sa.Column('product_id', sa.String(4), nullable=False),
+    sa.Column('product', sa.String(255), nullable=False),
+    sa.Column('address', sa.String(32), nullable=False),
+    sa.Column('driver', sa.String(255), nullable=False),
+    sa.Column('numa_node', sa.Integer),
+    sa.Column('status', sa.String(16), nullable=False),
+    *_times())
+
+DEPLOYABLES = _table(
+    'deployables', _uuid(), _parent('device_uuid', 'devices.uuid'),
+    sa.Column('name', sa.String(255), nullable=False),
+    # Not unique: the deployables of pooled devices share a provider.
+    sa.Column('rp_uuid', sa.String(36), nullable=False, index=True),
+    sa.Column('resource_class', sa.String(255), nullable=False),
+    sa.Column('traits', types.JsonEncodedList(mysql_as_medium=True),
+              nullable=False))
+
+ARQS = _table(
+    'arqs', _uuid(),
+    sa.Column('state', sa.String(16), nullable=False),
+    sa.Column('device_profile_name', sa.String(255), nullable=False),
+    sa.Column('device_profile_group_id', sa.Integer, nullable=False),
+    sa.Column('group', types.JsonEncodedDict(mysql_as_medium=True),
+              nullable=False),
+    sa.Column('resource_class', sa.String(255), nullable=False),
+    sa.Column('project_id', sa.String(255), index=True),
+    sa.Column('image_uuid', sa.String(36)),
+    sa.Column('hostname', sa.String(255)),
+    sa.Column('device_rp_uuid', sa.String(36)),
+    sa.Column('instance_uuid', sa.String(36)),
+    # None where Nova's own Cyborg client did the binding.
+    sa.Column('role', sa.String(16)),
+    # Counts the ARQs that one such binding gave the instance: being unique
+    # it lets one of two simultaneous bindings of an instance fail.
+    sa.Column('position', sa.Integer),
+    *_times(),
+    sa.UniqueConstraint('instance_uuid', 'position'))
+
+ATTACH_HANDLES = _table(
+    'attach_handles', _uuid(), _parent('deployable_uuid', 'deployables.uuid'),
+    sa.Column('type', sa.String(16), nullable=False),
+    sa.Column('info', types.JsonEncodedDict, nullable=False),
+    # False once the host reports it no more while it is still taken.
+    sa.Column('present', sa.Boolean, nullable=False),
+    sa.Column('arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'),
+              unique=True))
+
+DEVICE_PROFILES = _table(
+    'device_profiles', _uuid(),
+    sa.Column('name', sa.String(255), nullable=False, unique=True),
+    sa.Column('description', sa.Text),
+    sa.Column('groups', types.JsonEncodedList(mysql_as_medium=True),
+              nullable=False),
+    *_times())
+
+#: The fence of each (instance, host, role): the newest attempt known.
+BINDINGS = _table(
+    'bindings',
+    sa.Column('instance_uuid', sa.String(36), nullable=False),
+    sa.Column('hostname', sa.String(255), nullable=False),
+    sa.Column('role', sa.String(16), nullable=False),
+    sa.Column('attempt', sa.BigInteger, nullable=False),
+    sa.Column('released_at', UtcDateTime),
+    sa.UniqueConstraint('instance_uuid', 'hostname', 'role'),
+    sa.Index(None, 'hostname', 'released_at'))

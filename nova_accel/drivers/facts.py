@@ -1,0 +1,104 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""What every driver says of a device in the same way."""
+
+from collections.abc import Iterable
+import dataclasses
+
+from nova_accel import exceptions
+from nova_accel.drivers import catalogue
+from nova_accel.host import pci_function
+from nova_accel.model import attach_handle
+from nova_accel.model import device
+from nova_accel.model import device_spec
+from nova_accel.model import naming
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """A PCI function, the operator's line about it, and what is known of it.
+
+    ``type`` is one of :data:`nova_accel.model.naming.RESOURCE_CLASSES`.
+    """
+
+    function: pci_function.PciFunction
+    spec: device_spec.DeviceSpec
+    known: catalogue.Entry
+    type: str
+
+    @property
+    def vendor(self) -> str:
+        """The vendor's name in traits, the same on every host.
+
+        The names that libvirt has depend on the version of the host's own
+        list: what is not in the catalogue is called by its PCI id.
+        """
+        return self.known.vendor or self.function.vendor_id
+
+    @property
+    def product(self) -> str:
+        """The product's name in traits, as :attr:`vendor`."""
+        return self.known.product or self.function.product_id
+
+    def deployable(self, name: str,
+                   handles: Iterable[attach_handle.AttachHandle],
+                   *traits: str) -> device.Deployable:
+        """A part of the device, with the device's and the operator's traits.
+
+        :param traits: further ones
+        :raises InvalidName: the device's trait would be too long.
+        """
+        return device.Deployable(
+            name=name,
+            resource_class=(self.spec.resource_class
+                            or naming.RESOURCE_CLASSES[self.type]),
+            traits=self.spec.traits.union(traits, [
+                naming.device_trait(self.type, self.vendor, self.product)]),
+            handles=tuple(handles))
+
+    def device(self, deployables: Iterable[device.Deployable],
+               pooled: bool = False) -> device.Device:
+        """The device.
+
+        :param pooled: whether it is interchangeable with its like, unless
+            the operator's line says
+        """
+        return device.Device(
+            name=self.function.name, type=self.type,
+            vendor_id=self.function.vendor_id,
+            product_id=self.function.product_id,
+            vendor=(self.known.vendor or self.function.vendor
+                    or self.vendor),
+            product=(self.known.product or self.function.product
+                     or self.product),
+            address=self.function.address, driver=self.spec.driver,
+            deployables=tuple(deployables),
+            numa_node=self.function.numa_node,
+            pooled=pooled if self.spec.pool is None else self.spec.pool,
+            operator_traits=self.spec.traits)
+
+
+def of(function: pci_function.PciFunction,
+       spec: device_spec.DeviceSpec) -> Facts:
+    """Take the facts from the catalogue; the operator's line overrules it.
+
+    :raises DeviceError: nobody says of which type the device is.
+    """
+    known = catalogue.look_up(function.vendor_id, function.product_id)
+    type_ = spec.type or known.type
+    if type_ is None:
+        raise exceptions.DeviceError(
+            f'{function.vendor_id}:{function.product_id} is not in the '
+            'catalogue, the line must have a "type"')
+    return Facts(function, spec, known, type_)

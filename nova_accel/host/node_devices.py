@@ -1,0 +1,188 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""libvirt's node devices: what is there, and the making of mediated devices.
+
+libvirt is used through Nova's ``Host``, which keeps the connection alive and
+works in both of Nova's concurrency modes.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+from typing import TypeVar
+
+from nova import utils as nova_utils
+from nova.virt.libvirt import config as vconfig
+from nova.virt.libvirt import driver as libvirt_driver
+from nova.virt.libvirt import host as libvirt_host
+from nova.virt.libvirt import utils as libvirt_utils
+import tenacity
+
+from nova_accel import exceptions
+from nova_accel.host import pci_function
+from nova_accel.model import pci_address
+
+_Parsed = TypeVar('_Parsed')
+
+# Nova lists mediated devices, and then looks each of them up, under this
+# lock; one that we destroy in between fails the boot of its server.
+_exclusive = nova_utils.synchronized(libvirt_driver.VGPU_RESOURCE_SEMAPHORE)
+
+
+@dataclasses.dataclass(frozen=True)
+class HostDevices:
+    """All of the host's devices at one moment.
+
+    ``unreadable`` says which node devices are left out, and why.
+    """
+
+    functions: Mapping[pci_address.PciAddress, pci_function.PciFunction]
+    mdevs: tuple[pci_function.Mdev, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+class NodeDevices:
+    """The node devices of one host.
+
+    :param gone_within_s: how long a destroyed device may still be listed:
+        libvirt takes it off its list when the kernel's event arrives
+    """
+
+    def __init__(self, host: libvirt_host.Host,
+                 gone_within_s: float = 10) -> None:
+        self._host = host
+        self._gone_within_s = gone_within_s
+
+    def look(self) -> HostDevices:
+        """See what is there.
+
+        :raises DeviceError: libvirt does not list its devices.
+        """
+        unreadable: list[str] = []
+        with _libvirt_errors('libvirt does not list its devices'):
+            functions = list(self._read(
+                self._host.list_pci_devices(), pci_function.parse_pci,
+                unreadable))
+            mdevs = list(self._read(
+                self._host.list_mediated_devices(), pci_function.parse_mdev,
+                unreadable))
+        return HostDevices(
+            {function.address: function for function in functions},
+            tuple(mdev for mdev in mdevs if mdev is not None),
+            tuple(unreadable))
+
+    @_exclusive
+    def create_mdev(self, uuid: str, parent: pci_address.PciAddress,
+                    mdev_type: str) -> None:
+        """Make a transient mediated device; one that is there already is fine.
+
+        :raises DeviceError: the parent refuses, or the one that is there has
+            another parent or type.
+        """
+        wanted = pci_function.Mdev(uuid, mdev_type, parent)
+        with _libvirt_errors(f'{parent} makes no {mdev_type} {uuid}'):
+            existing = self._find(uuid)
+            if existing is None:
+                self._host.device_create(_mdev_config(wanted))
+                existing = self._find(uuid)
+        if existing is None:
+            raise exceptions.DeviceError(
+                f'{parent} was told to make a {mdev_type}, but {uuid} is not '
+                'there')
+        if existing != wanted:
+            raise exceptions.DeviceError(
+                f'the mediated device {uuid} is a {existing.type} of '
+                f'{existing.parent}, not a {mdev_type} of {parent}')
+
+    @_exclusive
+    def destroy_mdev(self, uuid: str) -> None:
+        """Destroy a mediated device; one that is not there is fine.
+
+        :raises DeviceError: it is in use, or does not go.
+        """
+        with _libvirt_errors(f'the mediated device {uuid} is not destroyed'):
+            for name in self._names(uuid):
+                with _gone_is_fine():
+                    self._host.device_lookup_by_name(name).destroy()
+            try:
+                tenacity.Retrying(
+                    retry=tenacity.retry_if_result(bool),
+                    wait=tenacity.wait_fixed(0.1),
+                    stop=tenacity.stop_after_delay(self._gone_within_s),
+                )(self._names, uuid)
+            except tenacity.RetryError as error:
+                raise exceptions.DeviceError(
+                    f'the mediated device {uuid} was destroyed, but is '
+                    f'still there after {self._gone_within_s} s') from error
+
+    def _read(self, names: Iterable[str], parse: Callable[[str], _Parsed],
+              unreadable: list[str]) -> Iterator[_Parsed]:
+        """Parse each node device that is still there."""
+        for name in names:
+            try:
+                with _gone_is_fine():
+                    yield parse(self._xml(name))
+            except exceptions.DeviceError as error:
+                unreadable.append(f'{name}: {error}')
+
+    def _xml(self, name: str) -> str:
+        xml: str = self._host.device_lookup_by_name(name).XMLDesc(0)
+        return xml
+
+    def _find(self, uuid: str) -> pci_function.Mdev | None:
+        """:raises DeviceError: libvirt has no sense of it."""
+        for name in self._names(uuid):
+            with _gone_is_fine():
+                return pci_function.parse_mdev(self._xml(name))
+        return None
+
+    def _names(self, uuid: str) -> list[str]:
+        """The node devices of a mediated device, one at most.
+
+        libvirt adds the parent's address to the name since 7.7.
+        """
+        prefix = libvirt_utils.mdev_uuid2name(uuid)
+        return [name for name in self._host.list_mediated_devices()
+                if name.startswith(prefix)]
+
+
+def _mdev_config(mdev: pci_function.Mdev) -> vconfig.LibvirtConfigNodeDevice:
+    config = vconfig.LibvirtConfigNodeDevice()
+    config.parent = mdev.parent.node_device
+    config.mdev_information = vconfig.LibvirtConfigNodeDeviceMdevInformation()
+    config.mdev_information.type = mdev.type
+    config.mdev_information.uuid = mdev.uuid
+    return config
+
+
+@contextlib.contextmanager
+def _libvirt_errors(fault: str) -> Iterator[None]:
+    try:
+        yield
+    except libvirt_host.libvirt.libvirtError as error:
+        raise exceptions.DeviceError(f'{fault}: {error}') from error
+
+
+@contextlib.contextmanager
+def _gone_is_fine() -> Iterator[None]:
+    """A device may vanish between two looks at it."""
+    try:
+        yield
+    except libvirt_host.libvirt.libvirtError as error:
+        if (error.get_error_code()
+                != libvirt_host.libvirt.VIR_ERR_NO_NODE_DEVICE):
+            raise

@@ -1,0 +1,120 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Accelerator requests (ARQs): their states, roles and attach handles."""
+
+from collections.abc import Mapping
+import dataclasses
+import enum
+from typing import Any
+
+from nova_accel import exceptions
+from nova_accel.model import attach_handle
+
+
+class State(enum.StrEnum):
+    """The wire's states: Cyborg's, and two that the vGPU spec asks for."""
+
+    INITIAL = 'Initial'
+    BIND_STARTED = 'BindStarted'
+    BOUND = 'Bound'
+    BIND_FAILED = 'BindFailed'
+    #: Being re-created after a reboot of the host; then Bound again.
+    PROVISIONING = 'Provisioning'
+    UNBOUND = 'Unbound'
+    UNBIND_FAILED = 'UnbindFailed'
+    DELETING = 'Deleting'
+    #: Derived, never stored: the ARQ's host is silent.
+    UNKNOWN = 'Unknown'
+
+
+#: State -> the states that may follow it. Total: every state has its row.
+TRANSITIONS: Mapping[State, frozenset[State]] = {
+    State.INITIAL: frozenset({
+        State.BIND_STARTED, State.BOUND, State.BIND_FAILED, State.DELETING}),
+    State.BIND_STARTED: frozenset({
+        State.BOUND, State.BIND_FAILED, State.UNBOUND, State.DELETING}),
+    State.BOUND: frozenset({
+        State.PROVISIONING, State.BIND_FAILED, State.UNBOUND,
+        State.UNBIND_FAILED, State.DELETING}),
+    State.BIND_FAILED: frozenset({State.UNBOUND, State.DELETING}),
+    State.PROVISIONING: frozenset({
+        State.BOUND, State.BIND_FAILED, State.UNBOUND, State.UNBIND_FAILED,
+        State.DELETING}),
+    State.UNBOUND: frozenset({
+        State.BIND_STARTED, State.BOUND, State.BIND_FAILED, State.DELETING}),
+    State.UNBIND_FAILED: frozenset({State.UNBOUND, State.DELETING}),
+    State.DELETING: frozenset(),
+    State.UNKNOWN: frozenset(),
+}
+
+#: Nova waits no longer for an ARQ in one of these.
+RESOLVED = frozenset({State.BOUND, State.BIND_FAILED, State.DELETING})
+
+
+def sources(wanted: State) -> frozenset[State]:
+    """The states from which ``wanted`` may be reached, for a WHERE clause."""
+    return frozenset(state for state, following in TRANSITIONS.items()
+                     if wanted in following)
+
+
+def check_transition(uuid: str, present: State, wanted: State) -> None:
+    """:raises InvalidTransition: the table has no such step."""
+    if wanted not in TRANSITIONS[present]:
+        raise exceptions.InvalidTransition(
+            f'ARQ {uuid} is {present} and cannot become {wanted}')
+
+
+class Role(enum.StrEnum):
+    """What an ARQ is to the instance on the host that it is bound to."""
+
+    ACTIVE = 'active'
+    #: Held by the source of a resize or cold migration until its end.
+    OLD = 'old'
+    #: Held by the destination of a live migration until its end.
+    INCOMING = 'incoming'
+
+
+@dataclasses.dataclass(frozen=True)
+class Arq:
+    """A bound accelerator request, as a compute host sees it.
+
+    ``group`` is the device profile's group as it was when the ARQ was made:
+    later edits of the profile do not touch running guests.
+    """
+
+    uuid: str
+    state: State
+    device_profile_name: str
+    device_profile_group_id: int
+    group: Mapping[str, str]
+    device_rp_uuid: str
+    handle: attach_handle.AttachHandle
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> 'Arq':
+        """The reverse of :meth:`to_dict`."""
+        return cls(
+            uuid=value['uuid'], state=State(value['state']),
+            device_profile_name=value['device_profile_name'],
+            device_profile_group_id=value['device_profile_group_id'],
+            group=value['group'], device_rp_uuid=value['device_rp_uuid'],
+            handle=attach_handle.from_dict(value['attach_handle']))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, for the journal and between the planes."""
+        return {
+            'uuid': self.uuid, 'state': str(self.state),
+            'device_profile_name': self.device_profile_name,
+            'device_profile_group_id': self.device_profile_group_id,
+            'group': dict(self.group), 'device_rp_uuid': self.device_rp_uuid,
+            'attach_handle': self.handle.to_dict()}

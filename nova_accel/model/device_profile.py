@@ -1,0 +1,145 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Device profiles: what a tenant's server may ask for, set by the admin.
+
+A profile is a list of groups; a group is a flat mapping of three kinds of
+keys (Cyborg's format, "User Requests" in the acceleration service spec)::
+
+    {"resources:FPGA": "1",
+     "trait:CUSTOM_FPGA_INTEL_PAC": "required",
+     "accel:bitstream_id": "d5ca2f11-3108-4426-a11c-a959987565df"}
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import re
+
+from nova_accel import exceptions
+from nova_accel.model import naming
+
+#: The flavor extra spec with the name of a device profile.
+FLAVOR_KEY = 'nova_accel:device_profile'
+
+#: The regular expression of the whole name of a device profile.
+NAME_PATTERN = r'[a-zA-Z0-9_-]{1,255}'
+
+_NAME = re.compile(NAME_PATTERN)
+_CUSTOM_NAME = re.compile(r'CUSTOM_[A-Z0-9_]{1,248}')
+_AMOUNT = re.compile(r'[0-9]{1,4}')
+
+#: What may follow ``accel:``; the values are free text for the drivers.
+PROPERTIES = frozenset({'bitstream_id', 'function_id', 'function_name'})
+
+#: The most units of one resource class that one group may ask for.
+MAX_UNITS = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """One request group: served by a single resource provider."""
+
+    resources: Mapping[str, int]
+    required: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    properties: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def units(self) -> Iterator[str]:
+        """The resource class of each accelerator request of this group."""
+        for resource_class, amount in sorted(self.resources.items()):
+            for _unit in range(amount):
+                yield resource_class
+
+
+def requester_id(index: int) -> str:
+    """The id of the ``index``-th group, counted from zero, in Nova."""
+    return f'device_profile_{index}'
+
+
+def check_name(name: str) -> None:
+    """:raises InvalidDeviceProfile: the name has a character it may not."""
+    if not _NAME.fullmatch(name):
+        raise exceptions.InvalidDeviceProfile(
+            'Device profile name must be of the form '
+            f'^[a-zA-Z0-9-_]+$ and at most 255 long: {name!r}')
+
+
+def parse_groups(raw: Sequence[Mapping[str, str]]) -> tuple[Group, ...]:
+    """Read and check the groups of a profile, in their order.
+
+    :raises InvalidDeviceProfile: names the key or value that is wrong.
+    """
+    if not raw:
+        raise exceptions.InvalidDeviceProfile(
+            'A device profile needs at least one group')
+    return tuple(_parse_group(group) for group in raw)
+
+
+def _parse_group(raw: Mapping[str, str]) -> Group:
+    resources: dict[str, int] = {}
+    traits: dict[str, set[str]] = {'required': set(), 'forbidden': set()}
+    properties: dict[str, str] = {}
+    for key, value in raw.items():
+        kind, colon, name = key.partition(':')
+        if not colon or kind not in ('resources', 'trait', 'accel'):
+            raise exceptions.InvalidDeviceProfile(
+                'Device profile group keys must be of the form '
+                f'^(resources:|trait:|accel:): {key}')
+        if kind == 'resources':
+            resources[_resource_class(name)] = _amount(name, value)
+        elif kind == 'trait':
+            if value not in traits:
+                raise exceptions.InvalidDeviceProfile(
+                    f'Unsupported trait value {value}, the value must be one '
+                    f"among ['required', 'forbidden'] for {name}")
+            traits[value].add(_trait(name))
+        else:
+            if name not in PROPERTIES:
+                raise exceptions.InvalidDeviceProfile(
+                    f'Unknown device profile group key {key}, the accel: keys '
+                    f'are {", ".join(sorted(PROPERTIES))}')
+            properties[name] = value
+    if not resources:
+        raise exceptions.InvalidDeviceProfile(
+            'A device profile group needs a resources: key')
+    return Group(resources, frozenset(traits['required']),
+                 frozenset(traits['forbidden']), properties)
+
+
+def _resource_class(name: str) -> str:
+    standard = naming.RESOURCE_CLASSES.values()
+    if name not in standard and not _CUSTOM_NAME.fullmatch(name):
+        raise exceptions.InvalidDeviceProfile(
+            f'Unsupported resource class {name}')
+    return name
+
+
+def _amount(name: str, value: str) -> int:
+    if not (_AMOUNT.fullmatch(value) and 1 <= int(value) <= MAX_UNITS):
+        raise exceptions.InvalidDeviceProfile(
+            f'Resources number {value} is invalid for {name}, it must be '
+            f'1 to {MAX_UNITS}')
+    return int(value)
+
+
+def _trait(name: str) -> str:
+    if not name.startswith('CUSTOM_'):
+        raise exceptions.InvalidDeviceProfile(
+            f'Unsupported trait name format {name}, should start with '
+            'CUSTOM_')
+    if not _CUSTOM_NAME.fullmatch(name):
+        raise exceptions.InvalidDeviceProfile(
+            f'Unsupported trait name format {name}, should have upper-case '
+            'letters, digits and _ only')
+    return name

@@ -1,0 +1,148 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``[nova_accel] device_spec``: which devices of the host are accelerators.
+
+One value of the option is one JSON object, in the form that operators know
+from ``[pci] device_spec``::
+
+    {"vendor_id": "8086", "product_id": "37c9", "address": "0000:3d:*.*",
+     "driver": "pci", "type": "QAT", "traits": ["CUSTOM_RACK_7"]}
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import json
+import re
+from typing import Any
+
+import jsonschema
+
+from nova_accel import exceptions
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+
+# jsonschema searches with Python's re, whose $ lets a newline follow.
+_HEX_ID = {'type': 'string', 'pattern': r'^([0-9a-fA-F]{4}|[*])\Z'}
+
+SCHEMA = {
+    'type': 'object',
+    'properties': {
+        'vendor_id': _HEX_ID,
+        'product_id': _HEX_ID,
+        'address': {
+            'type': 'string',
+            'pattern': r'^(([0-9a-fA-F]{4,8}|[*]):)?([0-9a-fA-F]{2}|[*]):'
+                       r'([01][0-9a-fA-F]|[*])\.([0-7]|[*])\Z'},
+        'driver': {'type': 'string', 'minLength': 1},
+        'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
+        'resource_class': {
+            'type': 'string', 'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z'},
+        'traits': {
+            'type': 'array', 'uniqueItems': True,
+            'items': {'type': 'string',
+                      'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z'}},
+        'pool': {'type': 'boolean'},
+        'mdev_type': {'type': 'string', 'minLength': 1},
+    },
+    'required': ['driver'],
+    'additionalProperties': False,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceSpec:
+    """One line of the option; ``text`` is the line as the operator wrote it.
+
+    ``address`` may have ``*`` for any of its parts. ``pool`` None leaves it
+    to the driver whether its devices are interchangeable.
+    """
+
+    text: str
+    driver: str
+    vendor_id: str = '*'
+    product_id: str = '*'
+    address: str = '*:*:*.*'
+    type: str | None = None
+    resource_class: str | None = None
+    traits: frozenset[str] = frozenset()
+    pool: bool | None = None
+    mdev_type: str | None = None
+
+    def matches(self, address: pci_address.PciAddress, vendor_id: str,
+                product_id: str) -> bool:
+        """Whether this line speaks of the PCI function."""
+        return (self.vendor_id in ('*', vendor_id)
+                and self.product_id in ('*', product_id)
+                and _address_pattern(self.address).fullmatch(str(address))
+                is not None)
+
+
+def _address_pattern(glob: str) -> re.Pattern[str]:
+    *domains, bus, rest = glob.lower().split(':')
+    domain = domains[0] if domains else '0'
+    if domain != '*':
+        domain = f'{int(domain, 16):04x}'
+    return re.compile(re.escape(f'{domain}:{bus}:{rest}').replace(
+        r'\*', '[0-9a-f]+'))
+
+
+def parse(lines: Iterable[str],
+          drivers: Iterable[str]) -> tuple[DeviceSpec, ...]:
+    """Read the option's values, in their order.
+
+    :param drivers: the names of the drivers that are installed
+    :raises InvalidDeviceSpec: names the line and what is wrong in it.
+    """
+    known = sorted(drivers)
+    return tuple(_parse_line(line, known) for line in lines)
+
+
+def first_match(specs: Iterable[DeviceSpec], address: pci_address.PciAddress,
+                vendor_id: str, product_id: str) -> DeviceSpec | None:
+    """The line that rules a PCI function: the first that matches."""
+    return next((spec for spec in specs
+                 if spec.matches(address, vendor_id, product_id)), None)
+
+
+def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
+    def refuse(reason: str) -> exceptions.InvalidDeviceSpec:
+        return exceptions.InvalidDeviceSpec(
+            f'[nova_accel] device_spec = {line}: {reason}')
+
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        raise refuse(f'not JSON: {error}') from error
+    try:
+        jsonschema.validate(value, SCHEMA)
+    except jsonschema.ValidationError as error:
+        where = '/'.join(str(part) for part in error.path)
+        raise refuse(f'{where + ": " if where else ""}{error.message}'
+                     ) from error
+    if not value.keys() & {'vendor_id', 'address'}:
+        raise refuse('vendor_id or address is needed')
+    if value['driver'] not in drivers:
+        raise refuse(f'unknown driver {value["driver"]!r}, the installed '
+                     f'drivers are {", ".join(drivers)}')
+    return DeviceSpec(text=line, **_normalised(value))
+
+
+def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(value)
+    for key in ('vendor_id', 'product_id'):
+        if key in result:
+            result[key] = result[key].lower()
+    if 'traits' in result:
+        result['traits'] = frozenset(result['traits'])
+    return result

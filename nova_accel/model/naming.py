@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The names that devices get in Placement.
+
+Forms are those of the Cyborg agent-driver specification (device, region and
+function traits) and of the libvirt vGPU specification (owner and vGPU type).
+"""
+
+from collections.abc import Callable
+import uuid
+
+import os_resource_classes
+import os_traits
+
+from nova_accel import exceptions
+
+#: Placement's limit for the names of traits and of resource classes.
+MAX_LENGTH = 255
+
+#: Placement's limit for the name of a resource provider.
+MAX_PROVIDER_NAME_LENGTH = 200
+
+#: Every provider of ours has it and every group of ours requires it, so that
+#: no provider of another owner can serve a device profile.
+OWNERSHIP_TRAIT = 'CUSTOM_NOVA_ACCEL'
+
+#: The owner that the vGPU specification asks for.
+OWNER_TRAIT = os_traits.OWNER_CYBORG
+
+#: Resource classes by device type. Standard ones where they exist.
+RESOURCE_CLASSES = {
+    'AICHIP': 'CUSTOM_AICHIP',
+    'FPGA': os_resource_classes.FPGA,
+    'GPU': os_resource_classes.PGPU,
+    'NIC': 'CUSTOM_NIC',
+    'QAT': 'CUSTOM_QAT',
+    'SSD': 'CUSTOM_SSD',
+    'TIME': 'CUSTOM_TIME',
+    'VGPU': os_resource_classes.VGPU,
+}
+
+
+def custom_trait(*words: str) -> str:
+    """Join words to a custom trait: upper case, other characters to ``_``.
+
+    :raises InvalidName: there is no word, one has no ASCII letter or digit,
+        or the trait is too long.
+    """
+    return _checked(os_traits.normalize_name, words, 'trait')
+
+
+def custom_resource_class(*words: str) -> str:
+    """Join words to a custom resource class, as :func:`custom_trait` does."""
+    return _checked(os_resource_classes.normalize_name, words,
+                    'resource class')
+
+
+def _checked(normalize: Callable[[str], str], words: tuple[str, ...],
+             kind: str) -> str:
+    if not words or not all(_has_ascii_alnum(word) for word in words):
+        raise exceptions.InvalidName(f'no {kind} can be made of {words!r}')
+    name = normalize('_'.join(words))
+    if len(name) > MAX_LENGTH:
+        raise exceptions.InvalidName(
+            f'the {kind} {name} is longer than {MAX_LENGTH} characters')
+    return name
+
+
+def _has_ascii_alnum(word: str) -> bool:
+    return any(c.isascii() and c.isalnum() for c in word)
+
+
+def device_trait(type_: str, vendor: str, product: str) -> str:
+    """``CUSTOM_<TYPE>_<VENDOR>_<PRODUCT>``."""
+    return custom_trait(type_, vendor, product)
+
+
+def region_trait(type_: str, vendor: str, region_type_uuid: str) -> str:
+    """``CUSTOM_<TYPE>_<VENDOR>_REGION_<TYPE_UUID>``."""
+    return custom_trait(type_, vendor, 'REGION', region_type_uuid)
+
+
+def function_trait(type_: str, vendor: str, function_uuid: str) -> str:
+    """``CUSTOM_<TYPE>_<VENDOR>_FUNCTION_<UUID>``."""
+    return custom_trait(type_, vendor, 'FUNCTION', function_uuid)
+
+
+def vgpu_trait(vendor: str, product_id: str, mdev_type: str) -> str:
+    """``CUSTOM_<VENDOR>_<PRODUCT_ID>_<Virtual_GPU_Type>``."""
+    return custom_trait(vendor, product_id, mdev_type)
+
+
+def provider_name(nodename: str, *parts: str) -> str:
+    """``<nodename>_accel_<device>``; parts below it are joined with ``_``.
+
+    Nova guesses devices from names such as ``<nodename>_pci_0000_81_00_0``
+    and ``<nodename>_0000:81:00.0``; the infix keeps ours out of that.
+
+    :raises InvalidName: the name is longer than Placement allows.
+    """
+    name = '_'.join((nodename, 'accel', *parts))
+    if len(name) > MAX_PROVIDER_NAME_LENGTH:
+        raise exceptions.InvalidName(
+            f'the resource provider name {name} is longer than '
+            f'{MAX_PROVIDER_NAME_LENGTH} characters')
+    return name
+
+
+def derived_uuid(node_uuid: str, *parts: str) -> str:
+    """The uuid of a thing on a host, the same at every discovery.
+
+    The companion DB and Placement agree on it without asking each other.
+    """
+    return str(uuid.uuid5(uuid.UUID(node_uuid), '/'.join(parts)))

@@ -1,0 +1,181 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The resource providers that a host's devices become, and what to change.
+
+View first, then apply: :func:`layout` says what should be in Placement,
+:func:`diff` what that means for a tree that is there already. Both are pure;
+``nova_accel.virt.provider_tree`` applies the result.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import hashlib
+
+from nova_accel.model import attach_handle
+from nova_accel.model import device as device_model
+from nova_accel.model import naming
+
+
+@dataclasses.dataclass(frozen=True)
+class Provider:
+    """A wanted resource provider.
+
+    ``parent`` is the uuid of another provider of the layout; None stands for
+    the compute node's own. ``handles`` are keyed by resource class; a class's
+    inventory is their number.
+    """
+
+    name: str
+    uuid: str
+    parent: str | None
+    traits: frozenset[str]
+    handles: Mapping[str, tuple[attach_handle.AttachHandle, ...]]
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Resource class -> number of units."""
+        return {resource_class: len(handles)
+                for resource_class, handles in self.handles.items()
+                if handles}
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """All providers of a host, parents first, and who is served by which.
+
+    ``rp_uuids`` maps (device name, deployable name) to a provider's uuid.
+    """
+
+    providers: tuple[Provider, ...] = ()
+    rp_uuids: Mapping[tuple[str, str], str] = dataclasses.field(
+        default_factory=dict)
+
+    @property
+    def uuids(self) -> frozenset[str]:
+        return frozenset(provider.uuid for provider in self.providers)
+
+
+def layout(nodename: str, node_uuid: str,
+           devices: Iterable[device_model.Device]) -> Layout:
+    """Lay the devices of a host out as resource providers.
+
+    Interchangeable devices share one pooled provider; any other device has
+    its own, with one below it for each deployable where there are several.
+
+    :raises InvalidName: a name would be too long for Placement.
+    """
+    providers: dict[str, Provider] = {}
+    rp_uuids: dict[tuple[str, str], str] = {}
+
+    def add(path: tuple[str, ...], parent: str | None, traits: frozenset[str],
+            deployable: device_model.Deployable | None) -> str:
+        name = naming.provider_name(nodename, *path)
+        uuid = naming.derived_uuid(node_uuid, 'provider', *path)
+        handles = dict(providers[name].handles) if name in providers else {}
+        if deployable is not None:
+            resource_class = deployable.resource_class
+            handles[resource_class] = (handles.get(resource_class, ())
+                                       + deployable.handles)
+        providers[name] = Provider(name, uuid, parent, traits | {
+            naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}, handles)
+        return uuid
+
+    for device in sorted(devices, key=lambda device: device.address):
+        if not device.deployables:
+            continue
+        if len(device.deployables) == 1:
+            deployable = device.deployables[0]
+            path = (_pool(device, deployable) if device.pooled
+                    else (device.name,))
+            rp_uuids[device.name, deployable.name] = add(
+                path, None, deployable.traits, deployable)
+            continue
+        shared = frozenset.intersection(
+            *(deployable.traits for deployable in device.deployables))
+        parent = add((device.name,), None, shared, None)
+        for deployable in device.deployables:
+            rp_uuids[device.name, deployable.name] = add(
+                (device.name, deployable.name), parent, deployable.traits,
+                deployable)
+    return Layout(tuple(providers.values()), rp_uuids)
+
+
+def _pool(device: device_model.Device,
+          deployable: device_model.Deployable) -> tuple[str, ...]:
+    """The name parts of the pool that the device belongs to."""
+    parts = [deployable.resource_class.removeprefix('CUSTOM_').lower(),
+             device.vendor_id, device.product_id]
+    if device.numa_node is not None:
+        parts.append(f'numa{device.numa_node}')
+    if device.operator_traits:
+        traits = ','.join(sorted(device.operator_traits))
+        parts.append(hashlib.sha256(traits.encode()).hexdigest()[:8])
+    return tuple(parts)
+
+
+@dataclasses.dataclass(frozen=True)
+class Present:
+    """What the tree has now of one provider that is ours.
+
+    ``totals`` leaves reserved units out; ``traits`` may have an operator's.
+    """
+
+    uuid: str
+    totals: Mapping[str, int]
+    traits: frozenset[str]
+    parent: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Changes:
+    """What turns the present tree into the wanted one.
+
+    ``put`` are wanted providers that are absent or differ, parents first;
+    ``reserve`` and ``remove`` are uuids of present ones, children first.
+    """
+
+    put: tuple[Provider, ...]
+    reserve: tuple[str, ...]
+    remove: tuple[str, ...]
+
+
+def diff(wanted: Layout, present: Iterable[Present],
+         in_use: frozenset[str]) -> Changes:
+    """Compare the layout with the providers of ours that exist.
+
+    A provider that is wanted no more, but of which an instance still holds
+    something, cannot be removed, nor can those above it: what they have and
+    is not reserved yet is reserved instead.
+
+    :param present: our providers in the tree, parents first
+    :param in_use: uuids of the providers that instances hold something of
+    """
+    existing = {provider.uuid: provider for provider in present}
+    put = tuple(provider for provider in wanted.providers
+                if _differs(provider, existing.get(provider.uuid)))
+    surplus = [uuid for uuid in reversed(existing)
+               if uuid not in wanted.uuids]
+    needed = set(in_use)
+    for uuid in surplus:
+        if uuid in needed:
+            needed.add(existing[uuid].parent or '')
+    return Changes(put,
+                   tuple(uuid for uuid in surplus if uuid in needed
+                         and any(existing[uuid].totals.values())),
+                   tuple(uuid for uuid in surplus if uuid not in needed))
+
+
+def _differs(wanted: Provider, present: Present | None) -> bool:
+    return (present is None or present.totals != wanted.totals
+            or not wanted.traits <= present.traits)

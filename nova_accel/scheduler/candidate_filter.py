@@ -1,0 +1,100 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The host filter: no claim on a provider that this request has used up.
+
+Placement answers once for all servers of a multi-create, and Nova claims a
+host's first allocation candidate for each of them. So that the next server
+can have the next accelerator of the host, what does not fit any more has to
+go from the host's candidates.
+"""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
+from nova import objects
+from nova.scheduler import filters
+from nova.scheduler import host_manager
+from nova.scheduler import utils
+from nova.scheduler.client import report
+from oslo_log import log as logging
+
+from nova_accel.scheduler import ownership
+from nova_accel.scheduler import request_filter  # noqa: F401 registers itself
+
+LOG = logging.getLogger(__name__)
+
+#: Provider uuid -> resource class -> units that are free.
+_Free = Mapping[str, Mapping[str, int]]
+
+
+class AcceleratorFilter(filters.BaseHostFilter,
+                        filters.CandidateFilterMixin):
+    """Passes hosts with an allocation candidate that can be claimed.
+
+    Before each further server of a multi-create, Placement is asked what is
+    left of the one host that got the server before. A single server costs
+    nothing, nor does a request without accelerators.
+    """
+
+    def host_passes(self, host_state: host_manager.HostState,
+                    spec_obj: 'objects.RequestSpec') -> bool:
+        groups = ownership.our_groups(spec_obj)
+        claimed = {uuid for group in groups for uuid in group.provider_uuids}
+        if not any(claimed & candidate['allocations'].keys()
+                   for candidate in host_state.allocation_candidates):
+            return True
+        free = _free(host_state.uuid, groups[0])
+        if free is None:
+            return True
+        return bool(self.filter_candidates(
+            host_state, lambda candidate: _fits(candidate, groups, free)))
+
+
+def _free(host_uuid: str, group: 'objects.RequestGroup') -> _Free | None:
+    """What is free in the host's tree; nothing if it cannot serve the group.
+
+    None if Placement does not say.
+    """
+    asked = group.obj_clone()
+    asked.in_tree = host_uuid
+    request = utils.ResourceRequest.from_request_groups(
+        [asked], objects.RequestLevelParams(), None)
+    try:
+        answer = report.report_client_singleton().get_allocation_candidates(
+            nova_context.get_admin_context(), request)
+    except ks_exc.ClientException as error:
+        LOG.warning('Placement does not say what is left of host %s: %s',
+                    host_uuid, error)
+        return None
+    # The client returns None for some failures, and Nones for others.
+    summaries = answer[1] if answer else None
+    if summaries is None:
+        return None
+    return {uuid: {resource_class: amounts['capacity'] - amounts['used']
+                   for resource_class, amounts in summary['resources'].items()}
+            for uuid, summary in summaries.items()}
+
+
+def _fits(candidate: Mapping[str, Any],
+          groups: 'Sequence[objects.RequestGroup]', free: _Free) -> bool:
+    """Whether the providers of our groups have what the candidate takes."""
+    uuids = {uuid for group in groups
+             for uuid in candidate['mappings'][group.requester_id]}
+    return all(
+        amount <= free.get(uuid, {}).get(resource_class, 0)
+        for uuid in uuids
+        for resource_class, amount
+        in candidate['allocations'][uuid]['resources'].items())

@@ -1,0 +1,100 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whose a request group is: ours require our trait, all others forbid it.
+
+A group that is not ours, such as a flavor's ``resources:VGPU=1``, must be
+served by Nova's own providers, which know what to do with it.
+"""
+
+import collections
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Any
+
+from nova import objects
+from nova.scheduler import utils
+import os_resource_classes
+
+from nova_accel.model import naming
+
+_CLASSES = frozenset(naming.RESOURCE_CLASSES.values())
+
+
+def is_ours(group: 'objects.RequestGroup') -> bool:
+    return naming.OWNERSHIP_TRAIT in group.required_traits
+
+
+def our_groups(
+        request_spec: 'objects.RequestSpec') -> 'list[objects.RequestGroup]':
+    """The groups of the request that only our providers can serve."""
+    return [group for group in request_spec.requested_resources or ()
+            if is_ours(group)]
+
+
+def exposed_groups(
+        request_spec: 'objects.RequestSpec') -> 'list[objects.RequestGroup]':
+    """Groups of ports, PCI requests and Cyborg that ours could serve too."""
+    return [group for group in request_spec.requested_resources or ()
+            if not is_ours(group) and _could_serve(group)]
+
+
+def exposed_suffixes(request_spec: 'objects.RequestSpec') -> list[str]:
+    """The suffixes of those groups of the flavor that ours could serve too.
+
+    That of the unnumbered group is empty.
+    """
+    groups: dict[str, Any] = collections.defaultdict(objects.RequestGroup)
+    for prefix, suffix, name, value in flavor_groups(request_spec):
+        if prefix == utils.ResourceRequest.XS_RES_PREFIX:
+            groups[suffix].add_resource(name, value)
+    for group in groups.values():
+        group.strip_zeros()
+    return [suffix for suffix, group in groups.items()
+            if _could_serve(group)]
+
+
+def flavor_groups(request_spec: 'objects.RequestSpec',
+                  ) -> Iterator[tuple[str, str, str, str]]:
+    """Prefix, suffix, name, value of the extra specs that make groups."""
+    for key, value in extra_specs(request_spec).items():
+        match = utils.ResourceRequest.XS_KEYPAT.match(key)
+        if match:
+            prefix, suffix, name = match.groups()
+            yield prefix, suffix or '', name, value
+
+
+def extra_specs(request_spec: 'objects.RequestSpec') -> Mapping[str, str]:
+    flavor = request_spec.flavor
+    return flavor.extra_specs if 'extra_specs' in flavor else {}
+
+
+def add_extra_specs(request_spec: 'objects.RequestSpec',
+                    added: Mapping[str, str]) -> None:
+    """Change the flavor for this one scheduling.
+
+    The flavor is cloned, and the request does not know that it has changed,
+    so that neither its owner nor a database ever sees it.
+    """
+    flavor = request_spec.flavor.obj_clone()
+    flavor.extra_specs = {**extra_specs(request_spec), **added}
+    flavor.obj_reset_changes()
+    request_spec.flavor = flavor
+    request_spec.obj_reset_changes(['flavor'])
+
+
+def _could_serve(group: 'objects.RequestGroup') -> bool:
+    """Whether a class of the group is one that an accelerator may have."""
+    return any(
+        resource_class in _CLASSES
+        or resource_class.startswith(os_resource_classes.CUSTOM_NAMESPACE)
+        for resource_class in group.resources)

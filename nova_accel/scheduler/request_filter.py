@@ -1,0 +1,173 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The request-spec filter: device profiles become request groups.
+
+It sees every request that is scheduled (boot, unshelve, resize, cold and live
+migration, evacuation; not a rebuild). What it changes is nova-scheduler's own
+copy of the request, which nobody saves.
+"""
+
+from collections.abc import Sequence
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.scheduler import request_filter
+from oslo_db import exception as db_exc
+from oslo_log import log as logging
+from sqlalchemy import exc as sa_exc
+
+from nova_accel import exceptions
+from nova_accel.db import device_profile as device_profile_db
+from nova_accel.model import device_profile
+from nova_accel.model import naming
+from nova_accel.scheduler import ownership
+from nova_accel.scheduler import traits
+
+LOG = logging.getLogger(__name__)
+
+#: The key of Nova's own Cyborg code.
+_CYBORG_KEY = 'accel:device_profile'
+
+_GROUP_POLICIES = frozenset({'none', 'isolate'})
+
+
+@request_filter.trace_request_filter
+def merge_device_profile(ctxt: nova_context.RequestContext,
+                         request_spec: 'objects.RequestSpec') -> bool:
+    """Add the groups of the flavor's device profile to the request.
+
+    All other groups are kept away from our providers, whatever the flavor.
+
+    :returns: whether there was anything to do
+    :raises RequestFilterFailed: the reason names the device profile
+    """
+    name = ownership.extra_specs(request_spec).get(device_profile.FLAVOR_KEY)
+    if name is not None:
+        _merge(ctxt, request_spec, name)
+    suffixes = ownership.exposed_suffixes(request_spec)
+    groups = ownership.exposed_groups(request_spec)
+    if suffixes or groups:
+        traits.ensure_ownership(ctxt)
+        _keep_away(request_spec, suffixes, groups)
+    return bool(name is not None or suffixes or groups)
+
+
+def _keep_away(request_spec: 'objects.RequestSpec', suffixes: Sequence[str],
+               groups: 'Sequence[objects.RequestGroup]') -> None:
+    for group in groups:
+        group.forbidden_traits.add(naming.OWNERSHIP_TRAIT)
+    if suffixes:
+        ownership.add_extra_specs(request_spec, {
+            f'trait{suffix}:{naming.OWNERSHIP_TRAIT}': 'forbidden'
+            for suffix in suffixes})
+
+
+def _merge(ctxt: nova_context.RequestContext,
+           request_spec: 'objects.RequestSpec', name: str) -> None:
+    if _CYBORG_KEY in ownership.extra_specs(request_spec):
+        raise exception.RequestFilterFailed(
+            reason=f'the flavor has both {device_profile.FLAVOR_KEY} and '
+                   f'{_CYBORG_KEY}, it can have one of them')
+    try:
+        groups = _placeable(ctxt, _load(name))
+        merged = _merged(request_spec, groups)
+    except exceptions.AcceleratorError as error:
+        raise exception.RequestFilterFailed(
+            reason=f'device profile {name}: {error}') from error
+    request_spec.requested_resources = merged
+    _set_group_policy(request_spec)
+
+
+def _load(name: str) -> tuple[device_profile.Group, ...]:
+    try:
+        found = device_profile_db.get_all([name])
+    except (db_exc.DBError, sa_exc.SQLAlchemyError) as error:
+        LOG.exception('No answer from the database of accelerators')
+        raise exceptions.ServiceUnavailable(
+            'the database of accelerators gave no answer') from error
+    if not found:
+        raise exceptions.NotFound('there is none of that name')
+    return device_profile.parse_groups(found[0]['groups'])
+
+
+def _placeable(ctxt: nova_context.RequestContext,
+               groups: Sequence[device_profile.Group],
+               ) -> 'list[objects.RequestGroup]':
+    """The groups as Nova's, with no trait that Placement does not know."""
+    traits.ensure_ownership(ctxt)
+    known = frozenset({naming.OWNERSHIP_TRAIT})
+    required = frozenset().union(*(group.required for group in groups))
+    forbidden = frozenset().union(*(group.forbidden for group in groups))
+    if required | forbidden:
+        known |= traits.known(ctxt, required | forbidden)
+    if naming.OWNERSHIP_TRAIT in forbidden:
+        raise exceptions.InvalidDeviceProfile(
+            f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator '
+            'has')
+    if required - known:
+        raise exceptions.NotFound(
+            'no accelerator has a trait that it requires: '
+            + ', '.join(sorted(required - known)))
+    return [objects.RequestGroup(
+        use_same_provider=True,
+        requester_id=device_profile.requester_id(index),
+        resources=dict(group.resources),
+        required_traits={*group.required, naming.OWNERSHIP_TRAIT},
+        # What no provider has needs not be forbidden.
+        forbidden_traits=set(group.forbidden & known),
+    ) for index, group in enumerate(groups)]
+
+
+def _merged(request_spec: 'objects.RequestSpec',
+            groups: 'Sequence[objects.RequestGroup]',
+            ) -> 'list[objects.RequestGroup]':
+    """All groups of the request: those that it has, and the given ones."""
+    merged = {group.requester_id: group
+              for group in request_spec.requested_resources or ()}
+    for group in groups:
+        present = merged.setdefault(group.requester_id, group)
+        if not ownership.is_ours(present):
+            raise exceptions.Conflict(
+                f'the request has a group {group.requester_id} already, '
+                'which is not of this profile')
+    return list(merged.values())
+
+
+def _set_group_policy(request_spec: 'objects.RequestSpec') -> None:
+    """Have a policy, without which Placement refuses numbered groups.
+
+    Nova provides one itself, unless the flavor has two such groups.
+    """
+    suffixes = {suffix for _prefix, suffix, _name, _value
+                in ownership.flavor_groups(request_spec) if suffix}
+    policy = ownership.extra_specs(request_spec).get('group_policy')
+    if len(suffixes) > 1 and policy not in _GROUP_POLICIES:
+        ownership.add_extra_specs(request_spec, {'group_policy': 'none'})
+
+
+def register() -> None:
+    """Have nova-scheduler call the filter, once for each request.
+
+    Nova has no other seam for it. It comes first, so that Nova's isolation of
+    aggregates (``[scheduler] enable_isolated_aggregate_filtering``) sees the
+    traits that a device profile requires. A filter of an earlier load of this
+    module is replaced.
+    """
+    name = (merge_device_profile.__module__, merge_device_profile.__name__)
+    request_filter.ALL_REQUEST_FILTERS[:] = [merge_device_profile] + [
+        present for present in request_filter.ALL_REQUEST_FILTERS
+        if (present.__module__, present.__name__) != name]
+
+
+register()

@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The traits that Placement knows: it answers 400 to any other one."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from typing import Any
+import weakref
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
+from nova import exception
+from nova.scheduler.client import report
+
+from nova_accel.model import naming
+
+#: The first microversion of Placement that has traits.
+_VERSION = '1.6'
+
+#: The clients of those Placements that have been given our trait.
+_given: 'weakref.WeakSet[Any]' = weakref.WeakSet()
+
+
+def known(context: nova_context.RequestContext,
+          names: Iterable[str]) -> frozenset[str]:
+    """Those of the traits that exist.
+
+    :raises RequestFilterFailed: Placement gave no usable answer
+    """
+    client = report.report_client_singleton()
+    url = '/traits?name=in:' + ','.join(sorted(names))
+    answer = _ask(client.get, url, version=_VERSION,
+                  global_request_id=context.global_id)
+    return frozenset(answer.json()['traits'])
+
+
+def ensure_ownership(context: nova_context.RequestContext) -> None:
+    """Have our trait exist, also before any of our providers does.
+
+    :raises RequestFilterFailed: Placement gave no usable answer
+    """
+    client = report.report_client_singleton()
+    if client not in _given:
+        _ask(client.put, f'/traits/{naming.OWNERSHIP_TRAIT}', None,
+             version=_VERSION, global_request_id=context.global_id)
+        _given.add(client)
+
+
+def _ask(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    try:
+        answer = method(*args, **kwargs)
+    except ks_exc.ClientException as error:
+        raise exception.RequestFilterFailed(
+            reason='Placement could not be asked for the traits of '
+                   f'accelerators: {error}') from error
+    if answer.status_code >= 400:
+        raise exception.RequestFilterFailed(
+            reason='Placement could not be asked for the traits of '
+                   f'accelerators: it answered {answer.status_code}')
+    return answer

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The accelerator API in this process, for tests of the compute plane."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import fixtures
+from keystoneauth1 import adapter
+from keystoneauth1 import noauth
+from keystoneauth1 import session
+from nova import context as nova_context
+import requests
+from requests import adapters
+from wsgi_intercept import interceptor
+
+from nova_accel import conf
+from nova_accel.api import app
+from nova_accel.client import accelerator_api
+from nova_accel.testing import database
+
+CONF = conf.CONF
+
+_URL = 'http://accelerator.test'
+
+
+class _Line(adapters.HTTPAdapter):
+    """The network between a host and the API."""
+
+    def __init__(self, api: 'AcceleratorApi') -> None:
+        super().__init__()
+        self._api = api
+
+    def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+        if self._api.refuse:
+            raise requests.ConnectionError('refused')
+        answer = super().send(*args, **kwargs)
+        if self._api.lose_answers:
+            raise requests.ConnectionError('the answer was lost')
+        return answer
+
+
+class AcceleratorApi(fixtures.Fixture):
+    """The real API over a real database, and an adapter to it.
+
+    :ivar adapter: what a compute host has after it logged in
+    :ivar lose_answers: while it is true, requests are served but their
+        answers are lost on the way
+    :ivar refuse: while it is true, no request arrives
+    """
+
+    def _setUp(self) -> None:
+        CONF([], project='nova', default_config_files=[],
+             default_config_dirs=[])
+        self.addCleanup(CONF.reset)
+        self.useFixture(database.Database())
+        self.lose_answers = False
+        self.refuse = False
+        self._app = app.factory({})
+        intercept = interceptor.RequestsInterceptor(
+            lambda: self._serve, url=_URL)
+        intercept.install_intercept()
+        self.addCleanup(intercept.uninstall_intercept)
+        line = requests.Session()
+        line.mount(_URL, _Line(self))
+        self.adapter = adapter.Adapter(
+            session.Session(auth=noauth.NoAuth(), session=line),
+            endpoint_override=_URL, raise_exc=False)
+
+    def client(self, hostname: str) -> accelerator_api.AcceleratorApi:
+        """A client as nova-compute of the host has it."""
+        return accelerator_api.AcceleratorApi(self.adapter, hostname)
+
+    def _serve(self, environ: dict[str, Any],
+               start_response: Any) -> Iterable[bytes]:
+        environ['nova.context'] = nova_context.RequestContext(
+            user_id='nova', project_id='service', roles=['service'])
+        return self._app(environ, start_response)

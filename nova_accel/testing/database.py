@@ -1,0 +1,118 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Databases for tests: a file of SQLite's, or one on a real server."""
+
+import atexit
+import functools
+import os
+import unittest
+
+import fixtures
+from oslo_db import exception as db_exc
+from oslo_db.sqlalchemy import provision
+from oslo_utils import uuidutils
+import sqlalchemy as sa
+
+from nova_accel import conf
+from nova_accel.db import engine
+from nova_accel.db import schema
+
+CONF = conf.CONF
+
+#: Where databases may be created. ``OS_TEST_DBAPI_ADMIN_CONNECTION`` takes
+#: other URLs, separated by semicolons (as for the tests of oslo.db's users).
+ADMIN_URLS = ('mysql+pymysql://root@127.0.0.1/;'
+              'postgresql+psycopg2://root@127.0.0.1/postgres')
+
+#: For ``testscenarios``: the same tests on each kind of database.
+SCENARIOS = [(backend, {'backend': backend})
+             for backend in ('sqlite', 'mysql', 'postgresql')]
+
+
+class Database(fixtures.Fixture):
+    """A database of one test: configured, with all tables, and empty.
+
+    :param backend: ``sqlite`` (a file), ``mysql`` or ``postgresql``
+    :param tables: False for a database without any table
+    :raises unittest.SkipTest: no such server; not if the environment has
+        ``CI=true``, where it is an error
+    """
+
+    def __init__(self, backend: str = 'sqlite', tables: bool = True) -> None:
+        super().__init__()
+        self.backend = backend
+        self.tables = tables
+
+    def _setUp(self) -> None:
+        if self.backend == 'sqlite':
+            directory = self.useFixture(fixtures.TempDir()).path
+            url = f'sqlite:///{directory}/accelerators.sqlite'
+        else:
+            url = _on_server(self.backend)
+        CONF.set_override('connection', url, 'nova_accel_database')
+        self.addCleanup(
+            CONF.clear_override, 'connection', 'nova_accel_database')
+        _forget_engine()
+        self.addCleanup(_forget_engine)
+        self._empty()
+
+    @property
+    def engine(self) -> sa.Engine:
+        """The engine of the product's transactions, to listen to."""
+        result: sa.Engine = engine.manager().writer.get_engine()
+        return result
+
+    def _empty(self) -> None:
+        if self.tables and sa.inspect(self.engine).has_table('bindings'):
+            with self.engine.begin() as connection:
+                for table in reversed(schema.METADATA.sorted_tables):
+                    connection.execute(sa.delete(table))
+            return
+        if self.backend != 'sqlite':
+            _server(self.backend).drop_all_objects(self.engine)
+        if self.tables:
+            schema.METADATA.create_all(self.engine)
+
+
+def _forget_engine() -> None:
+    if engine.manager.cache_info().currsize:
+        engine.manager().dispose_pool()
+    engine.manager.cache_clear()
+
+
+@functools.cache
+def _server(backend: str) -> provision.Backend:
+    urls = os.environ.get('OS_TEST_DBAPI_ADMIN_CONNECTION', ADMIN_URLS)
+    for text in urls.split(';'):
+        url = sa.make_url(text)
+        if url.get_backend_name() == backend:
+            known = provision.Backend.backends_by_database_type
+            known[backend] = provision.Backend(backend, url)
+            return provision.Backend.backend_for_database_type(backend)
+    raise db_exc.BackendNotAvailable(f'no URL of a {backend} server is known')
+
+
+@functools.cache
+def _on_server(backend: str) -> str:
+    """The URL of a new database, which is dropped when the process ends."""
+    try:
+        server = _server(backend)
+    except db_exc.BackendNotAvailable as fault:
+        if os.environ.get('CI') == 'true':
+            raise
+        raise unittest.SkipTest(str(fault)) from fault
+    name = f'nova_accel_{uuidutils.generate_uuid(dashed=False)}'
+    server.create_named_database(name)
+    atexit.register(server.drop_named_database, name)
+    url: sa.URL = server.provisioned_database_url(name)
+    return url.render_as_string(hide_password=False)

@@ -1,0 +1,180 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A stub of Keystone v3: passwords, tokens and a catalog, all in memory."""
+
+import dataclasses
+import datetime
+import hmac
+import uuid
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+import webob
+import webob.dec
+import webob.exc
+
+REGION = 'RegionOne'
+
+_LIFETIME = datetime.timedelta(days=1)
+_DOMAIN = {'id': 'default', 'name': 'Default'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Project:
+    """A project of the default domain."""
+
+    id: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class User:
+    """A user of the default domain, and its roles in its one project."""
+
+    id: str
+    name: str
+    password: str
+    project: Project
+    roles: tuple[str, ...]
+
+
+class Keystone:
+    """The WSGI application, mounted at ``url``.
+
+    It knows what clients of one cloud and ``keystonemiddleware`` ask for:
+    version discovery, password authentication scoped to the user's project,
+    validation, revocation and the catalog of a token.
+    """
+
+    def __init__(self, url: str, users: Iterable[User]) -> None:
+        self._url = url
+        self._users = {user.name: user for user in users}
+        self._tokens: dict[str, dict[str, Any]] = {}
+        self._catalog: dict[str, dict[str, Any]] = {}
+        self.register('identity', 'keystone', f'{url}/v3')
+
+    def register(self, type_: str, name: str, url: str) -> None:
+        """Put a service into the catalog of all tokens made from now on."""
+        self._catalog[type_] = {
+            'id': name, 'type': type_, 'name': name,
+            'endpoints': [{
+                'id': f'{name}-{interface}', 'interface': interface,
+                'region': REGION, 'region_id': REGION, 'url': url,
+            } for interface in ('public', 'internal', 'admin')]}
+
+    def issue(self, user: User, roles: Iterable[str] | None = None) -> str:
+        """A new token of the user in its project.
+
+        :param roles: instead of the user's own
+        """
+        now = datetime.datetime.now(datetime.UTC)
+        token_id = uuid.uuid4().hex
+        self._tokens[token_id] = {
+            'methods': ['password'],
+            'user': {'id': user.id, 'name': user.name, 'domain': _DOMAIN,
+                     'password_expires_at': None},
+            'project': {'id': user.project.id, 'name': user.project.name,
+                        'domain': _DOMAIN},
+            'is_domain': False,
+            'roles': [{'id': role, 'name': role} for role in (
+                user.roles if roles is None else roles)],
+            'catalog': list(self._catalog.values()),
+            'issued_at': _time(now), 'expires_at': _time(now + _LIFETIME),
+            'audit_ids': [uuid.uuid4().hex]}
+        return token_id
+
+    @webob.dec.wsgify
+    def __call__(self, request: webob.Request) -> webob.Response:
+        route = request.method, request.path_info.rstrip('/')
+        if route == ('GET', ''):
+            return webob.Response(status=300, json={
+                'versions': {'values': [self._version()]}})
+        if route == ('GET', '/v3'):
+            return webob.Response(json={'version': self._version()})
+        if route == ('POST', '/v3/auth/tokens'):
+            return self._authenticate(request)
+        if route == ('GET', '/v3/auth/tokens'):
+            token_id = self._subject(request)
+            return _token_response(200, token_id, self._tokens[token_id])
+        if route == ('DELETE', '/v3/auth/tokens'):
+            del self._tokens[self._subject(request)]
+            return webob.Response(status=204)
+        if route == ('GET', '/v3/auth/catalog'):
+            token = self._tokens[self._caller(request)]
+            return webob.Response(json={'catalog': token['catalog']})
+        return _error(404, f'the stub of Keystone has no {" ".join(route)}')
+
+    def _version(self) -> dict[str, Any]:
+        return {'id': 'v3.14', 'status': 'stable',
+                'updated': '2020-04-07T00:00:00Z',
+                'links': [{'rel': 'self', 'href': f'{self._url}/v3/'}],
+                'media-types': [{
+                    'base': 'application/json',
+                    'type': 'application/vnd.openstack.identity-v3+json'}]}
+
+    def _authenticate(self, request: webob.Request) -> webob.Response:
+        try:
+            auth = request.json['auth']
+            given = auth['identity']['password']['user']
+            user = self._find(given)
+            right = hmac.compare_digest(given['password'], user.password)
+            project = auth.get('scope', {}).get('project', {})
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return _error(401, 'Unknown user, or not a password request.')
+        if not right or not (project.get('id') == user.project.id
+                             or project.get('name') == user.project.name
+                             or not project):
+            return _error(401, 'Wrong password or project.')
+        token_id = self.issue(user)
+        return _token_response(201, token_id, self._tokens[token_id])
+
+    def _find(self, given: Mapping[str, Any]) -> User:
+        if 'name' in given:
+            return self._users[given['name']]
+        return {user.id: user for user in self._users.values()}[given['id']]
+
+    def _caller(self, request: webob.Request) -> str:
+        """The request's own token."""
+        token_id = request.headers.get('X-Auth-Token', '')
+        if token_id not in self._tokens:
+            raise webob.exc.HTTPUnauthorized(
+                json={'error': {'code': 401, 'title': 'Unauthorized',
+                                'message': 'A valid token is needed.'}})
+        return str(token_id)
+
+    def _subject(self, request: webob.Request) -> str:
+        """The token that the request is about."""
+        self._caller(request)
+        token_id = request.headers.get('X-Subject-Token', '')
+        if token_id not in self._tokens:
+            raise webob.exc.HTTPNotFound(
+                json={'error': {'code': 404, 'title': 'Not Found',
+                                'message': 'No such token.'}})
+        return str(token_id)
+
+
+def _time(value: datetime.datetime) -> str:
+    return value.strftime('%Y-%m-%dT%H:%M:%S.%fZ')
+
+
+def _token_response(status: int, token_id: str,
+                    token: Mapping[str, Any]) -> webob.Response:
+    return webob.Response(status=status, json={'token': token},
+                          headers={'X-Subject-Token': token_id})
+
+
+def _error(status: int, message: str) -> webob.Response:
+    return webob.Response(status=status, json={'error': {
+        'code': status, 'message': message,
+        'title': webob.exc.status_map[status].title}})

@@ -1,0 +1,92 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The cloud of the quickstart."""
+
+import contextlib
+import os
+import pathlib
+import signal
+
+import yaml
+
+from nova_accel.testing import cloud
+from nova_accel.testing import keystone
+from nova_accel.testing import quickstart_report
+
+IMAGE_NAME = 'guest'
+
+_KEPT = """
+The cloud stays up at {url}; interrupt this to end it. Keystone and Glance are
+stubs on loopback; networks and volumes do not exist. In another terminal,
+with python-openstackclient and python-cyborgclient installed:
+
+  export OS_CLIENT_CONFIG_FILE={path} OS_CLOUD=demo
+  openstack server create --image {image} --flavor {flavor} --nic none \
+--wait my-server
+  openstack --os-cloud admin accelerator device profile list
+  openstack --os-cloud admin accelerator arq list
+
+{path}:
+
+{content}"""
+
+
+class QuickstartCloud(cloud.Cloud):
+    """Casts stay casts and periodic tasks run, as in a real cloud.
+
+    :ivar image_id: an image to boot from, named ``IMAGE_NAME``
+    """
+
+    CAST_AS_CALL = False
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self.PORT = port
+
+    def runTest(self) -> None:
+        """Not run: the quickstart only needs what setUp() makes."""
+
+    def _setup_configuration(self) -> None:
+        super()._setup_configuration()
+        self.flags(periodic_enable=True)
+
+    def _setup_image(self) -> None:
+        super()._setup_image()
+        image = {**self.glance.image1, 'name': IMAGE_NAME}
+        del image['id']
+        self.image_id: str = self.glance.create(None, image)['id']
+
+    def keep(self, report: quickstart_report.Report, flavor: str) -> None:
+        """Say how to use the cloud, and wait for SIGINT or SIGTERM."""
+        content = yaml.safe_dump({'clouds': {
+            user.name: self._cloud_entry(user)
+            for user in (self.demo, self.admin)}}, sort_keys=False)
+        path = self.state_path / 'clouds.yaml'
+        path.touch(mode=0o600)
+        path.write_text(content)
+        report.text(_KEPT.format(
+            url=self.url, path=path, image=IMAGE_NAME, flavor=flavor,
+            content=content))
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                signal.pause()
+
+    def _cloud_entry(self, user: keystone.User) -> dict[str, object]:
+        return {
+            'region_name': keystone.REGION, 'identity_api_version': 3,
+            'auth': {
+                'auth_url': self.auth_url, 'username': user.name,
+                'password': user.password, 'user_domain_name': 'Default',
+                'project_name': user.project.name,
+                'project_domain_name': 'Default'}}

@@ -1,0 +1,138 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the quickstart says: progress for people, one JSON document else."""
+
+import contextlib
+import json
+import sys
+import traceback
+from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
+from typing import TextIO
+
+import fixtures
+from rich import box
+from rich import console
+from rich import markup
+from rich import table
+
+
+class Report:
+    """Collects the facts that are shown, and what was not as expected.
+
+    :param as_json: progress goes to standard error, and :meth:`finish`
+        prints one JSON document on standard output
+    :ivar differences: one line for each expectation that was not met
+    """
+
+    def __init__(self, as_json: bool = False) -> None:
+        self.differences: list[str] = []
+        self._as_json = as_json
+        self._steps: list[dict[str, Any]] = []
+        self._console = _console(sys.stderr if as_json else sys.stdout)
+
+    def step(self, title: str) -> None:
+        """Begin a step; facts and checks belong to the last one begun."""
+        self._steps.append({'title': title, 'facts': {}, 'checks': []})
+        self._console.print(
+            f'\n[bold]{len(self._steps)}. {markup.escape(title)}[/]')
+
+    def line(self, text: str) -> None:
+        """Say something to people."""
+        self._console.print(f'   {markup.escape(text)}')
+
+    def fact(self, name: str, value: Any) -> None:
+        """Something for the JSON document alone."""
+        self._steps[-1]['facts'][name] = value
+
+    def rows(self, name: str, columns: Sequence[str],
+             rows: Iterable[Sequence[Any]]) -> None:
+        """Show a table; each row becomes an object of the document."""
+        shown = [[str(value) for value in row] for row in rows]
+        view = table.Table(box=box.SIMPLE_HEAD if self._console.is_terminal
+                           else None, pad_edge=False)
+        for column in columns:
+            view.add_column(column, no_wrap=True)
+        for row in shown:
+            view.add_row(*(markup.escape(value) for value in row))
+        self._console.print(f'   [italic]{markup.escape(name)}[/]')
+        self._console.print(view)
+        self.fact(name, [dict(zip(columns, row, strict=True))
+                         for row in shown])
+
+    def check(self, what: str, expected: Any, found: Any) -> None:
+        """Compare what was found with what the hardware says it must be."""
+        good = expected == found
+        self._steps[-1]['checks'].append({
+            'what': what, 'good': good, 'expected': repr(expected),
+            'found': repr(found)})
+        if good:
+            self._console.print(f'   [green]ok[/]   {markup.escape(what)}')
+            return
+        self.differences.append(
+            f'{what}: expected {expected!r}, found {found!r}')
+        self._console.print(
+            f'   [red]FAIL[/] {markup.escape(self.differences[-1])}')
+
+    def busy(self, what: str) -> contextlib.AbstractContextManager[Any]:
+        """Show that something takes a while, until it is done."""
+        if self._console.is_terminal:
+            return self._console.status(what)
+        self._console.print(f'{what} ...')
+        return contextlib.nullcontext()
+
+    def text(self, text: str) -> None:
+        """Say several lines to people, as they are."""
+        self._console.print(markup.escape(text))
+
+    def finish(self, failure: Exception | None, log: str | None) -> None:
+        """Say how it went; print the document.
+
+        :param failure: why not all steps could be taken
+        :param log: where Nova's log is
+        """
+        checks = sum(len(step['checks']) for step in self._steps)
+        cause = None if failure is None else _cause(failure)
+        if cause is None and not self.differences:
+            self._console.print(
+                f'\n[green]All {checks} checks are as expected.[/]')
+        for line in self.differences:
+            self._console.print(f'[red]not as expected:[/] '
+                                f'{markup.escape(line)}')
+        if cause is not None:
+            self._console.print(f'[red]failed:[/] {markup.escape(cause)}')
+        if log is not None:
+            self._console.print(f"Nova's log is in {log}")
+        if self._as_json:
+            json.dump({
+                'ok': cause is None and not self.differences,
+                'failure': cause, 'differences': self.differences,
+                'log': log, 'steps': self._steps}, sys.stdout, indent=2)
+            sys.stdout.write('\n')
+            sys.stdout.flush()
+
+
+def _cause(failure: BaseException) -> str:
+    """The exception, out of what the fixtures library wraps it in."""
+    while isinstance(failure, fixtures.MultipleExceptions):
+        failure = failure.args[0][1]
+    return ''.join(traceback.format_exception_only(failure)).strip()
+
+
+def _console(file: TextIO) -> console.Console:
+    """Colours on a terminal; elsewhere plain lines that are never folded."""
+    if file.isatty():
+        return console.Console(file=file, highlight=False, soft_wrap=True)
+    return console.Console(file=file, highlight=False, soft_wrap=True,
+                           width=250, color_system=None)

@@ -1,0 +1,184 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the quickstart does, step by step, and what must come of it.
+
+Each expectation comes from the simulated hardware, none from an answer of
+what is tested.
+"""
+
+import collections
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from nova_accel.model import naming
+from nova_accel.testing import cloud as cloud_module
+from nova_accel.testing import hostdev
+from nova_accel.testing import quickstart_hardware
+from nova_accel.testing import quickstart_report
+from nova_accel.testing import quickstart_server
+
+HOST = 'compute1'
+
+
+class Scenario:
+    """The steps, in order, over a running cloud without hosts."""
+
+    def __init__(self, cloud: cloud_module.Cloud,
+                 report: quickstart_report.Report) -> None:
+        self._cloud = cloud
+        self._report = report
+        self._hardware = quickstart_hardware.Hardware()
+        self._flavors: dict[str, str] = {}
+        self._booted: list[quickstart_server.Server] = []
+
+    def run(self) -> None:
+        """All steps; differences are in the report.
+
+        :raises Exception: a step could not be taken at all.
+        """
+        region = self._hardware.regions[-1]
+        both = quickstart_server.Wish(
+            'fpga-and-vgpu', (region, self._hardware.vgpu))
+        one = quickstart_server.Wish('one-qat', (self._hardware.qat,))
+        too_much = quickstart_server.Wish(
+            'all-regions-and-vgpu',
+            (region,) * region.units + (self._hardware.vgpu,))
+        self._show_devices()
+        self._make_profiles(both, one, too_much)
+        self._boot(both)
+        self._boot(one)
+        self._refuse(too_much)
+        self._reboot(self._booted[0])
+        self._delete()
+
+    def _show_devices(self) -> None:
+        self._report.step(f'The accelerators of host {HOST}, and what they '
+                          'are in Placement')
+        self._report.rows(
+            'simulated hardware',
+            ('address', 'ids', 'is', 'hands out'), self._hardware.rows())
+        self._cloud.start_accelerated_compute(HOST, self._hardware.pci_info)
+        providers = self._cloud.accelerator_providers(HOST)
+        names = {provider['uuid']: provider['name'] for provider in providers}
+        self._report.rows(
+            'resource providers', ('name', 'below', 'inventory', 'traits'),
+            [(provider['name'],
+              names.get(provider['parent_provider_uuid'], HOST),
+              _amounts(provider['inventory']),
+              ' '.join(provider['traits'])) for provider in providers])
+        for kind in self._hardware.kinds:
+            self._report.check(
+                f'{kind.resource_class} of the providers of {kind.name}',
+                sorted(kind.inventories),
+                sorted(provider['inventory'][kind.resource_class]
+                       for provider in providers
+                       if kind.resource_class in provider['inventory']
+                       and (kind.trait is None
+                            or kind.trait in provider['traits'])))
+        self._report.check(
+            'providers without our trait and the owner trait', [],
+            [provider['name'] for provider in providers
+             if not {naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT}
+             <= set(provider['traits'])])
+        self._check_usage()
+
+    def _make_profiles(self, *wishes: quickstart_server.Wish) -> None:
+        self._report.step('Device profiles, and flavors that name them')
+        for wish in wishes:
+            made = self._cloud.create_profile(wish.name, wish.groups)
+            self._report.check(f'groups of profile {wish.name}',
+                               list(wish.groups), made['groups'])
+            self._flavors[wish.name] = self._cloud.create_accel_flavor(
+                wish.name, name=wish.name, disk=1, ephemeral=0,
+                memory_mb=512, vcpu=1)
+        self._report.rows(
+            'device profiles', ('name', 'group', 'asks for'),
+            [(wish.name, number, ' '.join(
+                f'{key}={value}' for key, value in group.items()))
+             for wish in wishes for number, group in enumerate(wish.groups)])
+
+    def _boot(self, wish: quickstart_server.Wish) -> None:
+        self._report.step(f'A server of flavor {wish.name}')
+        server = quickstart_server.Server(self._cloud, self._report, wish)
+        server.show_candidates(self._expected_candidates(wish))
+        server.boot(self._flavors[wish.name])
+        server.show_accelerators()
+        server.show_hostdevs(HOST, self._hardware)
+        self._booted.append(server)
+        handed_out = [one for server in self._booted for one in server.devices]
+        self._report.check('devices that were handed out twice', [], [
+            device for device, times
+            in collections.Counter(handed_out).items() if times > 1])
+        self._check_usage()
+
+    def _refuse(self, wish: quickstart_server.Wish) -> None:
+        self._report.step(f'A server of flavor {wish.name}, which cannot fit')
+        server = quickstart_server.Server(self._cloud, self._report, wish)
+        server.show_candidates(self._expected_candidates(wish))
+        fault = server.fail(self._flavors[wish.name])
+        self._report.check('the fault says that no host is valid', True,
+                           fault.startswith('No valid host was found'))
+        self._check_usage()
+        server.delete()
+
+    def _reboot(self, server: quickstart_server.Server) -> None:
+        self._report.step(f'Hard reboot of {server.name}')
+        before = server.devices
+        arqs = server.arq_uuids
+        server.reboot()
+        server.show_accelerators()
+        server.show_hostdevs(HOST, self._hardware)
+        self._report.check('devices as before', sorted(before),
+                           sorted(server.devices))
+        self._report.check('ARQs as before', arqs, server.arq_uuids)
+        self._check_usage()
+
+    def _delete(self) -> None:
+        self._report.step('All servers deleted')
+        while self._booted:
+            self._booted.pop().delete()
+        self._check_usage()
+        self._report.check(
+            'ARQs, attach handles, mediated devices, journal entries and '
+            'usages that are left', [], self._cloud.leftovers())
+
+    def _expected_candidates(self, wish: quickstart_server.Wish) -> int:
+        held = collections.Counter(
+            kind.name for server in self._booted
+            for kind in server.wish.kinds)
+        wanted = collections.Counter(kind.name for kind in wish.kinds)
+        return math.prod(
+            kind.choices(held[kind.name], wanted[kind.name])
+            for kind in self._hardware.kinds)
+
+    def _check_usage(self) -> None:
+        """Inventory usage and the host's mediated devices, against wishes."""
+        wanted: collections.Counter[str] = collections.Counter({
+            kind.resource_class: 0 for kind in self._hardware.kinds})
+        for server in self._booted:
+            wanted.update(server.wish.resources)
+        used: collections.Counter[str] = collections.Counter()
+        for provider in self._cloud.accelerator_providers(HOST):
+            used.update(provider['usage'])
+        self._report.check('usage in Placement', dict(wanted), dict(used))
+        self._report.check(
+            'mediated devices on the host',
+            sorted(device for server in self._booted
+                   for device in server.mdevs),
+            sorted(self._cloud.mdevs(HOST)))
+
+
+def _amounts(amounts: dict[str, int]) -> str:
+    return ' '.join(f'{name}:{amount}'
+                    for name, amount in sorted(amounts.items())) or '-'

@@ -1,0 +1,112 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What hosts say of their devices, without a host."""
+
+import dataclasses
+import hashlib
+from typing import Any
+
+from nova_accel.db import host
+from nova_accel.model import attach_handle
+from nova_accel.model import device
+from nova_accel.model import matching
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+from nova_accel.model import provider_layout
+
+
+@dataclasses.dataclass(frozen=True)
+class SimulatedHost:
+    """A host with FPGAs of several regions, and QAT functions.
+
+    Each region is a provider of its own and one unit of FPGA; the functions
+    are interchangeable units of one provider.
+
+    :param regions: for each FPGA the number of its regions, at most eight;
+        the FPGA's place here is its PCI bus. None is an FPGA that is absent.
+    :param functions: number of QAT functions
+    """
+
+    hostname: str = 'compute-1'
+    regions: tuple[int | None, ...] = (1,)
+    functions: int = 0
+    numa_node: int = 0
+
+    @property
+    def node_uuid(self) -> str:
+        return naming.derived_uuid(
+            '6ba7b810-9dad-11d1-80b4-00c04fd430c8', self.hostname)
+
+    def devices(self) -> list[device.Device]:
+        return [
+            device.Device(
+                name=f'pci_0000_{bus:02x}_00_0', type='FPGA',
+                vendor_id='8086', vendor='Intel', product_id='09c4',
+                product='PAC', driver='fake', numa_node=self.numa_node,
+                address=pci_address.PciAddress(0, bus, 0, 0),
+                deployables=tuple(self._region(bus, number)
+                                  for number in range(regions)))
+            for bus, regions in enumerate(self.regions) if regions is not None
+        ] + [self._function(number) for number in range(self.functions)]
+
+    def _function(self, number: int) -> device.Device:
+        address = pci_address.PciAddress(1, number // 32, number % 32, 0)
+        return device.Device(
+            name=address.node_device, type='QAT', vendor_id='8086',
+            vendor='Intel', product_id='37c9', product='C62x', driver='pci',
+            numa_node=self.numa_node, address=address, pooled=True,
+            deployables=(device.Deployable(
+                'qat', 'CUSTOM_QAT', frozenset(), (self._handle(address),)),))
+
+    def _handle(self, address: pci_address.PciAddress,
+                ) -> attach_handle.AttachHandle:
+        return attach_handle.AttachHandle(
+            naming.derived_uuid(self.node_uuid, str(address)), address)
+
+    def _region(self, bus: int, number: int) -> device.Deployable:
+        name = f'region{number}'
+        return device.Deployable(
+            name, 'FPGA', frozenset({f'CUSTOM_{name.upper()}'}),
+            (self._handle(pci_address.PciAddress(0, bus, 1, number)),))
+
+    def layout(self) -> provider_layout.Layout:
+        return provider_layout.layout(
+            self.hostname, self.node_uuid, self.devices())
+
+    def report(self) -> None:
+        """Tell the database, as the REST API does."""
+        rp_uuids = self.layout().rp_uuids
+        devices: list[dict[str, Any]] = [
+            found.to_report(self.node_uuid, rp_uuids)
+            for found in self.devices()]
+        host.report(self.hostname, self.node_uuid, f'{self.hostname}.service',
+                    devices,
+                    digest=hashlib.sha256(str(self).encode()).hexdigest())
+
+    def rp_uuid(self, bus: int = 0, region: int = 0) -> str:
+        """The provider of a region."""
+        return self.layout().rp_uuids[
+            f'pci_0000_{bus:02x}_00_0', f'region{region}']
+
+    def allocated(self, bus: int = 0, region: int = 0) -> matching.Provider:
+        """A region's provider, allocated to one instance."""
+        return matching.Provider(
+            self.rp_uuid(bus, region), {'FPGA': 1}, frozenset({
+                naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT,
+                f'CUSTOM_REGION{region}'}))
+
+    def allocated_functions(self, amount: int) -> matching.Provider:
+        """The functions' provider, some of it allocated to one instance."""
+        uuid = self.layout().rp_uuids[self._function(0).name, 'qat']
+        return matching.Provider(uuid, {'CUSTOM_QAT': amount}, frozenset({
+            naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}))

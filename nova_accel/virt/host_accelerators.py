@@ -1,0 +1,119 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The accelerators of the host that one nova-compute runs on."""
+
+from collections.abc import Iterable
+import functools
+import os
+
+from nova import objects
+from nova.compute import provider_tree
+from nova.virt.libvirt import host as libvirt_host
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.client import accelerator_api
+from nova_accel.drivers import loading
+from nova_accel.host import discovery
+from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import nova_claims
+from nova_accel.model import arq
+from nova_accel.model import device_spec
+from nova_accel.model import matching
+from nova_accel.virt import attachments as attachments_module
+from nova_accel.virt import journal
+from nova_accel.virt import provider_tree as tree_module
+from nova_accel.virt import publisher as publisher_module
+
+CONF = conf.CONF
+
+
+def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
+    """What nova-compute needs of our parts, wired together.
+
+    The devices are looked at, which is quick; they are reported later.
+
+    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
+    :raises ConfigurationError: names the option that is wrong.
+    """
+    node = publisher_module.Node(
+        host.get_hostname(), host.get_node_uuid(), service_host)
+    node_devices = node_devices_module.NodeDevices(host)
+    drivers = loading.load(node_devices, node.uuid)
+    specs = device_spec.parse(CONF.nova_accel.device_spec, drivers)
+    api = accelerator_api.AcceleratorApi(
+        accelerator_api.adapter_from_conf(), node.nodename)
+    attachments = attachments_module.Attachments(
+        node.nodename, journal.Journal(os.path.join(
+            CONF.state_path, 'nova_accel', node.nodename)),
+        api, drivers, lambda: publisher.view.drivers)
+    publisher = publisher_module.Publisher(
+        node, CONF.nova_accel.report_interval_s,
+        functools.partial(discovery.discover, node_devices, drivers, specs,
+                          nova_claims.NovaClaims()),
+        api, after=attachments.retry)
+    attachments.undo_interrupted()
+    publisher.refresh()
+    publisher.start_cycle()
+    return HostAccelerators(service_host, publisher, attachments)
+
+
+class HostAccelerators:
+    """One host's publisher and attachments, for the driver's hooks."""
+
+    def __init__(self, service_host: str,
+                 publisher: publisher_module.Publisher,
+                 attachments: attachments_module.Attachments) -> None:
+        self.service_host = service_host
+        self.attachments = attachments
+        self._publisher = publisher
+
+    def update_provider_tree(self, tree: provider_tree.ProviderTree,
+                             nodename: str) -> bool:
+        """Apply the finished view; say whether it changed the tree."""
+        self._publisher.start_cycle()
+        in_use = frozenset(request.device_rp_uuid
+                           for request in self.attachments.held_arqs())
+        return tree_module.apply(
+            tree, nodename, self._publisher.view.layout, in_use)
+
+    def acquire(self, instance: objects.Instance, profile: str,
+                providers: Iterable[matching.Provider]) -> None:
+        """Bind the instance's ARQs.
+
+        :raises AcceleratorError: it holds no more than it did before.
+        """
+        self._publisher.wait_published(CONF.nova_accel.publish_timeout_s)
+        self.attachments.acquire(
+            instance.uuid, instance.project_id, profile, providers)
+
+    def plug(self, instance: objects.Instance,
+             profile: str | None) -> tuple[arq.Arq, ...]:
+        """Make the devices of the instance ready for its guest.
+
+        :param profile: the device profile that its flavor names
+        :raises DeviceError: one cannot be, or the host knows of none
+            although there is a profile.
+        """
+        arqs = self.attachments.plug(instance.uuid)
+        if profile is not None and not arqs:
+            raise exceptions.DeviceError(
+                f'the journal of this host has no accelerators for instance '
+                f'{instance.uuid}, whose flavor asks for {profile}')
+        return arqs
+
+    def owns_mdev(self, uuid: str) -> bool:
+        """Whether a mediated device is one that we make and hand out."""
+        return (uuid in self._publisher.view.drivers
+                or any(request.handle.uuid == uuid
+                       for request in self.attachments.held_arqs()))

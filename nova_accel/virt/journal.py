@@ -1,0 +1,137 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What this host holds for its instances, kept across restarts.
+
+One small JSON file for each (instance, role). Intent is written before the
+act: ``acquiring`` before the API is asked, ``releasing`` before a device is
+touched. So a killed nova-compute knows at its next start what it had begun,
+and guests come back with their devices even while the API is away.
+"""
+
+import dataclasses
+import enum
+import json
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+
+LOG = logging.getLogger(__name__)
+
+
+class Step(enum.StrEnum):
+    """How far the host has got with a binding."""
+
+    ACQUIRING = 'acquiring'
+    HELD = 'held'
+    RELEASING = 'releasing'
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A binding of an instance, as far as this host knows."""
+
+    instance_uuid: str
+    role: arq.Role
+    attempt: int
+    step: Step
+    arqs: tuple[arq.Arq, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {'instance_uuid': self.instance_uuid, 'role': str(self.role),
+                'attempt': self.attempt, 'step': str(self.step),
+                'arqs': [request.to_dict() for request in self.arqs]}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> 'Entry':
+        return cls(
+            value['instance_uuid'], arq.Role(value['role']), value['attempt'],
+            Step(value['step']),
+            tuple(arq.Arq.from_dict(request) for request in value['arqs']))
+
+
+class Journal:
+    """The entries of one host, below ``directory``.
+
+    Read from disk once, when nova-compute starts; from then on reads cost
+    nothing and writes go through.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._directory = pathlib.Path(directory)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._entries: dict[tuple[str, arq.Role], Entry] = {}
+        self._damaged: dict[pathlib.Path, str] = {}
+        for path in sorted(self._directory.glob('*.json')):
+            self._load(path)
+
+    def read(self, instance_uuid: str, role: arq.Role) -> Entry | None:
+        """The entry of a binding, or None if there is none.
+
+        :raises DeviceError: the entry's file could not be understood.
+        """
+        path = self._path(instance_uuid, role)
+        if path in self._damaged:
+            raise exceptions.DeviceError(self._damaged[path])
+        return self._entries.get((instance_uuid, role))
+
+    def write(self, entry: Entry) -> None:
+        """Store the entry, so that it survives a crash of the host."""
+        with tempfile.NamedTemporaryFile(
+                'w', dir=self._directory, suffix='.new',
+                delete=False) as file:
+            json.dump(entry.to_dict(), file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, self._path(entry.instance_uuid, entry.role))
+        self._sync()
+        self._entries[entry.instance_uuid, entry.role] = entry
+
+    def remove(self, entry: Entry) -> None:
+        """Forget the entry."""
+        self._path(entry.instance_uuid, entry.role).unlink(missing_ok=True)
+        self._sync()
+        self._entries.pop((entry.instance_uuid, entry.role), None)
+
+    def entries(self) -> list[Entry]:
+        """Every entry that could be understood."""
+        return list(self._entries.values())
+
+    def _load(self, path: pathlib.Path) -> None:
+        try:
+            entry = Entry.from_dict(json.loads(path.read_text()))
+        except (ValueError, KeyError, TypeError,
+                exceptions.InvalidName) as error:
+            self._damaged[path] = (
+                f'the journal {path} is damaged ({error!r}): restore it or, '
+                'if the instance has no accelerators, remove it, and restart '
+                'nova-compute')
+            LOG.error(self._damaged[path])
+            return
+        self._entries[entry.instance_uuid, entry.role] = entry
+
+    def _path(self, instance_uuid: str, role: arq.Role) -> pathlib.Path:
+        return self._directory / f'{instance_uuid}.{role}.json'
+
+    def _sync(self) -> None:
+        """Make a rename or removal durable."""
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

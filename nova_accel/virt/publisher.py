@@ -1,0 +1,159 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Keeps three views of the host's accelerators in step.
+
+What the hardware is, what the accelerator API was told, and what the provider
+tree shows. Looking at hardware and talking to the API take time, so both are
+done by a worker; Nova's resource tracker only ever reads the finished view.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+import functools
+import hashlib
+import json
+import threading
+import time
+from typing import Any
+
+import futurist
+from nova import thread_pool_factory
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.client import accelerator_api
+from nova_accel.host import discovery
+from nova_accel.model import device as device_model
+from nova_accel.model import provider_layout
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Node:
+    """A compute node, as its three neighbours name it.
+
+    ``nodename`` is Nova's and Placement's name of the node and the wire's
+    ``hostname``, ``uuid`` that of its root resource provider, ``service_host``
+    the name of nova-compute in RPC.
+    """
+
+    nodename: str
+    uuid: str
+    service_host: str
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """A finished, immutable look at the host's accelerators."""
+
+    devices: tuple[device_model.Device, ...] = ()
+    layout: provider_layout.Layout = dataclasses.field(
+        default_factory=provider_layout.Layout)
+
+    @functools.cached_property
+    def drivers(self) -> Mapping[str, str]:
+        """Attach handle uuid -> the name of the driver that plugs it."""
+        return {handle.uuid: device.driver for device in self.devices
+                for deployable in device.deployables
+                for handle in deployable.handles}
+
+
+class Publisher:
+    """Discovers, keeps the view and reports it.
+
+    :param discover: looks at the hardware
+    :param after: called at the end of each cycle, in the worker
+    """
+
+    def __init__(self, node: Node, interval_s: int,
+                 discover: Callable[[], discovery.Inventory],
+                 api: accelerator_api.AcceleratorApi,
+                 after: Callable[[], None]) -> None:
+        self._node = node
+        self._interval_s = interval_s
+        self._discover = discover
+        self._api = api
+        self._after = after
+        self._view = View()
+        self._refused: tuple[str, ...] = ()
+        self._published = threading.Event()
+        self._started_at = float('-inf')
+        self._cycle: futurist.Future[None] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def view(self) -> View:
+        return self._view
+
+    def refresh(self) -> None:
+        """Look at the hardware; say what is refused, once."""
+        inventory = self._discover()
+        for reason in inventory.refused:
+            if reason not in self._refused:
+                LOG.error('Accelerator refused: %s', reason)
+        self._refused = inventory.refused
+        view = View(inventory.devices, provider_layout.layout(
+            self._node.nodename, self._node.uuid, inventory.devices))
+        if view != self._view:
+            self._published.clear()
+            self._view = view
+
+    def start_cycle(self, at_once: bool = False) -> None:
+        """Have a worker refresh and report, if it is time to."""
+        with self._lock:
+            running = self._cycle is not None and not self._cycle.done()
+            due = time.monotonic() - self._started_at >= self._interval_s
+            if running or not (due or at_once):
+                return
+            self._started_at = time.monotonic()
+            self._cycle = thread_pool_factory.spawn(self._run)
+
+    def wait_published(self, timeout_s: float) -> None:
+        """Wait until the API knows the present view.
+
+        :raises ServiceUnavailable: it does not after ``timeout_s`` seconds.
+        """
+        if self._published.is_set():
+            return
+        self.start_cycle(at_once=True)
+        if not self._published.wait(timeout_s):
+            raise exceptions.ServiceUnavailable(
+                f'the accelerator API has not accepted the report of host '
+                f'{self._node.nodename} within {timeout_s} s')
+
+    def _run(self) -> None:
+        try:
+            self.refresh()
+            self._report()
+            self._after()
+        except exceptions.AcceleratorError as error:
+            LOG.warning('The accelerators of this host could not be '
+                        'published, trying again later: %s', error)
+        except Exception:
+            LOG.exception('Publishing the accelerators of this host failed')
+
+    def _report(self) -> None:
+        view = self._view
+        devices = [device.to_report(self._node.uuid, view.layout.rp_uuids)
+                   for device in view.devices]
+        self._api.report(self._node.uuid, self._node.service_host,
+                         _digest(self._node, devices), devices)
+        if view is self._view:
+            self._published.set()
+
+
+def _digest(node: Node, devices: list[dict[str, Any]]) -> str:
+    content = json.dumps([dataclasses.astuple(node), devices], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()

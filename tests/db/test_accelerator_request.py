@@ -1,0 +1,290 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import datetime
+
+from oslo_utils import uuidutils
+import sqlalchemy as sa
+import testscenarios
+
+from db import base
+from nova_accel import exceptions
+from nova_accel.db import accelerator_request as arqs
+from nova_accel.db import binding
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import arq as arq_model
+from nova_accel.testing import database
+from nova_accel.testing import reports
+
+load_tests = testscenarios.load_tests_apply_scenarios
+
+OTHER_PROJECT = 'c' * 32
+
+
+class ArqTestCase(base.DatabaseTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = reports.SimulatedHost(regions=(2, 1))
+        self.host.report()
+        self.make_profile()
+
+    def bound(self) -> str:
+        """The uuid of an ARQ that holds the first region."""
+        [uuid] = self.make_arqs(1)
+        arqs.bind({uuid: self.place()})
+        return uuid
+
+    def silence(self) -> None:
+        """Let the host's last report be just too old."""
+        with engine.writer() as connection:
+            connection.execute(sa.update(schema.HOSTS).values(
+                reported_at=schema.now() - datetime.timedelta(
+                    seconds=arqs.CONF.nova_accel.host_silence_s + 1)))
+
+
+class TestCreateAndRead(ArqTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_one_for_each_unit_in_order(self) -> None:
+        groups = [base.FPGA | {'resources:CUSTOM_QAT': '2'}, base.FPGA]
+        self.make_profile(*groups, name='mixed')
+        image_uuid = uuidutils.generate_uuid()
+        created = arqs.create('mixed', base.PROJECT, image_uuid)
+        self.assertEqual(
+            [0, 0, 0, 1], [arq['device_profile_group_id'] for arq in created])
+        self.assertEqual(
+            ['CUSTOM_QAT', 'CUSTOM_QAT', 'FPGA', 'FPGA'],
+            [row['resource_class'] for row in self.rows(schema.ARQS)])
+        self.assertEqual(
+            {image_uuid}, {row['image_uuid']
+                           for row in self.rows(schema.ARQS)})
+        for name, value in {
+                'state': 'Initial', 'device_profile_name': 'mixed',
+                'group': groups[0], 'project_id': base.PROJECT,
+                **dict.fromkeys((
+                    'hostname', 'device_rp_uuid', 'instance_uuid', 'role',
+                    'attach_handle_type', 'attach_handle_uuid',
+                    'attach_handle_info', 'updated_at'))}.items():
+            self.assertEqual(value, created[0][name], name)
+        self.assertEqual(created, arqs.get_all())
+        self.assertEqual(created[3], arqs.get(created[3]['uuid']))
+
+    def test_create_of_an_unknown_profile(self) -> None:
+        error = self.assertRaises(
+            exceptions.NotFound, arqs.create, 'nope', base.PROJECT)
+        self.assertEqual(
+            'Device Profile not found with name=nope', str(error))
+
+    def test_projects_are_apart(self) -> None:
+        [own] = arqs.create('fpga', base.PROJECT)
+        [other] = arqs.create('fpga', OTHER_PROJECT)
+        self.assertEqual([own], arqs.get_all(project_id=base.PROJECT))
+        self.assertEqual(own, arqs.get(own['uuid'], base.PROJECT))
+        for call in (lambda: arqs.get(other['uuid'], base.PROJECT),
+                     lambda: arqs.delete_by_uuids(
+                         [own['uuid'], other['uuid']], base.PROJECT)):
+            error = self.assertRaises(exceptions.NotFound, call)
+            self.assertEqual(
+                f'ExtArq not found with uuid={other["uuid"]}', str(error))
+        self.assertEqual([own, other], arqs.get_all())
+
+    def test_filters(self) -> None:
+        bound = self.bound()
+        [initial] = self.make_arqs(1)
+        instance_uuid = arqs.get(bound)['instance_uuid']
+        for filters, found in (
+                ({'instance_uuid': instance_uuid}, [bound]),
+                ({'instance_uuid': uuidutils.generate_uuid()}, []),
+                ({'states': [arq_model.State.INITIAL]}, [initial]),
+                ({'states': arq_model.RESOLVED}, [bound]),
+                ({'states': []}, []),
+                ({}, [bound, initial])):
+            self.assertEqual(
+                found, [arq['uuid'] for arq in arqs.get_all(**filters)])
+
+    def test_silent_host(self) -> None:
+        bound = self.bound()
+        [initial] = self.make_arqs(1)
+        request = self.request(self.host.allocated(bus=1))
+        native = binding.acquire(request)
+        self.silence()
+        self.assertEqual(
+            ['Unknown', 'Initial', 'Unknown'],
+            [arq['state'] for arq in arqs.get_all()])
+        self.assertEqual(2, len(arqs.get_all(
+            states=[arq_model.State.UNKNOWN])))
+        self.assertEqual([], arqs.get_all(states=[arq_model.State.BOUND]))
+        self.assertEqual('Unknown', arqs.get(bound)['state'])
+        self.assertEqual('Initial', arqs.get(initial)['state'])
+        # The host itself wants to know what it has.
+        self.assertEqual(native, binding.get(*request.key))
+        self.host.report()
+        self.assertEqual('Bound', arqs.get(bound)['state'])
+
+
+class TestBind(ArqTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_bound(self) -> None:
+        [uuid] = self.make_arqs(1)
+        place = self.place()
+        [answer] = arqs.bind({uuid: place})
+        found = arqs.get(uuid)
+        self.assertEqual(found, answer)
+        handle = self.host.devices()[0].deployables[0].handles[0]
+        for name, value in {
+                **place, 'state': 'Bound', 'role': None,
+                'project_id': base.PROJECT,
+                'attach_handle_uuid': handle.uuid,
+                'attach_handle_type': 'PCI',
+                'attach_handle_info': handle.info}.items():
+            self.assertEqual(value, found[name], name)
+        self.assertIsNotNone(found['updated_at'])
+
+    def test_project_of_the_instance(self) -> None:
+        first, second = self.make_arqs(2)
+        arqs.bind({
+            first: self.place() | {'project_id': OTHER_PROJECT},
+            second: self.place(self.host.rp_uuid(1))})
+        self.assertEqual(OTHER_PROJECT, arqs.get(first)['project_id'])
+        self.assertEqual(base.PROJECT, arqs.get(second)['project_id'])
+
+    def test_all_or_nothing_for_each_instance(self) -> None:
+        alone, *pair = self.make_arqs(3)
+        instance_uuid = uuidutils.generate_uuid()
+        places = {uuid: self.place(instance_uuid=instance_uuid)
+                  for uuid in pair}
+        places[alone] = self.place(self.host.rp_uuid(1))
+        self.assertEqual(
+            {alone: 'Bound', pair[0]: 'BindFailed', pair[1]: 'BindFailed'},
+            {arq['uuid']: arq['state'] for arq in arqs.bind(places)})
+        self.assertEqual([alone], list(self.taken().values()))
+        self.assertEqual(2, len(arqs.get_all(instance_uuid=instance_uuid)))
+
+    def test_refusals_change_nothing(self) -> None:
+        bound = self.bound()
+        [failed, fresh] = self.make_arqs(2)
+        arqs.bind({failed: self.place()})
+        request = self.request(self.host.allocated(bus=1))
+        [native] = binding.acquire(request)
+        before = self.everything()
+        nobody = uuidutils.generate_uuid()
+        holder = arqs.get(bound)['instance_uuid']
+        for places, fault, text in (
+                ({fresh: self.place(), nobody: self.place()},
+                 exceptions.NotFound, f'ExtArq not found with uuid={nobody}'),
+                ({fresh: self.place(nobody)}, exceptions.NotFound, nobody),
+                ({fresh: self.place() | {'hostname': 'compute-9'}},
+                 exceptions.NotFound, 'compute-9'),
+                ({fresh: self.place(instance_uuid=holder)},
+                 exceptions.InvalidRequest,
+                 f'Instance {holder} already has accelerator requests. '
+                 'Cannot bind additional ARQs.'),
+                ({fresh: self.place(),
+                  bound: self.place(instance_uuid=holder)},
+                 exceptions.InvalidRequest, holder),
+                ({bound: self.place()}, exceptions.InvalidTransition, bound),
+                ({failed: self.place()}, exceptions.InvalidTransition,
+                 failed),
+                ({native['uuid']: self.place()},
+                 exceptions.InvalidTransition, native['uuid'])):
+            error = self.assertRaises(fault, arqs.bind, places)
+            self.assertIn(text, str(error))
+            self.assertEqual(before, self.everything())
+
+    def test_beside_what_the_host_acquired(self) -> None:
+        request = self.request(self.host.allocated(bus=1))
+        binding.acquire(request)
+        [uuid] = self.make_arqs(1)
+        [bound] = arqs.bind({uuid: self.place(
+            instance_uuid=request.instance_uuid)})
+        self.assertEqual('Bound', bound['state'])
+
+
+class TestUnbindAndDelete(ArqTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_unbind_and_bind_again(self) -> None:
+        uuid = self.bound()
+        for _again in range(2):
+            arqs.unbind([uuid])
+            found = arqs.get(uuid)
+            self.assertEqual('Unbound', found['state'])
+            for name in ('hostname', 'device_rp_uuid', 'instance_uuid',
+                         'attach_handle_uuid'):
+                self.assertIsNone(found[name])
+        self.assertEqual({}, self.taken())
+        [bound] = arqs.bind({uuid: self.place()})
+        self.assertEqual('Bound', bound['state'])
+
+    def test_unbind_of_a_failed_one(self) -> None:
+        self.bound()
+        [uuid] = self.make_arqs(1)
+        arqs.bind({uuid: self.place()})
+        arqs.unbind([uuid])
+        [bound] = arqs.bind({uuid: self.place(self.host.rp_uuid(1))})
+        self.assertEqual('Bound', bound['state'])
+
+    def test_unbind_refused(self) -> None:
+        bound = self.bound()
+        [initial] = self.make_arqs(1)
+        before = self.everything()
+        for uuid, fault in ((initial, exceptions.InvalidTransition),
+                            (uuidutils.generate_uuid(), exceptions.NotFound)):
+            error = self.assertRaises(fault, arqs.unbind, [bound, uuid])
+            self.assertIn(uuid, str(error))
+            self.assertEqual(before, self.everything())
+
+    def test_delete(self) -> None:
+        first, second, third = self.make_arqs(3)
+        arqs.delete_by_uuids([first, third])
+        self.assertEqual(
+            [second], [arq['uuid'] for arq in arqs.get_all()])
+
+    def test_delete_of_a_bound_one(self) -> None:
+        uuid = self.bound()
+        instance_uuid = arqs.get(uuid)['instance_uuid']
+        error = self.assertRaises(
+            exceptions.Conflict, arqs.delete_by_uuids, [uuid])
+        self.assertEqual(
+            f'ARQ {uuid} is bound to instance {instance_uuid}. Use the '
+            'Compute API to manage instance accelerators.', str(error))
+        arqs.delete_by_uuids([uuid], bound_allowed=True)
+        self.assertEqual([], arqs.get_all())
+        self.assertEqual({}, self.taken())
+
+    def test_delete_by_instance(self) -> None:
+        uuid = self.bound()
+        [other] = self.make_arqs(1)
+        instance_uuid = arqs.get(uuid)['instance_uuid']
+        arqs.delete_by_instance(instance_uuid, OTHER_PROJECT)
+        self.assertEqual(2, len(arqs.get_all()))
+        for _again in range(2):
+            arqs.delete_by_instance(instance_uuid)
+            self.assertEqual(
+                [other], [arq['uuid'] for arq in arqs.get_all()])
+        self.assertEqual({}, self.taken())
+
+    def test_what_the_host_acquired_is_left_to_it(self) -> None:
+        request = self.request()
+        [native] = binding.acquire(request)
+        before = self.everything()
+        arqs.delete_by_instance(request.instance_uuid)
+        for call in (
+                lambda: arqs.unbind([native['uuid']]),
+                lambda: arqs.delete_by_uuids(
+                    [native['uuid']], bound_allowed=True)):
+            error = self.assertRaises(exceptions.Conflict, call)
+            self.assertIn('held by host compute-1', str(error))
+        self.assertEqual(before, self.everything())

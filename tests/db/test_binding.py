@@ -1,0 +1,267 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+import testscenarios
+
+from db import base
+from nova_accel import exceptions
+from nova_accel.db import binding
+from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import arq as arq_model
+from nova_accel.testing import database
+from nova_accel.testing import reports
+
+load_tests = testscenarios.load_tests_apply_scenarios
+
+
+class BindingTestCase(base.DatabaseTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = reports.SimulatedHost(regions=(2, 1), functions=3)
+        self.host.report()
+        self.make_profile()
+
+    def again(self, request: binding.Request,
+              **fields: Any) -> binding.Request:
+        return binding.Request(**{**vars(request), **fields})
+
+
+class TestAcquire(BindingTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_bound_arq(self) -> None:
+        request = self.request(image_uuid='b' * 36)
+        [found] = binding.acquire(request)
+        handle = self.host.devices()[0].deployables[0].handles[0]
+        for name, value in {
+                'state': 'Bound', 'device_profile_name': 'fpga',
+                'device_profile_group_id': 0, 'group': base.FPGA,
+                'hostname': 'compute-1', 'role': 'active',
+                'device_rp_uuid': self.host.rp_uuid(),
+                'instance_uuid': request.instance_uuid,
+                'project_id': base.PROJECT,
+                'attach_handle_uuid': handle.uuid,
+                'attach_handle_type': 'PCI',
+                'attach_handle_info': handle.info,
+                'updated_at': None}.items():
+            self.assertEqual(value, found[name], name)
+        self.assertEqual([found], binding.get(*request.key))
+        self.assertEqual({handle.uuid: found['uuid']}, self.taken())
+
+    def test_groups_are_matched_to_providers(self) -> None:
+        self.make_profile(
+            base.FPGA | {'trait:CUSTOM_REGION1': 'required'},
+            {'resources:CUSTOM_QAT': '2'}, base.FPGA, name='mixed')
+        found = binding.acquire(self.request(
+            self.host.allocated(bus=1), self.host.allocated_functions(2),
+            self.host.allocated(region=1), device_profile_name='mixed'))
+        qat = self.host.allocated_functions(2).uuid
+        self.assertEqual(
+            [(0, self.host.rp_uuid(0, 1)), (1, qat), (1, qat),
+             (2, self.host.rp_uuid(1))],
+            [(arq['device_profile_group_id'], arq['device_rp_uuid'])
+             for arq in found])
+        self.assertEqual(
+            4, len({arq['attach_handle_uuid'] for arq in found}))
+        self.assert_consistent()
+
+    def test_refusals_leave_nothing(self) -> None:
+        other = reports.SimulatedHost('compute-2')
+        other.report()
+        binding.acquire(self.request(self.host.allocated(bus=1)))
+        before = self.everything()
+        for request, fault, text in (
+                (self.request(device_profile_name='nope'),
+                 exceptions.NotFound, 'name=nope'),
+                (self.request(other.allocated()),
+                 exceptions.NotFound, other.rp_uuid()),
+                (self.request(hostname='compute-9'),
+                 exceptions.NotFound, 'compute-9'),
+                (self.request(self.host.allocated(),
+                              self.host.allocated(region=1)),
+                 exceptions.NoAssignment, self.host.rp_uuid()),
+                (self.request(self.host.allocated(bus=1)),
+                 exceptions.AcceleratorsBusy, self.host.rp_uuid(1))):
+            error = self.assertRaises(fault, binding.acquire, request)
+            self.assertIn(text, str(error))
+            self.assertEqual(before, self.everything())
+
+    def test_same_attempt_again(self) -> None:
+        request = self.request()
+        found = binding.acquire(request)
+        before = self.everything()
+        self.assertEqual(found, binding.acquire(request))
+        self.assertEqual(before, self.everything())
+
+    def test_older_attempt(self) -> None:
+        request = self.request(attempt=7)
+        binding.acquire(request)
+        before = self.everything()
+        error = self.assertRaises(
+            exceptions.StaleAttempt, binding.acquire,
+            self.again(request, attempt=6))
+        self.assertIn(request.instance_uuid, str(error))
+        self.assertEqual(before, self.everything())
+
+    def test_newer_attempt_keeps_the_arqs(self) -> None:
+        request = self.request()
+        found = binding.acquire(request)
+        newer = self.again(request, attempt=2)
+        self.assertEqual(found, binding.acquire(newer))
+        self.assertRaises(exceptions.StaleAttempt, binding.acquire, request)
+        self.assertRaises(exceptions.StaleAttempt, binding.release,
+                          *request.key, attempt=1)
+
+    def test_newer_attempt_keeps_the_arqs_of_a_deleted_profile(self) -> None:
+        request = self.request()
+        found = binding.acquire(request)
+        device_profile.delete_by_names(['fpga'])
+        self.assertEqual(
+            found, binding.acquire(self.again(request, attempt=2)))
+
+    def test_newer_attempt_that_differs(self) -> None:
+        self.make_profile(name='other')
+        request = self.request()
+        for attempt, fields in enumerate((
+                {}, {'device_profile_name': 'other'},
+                {'device_profile_name': 'other',
+                 'providers': (self.host.allocated(bus=1),)})):
+            found = binding.acquire(
+                self.again(request, attempt=attempt, **fields))
+            self.assertEqual(
+                [arq['uuid'] for arq in found],
+                [arq['uuid'] for arq in self.rows(schema.ARQS)])
+            self.assert_consistent()
+        self.assertEqual(self.host.rp_uuid(1), found[0]['device_rp_uuid'])
+
+    def test_newer_attempt_after_the_profile_was_edited(self) -> None:
+        request = self.request()
+        [before] = binding.acquire(request)
+        device_profile.delete_by_names(['fpga'])
+        edited = base.FPGA | {'accel:function_name': 'gzip'}
+        self.make_profile(edited)
+        [found] = binding.acquire(self.again(request, attempt=2))
+        self.assertEqual(edited, found['group'])
+        self.assertNotEqual(before['uuid'], found['uuid'])
+
+    def test_newer_attempt_that_fails_keeps_what_was_held(self) -> None:
+        binding.acquire(self.request(self.host.allocated(bus=1)))
+        request = self.request()
+        binding.acquire(request)
+        before = self.everything()
+        self.assertRaises(
+            exceptions.AcceleratorsBusy, binding.acquire,
+            self.again(request, attempt=2,
+                       providers=(self.host.allocated(bus=1),)))
+        self.assertEqual(before, self.everything())
+
+    def test_roles_are_apart(self) -> None:
+        old = self.request(role=arq_model.Role.OLD)
+        active = self.again(old, role='active',
+                            providers=(self.host.allocated(bus=1),))
+        [of_old] = binding.acquire(old)
+        [of_active] = binding.acquire(active)
+        binding.release(*old.key, attempt=1)
+        self.assertEqual([], binding.get(*old.key))
+        self.assertEqual([of_active], binding.get(*active.key))
+        self.assertNotEqual(of_old['uuid'], of_active['uuid'])
+
+
+class TestRelease(BindingTestCase):
+    scenarios = database.SCENARIOS
+
+    def age_fences(self) -> None:
+        fences = schema.BINDINGS
+        with engine.writer() as connection:
+            connection.execute(sa.update(fences).values(
+                released_at=schema.now() - binding.FENCE_KEPT
+                - datetime.timedelta(minutes=1)))
+
+    def test_all_is_free_again(self) -> None:
+        request = self.request()
+        binding.acquire(request)
+        binding.release(*request.key, attempt=1)
+        self.assertEqual([], binding.get(*request.key))
+        self.assertEqual([], self.rows(schema.ARQS))
+        self.assertEqual({}, self.taken())
+        binding.acquire(self.request())
+
+    def test_again(self) -> None:
+        request = self.request()
+        binding.acquire(request)
+        for _again in range(2):
+            binding.release(*request.key, attempt=1)
+        self.assertEqual({}, self.taken())
+
+    def test_of_a_newer_attempt_frees_all(self) -> None:
+        request = self.request()
+        binding.acquire(request)
+        binding.release(*request.key, attempt=3)
+        self.assertEqual({}, self.taken())
+        self.assertRaises(exceptions.StaleAttempt, binding.acquire,
+                          self.again(request, attempt=3))
+
+    def test_of_an_older_attempt(self) -> None:
+        request = self.request(attempt=3)
+        binding.acquire(request)
+        before = self.everything()
+        self.assertRaises(exceptions.StaleAttempt, binding.release,
+                          *request.key, attempt=2)
+        self.assertEqual(before, self.everything())
+
+    def test_late_acquire_is_refused(self) -> None:
+        request = self.request(attempt=3)
+        binding.acquire(request)
+        binding.release(*request.key, attempt=3)
+        for attempt in (1, 3):
+            self.assertRaises(exceptions.StaleAttempt, binding.acquire,
+                              self.again(request, attempt=attempt))
+        self.assertEqual({}, self.taken())
+        binding.acquire(self.again(request, attempt=4))
+
+    def test_before_the_acquire_arrives(self) -> None:
+        request = self.request()
+        binding.release(*request.key, attempt=1)
+        self.assertRaises(exceptions.StaleAttempt, binding.acquire, request)
+        binding.acquire(self.again(request, attempt=2))
+
+    def test_others_are_left_alone(self) -> None:
+        request = self.request()
+        other = self.request(self.host.allocated(bus=1))
+        binding.acquire(request)
+        found = binding.acquire(other)
+        binding.release(*request.key, attempt=1)
+        self.assertEqual(found, binding.get(*other.key))
+
+    def test_old_fences_of_the_host_go(self) -> None:
+        old = self.request()
+        binding.release(*old.key, attempt=1)
+        elsewhere = self.request(hostname='compute-2')
+        binding.release(*elsewhere.key, attempt=1)
+        self.age_fences()
+        recent = self.request()
+        binding.release(*recent.key, attempt=1)
+        held = self.request()
+        binding.acquire(held)
+        another = self.request()
+        binding.release(*another.key, attempt=1)
+        self.assertEqual(
+            [request.instance_uuid
+             for request in (elsewhere, recent, held, another)],
+            [fence['instance_uuid'] for fence in self.rows(schema.BINDINGS)])

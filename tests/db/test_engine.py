@@ -1,0 +1,186 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from collections.abc import Iterator
+from concurrent import futures
+import contextlib
+import threading
+from unittest import mock
+
+import fixtures
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+import testscenarios
+import testtools
+
+from db import base
+from nova_accel import exceptions
+from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.testing import database
+
+load_tests = testscenarios.load_tests_apply_scenarios
+
+PROFILES = schema.DEVICE_PROFILES
+
+
+class TestTransactions(base.DatabaseTestCase):
+    scenarios = database.SCENARIOS
+
+    def insert(self, connection: sa.Connection, name: str = 'a') -> None:
+        connection.execute(sa.insert(PROFILES).values(
+            uuid=name, name=name, groups=[], created_at=schema.now()))
+
+    def test_writer_undoes_all_at_an_exception(self) -> None:
+        def fail() -> None:
+            with engine.writer() as connection:
+                self.insert(connection)
+                raise exceptions.Conflict('no')
+
+        self.assertRaises(exceptions.Conflict, fail)
+        self.assertEqual([], device_profile.get_all())
+
+    def test_reader_keeps_nothing(self) -> None:
+        with engine.reader() as connection:
+            self.insert(connection)
+        self.assertEqual([], device_profile.get_all())
+
+    def test_reader_does_not_wait_for_a_writer(self) -> None:
+        with engine.writer() as connection:
+            self.insert(connection)
+            self.assertEqual([], device_profile.get_all())
+
+    def test_foreign_keys_are_kept(self) -> None:
+        def orphan() -> None:
+            with engine.writer() as connection:
+                connection.execute(sa.insert(schema.DEPLOYABLES).values(
+                    uuid='a', device_uuid='b', name='a', rp_uuid='a',
+                    resource_class='FPGA', traits=[]))
+
+        self.assertRaises(db_exc.DBReferenceError, orphan)
+
+    def test_times_are_whole_seconds_in_utc(self) -> None:
+        before = schema.now().replace(microsecond=0)
+        device_profile.create('fpga', [base.FPGA])
+        found = device_profile.get('fpga')['created_at']
+        self.assertTrue(before <= found <= schema.now())
+        self.assertEqual(0, found.microsecond)
+
+
+class TestWithoutTables(testtools.TestCase):
+    scenarios = [(name, attributes) for name, attributes
+                 in database.SCENARIOS if name != 'mysql']
+    backend: str
+
+    def test_unavailable(self) -> None:
+        self.useFixture(fixtures.FakeLogger())
+        self.useFixture(database.Database(self.backend, tables=False))
+        self.assertRaises(
+            exceptions.ServiceUnavailable, device_profile.get_all)
+
+
+class TestValues(base.DatabaseTestCase):
+    # SQLite takes any length.
+    scenarios = [(name, attributes) for name, attributes
+                 in database.SCENARIOS if name != 'sqlite']
+
+    def test_too_long(self) -> None:
+        error = self.assertRaises(
+            exceptions.InvalidRequest, device_profile.create, 'a' * 256,
+            [base.FPGA])
+        self.assertNotIn('INSERT', str(error))
+
+
+class TestRetries(base.DatabaseTestCase):
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        # As the engine is made by the fixture.
+        patcher = mock.patch.object(engine, 'LOCK_WAIT_S', 1)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        super().setUp()
+        device_profile.create('fpga', [base.FPGA])
+        self.attempts = 0
+
+    def rename(self) -> None:
+        self.attempts += 1
+        with engine.writer() as connection:
+            connection.execute(sa.update(PROFILES).values(name='renamed'))
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[threading.Event]:
+        """Another transaction has the row, until the event is set."""
+        locked, let_go = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with engine.writer() as connection:
+                connection.execute(sa.update(PROFILES).values(
+                    description='locked'))
+                locked.set()
+                let_go.wait(60)
+
+        with futures.ThreadPoolExecutor(1) as executor:
+            held = executor.submit(hold)
+            locked.wait(60)
+            try:
+                yield let_go
+            finally:
+                let_go.set()
+            held.result()
+
+    def test_lock_that_is_never_let_go(self) -> None:
+        with mock.patch.object(engine, 'RETRIES', 1):
+            rename = engine.retried(self.rename)
+        with self.locked():
+            self.assertRaises(exceptions.ServiceUnavailable, rename)
+        self.assertEqual(2, self.attempts)
+        [found] = device_profile.get_all()
+        self.assertEqual(('fpga', 'locked'),
+                         (found['name'], found['description']))
+
+    def test_lock_that_is_let_go_later(self) -> None:
+        with self.locked() as let_go:
+            @engine.retried
+            def rename() -> None:
+                if self.attempts == 1:
+                    let_go.set()
+                self.rename()
+
+            rename()
+        self.assertEqual(2, self.attempts)
+        [found] = device_profile.get_all()
+        self.assertEqual(('renamed', 'locked'),
+                         (found['name'], found['description']))
+
+    def test_fault_of_the_function_when_it_loses_each_time(self) -> None:
+        @engine.retried
+        def lose() -> None:
+            self.attempts += 1
+            raise db_exc.RetryRequest(exceptions.AcceleratorsBusy('lost'))
+
+        with mock.patch('time.sleep', autospec=True) as sleep:
+            self.assertRaises(exceptions.AcceleratorsBusy, lose)
+        self.assertEqual(engine.RETRIES + 1, self.attempts)
+        for call in sleep.call_args_list:
+            self.assertLessEqual(call.args[0], 1)
+
+    def test_other_faults_are_not_retried(self) -> None:
+        @engine.retried
+        def fail() -> None:
+            self.attempts += 1
+            with engine.writer() as connection:
+                connection.execute(sa.insert(PROFILES).values(uuid='a'))
+
+        self.assertRaises(db_exc.DBError, fail)
+        self.assertEqual(1, self.attempts)

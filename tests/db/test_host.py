@@ -1,0 +1,198 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+
+import testscenarios
+
+from db import base
+from nova_accel import exceptions
+from nova_accel.db import binding
+from nova_accel.db import capacity
+from nova_accel.db import host
+from nova_accel.db import schema
+from nova_accel.testing import database
+from nova_accel.testing import reports
+
+load_tests = testscenarios.load_tests_apply_scenarios
+
+TWO_FPGAS = reports.SimulatedHost(regions=(2, 1), functions=3)
+SECOND_REMOVED = reports.SimulatedHost(regions=(2, None), functions=3)
+
+
+class TestReport(base.DatabaseTestCase):
+    scenarios = database.SCENARIOS
+
+    def inventory(self) -> dict[str, list[str]]:
+        """Uuids of what is known, by table."""
+        return {table.name: sorted(row['uuid'] for row in self.rows(table))
+                for table in (schema.DEVICES, schema.DEPLOYABLES,
+                              schema.ATTACH_HANDLES)}
+
+    def hold(self, host_: reports.SimulatedHost, bus: int) -> binding.Request:
+        """Let an instance hold a region of the FPGA."""
+        self.make_profile()
+        request = self.request(host_.allocated(bus=bus))
+        binding.acquire(request)
+        return request
+
+    def test_all_is_noted(self) -> None:
+        TWO_FPGAS.report()
+        [known] = self.rows(schema.HOSTS)
+        self.assertEqual(
+            ('compute-1', TWO_FPGAS.node_uuid, 'compute-1.service'),
+            (known['hostname'], known['node_uuid'], known['service_host']))
+        rp_uuids = TWO_FPGAS.layout().rp_uuids
+        for found, row in zip(TWO_FPGAS.devices(), self.rows(schema.DEVICES),
+                              strict=True):
+            facts = found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
+            del facts['deployables']
+            self.assertEqual(facts, {name: row[name] for name in facts})
+            self.assertEqual('enabled', row['status'])
+        self.assertEqual(
+            sorted(rp_uuids.values()),
+            sorted(row['rp_uuid'] for row in self.rows(schema.DEPLOYABLES)))
+        self.assertEqual(
+            [handle.info for found in TWO_FPGAS.devices()
+             for deployable in found.deployables
+             for handle in deployable.handles],
+            [row['info'] for row in self.rows(schema.ATTACH_HANDLES)])
+
+    def test_unchanged_is_one_statement(self) -> None:
+        TWO_FPGAS.report()
+        before = self.everything()
+        [statement] = self.statements(TWO_FPGAS.report)
+        self.assertIn('UPDATE hosts', statement)
+        del before['hosts']
+        after = self.everything()
+        del after['hosts']
+        self.assertEqual(before, after)
+
+    def test_another_digest_of_the_same_changes_nothing(self) -> None:
+        TWO_FPGAS.report()
+        before = self.everything()
+        rp_uuids = TWO_FPGAS.layout().rp_uuids
+        host.report('compute-1', TWO_FPGAS.node_uuid, 'compute-1.service', [
+            found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
+            for found in TWO_FPGAS.devices()], 'another')
+        after = self.everything()
+        self.assertEqual('another', after.pop('hosts')[0]['report_digest'])
+        del before['hosts']
+        self.assertEqual(before, after)
+
+    def test_devices_come_and_go(self) -> None:
+        TWO_FPGAS.report()
+        both = self.inventory()
+        SECOND_REMOVED.report()
+        self.assertEqual({'compute-1': 5}, capacity.free_by_host())
+        self.assertEqual(4, len(self.inventory()['devices']))
+        TWO_FPGAS.report()
+        self.assertEqual(both, self.inventory())
+        reports.SimulatedHost(regions=()).report()
+        self.assertEqual({'devices': [], 'deployables': [],
+                          'attach_handles': []}, self.inventory())
+
+    def test_facts_of_a_device_change(self) -> None:
+        TWO_FPGAS.report()
+        dataclasses.replace(TWO_FPGAS, numa_node=1).report()
+        rows = self.rows(schema.DEVICES)
+        self.assertEqual({1}, {row['numa_node'] for row in rows})
+        self.assertNotIn(None, {row['updated_at'] for row in rows})
+
+    def test_other_hosts_are_left_alone(self) -> None:
+        reports.SimulatedHost('compute-2', regions=(3,)).report()
+        TWO_FPGAS.report()
+        reports.SimulatedHost(regions=()).report()
+        self.assertEqual({'compute-2': 3}, capacity.free_by_host())
+
+    def test_held_device_stays_until_it_is_released(self) -> None:
+        TWO_FPGAS.report()
+        both = self.inventory()
+        request = self.hold(TWO_FPGAS, bus=1)
+        for _again in range(2):
+            SECOND_REMOVED.report()
+            self.assertEqual(both, self.inventory())
+            self.assertEqual('Bound', binding.get(*request.key)[0]['state'])
+        binding.release(*request.key, attempt=1)
+        self.assertEqual({'compute-1': 5}, capacity.free_by_host())
+        SECOND_REMOVED.report()
+        self.assertEqual(4, len(self.inventory()['devices']))
+        self.assertEqual(5, len(self.inventory()['attach_handles']))
+
+    def test_held_device_comes_back(self) -> None:
+        TWO_FPGAS.report()
+        both = self.inventory()
+        request = self.hold(TWO_FPGAS, bus=1)
+        SECOND_REMOVED.report()
+        TWO_FPGAS.report()
+        binding.release(*request.key, attempt=1)
+        self.assertEqual(both, self.inventory())
+        self.assertEqual({'compute-1': 6}, capacity.free_by_host())
+
+    def test_removed_device_is_not_handed_out(self) -> None:
+        TWO_FPGAS.report()
+        request = self.hold(TWO_FPGAS, bus=1)
+        SECOND_REMOVED.report()
+        self.assertRaises(exceptions.AcceleratorsBusy, binding.acquire,
+                          self.request(TWO_FPGAS.allocated(bus=1)))
+        binding.release(*request.key, attempt=1)
+        SECOND_REMOVED.report()
+        self.assertRaises(exceptions.NotFound, binding.acquire,
+                          self.request(TWO_FPGAS.allocated(bus=1)))
+
+    def test_device_of_another_host(self) -> None:
+        TWO_FPGAS.report()
+        before = self.everything()
+        rp_uuids = TWO_FPGAS.layout().rp_uuids
+        devices = [found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
+                   for found in TWO_FPGAS.devices()]
+        error = self.assertRaises(
+            exceptions.Conflict, host.report, 'compute-2',
+            TWO_FPGAS.node_uuid, 'compute-2', devices, 'digest')
+        self.assertIn('compute-1', str(error))
+        self.assertEqual(before, self.everything())
+
+    def test_attach_handle_of_another_host(self) -> None:
+        TWO_FPGAS.report()
+        other = reports.SimulatedHost('compute-2')
+        [device] = [found.to_report(other.node_uuid, other.layout().rp_uuids)
+                    for found in other.devices()]
+        stolen = self.rows(schema.ATTACH_HANDLES)[0]['uuid']
+        device['deployables'][0]['attach_handles'][0]['uuid'] = stolen
+        self.assertRaises(
+            exceptions.Conflict, host.report, 'compute-2', other.node_uuid,
+            'compute-2', [device], 'digest')
+        self.assertEqual(1, len(self.rows(schema.HOSTS)))
+
+    def test_simultaneous_first_reports(self) -> None:
+        self.assertEqual(
+            [None] * base.RACERS,
+            base.race([TWO_FPGAS.report] * base.RACERS))
+        self.assertEqual(5, len(self.inventory()['devices']))
+        self.assertEqual({'compute-1': 6}, capacity.free_by_host())
+
+
+class TestCapacity(base.DatabaseTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_free_by_host(self) -> None:
+        TWO_FPGAS.report()
+        other = reports.SimulatedHost('compute-2')
+        other.report()
+        self.make_profile()
+        binding.acquire(self.request(
+            other.allocated(), hostname='compute-2'))
+        for classes, free in ((None, {'compute-1': 6}), ([], {}),
+                              (['FPGA'], {'compute-1': 3}),
+                              (['CUSTOM_QAT', 'PGPU'], {'compute-1': 3})):
+            self.assertEqual(free, capacity.free_by_host(classes))
+        self.assertEqual(1, len(self.statements(capacity.free_by_host)))

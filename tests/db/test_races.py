@@ -1,0 +1,217 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests of several clients at the same time, each with a connection."""
+
+from collections.abc import Callable
+from concurrent import futures
+import dataclasses
+from typing import Any
+
+from oslo_utils import uuidutils
+import testscenarios
+
+from db import base
+from nova_accel import exceptions
+from nova_accel.db import accelerator_request as arqs
+from nova_accel.db import binding
+from nova_accel.db import schema
+from nova_accel.testing import database
+from nova_accel.testing import reports
+
+load_tests = testscenarios.load_tests_apply_scenarios
+
+
+def _call(function: Callable[..., Any], *args: Any) -> Callable[[], Any]:
+    return lambda: function(*args)
+
+
+class RaceTestCase(base.DatabaseTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = reports.SimulatedHost(regions=(1, 2), functions=8)
+        self.host.report()
+        self.make_profile()
+        self.make_profile(base.QAT, name='qat')
+
+    def assert_faults(self, kind: type[Exception], amount: int,
+                      results: list[Any]) -> None:
+        faults = [result for result in results
+                  if isinstance(result, Exception)]
+        self.assertEqual([kind] * amount, [type(fault) for fault in faults])
+
+
+class TestAcquire(RaceTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_one_free_handle(self) -> None:
+        results = base.race([_call(binding.acquire, self.request())
+                             for _ in range(base.RACERS)])
+        self.assert_faults(
+            exceptions.AcceleratorsBusy, base.RACERS - 1, results)
+        [[won]] = [result for result in results if isinstance(result, list)]
+        self.assertEqual(
+            {won['attach_handle_uuid']: won['uuid']}, self.taken())
+        self.assertEqual(
+            [won['uuid']], [row['uuid'] for row in self.rows(schema.ARQS)])
+        self.assertEqual(1, len(self.rows(schema.BINDINGS)))
+
+    def test_two_free_handles_for_pairs(self) -> None:
+        self.make_profile(base.FPGA, base.FPGA, name='pair')
+        pair = self.host.allocated(bus=1), self.host.allocated(1, 1)
+        results = base.race([
+            _call(binding.acquire, self.request(
+                *providers, device_profile_name='pair'))
+            for providers in (pair, pair[::-1]) * (base.RACERS // 2)])
+        self.assert_faults(
+            exceptions.AcceleratorsBusy, base.RACERS - 1, results)
+        self.assertEqual(2, len(self.taken()))
+        self.assert_consistent()
+
+    def test_enough_handles_for_all(self) -> None:
+        requests = [self.request(self.host.allocated_functions(1),
+                                 device_profile_name='qat')
+                    for _ in range(base.RACERS)]
+        results = base.race([_call(binding.acquire, request)
+                             for request in requests])
+        self.assert_faults(Exception, 0, results)
+        self.assertEqual(base.RACERS, len(self.taken()))
+        self.assert_consistent()
+        released = base.race([_call(binding.release, *request.key, 1)
+                              for request in requests])
+        self.assertEqual([None] * base.RACERS, released)
+        self.assertEqual({}, self.taken())
+        self.assertEqual([], self.rows(schema.ARQS))
+
+    def test_same_request(self) -> None:
+        self.make_profile({'resources:CUSTOM_QAT': '3'},
+                          name='three')
+        request = self.request(self.host.allocated_functions(3),
+                               device_profile_name='three')
+        first, *others = base.race(
+            [_call(binding.acquire, request)] * base.RACERS)
+        self.assertEqual(3, len(first))
+        self.assertEqual([first] * len(others), others)
+        self.assertEqual(3, len(self.taken()))
+        self.assert_consistent()
+
+    def test_attempts_of_one_binding(self) -> None:
+        request = self.request()
+        requests = [dataclasses.replace(request, attempt=attempt)
+                    for attempt in range(base.RACERS)]
+        results = base.race([_call(binding.acquire, one) for one in requests])
+        for result in results[:-1]:
+            if isinstance(result, Exception):
+                self.assertIsInstance(result, exceptions.StaleAttempt)
+        self.assertEqual(results[-1], binding.get(*request.key))
+        self.assertEqual(1, len(self.taken()))
+        self.assertEqual(base.RACERS - 1,
+                         self.rows(schema.BINDINGS)[0]['attempt'])
+
+    def test_acquire_and_release_of_one_attempt(self) -> None:
+        for _round in range(5):
+            request = self.request()
+            *_acquired, released = base.race(
+                [_call(binding.acquire, request)] * 3
+                + [_call(binding.release, *request.key, 1)])
+            self.assertIsNone(released)
+            self.assertEqual({}, self.taken())
+            self.assertEqual([], self.rows(schema.ARQS))
+
+
+class TestBind(RaceTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_one_free_handle(self) -> None:
+        results = base.race([
+            _call(arqs.bind, {uuid: self.place()})
+            for uuid in self.make_arqs(base.RACERS)])
+        self.assertEqual(
+            ['BindFailed'] * (base.RACERS - 1) + ['Bound'],
+            sorted(arq['state'] for [arq] in results))
+        self.assertEqual(1, len(self.taken()))
+        self.assert_consistent()
+
+    def test_one_arq(self) -> None:
+        self.make_profile(base.QAT, name='one')
+        [created] = arqs.create('one', base.PROJECT)
+        provider = self.host.allocated_functions(1).uuid
+        results = base.race([
+            _call(arqs.bind, {created['uuid']: self.place(provider)})
+            for _ in range(base.RACERS)])
+        self.assert_faults(
+            exceptions.InvalidTransition, base.RACERS - 1, results)
+        self.assertEqual(1, len(self.taken()))
+        self.assert_consistent()
+
+    def test_one_instance(self) -> None:
+        provider = self.host.allocated_functions(1).uuid
+        created = [arq['uuid'] for _ in range(base.RACERS)
+                   for arq in arqs.create('qat', base.PROJECT)]
+        instance_uuid = uuidutils.generate_uuid()
+        results = base.race([
+            _call(arqs.bind, {uuid: self.place(provider, instance_uuid)})
+            for uuid in created])
+        self.assert_faults(
+            exceptions.InvalidRequest, base.RACERS - 1, results)
+        self.assertEqual(1, len(arqs.get_all(instance_uuid=instance_uuid)))
+        self.assertEqual(1, len(self.taken()))
+        self.assert_consistent()
+
+    def test_against_deletion(self) -> None:
+        for _round in range(5):
+            [uuid] = self.make_arqs(1)
+            place = self.place()
+            bound, deleted = base.race([
+                _call(arqs.bind, {uuid: place}),
+                _call(arqs.delete_by_uuids, [uuid])])
+            if isinstance(bound, Exception):
+                self.assertIsInstance(bound, exceptions.NotFound)
+                self.assertIsNone(deleted)
+            else:
+                self.assertIsInstance(deleted, exceptions.Conflict)
+                arqs.delete_by_instance(place['instance_uuid'])
+            self.assertEqual({}, self.taken())
+
+
+class TestReport(RaceTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_devices_that_come_and_go_under_load(self) -> None:
+        without = dataclasses.replace(self.host, regions=(None, 2))
+
+        def boot_and_delete() -> None:
+            for _round in range(5):
+                request = self.request()
+                try:
+                    binding.acquire(request)
+                except (exceptions.AcceleratorsBusy, exceptions.NotFound):
+                    continue
+                finally:
+                    binding.release(*request.key, 1)
+
+        def come_and_go() -> None:
+            for host in (without, self.host) * 3:
+                host.report()
+
+        with futures.ThreadPoolExecutor(5) as executor:
+            for done in [executor.submit(boot_and_delete) for _ in range(4)
+                         ] + [executor.submit(come_and_go)]:
+                done.result()
+        self.assertEqual({}, self.taken())
+        without.report()
+        self.host.report()
+        self.assertEqual(
+            11, len([handle for handle in self.rows(schema.ATTACH_HANDLES)
+                     if handle['present']]))
+        self.assertEqual(11, len(self.rows(schema.ATTACH_HANDLES)))

@@ -1,0 +1,180 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""How many statements a call takes, and what any of them failing leaves."""
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+from oslo_db import exception as db_exc
+from oslo_utils import uuidutils
+import testscenarios
+
+from db import base
+from nova_accel.db import accelerator_request as arqs
+from nova_accel.db import binding
+from nova_accel.db import capacity
+from nova_accel.db import device_profile
+from nova_accel.db import schema
+from nova_accel.testing import database
+from nova_accel.testing import reports
+
+load_tests = testscenarios.load_tests_apply_scenarios
+
+
+class Crash(Exception):
+    """Nothing in the product expects it."""
+
+
+class LifeTestCase(base.DatabaseTestCase):
+    """Gives each writing call of the package, in a life's order."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = reports.SimulatedHost(regions=(2, 1))
+        self.make_profile()
+        self.host.report()
+
+    def life(self) -> list[tuple[str, Callable[[], Any]]]:
+        """Names and calls; each relies on those before, all leave nothing."""
+        pair = [self.request(self.host.allocated(), self.host.allocated(0, 1),
+                             device_profile_name='pair')] * 2
+        pair[1] = dataclasses.replace(pair[0], attempt=2)
+        newer = dataclasses.replace(pair[0], attempt=3, providers=(
+            self.host.allocated(), self.host.allocated(bus=1)))
+        changed = dataclasses.replace(self.host, regions=(2, None))
+        created: list[str] = []
+        instance_uuid = uuidutils.generate_uuid()
+
+        def create() -> None:
+            created[:] = [arq['uuid'] for arq in arqs.create(
+                'pair', base.PROJECT)]
+
+        def bind() -> None:
+            arqs.bind({uuid: self.place(rp_uuid, instance_uuid)
+                       for uuid, rp_uuid in zip(
+                           created, (self.host.rp_uuid(),
+                                     self.host.rp_uuid(1)), strict=True)})
+
+        return [
+            ('create profile', lambda: device_profile.create(
+                'pair', [base.FPGA, base.FPGA])),
+            ('acquire', lambda: binding.acquire(pair[0])),
+            ('acquire newer', lambda: binding.acquire(pair[1])),
+            ('acquire anew', lambda: binding.acquire(newer)),
+            ('remove device', changed.report),
+            ('release', lambda: binding.release(*newer.key, 3)),
+            ('add device', self.host.report),
+            ('create', create),
+            ('bind', bind),
+            ('unbind', lambda: arqs.unbind(created)),
+            ('bind again', bind),
+            ('delete by instance',
+             lambda: arqs.delete_by_instance(instance_uuid)),
+            ('create again', create),
+            ('delete', lambda: arqs.delete_by_uuids(created)),
+            ('delete profile', lambda: device_profile.delete_by_names(
+                ['pair'])),
+        ]
+
+
+class TestNumberOfStatements(LifeTestCase):
+    scenarios = database.SCENARIOS
+
+    def counts(self) -> dict[str, int]:
+        calls = self.life()
+        reads = [
+            ('get', lambda: binding.get('', self.host.hostname, 'active')),
+            ('list', lambda: arqs.get_all(base.PROJECT)),
+            ('list of instance', lambda: arqs.get_all(
+                instance_uuid=uuidutils.generate_uuid())),
+            ('capacity', capacity.free_by_host),
+            ('list profiles', device_profile.get_all),
+            ('unchanged report', self.host.report)]
+        return {name: len(self.statements(call))
+                for name, call in calls + reads}
+
+    def test_does_not_depend_on_what_else_is_there(self) -> None:
+        self.make_noise(reports.SimulatedHost('compute-2'))
+        few = self.counts()
+        self.make_noise(reports.SimulatedHost('compute-3', (8,) * 25))
+        self.assertEqual(201, len(self.rows(schema.ARQS)))
+        self.assertEqual(few, self.counts())
+        for name in ('get', 'list', 'list of instance', 'capacity',
+                     'list profiles', 'unchanged report'):
+            self.assertEqual(1, few[name], name)
+        for name, count in few.items():
+            self.assertLessEqual(count, 14, name)
+
+    def counts_of_functions(self, amount: int) -> list[int]:
+        """Of the report, acquire and release of so many."""
+        host = reports.SimulatedHost(f'compute-{amount}', functions=amount)
+        name = f'qat-{amount}'
+        self.make_profile({'resources:CUSTOM_QAT': str(amount)}, name=name)
+        request = self.request(
+            host.allocated_functions(amount), hostname=host.hostname,
+            device_profile_name=name)
+        return [len(self.statements(call)) for call in (
+            host.report, lambda: binding.acquire(request),
+            lambda: binding.release(*request.key, 1))]
+
+    def test_does_not_depend_on_how_much_is_asked_for(self) -> None:
+        self.assertEqual(self.counts_of_functions(1),
+                         self.counts_of_functions(40))
+
+    def test_does_not_depend_on_the_size_of_a_report(self) -> None:
+        small = reports.SimulatedHost('compute-2')
+        large = reports.SimulatedHost('compute-3', (8,) * 64)
+        self.assertEqual(len(self.statements(small.report)),
+                         len(self.statements(large.report)))
+        self.assertEqual(1, len(self.statements(large.report)))
+
+
+class TestFailureOfAStatement(LifeTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_leaves_all_as_it_was(self) -> None:
+        for name, call in self.life():
+            before = self.everything()
+            number = 0
+            while self.fails_at(number, call, Crash()):
+                self.assertEqual(
+                    before, self.everything(), f'{name}, {number}')
+                number += 1
+            self.assertGreater(number, 0)
+        self.assertEqual({}, self.taken())
+
+    def test_deadlock_begins_the_transaction_again(self) -> None:
+        for name, call in self.life():
+            usual = len(self.statements(lambda call=call: self.fails_at(
+                0, call, db_exc.DBDeadlock())))
+            self.assertGreater(usual, 1, name)
+        self.assertEqual({}, self.taken())
+        self.assertEqual([], self.rows(schema.ARQS))
+
+    def fails_at(self, number: int, call: Callable[[], Any],
+                 fault: Exception) -> bool:
+        """Whether the call got so far that its statement could fail."""
+        statements: list[str] = []
+
+        def fail(statement: str) -> None:
+            statements.append(statement)
+            if len(statements) == number + 1:
+                raise fault
+
+        with self.before_statement(fail):
+            try:
+                call()
+            except type(fault):
+                return True
+        return False

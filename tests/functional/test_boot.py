@@ -1,0 +1,125 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from nova_accel.testing import cloud
+
+FPGA = {'resources:FPGA': '1'}
+VGPU = {'resources:VGPU': '1'}
+QAT = {'resources:CUSTOM_QAT': '1'}
+
+
+class TestBoot(cloud.Cloud):
+    """From the flavor's extra spec to the guest's XML and back."""
+
+    def setUp(self):
+        super().setUp()
+        self.start_accelerated_compute('host1')
+
+    def boot(self, *groups, **flavor):
+        self.create_profile('profile', groups)
+        return self._create_server(
+            flavor_id=self.create_accel_flavor('profile', **flavor),
+            networks='none')
+
+    def delete(self, server):
+        self._delete_server(server)
+        self.assert_nothing_left()
+
+    def assert_guest_has_its_arqs(self, server, *expected):
+        """Each ARQ is bound and is one <hostdev>; and nothing else is.
+
+        :param expected: (group, attach handle type) of each
+        """
+        arqs = self.arqs(server)
+        self.assertEqual(sorted(expected), sorted(
+            (arq['device_profile_group_id'], arq['attach_handle_type'])
+            for arq in arqs))
+        self.assertEqual({('Bound', 'host1', server['id'])}, {
+            (arq['state'], arq['hostname'], arq['instance_uuid'])
+            for arq in arqs})
+        self.assertEqual(sorted(self.guest_device(arq) for arq in arqs),
+                         sorted(self.guest_devices(server)))
+
+    def test_pci(self):
+        server = self.boot(QAT)
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        (hostdev,) = self.hostdevs(server)
+        self.assertEqual(('pci', 'yes'),
+                         (hostdev.get('type'), hostdev.get('managed')))
+        self.delete(server)
+
+    def test_mdev(self):
+        server = self.boot(VGPU)
+        self.assert_guest_has_its_arqs(server, (0, 'MDEV'))
+        (arq,) = self.arqs(server)
+        (mdev,) = self.mdevs('host1')
+        self.assertIn(arq['attach_handle_uuid'].replace('-', '_'), mdev)
+        self.delete(server)
+
+    def test_two_groups(self):
+        server = self.boot(FPGA, VGPU)
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'), (1, 'MDEV'))
+        self.delete(server)
+
+    def test_two_units_of_one_group(self):
+        server = self.boot({'resources:CUSTOM_QAT': '2'},
+                           {'resources:VGPU': '2'})
+        self.assert_guest_has_its_arqs(
+            server, (0, 'PCI'), (0, 'PCI'), (1, 'MDEV'), (1, 'MDEV'))
+        self.delete(server)
+
+    def test_two_groups_of_one_class_told_apart_by_traits(self):
+        regions = {provider['name']: provider
+                   for provider in self.accelerator_providers('host1')
+                   if 'FPGA' in provider['inventory']}
+        (name0, first), (name1, second) = sorted(regions.items())
+        trait0, trait1 = (
+            next(iter(set(provider['traits']) - set(other['traits'])))
+            for provider, other in ((first, second), (second, first)))
+        server = self.boot({**FPGA, f'trait:{trait1}': 'required'},
+                           {**FPGA, f'trait:{trait0}': 'required'})
+        self.assertEqual(
+            {0: second['uuid'], 1: first['uuid']},
+            {arq['device_profile_group_id']: arq['device_rp_uuid']
+             for arq in self.arqs(server)})
+        self.delete(server)
+
+    def test_a_forbidden_trait_is_kept(self):
+        first, second = (
+            provider for provider in self.accelerator_providers('host1')
+            if 'FPGA' in provider['inventory'])
+        trait = next(iter(set(first['traits']) - set(second['traits'])))
+        server = self.boot({**FPGA, f'trait:{trait}': 'forbidden'})
+        (arq,) = self.arqs(server)
+        self.assertEqual(second['uuid'], arq['device_rp_uuid'])
+        self.delete(server)
+
+    def test_the_flavors_group_policy_rules_the_groups(self):
+        server = self.boot(FPGA, FPGA, extra_spec={'group_policy': 'isolate'})
+        self.assertEqual(
+            2, len({arq['device_rp_uuid'] for arq in self.arqs(server)}))
+        self.delete(server)
+
+    def test_a_plain_server_gets_nothing(self):
+        server = self._create_server(
+            flavor_id=self._create_flavor(), networks='none')
+        self.assertEqual([], self.hostdevs(server))
+        self.assert_nothing_left()
+
+    def test_an_edited_profile_does_not_touch_running_servers(self):
+        server = self.boot(QAT)
+        before = self.guest_devices(server)
+        self.accelerator.delete('/device_profiles?value=profile')
+        self.create_profile('profile', [VGPU])
+        self._reboot_server(server, hard=True)
+        self.assertEqual(before, self.guest_devices(server))
+        self.delete(server)

@@ -1,0 +1,150 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Requests of the API without its paste pipeline, on a real database."""
+
+import datetime
+import json
+from typing import Any
+
+import fixtures
+from nova import context as nova_context
+import testtools
+import webob
+
+from nova_accel import conf
+from nova_accel.api import app
+from nova_accel.db import schema
+from nova_accel.testing import database
+
+PROJECT = 'a' * 32
+OTHER_PROJECT = 'c' * 32
+
+ADMIN = ('admin', 'member', 'reader')
+MEMBER = ('member', 'reader')
+READER = ('reader',)
+SERVICE = ('service',)
+
+HOSTNAME = 'compute-1'
+NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
+RP = 'b59d4756-19a0-36bb-bfe9-e64e522f47ce'
+INSTANCE = 'a4f042a3-66d5-42e6-9a32-5f237aa0402f'
+NOBODY = '7710da71-3bec-4804-a07a-d3ddcd65933c'
+
+GROUP = {'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
+TRAITS = ['CUSTOM_FAKE_DEVICE', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG']
+
+
+def numbered_uuid(number: int) -> str:
+    return f'00000000-0000-4000-8000-{number:012x}'
+
+
+def report(functions: int = 4) -> dict[str, Any]:
+    """A host with one FPGA that has so many functions."""
+    return {
+        'node_uuid': NODE, 'service_host': HOSTNAME,
+        'digest': f'digest-{functions}', 'devices': [{
+            'uuid': numbered_uuid(1), 'name': 'pci_0000_0c_00_0',
+            'type': 'FPGA', 'vendor_id': '8086', 'vendor': 'INTEL',
+            'product_id': '09c4', 'product': 'PAC_ARRIA10',
+            'address': '0000:0c:00.0', 'driver': 'fake', 'numa_node': 0,
+            'deployables': [{
+                'uuid': numbered_uuid(2), 'name': 'region0', 'rp_uuid': RP,
+                'resource_class': 'FPGA', 'traits': TRAITS,
+                'attach_handles': [{
+                    'uuid': numbered_uuid(16 + number), 'type': 'PCI',
+                    'info': {'domain': '0000', 'bus': '0c', 'device': '00',
+                             'function': f'{number}'},
+                } for number in range(functions)]}]}]}
+
+
+class ApiTestCase(testtools.TestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+        conf.CONF([], project='nova', default_config_files=[],
+                  default_config_dirs=[])
+        self.addCleanup(conf.CONF.reset)
+        self.useFixture(database.Database())
+        self.api = app.factory({})
+
+    def call(self, method: str, path: str, body: Any = None, *,
+             roles: tuple[str, ...] = ADMIN, project: str = PROJECT,
+             token: bool = False, version: str | None = '2.3',
+             raw: bytes | None = None) -> webob.Response:
+        """The answer to a request below ``/accelerator/v2``.
+
+        :param token: whether Nova vouches for it with a service token
+        :param raw: a body that is not JSON
+        """
+        request = webob.Request.blank(
+            path, method=method, base_url='http://HOST/accelerator/v2')
+        if body is not None or raw is not None:
+            request.body = json.dumps(body).encode() if raw is None else raw
+            request.content_type = 'application/json'
+        if version is not None:
+            request.headers['OpenStack-API-Version'] = f'accelerator {version}'
+        request.environ['nova.context'] = nova_context.RequestContext(
+            user_id='user', project_id=project, roles=list(roles),
+            is_admin='admin' in roles,
+            service_roles=['service'] if token else [])
+        return request.get_response(self.api)
+
+    def ok(self, *args: Any, **kwargs: Any) -> Any:
+        """The JSON of an answer that must be good; None if it has none."""
+        answer = self.call(*args, **kwargs)
+        self.assertLess(answer.status_int, 400, answer.text)
+        return answer.json if answer.body else None
+
+    def refused(self, status: int, *args: Any, **kwargs: Any) -> str:
+        """The reason in an answer that must be this error."""
+        answer = self.call(*args, **kwargs)
+        self.assertEqual(status, answer.status_int, answer.text)
+        fault = json.loads(answer.json['error_message'])
+        return str(fault['faultstring'])
+
+    def report_host(self, functions: int = 4) -> None:
+        self.ok('PUT', f'/hosts/{HOSTNAME}', report(functions), roles=SERVICE)
+
+    def create_profile(self, name: str = 'profile', *groups: Any) -> Any:
+        return self.ok('POST', '/device_profiles', [
+            {'name': name, 'groups': list(groups) or [GROUP]}])
+
+    def create_arq(self, project: str = PROJECT) -> str:
+        [arq] = self.ok('POST', '/accelerator_requests',
+                        {'device_profile_name': 'profile'}, roles=MEMBER,
+                        project=project)['arqs']
+        return str(arq['uuid'])
+
+    def bind(self, *arqs: str, instance: str = INSTANCE) -> None:
+        self.ok('PATCH', '/accelerator_requests',
+                {arq: patch(instance) for arq in arqs}, roles=MEMBER,
+                token=True)
+
+
+def patch(instance: str = INSTANCE, rp: str = RP, hostname: str = HOSTNAME,
+          **more: str) -> list[dict[str, str]]:
+    """The operations that bind one ARQ."""
+    fields = {'hostname': hostname, 'device_rp_uuid': rp,
+              'instance_uuid': instance, **more}
+    return [{'op': 'add', 'path': f'/{name}', 'value': value}
+            for name, value in fields.items()]
+
+
+class HourLater(fixtures.Fixture):
+    """The clock of the database is an hour ahead: all hosts are silent."""
+
+    def _setUp(self) -> None:
+        later = schema.now() + datetime.timedelta(hours=1)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.db.schema.now', lambda: later))

@@ -1,0 +1,153 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from typing import Any
+
+from unit.api import base
+
+_PATH = '/accelerator_requests'
+_REMOVE = [{'op': 'remove', 'path': f'/{name}'} for name in
+           ('hostname', 'device_rp_uuid', 'instance_uuid')]
+_INSTANCE_2 = base.numbered_uuid(7)
+
+
+class AcceleratorRequestTest(base.ApiTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.report_host(functions=2)
+        self.create_profile()
+
+    def states(self, query: str = '', **kwargs: Any) -> dict[str, str]:
+        arqs = self.ok('GET', f'{_PATH}{query}', **kwargs)['arqs']
+        return {arq['uuid']: arq['state'] for arq in arqs}
+
+    def test_makes_one_arq_for_each_unit_of_each_group(self) -> None:
+        self.create_profile('many', {'resources:FPGA': '2'},
+                            {'resources:FPGA': '1'})
+        arqs = self.ok('POST', _PATH, {'device_profile_name': 'many'})['arqs']
+        self.assertEqual(
+            [0, 0, 1], [arq['device_profile_group_id'] for arq in arqs])
+
+    def test_a_project_sees_its_own(self) -> None:
+        mine, other = (self.create_arq(project) for project in
+                       (base.PROJECT, base.OTHER_PROJECT))
+        self.assertEqual({mine}, set(self.states(roles=base.READER)))
+        for caller in ({'roles': base.ADMIN}, {'roles': base.SERVICE},
+                       {'roles': base.MEMBER, 'token': True}):
+            self.assertEqual({mine, other}, set(self.states(**caller)))
+
+    def test_another_projects_is_not_there(self) -> None:
+        other = self.create_arq(base.OTHER_PROJECT)
+        reason = f'ExtArq not found with uuid={other}'
+        self.assertEqual(reason, self.refused(
+            404, 'GET', f'{_PATH}/{other}', roles=base.MEMBER))
+        self.assertEqual(reason, self.refused(
+            404, 'DELETE', f'{_PATH}?arqs={other}', roles=base.MEMBER))
+        self.ok('GET', f'{_PATH}/{other}', roles=base.SERVICE)
+
+    def test_binding_shows_the_handle(self) -> None:
+        arq = self.create_arq()
+        self.bind(arq)
+        shown = self.ok('GET', f'{_PATH}/{arq}', roles=base.MEMBER)
+        self.assertEqual('Bound', shown['state'])
+        self.assertEqual('PCI', shown['attach_handle_type'])
+        self.assertEqual('0c', shown['attach_handle_info']['bus'])
+        self.assertEqual(
+            (base.HOSTNAME, base.RP, base.INSTANCE),
+            (shown['hostname'], shown['device_rp_uuid'],
+             shown['instance_uuid']))
+
+    def test_a_lost_race_leaves_no_handle_behind(self) -> None:
+        arqs = [self.create_arq() for _number in range(3)]
+        self.bind(*arqs)
+        self.assertEqual(dict.fromkeys(arqs, 'BindFailed'),
+                         self.states(f'?instance={base.INSTANCE}'))
+        more = [self.create_arq() for _number in range(2)]
+        self.bind(*more, instance=_INSTANCE_2)
+        self.assertEqual(dict.fromkeys(more, 'Bound'),
+                         self.states(f'?instance={_INSTANCE_2}'
+                                     '&bind_state=resolved'))
+
+    def test_unbinding_frees_the_handle(self) -> None:
+        for _number in range(3):
+            arq = self.create_arq()
+            self.bind(arq)
+            self.ok('PATCH', _PATH, {arq: _REMOVE}, roles=base.SERVICE)
+            self.assertEqual('Unbound', self.states()[arq])
+
+    def test_gives_an_arq_to_another_project(self) -> None:
+        arq = self.create_arq()
+        body = {arq: base.patch(project_id=base.OTHER_PROJECT)}
+        self.refused(406, 'PATCH', _PATH, body, roles=base.SERVICE,
+                     version='2.0')
+        self.ok('PATCH', _PATH, body, roles=base.SERVICE, version='2.1')
+        self.assertEqual({}, self.states(roles=base.MEMBER))
+        self.assertEqual({arq}, set(self.states(
+            roles=base.MEMBER, project=base.OTHER_PROJECT)))
+
+    def test_an_unknown_provider_changes_nothing(self) -> None:
+        good, bad = self.create_arq(), self.create_arq()
+        self.assertIn(base.NOBODY, self.refused(404, 'PATCH', _PATH, {
+            good: base.patch(), bad: base.patch(rp=base.NOBODY)},
+            roles=base.SERVICE))
+        self.assertEqual({good: 'Initial', bad: 'Initial'}, self.states())
+
+    def test_resolved_filters_where_no_instance_is_named(self) -> None:
+        bound, unbound = self.create_arq(), self.create_arq()
+        self.bind(bound)
+        self.assertEqual({bound: 'Bound'},
+                         self.states('?bind_state=resolved'))
+        self.refused(400, 'GET', f'{_PATH}?bind_state=bound')
+        self.assertIn(unbound, self.states())
+
+    def test_an_unresolved_arq_of_the_instance_locks_the_answer(self) -> None:
+        self.bind(self.create_arq())
+        self.useFixture(base.HourLater())
+        self.assertEqual({'Unknown'}, set(self.states(
+            f'?instance={base.INSTANCE}').values()))
+        answer = self.call('GET', f'{_PATH}?instance={base.INSTANCE}'
+                                  '&bind_state=resolved')
+        self.assertEqual(423, answer.status_int)
+
+    def test_deletes_what_exists_although_one_is_missing(self) -> None:
+        # Nova's client counts on it, and ignores the 404.
+        arq = self.create_arq()
+        self.assertEqual(
+            f'ExtArq not found with uuid={base.NOBODY}',
+            self.refused(404, 'DELETE',
+                         f'{_PATH}?arqs={base.NOBODY},{arq}'))
+        self.assertEqual({}, self.states())
+
+    def test_deletes_bound_ones_for_nova_alone(self) -> None:
+        arq = self.create_arq()
+        self.bind(arq)
+        self.refused(403, 'DELETE', f'{_PATH}?arqs={arq}', roles=base.MEMBER)
+        self.assertEqual({arq: 'Bound'}, self.states())
+        self.ok('DELETE', f'{_PATH}?arqs={arq}', roles=base.MEMBER,
+                token=True)
+        self.assertEqual({}, self.states())
+
+    def test_deletes_those_of_an_instance(self) -> None:
+        arq = self.create_arq()
+        self.bind(arq)
+        for _number in range(2):
+            self.ok('DELETE', f'{_PATH}?instance={base.INSTANCE}',
+                    roles=base.MEMBER, token=True)
+        self.assertEqual({}, self.states())
+
+    def test_does_not_delete_all_for_want_of_an_argument(self) -> None:
+        arq = self.create_arq()
+        for query in ('', f'?arqs={arq}&instance={base.INSTANCE}',
+                      '?arqs=', '?instance=', f'?arqs={arq},'):
+            self.refused(400, 'DELETE', f'{_PATH}{query}', token=True)
+        self.assertEqual({arq: 'Initial'}, self.states())

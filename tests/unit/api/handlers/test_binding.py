@@ -1,0 +1,111 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from typing import Any
+
+from nova_accel.model import arq as arq_model
+from unit.api import base
+
+_PATH = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
+
+
+def wanted(attempt: int = 1, units: int = 1, **more: Any) -> dict[str, Any]:
+    return {'attempt': attempt, 'project_id': base.PROJECT,
+            'device_profile_name': 'profile',
+            'providers': {base.RP: {'allocated': {'FPGA': units},
+                                    'traits': base.TRAITS}}, **more}
+
+
+class BindingTest(base.ApiTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.report_host(functions=2)
+        self.create_profile()
+
+    def acquire(self, path: str = _PATH, **more: Any) -> Any:
+        return self.ok('PUT', path, wanted(**more),
+                       roles=base.SERVICE)['arqs']
+
+    def held(self, path: str = _PATH) -> Any:
+        return self.ok('GET', path, roles=base.SERVICE)['arqs']
+
+    def fault(self, status: int, method: str = 'PUT', path: str = _PATH,
+              body: Any = None) -> str:
+        answer = self.call(method, path, body, roles=base.SERVICE)
+        self.assertEqual(status, answer.status_int, answer.text)
+        return str(answer.json['error_code'])
+
+    def test_gives_what_the_model_reads(self) -> None:
+        [value] = self.acquire()
+        arq = arq_model.Arq.from_dict(value)
+        self.assertEqual(arq_model.State.BOUND, arq.state)
+        self.assertEqual(base.RP, arq.device_rp_uuid)
+        self.assertEqual(base.GROUP, arq.group)
+        self.assertEqual(value, arq.to_dict())
+        self.assertEqual([value], self.held())
+
+    def test_the_same_attempt_gets_the_same(self) -> None:
+        self.assertEqual(self.acquire(), self.acquire())
+        self.assertEqual(self.acquire(), self.acquire(attempt=1.0))
+
+    def test_an_older_attempt_is_stale(self) -> None:
+        self.acquire(attempt=2)
+        self.assertEqual('StaleAttempt', self.fault(409, body=wanted(1)))
+
+    def test_a_released_attempt_is_stale(self) -> None:
+        self.acquire()
+        for _number in range(2):
+            self.ok('DELETE', f'{_PATH}?attempt=1', roles=base.SERVICE)
+        self.assertEqual([], self.held())
+        self.assertEqual('StaleAttempt', self.fault(409, body=wanted(1)))
+
+    def test_the_tenant_sees_it_and_cannot_delete_it(self) -> None:
+        [value] = self.acquire(image_uuid=base.NOBODY)
+        path = '/accelerator_requests'
+        [arq] = self.ok('GET', f'{path}?instance={base.INSTANCE}',
+                        roles=base.READER)['arqs']
+        self.assertEqual(value['uuid'], arq['uuid'])
+        self.refused(403, 'DELETE', f'{path}?arqs={arq["uuid"]}',
+                     roles=base.MEMBER)
+
+    def test_says_what_cannot_be_done(self) -> None:
+        for name, status, body in (
+                ('NotFound', 404, wanted(device_profile_name='nope')),
+                ('NotFound', 404, wanted(providers={
+                    base.NOBODY: {'allocated': {'FPGA': 1}, 'traits': []}})),
+                ('NoAssignment', 409, wanted(units=2)),
+                ('InvalidRequest', 400, {}),
+                ('InvalidRequest', 400, wanted(attempt=2 ** 63))):
+            self.assertEqual(name, self.fault(status, body=body))
+        self.assertEqual([], self.held())
+
+    def test_says_when_all_is_taken(self) -> None:
+        for number in range(2):
+            self.acquire(_PATH.replace(
+                base.INSTANCE, base.numbered_uuid(number)))
+        self.assertEqual('AcceleratorsBusy', self.fault(409, body=wanted()))
+
+    def test_refuses_a_path_that_is_no_binding(self) -> None:
+        for path in (_PATH.replace('active', 'other'),
+                     _PATH.replace(base.INSTANCE, 'xyz'),
+                     _PATH.replace(base.HOSTNAME, 'a%20b')):
+            for method in ('GET', 'PUT', 'DELETE'):
+                self.assertEqual('InvalidRequest',
+                                 self.fault(400, method, path))
+
+    def test_refuses_a_release_without_its_attempt(self) -> None:
+        for query in ('', '?attempt=', '?attempt=-1', '?attempt=1.5',
+                      '?attempt=%C2%B2', f'?attempt={2 ** 63}',
+                      f'?attempt={"9" * 9999}'):
+            self.assertEqual('InvalidRequest',
+                             self.fault(400, 'DELETE', _PATH + query))

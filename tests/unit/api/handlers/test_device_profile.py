@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from unit.api import base
+
+_PATH = '/device_profiles'
+
+
+class DeviceProfileTest(base.ApiTestCase):
+
+    def names(self, query: str = '') -> list[str]:
+        profiles = self.ok('GET', f'{_PATH}{query}')['device_profiles']
+        return [profile['name'] for profile in profiles]
+
+    def test_lists_by_names(self) -> None:
+        for name in 'abc':
+            self.create_profile(name)
+        self.assertEqual(['a', 'b', 'c'], self.names())
+        self.assertEqual(['a', 'c'], self.names('?name=c,nope,a'))
+        self.assertEqual([], self.names('?name='))
+
+    def test_takes_the_uuid_that_the_caller_chose(self) -> None:
+        created = self.ok('POST', _PATH, [
+            {'name': 'a', 'groups': [base.GROUP], 'uuid': base.NOBODY}])
+        self.assertEqual(base.NOBODY, created['uuid'])
+        self.assertIn(base.NOBODY, self.refused(409, 'POST', _PATH, [
+            {'name': 'b', 'groups': [base.GROUP], 'uuid': base.NOBODY}]))
+
+    def test_keeps_a_description_of_any_script(self) -> None:
+        self.ok('POST', _PATH, [{'name': 'a', 'groups': [base.GROUP],
+                                 'description': 'schnell ⚡ 高速'}])
+        [profile] = self.ok('GET', _PATH)['device_profiles']
+        self.assertEqual('schnell ⚡ 高速', profile['description'])
+
+    def test_names_the_duplicate(self) -> None:
+        self.create_profile('gold')
+        self.assertIn('gold', self.refused(409, 'POST', _PATH, [
+            {'name': 'gold', 'groups': [base.GROUP]}]))
+
+    def test_deletes_by_names_all_or_none(self) -> None:
+        for name in 'abc':
+            self.create_profile(name)
+        self.assertEqual('Device Profile not found with name=nope',
+                         self.refused(404, 'DELETE', f'{_PATH}?value=a,nope'))
+        self.assertEqual(['a', 'b', 'c'], self.names())
+        self.ok('DELETE', f'{_PATH}?value=a,c')
+        self.assertEqual(['b'], self.names())
+
+    def test_does_not_delete_all_for_want_of_names(self) -> None:
+        self.create_profile('a')
+        for query in ('', '?value='):
+            self.refused(400, 'DELETE', f'{_PATH}{query}')
+        self.assertEqual(['a'], self.names())
+
+    def test_deletes_by_uuid_only(self) -> None:
+        uuid = self.create_profile('a')['uuid']
+        self.assertIn('Expected a uuid but received a',
+                      self.refused(400, 'DELETE', f'{_PATH}/a'))
+        self.ok('DELETE', f'{_PATH}/{uuid}')
+        self.assertEqual([], self.names())

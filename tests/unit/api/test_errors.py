@@ -1,0 +1,74 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import json
+
+import fixtures
+from oslo_db import exception as db_exceptions
+
+from nova_accel import exceptions
+from unit.api import base
+
+
+class AnswerTest(base.ApiTestCase):
+
+    def fail_with(self, fault: Exception) -> None:
+        """Let the database fail so from now on."""
+        def fail(*args: object, **kwargs: object) -> None:
+            raise fault
+
+        for function in ('device_profile.get_all', 'binding.get'):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova_accel.db.{function}', fail))
+
+    def test_tells_nothing_of_a_fault_of_its_own(self) -> None:
+        self.fail_with(KeyError('the secret'))
+        answer = self.call('GET', '/device_profiles')
+        self.assertEqual(500, answer.status_int)
+        self.assertNotIn('secret', answer.text)
+        fault = json.loads(answer.json['error_message'])
+        self.assertEqual('Server', fault['faultcode'])
+        self.assertRegex(fault['faultstring'], 'logged it as req-')
+        self.assertIn('the secret', self.log.output)
+
+    def test_tells_no_sql(self) -> None:
+        for fault, status in (
+                (db_exceptions.DBDuplicateEntry(ValueError('INSERT x')), 409),
+                (db_exceptions.DBDataError(ValueError('INSERT x')), 400),
+                (db_exceptions.DBError(ValueError('INSERT x')), 500)):
+            self.fail_with(fault)
+            answer = self.call('GET', '/device_profiles')
+            self.assertEqual(status, answer.status_int)
+            self.assertNotIn('INSERT', answer.text)
+
+    def test_is_unavailable_while_the_database_is(self) -> None:
+        self.fail_with(exceptions.ServiceUnavailable('no answer'))
+        self.assertEqual(
+            'no answer', self.refused(503, 'GET', '/device_profiles'))
+
+    def test_names_the_fault_to_compute_hosts_alone(self) -> None:
+        for fault, status in ((exceptions.InvalidRequest, 400),
+                              (exceptions.InvalidDeviceProfile, 400),
+                              (exceptions.NotFound, 404),
+                              (exceptions.Conflict, 409),
+                              (exceptions.AcceleratorsBusy, 409),
+                              (exceptions.StaleAttempt, 409),
+                              (exceptions.ServiceUnavailable, 503)):
+            self.fail_with(fault('why'))
+            answer = self.call(
+                'GET', f'/hosts/h/instances/{base.INSTANCE}/active',
+                roles=base.SERVICE)
+            self.assertEqual(status, answer.status_int)
+            self.assertEqual(fault.__name__, answer.json['error_code'])
+            answer = self.call('GET', '/device_profiles')
+            self.assertEqual(status, answer.status_int)
+            self.assertEqual(['error_message'], list(answer.json))

@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whatever a client sends, the fault is the client's."""
+
+from collections.abc import Iterator
+import copy
+from typing import Any
+from urllib import parse
+
+import hypothesis
+from hypothesis import strategies as st
+
+from unit.api import base
+
+_TEXTS = st.text(st.characters())
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS
+    | st.sampled_from([base.NOBODY, base.RP, 2 ** 63, -1, 1e308, '0', 'FPGA',
+                       'Bound', '\0', 'a' * 256, [], {}]),
+    lambda inner: (st.lists(inner, max_size=4)
+                   | st.dictionaries(_TEXTS, inner, max_size=4)),
+    max_leaves=8)
+
+_BINDING = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
+
+#: Good requests, that each example spoils in one place.
+_REQUESTS: tuple[tuple[str, str, Any], ...] = (
+    ('POST', '/device_profiles',
+     [{'name': 'a', 'groups': [base.GROUP], 'description': 'b',
+       'uuid': base.NOBODY}]),
+    ('POST', '/accelerator_requests',
+     {'device_profile_name': 'profile', 'image_uuid': base.NOBODY}),
+    ('PATCH', '/accelerator_requests',
+     {base.NOBODY: base.patch(project_id='p')}),
+    ('PUT', f'/hosts/{base.HOSTNAME}', base.report(2)),
+    ('PUT', _BINDING, {
+        'attempt': 1, 'project_id': 'p', 'device_profile_name': 'profile',
+        'image_uuid': base.NOBODY, 'providers': {
+            base.RP: {'allocated': {'FPGA': 1}, 'traits': base.TRAITS}}}),
+)
+
+_PATHS = ('/device_profiles/{}', '/accelerator_requests/{}', '/hosts/{}',
+          '/hosts/h/instances/{}/active', '/hosts/{}/instances/{}/{}',
+          '/device_profiles?name={}', '/device_profiles?value={}',
+          '/accelerator_requests?instance={}', '/accelerator_requests?{}={}',
+          '/accelerator_requests?arqs={}', f'{_BINDING}?attempt={{}}')
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every (container, key) in a JSON value."""
+    if isinstance(value, (dict, list)):
+        keys = value if isinstance(value, dict) else range(len(value))
+        for key in list(keys):
+            yield value, key
+            yield from _places(value[key])
+
+
+@st.composite
+def _spoilt(draw: st.DrawFn) -> tuple[str, str, Any]:
+    method, path, body = copy.deepcopy(draw(st.sampled_from(_REQUESTS)))
+    container, key = draw(st.sampled_from(list(_places(body))))
+    value = draw(_VALUES)
+    if isinstance(container, dict) and draw(st.booleans()):
+        container[draw(_TEXTS)] = container.pop(key)
+    else:
+        container[key] = value
+    return method, path, body
+
+
+class FuzzTest(base.ApiTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.create_profile()
+        self.report_host()
+
+    def send(self, method: str, path: str, body: Any = None) -> None:
+        answer = self.call(method, path, body, token=True,
+                           roles=base.ADMIN + base.SERVICE)
+        self.assertLess(answer.status_int, 500, self.log.output)
+
+    @hypothesis.given(st.sampled_from(_REQUESTS), _VALUES)
+    def test_any_body(self, request: tuple[str, str, Any],
+                      body: Any) -> None:
+        self.send(*request[:2], body)
+
+    @hypothesis.given(_spoilt())
+    def test_nearly_right_body(self, request: tuple[str, str, Any]) -> None:
+        self.send(*request)
+
+    @hypothesis.given(
+        st.sampled_from(('GET', 'PUT', 'DELETE', 'PATCH', 'POST', 'HEAD')),
+        st.sampled_from(_PATHS), st.binary(min_size=1) | _TEXTS.map(
+            lambda text: text.encode(errors='surrogatepass')))
+    def test_any_path(self, method: str, path: str, piece: bytes) -> None:
+        self.send(method, path.replace('{}', parse.quote_from_bytes(piece)))

@@ -1,0 +1,119 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Who may do what, by default and by the operator's file."""
+
+import pathlib
+
+import fixtures
+from nova import context as nova_context
+import testscenarios
+
+from nova_accel import conf
+from nova_accel.api import policies
+from nova_accel.api import policy
+from unit.api import base
+
+_PROFILE = [{'name': 'other', 'groups': [base.GROUP]}]
+_BINDING = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
+
+#: Call -> (method, path, body, who may).
+_CALLS = {
+    'list_profiles': ('GET', '/device_profiles', None,
+                      'admin member reader service vouched'),
+    'show_profile': ('GET', '/device_profiles/profile', None,
+                     'admin member reader service vouched'),
+    'create_profile': ('POST', '/device_profiles', _PROFILE, 'admin'),
+    'delete_profile': ('DELETE', '/device_profiles?value=profile', None,
+                       'admin'),
+    'delete_profile_uuid': ('DELETE', f'/device_profiles/{base.NOBODY}',
+                            None, 'admin'),
+    'list_arqs': ('GET', '/accelerator_requests', None,
+                  'admin member reader service vouched'),
+    'show_arq': ('GET', f'/accelerator_requests/{base.NOBODY}', None,
+                 'admin member reader service vouched'),
+    'create_arqs': ('POST', '/accelerator_requests',
+                    {'device_profile_name': 'profile'},
+                    'admin member service vouched'),
+    'bind_arqs': ('PATCH', '/accelerator_requests',
+                  {base.NOBODY: base.patch()}, 'service vouched'),
+    'bind_arqs_of_project': (
+        'PATCH', '/accelerator_requests',
+        {base.NOBODY: base.patch(project_id='p')}, 'service'),
+    'delete_arqs': ('DELETE', f'/accelerator_requests?arqs={base.NOBODY}',
+                    None, 'admin member service vouched'),
+    'delete_instance_arqs': (
+        'DELETE', f'/accelerator_requests?instance={base.INSTANCE}', None,
+        'service vouched'),
+    'report_host': ('PUT', f'/hosts/{base.HOSTNAME}', base.report(),
+                    'service'),
+    'get_binding': ('GET', _BINDING, None, 'service'),
+    'acquire': ('PUT', _BINDING, {}, 'service'),
+    'release': ('DELETE', f'{_BINDING}?attempt=1', None, 'service'),
+}
+
+#: Caller -> (roles, whether there is a service token).
+_CALLERS: dict[str, tuple[tuple[str, ...], bool]] = {
+    'admin': (base.ADMIN, False),
+    'member': (base.MEMBER, False),
+    'reader': (base.READER, False),
+    'nobody': (('other',), False),
+    'service': (base.SERVICE, False),
+    'vouched': (('other',), True),
+}
+
+
+class DefaultsTest(testscenarios.WithScenarios, base.ApiTestCase):
+
+    scenarios = [
+        (f'{call},{caller}', {'name': call, 'caller': caller})
+        for call in _CALLS for caller in _CALLERS]
+    name: str
+    caller: str
+
+    def test_lets_the_right_ones_do_it(self) -> None:
+        self.create_profile()
+        method, path, body, allowed = _CALLS[self.name]
+        roles, token = _CALLERS[self.caller]
+        answer = self.call(method, path, body, roles=roles, token=token)
+        self.assertEqual(self.caller in allowed.split(),
+                         answer.status_int != 403, answer.text)
+
+
+class EnforcerTest(base.ApiTestCase):
+
+    def test_the_operator_may_change_a_rule(self) -> None:
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        rules = path / 'policy.yaml'
+        rules.write_text('"nova_accel:device_profile:list": "role:auditor"')
+        conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
+        self.addCleanup(conf.CONF.clear_override, 'policy_file',
+                        'oslo_policy')
+        policy.get_enforcer.cache_clear()
+        self.addCleanup(policy.get_enforcer.cache_clear)
+        self.refused(403, 'GET', '/device_profiles')
+        self.ok('GET', '/device_profiles', roles=('auditor',))
+
+    def test_a_system_token_is_out_of_scope(self) -> None:
+        context = nova_context.RequestContext(
+            system_scope='all', roles=list(base.ADMIN), is_admin=False)
+        self.assertFalse(policy.allows(
+            context, 'nova_accel:device_profile:list'))
+
+    def test_all_rules_are_documented_and_ours(self) -> None:
+        rules = policies.list_rules()
+        self.assertEqual(len(rules), len({rule.name for rule in rules}))
+        for rule in rules:
+            self.assertTrue(rule.name.startswith('nova_accel:'))
+            self.assertTrue(rule.description)
+            for operation in rule.operations:
+                self.assertTrue(operation['path'].startswith('/v2/'))

@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The process of its own: it configures all of Nova, so not in this one."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import fixtures
+import testtools
+
+from nova_accel.testing import nova_conf
+
+_ASK = """
+import sys, webob
+from nova_accel.api import wsgi
+for path in sys.stdin.read().split():
+    answer = webob.Request.blank(path).get_response(wsgi.application)
+    print(path, answer.status_int)
+"""
+
+
+class WsgiTest(testtools.TestCase):
+
+    def start(self, connection: str, paths: str,
+              ) -> subprocess.CompletedProcess[str]:
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        shutil.copy(nova_conf.api_paste_path(), directory / 'api-paste.ini')
+        nova_conf.write(directory / 'nova.conf', {
+            'DEFAULT': {'state_path': str(directory)},
+            'keystone_authtoken': {
+                'www_authenticate_uri': 'http://identity.invalid'},
+            'nova_accel_database': {'connection': connection}})
+        self.useFixture(fixtures.EnvironmentVariable(
+            'OS_NOVA_CONFIG_DIR', str(directory)))
+        return subprocess.run(
+            [sys.executable, '-c', _ASK], input=paths, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def test_serves_versions_to_anyone_and_the_rest_with_a_token(
+            self) -> None:
+        paths = ('/accelerator', '/accelerator/', '/accelerator/v2',
+                 '/accelerator/v2/', '/', '/v2',
+                 '/accelerator/v2/device_profiles', '/v2/device_profiles',
+                 '/accelerator/nothing', '/servers')
+        process = self.start('sqlite://', ' '.join(paths))
+        self.assertEqual(
+            [f'{path} {status}' for path, status in zip(
+                paths, [200] * 6 + [401] * 2 + [404] * 2, strict=True)],
+            # The others are the log.
+            [line for line in process.stdout.splitlines()
+             if line.startswith('/') and len(line.split()) == 2],
+            process.stdout)
+
+    def test_does_not_start_without_a_database(self) -> None:
+        process = self.start('', '/')
+        self.assertNotEqual(0, process.returncode)
+        self.assertIn('[nova_accel_database] connection', process.stdout)

@@ -1,0 +1,119 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from keystoneauth1 import adapter
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.client import accelerator_api as client
+from nova_accel.conf import CONF
+from nova_accel.db import device_profile
+from nova_accel.model import arq
+from nova_accel.model import matching
+from nova_accel.testing import accelerator_api
+from nova_accel.testing import nova_conf
+from nova_accel.testing import reports
+
+INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+
+
+class TestAcceleratorApi(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.api = self.useFixture(accelerator_api.AcceleratorApi())
+        self.host = reports.SimulatedHost('compute-1')
+        self.client = self.api.client('compute-1')
+
+    def report(self):
+        devices = [device.to_report(
+            self.host.node_uuid, self.host.layout().rp_uuids)
+            for device in self.host.devices()]
+        self.client.report(self.host.node_uuid, 'service', '1', devices)
+
+    def acquire(self, attempt=1, profile='fpga', trait='CUSTOM_REGION0'):
+        return self.client.acquire(
+            INSTANCE, arq.Role.ACTIVE, attempt, 'project', profile,
+            [matching.Provider(self.host.rp_uuid(), {'FPGA': 1},
+                               frozenset({trait}))])
+
+    def test_what_was_reported_can_be_acquired_and_released(self):
+        self.report()
+        device_profile.create('fpga', [
+            {'resources:FPGA': '1', 'trait:CUSTOM_REGION0': 'required',
+             'accel:function_name': 'gzip'}])
+        (bound,) = self.acquire()
+        ((handle,),) = (deployable.handles
+                        for device in self.host.devices()
+                        for deployable in device.deployables)
+        self.assertEqual(
+            (arq.State.BOUND, 'fpga', 0, 'gzip', self.host.rp_uuid(), handle),
+            (bound.state, bound.device_profile_name,
+             bound.device_profile_group_id,
+             bound.group['accel:function_name'], bound.device_rp_uuid,
+             bound.handle))
+        self.assertEqual((bound,), self.acquire())
+        self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
+        self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
+
+    def test_faults_arrive_as_what_they_were(self):
+        error = self.assertRaises(exceptions.NotFound, self.acquire)
+        self.assertIn('fpga', str(error))
+        device_profile.create('fpga', [
+            {'resources:FPGA': '1', 'trait:CUSTOM_REGION0': 'required'}])
+        error = self.assertRaises(exceptions.NotFound, self.acquire)
+        self.assertIn(self.host.rp_uuid(), str(error))
+        self.report()
+        self.assertRaises(
+            exceptions.NoAssignment, self.acquire, trait='CUSTOM_OTHER')
+        self.acquire(attempt=5)
+        self.assertRaises(exceptions.StaleAttempt, self.acquire, attempt=4)
+        error = self.assertRaises(
+            exceptions.InvalidRequest, self.client.release, 'not-a-uuid',
+            arq.Role.ACTIVE, 1)
+        self.assertIn('not-a-uuid', str(error))
+
+    def test_an_api_that_is_away(self):
+        self.api.refuse = True
+        self.assertRaises(exceptions.ServiceUnavailable, self.acquire)
+
+    def test_an_answer_that_is_not_the_apis(self):
+        class Proxy(adapter.Adapter):
+            def request(self, *args, **kwargs):
+                answer = accelerator_api.requests.Response()
+                answer.status_code = 502
+                answer._content = b'<html>Bad Gateway</html>'
+                answer.request = accelerator_api.requests.Request('PUT')
+                return answer
+
+        broken = client.AcceleratorApi(Proxy(None), 'compute-1')
+        error = self.assertRaises(
+            exceptions.ServiceUnavailable, broken.release, INSTANCE,
+            arq.Role.ACTIVE, 1)
+        self.assertIn('502', str(error))
+
+
+class TestAdapterFromConf(testtools.TestCase):
+
+    def test_no_credentials(self):
+        error = self.assertRaises(
+            exceptions.ConfigurationError, client.adapter_from_conf)
+        self.assertIn('[nova_accel_client] auth_type', str(error))
+
+    def test_a_plugin_without_its_options(self):
+        self.addCleanup(nova_conf.forget_credentials)
+        CONF.set_override('auth_type', 'password', 'nova_accel_client')
+        self.addCleanup(
+            CONF.clear_override, 'auth_type', 'nova_accel_client')
+        error = self.assertRaises(
+            exceptions.ConfigurationError, client.adapter_from_conf)
+        self.assertIn('[nova_accel_client]', str(error))

@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import io
+import pathlib
+
+import fixtures
+import testtools
+
+from nova_accel.cmd import manage
+from nova_accel.db import device_profile
+from nova_accel.db import engine
+
+
+class TestManage(testtools.TestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.directory = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+        self.output, self.errors = io.StringIO(), io.StringIO()
+        self.useFixture(fixtures.MonkeyPatch('sys.stdout', self.output))
+        self.useFixture(fixtures.MonkeyPatch('sys.stderr', self.errors))
+        # The command adds handlers of its own to the root logger.
+        self.useFixture(fixtures.FakeLogger())
+        self.addCleanup(engine.CONF.clear)
+        engine.manager.cache_clear()
+        self.addCleanup(engine.manager.cache_clear)
+
+    def run_command(self, *command: str,
+                    configuration: str | None = None) -> int:
+        engine.CONF.clear()
+        path = self.directory / 'nova.conf'
+        path.write_text(configuration or (
+            '[nova_accel_database]\n'
+            f'connection = sqlite:///{self.directory}/accelerators.sqlite\n'))
+        return manage.main(['--config-file', str(path), *command])
+
+    def test_sync(self) -> None:
+        self.assertEqual(0, self.run_command('db', 'version'))
+        self.assertEqual('\n', self.output.getvalue())
+        for _again in range(2):
+            self.assertEqual(0, self.run_command('db', 'sync'))
+        self.assertEqual([], device_profile.get_all())
+
+    def test_version(self) -> None:
+        self.run_command('db', 'sync')
+        self.assertEqual(0, self.run_command('db', 'version'))
+        synced, version = self.output.getvalue().splitlines()
+        self.assertEqual(f'The database is at version {version}', synced)
+        self.assertEqual(0, self.run_command('db', 'sync', version))
+
+    def test_unknown_version(self) -> None:
+        self.assertEqual(1, self.run_command('db', 'sync', 'frob'))
+        self.assertIn('frob', self.errors.getvalue())
+        self.assertNotIn('Traceback', self.errors.getvalue())
+
+    def test_unset_connection(self) -> None:
+        self.assertEqual(1, self.run_command(
+            'db', 'sync', configuration='[DEFAULT]\n'))
+        self.assertIn('[nova_accel_database] connection',
+                      self.errors.getvalue())
+        self.assertNotIn('Traceback', self.errors.getvalue())
+
+    def test_missing_configuration(self) -> None:
+        missing = str(self.directory / 'frob.conf')
+        self.assertEqual(
+            1, manage.main(['--config-file', missing, 'db', 'sync']))
+        self.assertIn(missing, self.errors.getvalue())
+
+    def test_without_a_command(self) -> None:
+        self.run_command()
+        self.assertIn('db sync', self.output.getvalue())

@@ -1,0 +1,74 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import attach_handle
+from nova_accel.model import pci_address
+
+UUID = '4b20d080-1b54-4048-85b3-a6a62d165c01'
+
+ADDRESSES = st.builds(
+    pci_address.PciAddress,
+    domain=st.integers(0, 0xffffffff), bus=st.integers(0, 0xff),
+    slot=st.integers(0, 0x1f), function=st.integers(0, 7))
+
+HANDLES = st.builds(
+    attach_handle.AttachHandle, uuid=st.uuids().map(str), address=ADDRESSES,
+    mdev_type=st.none() | st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']))
+
+
+class TestAttachHandle(testtools.TestCase):
+
+    def test_pci_on_the_wire(self):
+        handle = attach_handle.AttachHandle(
+            UUID, pci_address.PciAddress(0, 0x81, 2, 3))
+        self.assertEqual(
+            {'uuid': UUID, 'type': 'PCI',
+             'info': {'domain': '0000', 'bus': '81', 'device': '02',
+                      'function': '3'}}, handle.to_dict())
+
+    def test_mdev_on_the_wire_has_its_parent_and_type(self):
+        handle = attach_handle.AttachHandle(
+            UUID, pci_address.PciAddress(0, 0x84, 0, 0), 'nvidia-11')
+        self.assertEqual(
+            {'uuid': UUID, 'type': 'MDEV',
+             'info': {'domain': '0000', 'bus': '84', 'device': '00',
+                      'function': '0', 'asked_type': 'nvidia-11'}},
+            handle.to_dict())
+
+    @given(HANDLES)
+    def test_round_trip_through_json(self, handle):
+        text = json.dumps(handle.to_dict())
+        self.assertEqual(handle, attach_handle.from_dict(json.loads(text)))
+
+    @given(HANDLES)
+    def test_info_is_the_callers_own(self, handle):
+        before = handle.to_dict()
+        handle.info['bus'] = 'xx'
+        handle.info.pop('domain')
+        self.assertEqual(before, handle.to_dict())
+
+    def test_a_malformed_address_is_refused(self):
+        good = attach_handle.AttachHandle(
+            UUID, pci_address.PciAddress(0, 0x81, 2, 3)).to_dict()
+        for part, text in (('domain', '0'), ('bus', '0x81'), ('device', '20'),
+                           ('function', '8'), ('function', '3\n'),
+                           ('bus', '')):
+            bad = {**good, 'info': {**good['info'], part: text}}
+            self.assertRaises(exceptions.InvalidName,
+                              attach_handle.from_dict, bad)

@@ -1,0 +1,224 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import collections
+
+from hypothesis import example
+from hypothesis import given
+from hypothesis import strategies as st
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import device_profile
+from nova_accel.model import naming
+
+#: What Cyborg 17 answered to groups that it refused.
+REFUSED_BY_CYBORG = (
+    ({'foo:FPGA': '1'},
+     'Device profile group keys must be of the form '
+     '^(resources:|trait:|accel:)'),
+    ({'resources:FPGA': 'x'}, 'Resources number x is invalid'),
+    ({'resources:VCPU': '1'}, 'Unsupported resource class VCPU'),
+    ({'resources:FPGA': '1', 'trait:HW_X': 'required'},
+     'Unsupported trait name format HW_X, should start with CUSTOM_'),
+    ({'resources:FPGA': '1', 'trait:CUSTOM_X': 'maybe'},
+     'Unsupported trait value maybe, the value must be one among '
+     "['required', 'forbidden']"))
+
+#: A malformed key or value of a group, and what the error has to name.
+MALFORMED = (
+    ('resources', '1', '|accel:): resources'),
+    ('trait', 'required', '|accel:): trait'),
+    ('accel', 'x', '|accel:): accel'),
+    ('', '1', '(resources:|trait:|accel:)'),
+    (':FPGA', '1', ':FPGA'),
+    ('Resources:FPGA', '1', 'Resources:FPGA'),
+    (' resources:FPGA', '1', ' resources:FPGA'),
+    ('resources1:FPGA', '1', 'resources1:FPGA'),
+    ('resources:', '1', 'resource class'),
+    ('resources:MEMORY_MB', '1', 'MEMORY_MB'),
+    ('resources:fpga', '1', 'fpga'),
+    ('resources:FPGA ', '1', 'FPGA '),
+    ('resources:CUSTOM_', '1', 'CUSTOM_'),
+    ('resources:CUSTOM_qat', '1', 'CUSTOM_qat'),
+    ('resources:CUSTOM_A-B', '1', 'CUSTOM_A-B'),
+    ('resources:CUSTOM_A\n', '1', 'CUSTOM_A\n'),
+    ('resources:CUSTOM_Ä', '1', 'CUSTOM_Ä'),
+    ('resources:CUSTOM_' + 'X' * 249, '1', 'X' * 249),
+    ('trait:', 'required', 'CUSTOM_'),
+    ('trait:HW_CPU_X86_AVX', 'required', 'HW_CPU_X86_AVX'),
+    ('trait:custom_x', 'required', 'custom_x'),
+    ('trait:CUSTOM_', 'required', 'CUSTOM_'),
+    ('trait:CUSTOM_x', 'required', 'CUSTOM_x'),
+    ('trait:CUSTOM_X\n', 'required', 'CUSTOM_X\n'),
+    ('trait:CUSTOM_' + 'X' * 249, 'required', 'X' * 249),
+    ('trait:CUSTOM_X', '', 'CUSTOM_X'),
+    ('trait:CUSTOM_X', 'Required', 'Required'),
+    ('accel:', 'x', 'accel:'),
+    ('accel:bitstream', 'x', 'accel:bitstream'),
+    ('accel:Bitstream_id', 'x', 'accel:Bitstream_id'))
+
+AMOUNTS = ('', '0', '00', '-1', '+1', '1.0', ' 1', '1 ', '1\n', '1_0', '65',
+           '0x1', '٣', '²', '9' * 5000)
+
+CLASSES = st.sampled_from(['CUSTOM_QAT', 'FPGA', 'PGPU', 'VGPU'])
+TRAITS = st.from_regex(r'CUSTOM_[A-Z0-9_]{1,9}', fullmatch=True)
+
+GROUPS = st.builds(
+    device_profile.Group,
+    resources=st.dictionaries(CLASSES, st.integers(1, 64), min_size=1),
+    required=st.frozensets(TRAITS, max_size=3),
+    properties=st.dictionaries(
+        st.sampled_from(sorted(device_profile.PROPERTIES)), st.text()),
+    forbidden=st.frozensets(TRAITS.map(lambda name: name + '_NOT'),
+                            max_size=3))
+
+
+def written(group):
+    """The group as an admin writes it."""
+    return {
+        **{f'resources:{name}': str(amount)
+           for name, amount in group.resources.items()},
+        **{f'trait:{name}': 'forbidden' for name in group.forbidden},
+        **{f'trait:{name}': 'required' for name in group.required},
+        **{f'accel:{name}': value
+           for name, value in group.properties.items()}}
+
+
+class TestParseGroups(testtools.TestCase):
+
+    def refused(self, *groups):
+        return str(self.assertRaises(exceptions.InvalidDeviceProfile,
+                                     device_profile.parse_groups, groups))
+
+    def test_the_spec_s_example(self):
+        bitstream = 'd5ca2f11-3108-4426-a11c-a959987565df'
+        self.assertEqual(
+            (device_profile.Group(
+                {'FPGA': 1}, frozenset({'CUSTOM_FPGA_INTEL_PAC'}),
+                frozenset({'CUSTOM_SLOW'}), {'bitstream_id': bitstream}),),
+            device_profile.parse_groups([{
+                'resources:FPGA': '1', 'trait:CUSTOM_SLOW': 'forbidden',
+                'trait:CUSTOM_FPGA_INTEL_PAC': 'required',
+                'accel:bitstream_id': bitstream}]))
+
+    @given(st.lists(GROUPS, min_size=1, max_size=4))
+    def test_what_is_written_is_read_in_order(self, groups):
+        self.assertEqual(
+            tuple(groups),
+            device_profile.parse_groups([written(each) for each in groups]))
+
+    @given(GROUPS, st.randoms())
+    def test_the_order_of_keys_does_not_matter(self, group, random):
+        items = list(written(group).items())
+        random.shuffle(items)
+        self.assertEqual((group,), device_profile.parse_groups([dict(items)]))
+
+    def test_each_type_of_device_can_be_asked_for(self):
+        for name in naming.RESOURCE_CLASSES.values():
+            [group] = device_profile.parse_groups([{f'resources:{name}': '1'}])
+            self.assertEqual({name: 1}, group.resources)
+
+    def test_the_longest_names(self):
+        name = 'CUSTOM_' + 'X' * 248
+        [group] = device_profile.parse_groups(
+            [{f'resources:{name}': '1', f'trait:{name}': 'required'}])
+        self.assertEqual({name: 1}, group.resources)
+        self.assertEqual({name}, group.required)
+
+    def test_cyborg_s_texts(self):
+        for group, text in REFUSED_BY_CYBORG:
+            self.assertIn(text, self.refused(group))
+
+    def test_the_wrong_key_or_value_is_named(self):
+        for key, value, named in MALFORMED:
+            # A right group before it and right keys beside it do not help.
+            text = self.refused({'resources:FPGA': '1'},
+                                {'resources:VGPU': '1', key: value})
+            self.assertIn(named, text)
+
+    def test_amounts(self):
+        for value in AMOUNTS:
+            text = self.refused({'resources:CUSTOM_QAT': value})
+            self.assertIn(f'Resources number {value} is invalid', text)
+            self.assertIn('CUSTOM_QAT', text)
+            self.assertIn('1 to 64', text)
+
+    @given(st.integers(-3, 10 ** 6))
+    @example(1)
+    @example(64)
+    def test_amounts_have_both_bounds(self, amount):
+        group = {'resources:FPGA': str(amount)}
+        if 1 <= amount <= 64:
+            [parsed] = device_profile.parse_groups([group])
+            self.assertEqual({'FPGA': amount}, parsed.resources)
+        else:
+            self.assertIn(str(amount), self.refused(group))
+
+    @given(GROUPS, st.text(max_size=9), st.text(max_size=9))
+    def test_an_unknown_key_is_never_passed_over(self, group, kind, name):
+        key = f'{kind}:{name}'
+        if kind in ('resources', 'trait', 'accel'):
+            return
+        self.assertIn(key, self.refused({**written(group), key: '1'}))
+
+    def test_no_groups(self):
+        self.assertIn('at least one group', self.refused())
+
+    def test_a_group_without_resources(self):
+        for group in ({}, {'trait:CUSTOM_X': 'required'},
+                      {'accel:function_id': 'x'}):
+            self.assertIn('resources:', self.refused(group))
+            self.assertIn('resources:',
+                          self.refused({'resources:FPGA': '1'}, group))
+
+
+class TestUnits(testtools.TestCase):
+
+    def test_two_groups_of_some_make_n_times_m(self):
+        groups = device_profile.parse_groups(
+            [{'resources:FPGA': '2'}, {'resources:FPGA': '1'}])
+        self.assertEqual([['FPGA', 'FPGA'], ['FPGA']],
+                         [list(group.units()) for group in groups])
+
+    @given(GROUPS)
+    def test_as_many_of_each_class_as_asked_for(self, group):
+        units = list(group.units())
+        self.assertEqual(dict(group.resources), collections.Counter(units))
+        self.assertEqual(sorted(units), units)
+
+    @given(st.integers(1, 9), st.integers(1, 64))
+    def test_n_groups_of_m(self, groups, amount):
+        parsed = device_profile.parse_groups(
+            [{'resources:VGPU': str(amount)}] * groups)
+        self.assertEqual(groups * amount,
+                         sum(len(list(group.units())) for group in parsed))
+
+
+class TestNames(testtools.TestCase):
+
+    def test_good(self):
+        for name in ('a', 'gzip-dp_77BC', '0', '-', 'x' * 255):
+            device_profile.check_name(name)
+
+    def test_bad(self):
+        for name in ('', 'a b!', 'a\n', '\na', 'ä', '٣', 'a.b', 'a/b', 'a,b',
+                     'x' * 256):
+            text = str(self.assertRaises(exceptions.InvalidDeviceProfile,
+                                         device_profile.check_name, name))
+            self.assertIn('Device profile name must be of the form '
+                          '^[a-zA-Z0-9-_]+$', text)
+            self.assertIn(repr(name), text)
+
+    def test_requester_ids_are_nova_s(self):
+        self.assertEqual(['device_profile_0', 'device_profile_1'],
+                         [device_profile.requester_id(n) for n in range(2)])

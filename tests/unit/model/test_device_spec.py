@@ -1,0 +1,214 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import device_spec
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+
+DRIVERS = ('pci', 'mdev')
+
+GOOD = {'vendor_id': '8086', 'product_id': '37c9', 'address': '0000:3d:*.*',
+        'driver': 'pci', 'type': 'QAT', 'resource_class': 'CUSTOM_QAT_GEN4',
+        'traits': ['CUSTOM_RACK_7'], 'pool': False, 'mdev_type': 'nvidia-11'}
+
+#: What replaces the value of a key of GOOD and must be refused.
+MALFORMED = {
+    'vendor_id': ('', '808', '80866', '0x80', '808g', '8086\n', '80*', 8086,
+                  None, '٣٣٣٣'),
+    'product_id': ('', '37c', '37c9\n', 37, ['37c9']),
+    'address': ('', '*', '3d', '0000:3d', '0000:3d:00', '0000:3d:00.0\n',
+                '0000:3d:00.8', '0000:3d:20.0', '0000:3d:00.00',
+                '000:3d:00.0', '0000:3:00.0', '0000:3d:00.0 ', '0000:3*:00.0',
+                {'bus': '3d'}, None),
+    'driver': ('', 'PCI', 'unheard_of', None, 1),
+    'type': ('', 'qat', 'TPU', None),
+    'resource_class': ('', 'VGPU', 'CUSTOM_', 'CUSTOM_a', 'CUSTOM_A\n',
+                       'CUSTOM_A-B', 'CUSTOM_' + 'X' * 249, None),
+    'traits': ('CUSTOM_A', ['HW_CPU_X86_AVX'], ['CUSTOM_'], ['CUSTOM_a'],
+               ['CUSTOM_A\n'], ['CUSTOM_A', 'CUSTOM_A'], [1],
+               ['CUSTOM_' + 'X' * 249], None),
+    'pool': ('true', 0, 1, None),
+    'mdev_type': ('', None, 11),
+}
+
+#: Vendor, product, domain, bus, slot and function, as sysfs writes them.
+PARTS = (('8086', '10de'), ('37c9', '09c4'), ('0000', '0001', '10000'),
+         ('3d', '81'), ('00', '1f'), ('0', '7'))
+
+FUNCTIONS = st.tuples(*map(st.sampled_from, PARTS))
+
+
+@st.composite
+def lines_and_a_function(draw):
+    """What a few lines say, part by part, and a function near to it."""
+    function = draw(FUNCTIONS)
+
+    def part(number):
+        has = function[number]
+        values = ['*', '*', has, has.upper(), draw(st.sampled_from(
+            PARTS[number]))]
+        if number == 2:
+            values += [None, has.zfill(8)]
+        return draw(st.sampled_from(values))
+
+    lines = [tuple(map(part, range(6)))
+             for _line in range(draw(st.integers(0, 5)))]
+    return lines, function
+
+
+def line(pattern, **more):
+    vendor_id, product_id, domain, bus, slot, function = pattern
+    prefix = '' if domain is None else f'{domain}:'
+    return json.dumps({
+        'vendor_id': vendor_id, 'product_id': product_id, 'driver': 'pci',
+        'address': f'{prefix}{bus}:{slot}.{function}', **more})
+
+
+def found(specs, function):
+    vendor_id, product_id, *parts = function
+    address = pci_address.PciAddress(*(int(text, 16) for text in parts))
+    return device_spec.first_match(specs, address, vendor_id, product_id)
+
+
+def matches(pattern, function):
+    """Part by part, as numbers; a domain that is left out is zero."""
+    wanted = ['0' if text is None else text for text in pattern]
+    return all(each == '*' or int(each, 16) == int(has, 16)
+               for each, has in zip(wanted, function, strict=True))
+
+
+class TestParse(testtools.TestCase):
+
+    def test_a_full_line(self):
+        text = json.dumps(GOOD)
+        self.assertEqual((device_spec.DeviceSpec(
+            text=text, driver='pci', vendor_id='8086', product_id='37c9',
+            address='0000:3d:*.*', type='QAT',
+            resource_class='CUSTOM_QAT_GEN4',
+            traits=frozenset({'CUSTOM_RACK_7'}), pool=False,
+            mdev_type='nvidia-11'),), device_spec.parse([text], DRIVERS))
+
+    def test_short_lines(self):
+        by_id, by_address = device_spec.parse(
+            ['{"vendor_id": "10DE", "driver": "mdev"}',
+             '{"address": "3D:00.0", "driver": "pci"}'], DRIVERS)
+        self.assertEqual(('10de', '*', None),
+                         (by_id.vendor_id, by_id.product_id, by_id.pool))
+        self.assertEqual(('*', '*', frozenset()),
+                         (by_address.vendor_id, by_address.product_id,
+                          by_address.traits))
+
+    def test_each_type_is_known(self):
+        for type_ in naming.RESOURCE_CLASSES:
+            [spec] = device_spec.parse([json.dumps({**GOOD, 'type': type_})],
+                                       DRIVERS)
+            self.assertEqual(type_, spec.type)
+
+    def test_no_lines(self):
+        self.assertEqual((), device_spec.parse([], DRIVERS))
+
+    @given(lines_and_a_function())
+    def test_lines_keep_their_order(self, drawn):
+        lines = [line(pattern) for pattern in drawn[0]]
+        self.assertEqual(
+            lines, [spec.text for spec in device_spec.parse(lines, DRIVERS)])
+
+
+class TestMalformed(testtools.TestCase):
+
+    def refused(self, text):
+        # The lines beside it are right: the error must name the wrong one.
+        beside = ['{"vendor_id": "1af4", "driver": "pci"}',
+                  '{"vendor_id": "1af5", "driver": "mdev"}']
+        error = str(self.assertRaises(
+            exceptions.InvalidDeviceSpec, device_spec.parse,
+            [beside[0], text, beside[1]], DRIVERS))
+        self.assertIn(f'[nova_accel] device_spec = {text}: ', error)
+        for other in beside:
+            self.assertNotIn(other, error)
+        return error.removeprefix(f'[nova_accel] device_spec = {text}: ')
+
+    def test_the_key_of_a_wrong_value_is_named(self):
+        self.assertEqual(set(GOOD), set(MALFORMED))
+        for key, values in MALFORMED.items():
+            for value in values:
+                self.assertIn(key, self.refused(
+                    json.dumps({**GOOD, key: value})))
+
+    def test_the_schema_knows_the_keys_that_are_tested(self):
+        self.assertEqual(set(GOOD), set(device_spec.SCHEMA['properties']))
+
+    def test_an_unknown_driver_and_those_installed_are_named(self):
+        reason = self.refused(json.dumps({**GOOD, 'driver': 'xilinx'}))
+        self.assertIn("'xilinx'", reason)
+        self.assertIn('mdev, pci', reason)
+
+    @given(st.text(min_size=1).filter(lambda key: key not in GOOD))
+    def test_an_unknown_key_is_named(self, key):
+        self.assertIn(repr(key), self.refused(
+            json.dumps({**GOOD, key: 'x'})))
+
+    def test_no_driver(self):
+        self.assertIn('driver', self.refused('{"vendor_id": "8086"}'))
+
+    def test_nothing_to_know_the_device_by(self):
+        for text in ('{"driver": "pci"}',
+                     '{"driver": "pci", "product_id": "37c9"}'):
+            reason = self.refused(text)
+            self.assertIn('vendor_id', reason)
+            self.assertIn('address', reason)
+
+    def test_not_json(self):
+        for text in ('', '{', 'pci', '8086:37c9', '{"driver": "pci",}',
+                     "{'driver': 'pci'}"):
+            self.assertIn('not JSON', self.refused(text))
+
+    def test_not_an_object(self):
+        for text in ('[]', '"pci"', '1', 'null', 'true',
+                     '[{"driver": "pci"}]'):
+            self.assertIn('object', self.refused(text))
+
+
+class TestMatch(testtools.TestCase):
+
+    @given(lines_and_a_function())
+    def test_wildcards(self, drawn):
+        patterns, function = drawn
+        for pattern in patterns:
+            specs = device_spec.parse([line(pattern)], DRIVERS)
+            self.assertEqual(matches(pattern, function),
+                             found(specs, function) is not None)
+
+    @given(lines_and_a_function())
+    def test_the_first_that_matches_rules(self, drawn):
+        patterns, function = drawn
+        specs = device_spec.parse(
+            [line(pattern, mdev_type=f'nvidia-{number}')
+             for number, pattern in enumerate(patterns)], DRIVERS)
+        wanted = next((spec for spec, pattern
+                       in zip(specs, patterns, strict=True)
+                       if matches(pattern, function)), None)
+        self.assertIs(wanted, found(specs, function))
+
+    def test_what_is_left_out_matches_all(self):
+        [spec] = device_spec.parse(
+            ['{"vendor_id": "8086", "driver": "pci"}'], DRIVERS)
+        address = pci_address.PciAddress(0xffffffff, 0xff, 0x1f, 7)
+        self.assertTrue(spec.matches(address, '8086', '37c9'))
+        self.assertFalse(spec.matches(address, '10de', '37c9'))

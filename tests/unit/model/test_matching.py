@@ -1,0 +1,192 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import collections
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import device_profile
+from nova_accel.model import matching
+
+CLASSES = ['FPGA', 'VGPU']
+TRAITS = ['CUSTOM_A', 'CUSTOM_B']
+
+GROUPS = st.builds(
+    device_profile.Group,
+    resources=st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 2),
+                              min_size=1),
+    required=st.frozensets(st.sampled_from(TRAITS), max_size=1),
+    forbidden=st.frozensets(st.sampled_from(TRAITS), max_size=1))
+
+
+@st.composite
+def any_problems(draw):
+    """Groups, providers and costs that seldom fit each other."""
+    groups = draw(st.lists(GROUPS, max_size=4))
+    allocated = draw(st.lists(
+        st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 3)),
+        max_size=3))
+    return groups, *draw(drawn_providers(len(groups), allocated))
+
+
+@st.composite
+def likely_problems(draw):
+    """Allocations that are the groups', dealt to the providers."""
+    groups = draw(st.lists(GROUPS, max_size=5))
+    allocated = [collections.Counter()
+                 for _number in range(draw(st.integers(1, 4)))]
+    for group in groups:
+        draw(st.sampled_from(allocated)).update(group.resources)
+    return groups, *draw(drawn_providers(len(groups), allocated))
+
+
+@st.composite
+def drawn_providers(draw, group_count, allocated):
+    providers = [
+        matching.Provider(f'rp{number}', each,
+                          draw(st.frozensets(st.sampled_from(TRAITS))))
+        for number, each in enumerate(allocated)]
+    costs = {(index, provider.uuid): draw(st.integers(0, 3))
+             for index in range(group_count) for provider in providers}
+    return providers, costs
+
+
+PROBLEMS = any_problems() | likely_problems()
+
+
+def is_right(groups, providers, choice):
+    """Every group suits its provider and nothing is left or overdrawn."""
+    taken = [collections.Counter() for _provider in providers]
+    for group, position in zip(groups, choice, strict=True):
+        traits = providers[position].traits
+        if group.required - traits or group.forbidden & traits:
+            return False
+        taken[position].update(group.resources)
+    return all(
+        taken[position] == collections.Counter(provider.allocated)
+        for position, provider in enumerate(providers))
+
+
+def by_brute_force(groups, providers, price):
+    """The first of the cheapest right choices, or None."""
+    choices = itertools.product(range(len(providers)), repeat=len(groups))
+    right = [choice for choice in choices
+             if is_right(groups, providers, choice)]
+    return min(right, default=None, key=lambda choice: sum(
+        price(index, providers[position].uuid)
+        for index, position in enumerate(choice)))
+
+
+class TestAssign(testtools.TestCase):
+
+    def check(self, groups, providers, *cost):
+        price = cost[0] if cost else lambda index, uuid: 0
+        wanted = by_brute_force(groups, providers, price)
+        if wanted is None:
+            self.assertRaises(exceptions.NoAssignment, matching.assign,
+                              groups, providers, *cost)
+            return
+        self.assertEqual([providers[position].uuid for position in wanted],
+                         matching.assign(groups, providers, *cost))
+
+    @given(PROBLEMS)
+    def test_as_brute_force_without_costs(self, problem):
+        groups, providers, _costs = problem
+        self.check(groups, providers)
+
+    @given(PROBLEMS)
+    def test_as_brute_force_with_costs(self, problem):
+        groups, providers, costs = problem
+        self.check(groups, providers, lambda index, uuid: costs[index, uuid])
+
+    @given(likely_problems())
+    def test_the_cost_is_the_least(self, problem):
+        groups, providers, costs = problem
+        try:
+            found = matching.assign(
+                groups, providers, lambda index, uuid: costs[index, uuid])
+        except exceptions.NoAssignment:
+            return
+        position = {provider.uuid: number
+                    for number, provider in enumerate(providers)}
+        choice = [position[uuid] for uuid in found]
+        self.assertTrue(is_right(groups, providers, choice))
+        total = sum(costs[pair] for pair in enumerate(found))
+        for other in itertools.product(range(len(providers)),
+                                       repeat=len(groups)):
+            if is_right(groups, providers, other):
+                self.assertLessEqual(total, sum(
+                    costs[index, providers[number].uuid]
+                    for index, number in enumerate(other)))
+
+    def test_greed_would_fail(self):
+        """The first group must leave the provider that the second needs."""
+        groups = [device_profile.Group({'FPGA': 1}),
+                  device_profile.Group({'FPGA': 1}, frozenset({'CUSTOM_A'}))]
+        providers = [
+            matching.Provider('a', {'FPGA': 1}, frozenset({'CUSTOM_A'})),
+            matching.Provider('b', {'FPGA': 1}, frozenset())]
+        self.assertEqual(['b', 'a'], matching.assign(groups, providers))
+
+    def test_cheapest_then_first(self):
+        groups = [device_profile.Group({'FPGA': 1})] * 2
+        providers = [matching.Provider(uuid, {'FPGA': 1}, frozenset())
+                     for uuid in ('z', 'a')]
+        self.assertEqual(['z', 'a'], matching.assign(groups, providers))
+        self.assertEqual(['a', 'z'], matching.assign(
+            groups, providers, lambda index, uuid: (index, uuid) == (0, 'z')))
+
+    def test_nothing_of_nothing(self):
+        self.assertEqual([], matching.assign([], []))
+
+    def test_what_no_group_takes_is_an_error(self):
+        error = self.assertRaises(
+            exceptions.NoAssignment, matching.assign, [],
+            [matching.Provider('rp1', {'FPGA': 1}, frozenset())])
+        self.assertIn("rp1 {'FPGA': 1}", str(error))
+
+    def test_the_error_names_what_was_allocated(self):
+        group = device_profile.Group({'FPGA': 1}, frozenset({'CUSTOM_A'}))
+        error = self.assertRaises(
+            exceptions.NoAssignment, matching.assign, [group] * 2,
+            [matching.Provider('rp1', {'FPGA': 2}, frozenset()),
+             matching.Provider('rp2', {'VGPU': 1}, frozenset())])
+        for part in ('2 groups', "rp1 {'FPGA': 2}", "rp2 {'VGPU': 1}"):
+            self.assertIn(part, str(error))
+        error = self.assertRaises(exceptions.NoAssignment, matching.assign,
+                                  [group], [])
+        self.assertIn('no provider', str(error))
+
+    def test_a_full_host_is_not_searched_by_brute_force(self):
+        """Twelve to the twelfth choices; states that repeat are not."""
+        groups = [device_profile.Group({'PGPU': 1})] * 12
+        providers = [matching.Provider(str(number), {'PGPU': 1}, frozenset())
+                     for number in range(12)]
+        self.assertEqual(
+            [provider.uuid for provider in reversed(providers)],
+            matching.assign(groups, providers,
+                            lambda index, uuid: (index + int(uuid) - 11) ** 2))
+
+
+class TestSuits(testtools.TestCase):
+
+    @given(GROUPS, st.frozensets(st.sampled_from(TRAITS)))
+    def test_all_required_and_none_forbidden(self, group, traits):
+        provider = matching.Provider('rp', {}, traits)
+        self.assertEqual(
+            all(trait in traits for trait in group.required)
+            and not any(trait in traits for trait in group.forbidden),
+            provider.suits(group))

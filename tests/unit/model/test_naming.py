@@ -1,0 +1,178 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import re
+import string
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+import os_resource_classes
+import os_traits
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+
+NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
+
+LEGAL = re.compile(r'CUSTOM_[A-Z0-9_]+')
+
+ALNUM = string.ascii_letters + string.digits
+
+#: Any text in which there is something to make a name of.
+WORDS = st.builds(lambda head, core, tail: head + core + tail,
+                  st.text(max_size=9), st.sampled_from(ALNUM),
+                  st.text(max_size=9))
+
+NODES = st.from_regex(r'[a-z0-9]([a-z0-9.-]{0,60}[a-z0-9])?', fullmatch=True)
+
+ADDRESSES = st.builds(
+    pci_address.PciAddress,
+    domain=st.integers(0, 0xffffffff), bus=st.integers(0, 0xff),
+    slot=st.integers(0, 0x1f), function=st.integers(0, 7))
+
+MAKERS = (naming.custom_trait, naming.custom_resource_class)
+
+
+class TestTraits(testtools.TestCase):
+
+    def test_forms_of_the_specs(self):
+        region = 'd5ca2f11-3108-4426-a11c-a959987565df'
+        self.assertEqual('CUSTOM_FPGA_INTEL_PAC_ARRIA10',
+                         naming.device_trait('FPGA', 'Intel', 'PAC Arria10'))
+        self.assertEqual(
+            'CUSTOM_FPGA_INTEL_REGION_D5CA2F11_3108_4426_A11C_A959987565DF',
+            naming.region_trait('FPGA', 'Intel', region))
+        self.assertEqual(
+            'CUSTOM_FPGA_INTEL_FUNCTION_D5CA2F11_3108_4426_A11C_A959987565DF',
+            naming.function_trait('FPGA', 'Intel', region))
+        self.assertEqual('CUSTOM_NVIDIA_1DB4_NVIDIA_11',
+                         naming.vgpu_trait('nvidia', '1db4', 'nvidia-11'))
+        self.assertEqual('CUSTOM_NVIDIA_A100_80GB',
+                         naming.custom_resource_class('NVIDIA', 'A100-80GB'))
+
+    @given(st.lists(WORDS, min_size=1, max_size=4))
+    def test_every_name_is_legal_in_placement(self, words):
+        for make in MAKERS:
+            name = make(*words)
+            self.assertIsNotNone(LEGAL.fullmatch(name), name)
+            self.assertTrue(os_traits.is_custom(name))
+            self.assertLessEqual(len(name), 255)
+
+    @given(st.lists(WORDS, min_size=1, max_size=4))
+    def test_what_is_normal_stays(self, words):
+        for make in MAKERS:
+            name = make(*words)
+            self.assertEqual(name, make(*words))
+            self.assertEqual(name, make(name.removeprefix('CUSTOM_')))
+
+    @given(st.lists(st.text(ALNUM, min_size=1, max_size=9), min_size=1))
+    def test_plain_words_are_kept(self, words):
+        for make in MAKERS:
+            self.assertEqual('CUSTOM_' + '_'.join(words).upper(),
+                             make(*words))
+
+    @given(WORDS, st.text().filter(lambda text: not set(text) & set(ALNUM)))
+    def test_a_word_of_nothing_is_refused(self, word, nothing):
+        for make in MAKERS:
+            for words in ((nothing,), (word, nothing), (nothing, word)):
+                self.assertRaises(exceptions.InvalidName, make, *words)
+
+    def test_no_word_at_all_is_refused(self):
+        for make in MAKERS:
+            self.assertRaises(exceptions.InvalidName, make)
+
+    def test_length(self):
+        word = 'x' * (255 - len('CUSTOM_'))
+        for make in MAKERS:
+            self.assertEqual('CUSTOM_' + word.upper(), make(word))
+            error = self.assertRaises(exceptions.InvalidName, make, word + 'x')
+            self.assertIn(word.upper() + 'X', str(error))
+            self.assertIn('255', str(error))
+
+
+class TestConstants(testtools.TestCase):
+
+    def test_classes_are_standard_or_custom(self):
+        for resource_class in naming.RESOURCE_CLASSES.values():
+            self.assertTrue(
+                resource_class in os_resource_classes.STANDARDS
+                or LEGAL.fullmatch(resource_class), resource_class)
+
+    def test_a_type_with_a_standard_class_has_it(self):
+        for type_, resource_class in naming.RESOURCE_CLASSES.items():
+            if type_ in os_resource_classes.STANDARDS:
+                self.assertEqual(type_, resource_class)
+        self.assertEqual('PGPU', naming.RESOURCE_CLASSES['GPU'])
+
+    def test_owners(self):
+        self.assertEqual('OWNER_CYBORG', naming.OWNER_TRAIT)
+        self.assertIn(naming.OWNER_TRAIT, os_traits.get_traits())
+        self.assertIsNotNone(LEGAL.fullmatch(naming.OWNERSHIP_TRAIT))
+
+
+class TestProviderName(testtools.TestCase):
+
+    def test_form(self):
+        self.assertEqual(
+            'c1.example.org_accel_pci_0000_81_00_0_region0',
+            naming.provider_name('c1.example.org', 'pci_0000_81_00_0',
+                                 'region0'))
+
+    @given(NODES, ADDRESSES, st.sampled_from([(), ('region0',)]))
+    def test_nova_takes_none_for_its_own(self, node, address, more):
+        for part in (str(address), address.node_device, str(address).upper()):
+            name = naming.provider_name(node, part, *more)
+            # What Nova cuts off to get the parent device of a vGPU.
+            device = name.removeprefix(node + '_')
+            self.assertNotEqual(name, device)
+            for parse in (pci_address.PciAddress.parse,
+                          pci_address.PciAddress.parse_node_device):
+                self.assertRaises(exceptions.InvalidName, parse, device)
+            self.assertFalse(device.startswith('pci_'))
+
+    @given(NODES)
+    def test_length(self, node):
+        part = 'x' * (200 - len(f'{node}_accel_'))
+        wanted = f'{node}_accel_{part}'
+        self.assertEqual(wanted, naming.provider_name(node, part))
+        error = self.assertRaises(exceptions.InvalidName,
+                                  naming.provider_name, node, part + 'x')
+        self.assertIn(wanted + 'x', str(error))
+        self.assertIn('200', str(error))
+
+
+class TestDerivedUuid(testtools.TestCase):
+
+    def test_it_is_stable_between_releases(self):
+        self.assertEqual(
+            'f934b4d7-6c7e-5983-a431-31e7385a6e99',
+            naming.derived_uuid(NODE_UUID, 'provider', 'pci_0000_81_00_0'))
+
+    @given(st.uuids(), st.lists(st.text()))
+    def test_it_is_a_uuid_and_does_not_change(self, node, parts):
+        found = naming.derived_uuid(str(node), *parts)
+        self.assertEqual(found, str(uuid.UUID(found)))
+        self.assertEqual(found, naming.derived_uuid(str(node), *parts))
+        self.assertEqual(found,
+                         naming.derived_uuid(str(node).upper(), *parts))
+
+    @given(st.lists(
+        st.tuples(st.sampled_from([NODE_UUID, NODE_UUID[:-1] + '2']),
+                  st.lists(st.text('abc_01', min_size=1), min_size=1,
+                           max_size=3).map(tuple)),
+        unique=True))
+    def test_different_things_have_different_ones(self, things):
+        self.assertEqual(len(things), len({
+            naming.derived_uuid(node, *parts) for node, parts in things}))

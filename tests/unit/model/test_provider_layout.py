@@ -1,0 +1,350 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import collections
+import dataclasses
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import attach_handle
+from nova_accel.model import device
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+from nova_accel.model import provider_layout
+
+NODE = 'c1'
+NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
+OURS = {'OWNER_CYBORG', 'CUSTOM_NOVA_ACCEL'}
+
+#: type, vendor id, product id, resource class
+KINDS = (('QAT', '8086', '37c9', 'CUSTOM_QAT'),
+         ('GPU', '10de', '20b5', 'PGPU'),
+         ('FPGA', '8086', '09c4', 'FPGA'))
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """What is drawn of a device; all else follows from it."""
+
+    bus: int
+    kind: int
+    units: tuple[int, ...] = (1,)
+    numa_node: int | None = None
+    pooled: bool = False
+    operator_traits: frozenset[str] = frozenset()
+
+
+def a_device(shape):
+    type_, vendor_id, product_id, resource_class = KINDS[shape.kind]
+    address = pci_address.PciAddress(0, shape.bus, 0, 0)
+    traits = shape.operator_traits | {f'CUSTOM_{type_}'}
+    deployables = []
+    for number, units in enumerate(shape.units):
+        own = {f'CUSTOM_PART{number}'} if len(shape.units) > 1 else set()
+        deployables.append(device.Deployable(
+            f'part{number}', resource_class, traits | own,
+            tuple(attach_handle.AttachHandle(
+                naming.derived_uuid(NODE_UUID, address.node_device,
+                                    str(number), str(unit)),
+                pci_address.PciAddress(0, shape.bus, number, unit))
+                for unit in range(units))))
+    return device.Device(
+        name=address.node_device, type=type_, vendor_id=vendor_id,
+        product_id=product_id, vendor='v', product='p', address=address,
+        driver='fake', deployables=tuple(deployables),
+        numa_node=shape.numa_node, pooled=shape.pooled,
+        operator_traits=shape.operator_traits)
+
+
+# Few buses, so that two hosts drawn apart share some devices.
+DEVICES = st.lists(
+    st.builds(
+        Shape, bus=st.integers(1, 6), kind=st.integers(0, len(KINDS) - 1),
+        units=st.lists(st.integers(0, 3), max_size=3).map(tuple),
+        numa_node=st.none() | st.integers(0, 1), pooled=st.booleans(),
+        operator_traits=st.frozensets(
+            st.sampled_from(['CUSTOM_RACK_7', 'CUSTOM_GOLD']))),
+    unique_by=lambda shape: shape.bus, max_size=6,
+).map(lambda shapes: [a_device(shape) for shape in shapes])
+
+
+def layout(devices):
+    return provider_layout.layout(NODE, NODE_UUID, devices)
+
+
+def served(devices):
+    """Every deployable that there is, with its device."""
+    return [(each, deployable) for each in devices
+            for deployable in each.deployables]
+
+
+class Tree:
+    """The providers of ours in a Placement, and its rules, in a dict."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def present(self):
+        return list(self.rows.values())
+
+    def apply(self, changes, in_use=frozenset()):
+        for provider in changes.put:
+            row = self.rows.get(provider.uuid)
+            if row is None and provider.parent is not None:
+                assert provider.parent in self.rows, 'child before parent'
+            self.rows[provider.uuid] = provider_layout.Present(
+                provider.uuid, provider.totals,
+                provider.traits | (row.traits if row else frozenset()),
+                row.parent if row else provider.parent)
+        for each in changes.reserve:
+            self.rows[each] = dataclasses.replace(
+                self.rows[each],
+                totals=dict.fromkeys(self.rows[each].totals, 0))
+        for each in changes.remove:
+            assert each not in in_use, 'removed while in use'
+            assert each not in self.parents(), 'parent before child'
+            del self.rows[each]
+
+    def parents(self):
+        return {row.parent for row in self.rows.values()}
+
+
+class TestLayout(testtools.TestCase):
+
+    @given(DEVICES, st.randoms())
+    def test_the_order_of_devices_does_not_matter(self, devices, random):
+        shuffled = list(devices)
+        random.shuffle(shuffled)
+        self.assertEqual(layout(devices), layout(iter(shuffled)))
+
+    @given(DEVICES)
+    def test_totals_are_the_handles_of_each_class(self, devices):
+        wanted = collections.Counter()
+        for _device, deployable in served(devices):
+            wanted[deployable.resource_class] += len(deployable.handles)
+        found = collections.Counter()
+        for provider in layout(devices).providers:
+            found.update(provider.totals)
+            # Placement refuses a total of zero.
+            self.assertNotIn(0, provider.totals.values())
+        self.assertEqual(wanted, found)
+
+    @given(DEVICES)
+    def test_each_deployable_has_one_provider_with_its_traits(self, devices):
+        result = layout(devices)
+        by_uuid = {each.uuid: each for each in result.providers}
+        self.assertEqual(
+            {(each.name, deployable.name)
+             for each, deployable in served(devices)}, set(result.rp_uuids))
+        for each, deployable in served(devices):
+            provider = by_uuid[result.rp_uuids[each.name, deployable.name]]
+            self.assertEqual(deployable.traits | OURS, provider.traits)
+            handles = provider.handles[deployable.resource_class]
+            self.assertLessEqual(set(deployable.handles), set(handles))
+
+    @given(DEVICES)
+    def test_each_handle_is_offered_once(self, devices):
+        offered = [handle.uuid for provider in layout(devices).providers
+                   for handles in provider.handles.values()
+                   for handle in handles]
+        self.assertEqual(len(set(offered)), len(offered))
+
+    @given(DEVICES)
+    def test_parents_come_first_all_are_ours_and_unique(self, devices):
+        seen = {None}
+        for provider in layout(devices).providers:
+            self.assertIn(provider.parent, seen)
+            self.assertNotIn(provider.uuid, seen)
+            self.assertLessEqual(OURS, provider.traits)
+            seen.add(provider.uuid)
+        self.assertEqual(seen - {None}, layout(devices).uuids)
+        names = [provider.name for provider in layout(devices).providers]
+        self.assertEqual(len(set(names)), len(names))
+
+    @given(DEVICES)
+    def test_two_nodes_share_no_uuid(self, devices):
+        there = provider_layout.layout('c2', str(uuid.UUID(int=2)), devices)
+        self.assertEqual(frozenset(), layout(devices).uuids & there.uuids)
+        self.assertEqual(len(layout(devices).uuids), len(there.uuids))
+
+    @given(DEVICES, st.data())
+    def test_a_device_s_name_outlives_its_neighbours(self, devices, data):
+        kept = data.draw(st.lists(st.sampled_from(devices), unique=True)
+                         if devices else st.just([]))
+        before = layout(devices).rp_uuids
+        for key, rp_uuid in layout(kept).rp_uuids.items():
+            self.assertEqual(before[key], rp_uuid)
+
+    def test_a_device_without_anything_to_offer_has_no_provider(self):
+        self.assertEqual(provider_layout.Layout(),
+                         layout([a_device(Shape(1, 2, units=()))]))
+
+    def test_a_device_of_one_part(self):
+        fpga = a_device(Shape(0x81, 2, units=(2,)))
+        [provider] = layout([fpga]).providers
+        self.assertEqual('c1_accel_pci_0000_81_00_0', provider.name)
+        self.assertIsNone(provider.parent)
+        self.assertEqual({'FPGA': 2}, provider.totals)
+
+    def test_a_device_of_several_parts(self):
+        fpga = a_device(Shape(0x81, 2, units=(1, 2)))
+        whole, first, second = layout([fpga]).providers
+        self.assertEqual(
+            ['c1_accel_pci_0000_81_00_0', 'c1_accel_pci_0000_81_00_0_part0',
+             'c1_accel_pci_0000_81_00_0_part1'],
+            [whole.name, first.name, second.name])
+        self.assertEqual([None, whole.uuid, whole.uuid],
+                         [whole.parent, first.parent, second.parent])
+        self.assertEqual([{}, {'FPGA': 1}, {'FPGA': 2}],
+                         [whole.totals, first.totals, second.totals])
+        self.assertEqual({'CUSTOM_FPGA', *OURS}, whole.traits)
+
+    def test_a_name_that_is_too_long(self):
+        error = self.assertRaises(
+            exceptions.InvalidName, provider_layout.layout, 'c' * 190,
+            NODE_UUID, [a_device(Shape(1, 0))])
+        self.assertIn('c' * 190, str(error))
+
+
+class TestPool(testtools.TestCase):
+
+    def pools(self, *shapes):
+        return layout([a_device(shape) for shape in shapes]).providers
+
+    def test_the_same_kind_on_one_numa_node_shares_a_provider(self):
+        [pool] = self.pools(*(
+            Shape(bus, 0, numa_node=1, units=(2,), pooled=True)
+            for bus in range(3)))
+        self.assertEqual('c1_accel_qat_8086_37c9_numa1', pool.name)
+        self.assertEqual({'CUSTOM_QAT': 6}, pool.totals)
+
+    def test_its_handles_are_in_the_order_of_the_bus(self):
+        [pool] = self.pools(*(Shape(bus, 0, pooled=True) for bus in (9, 2)))
+        self.assertEqual([2, 9], [handle.address.bus for handle
+                                  in pool.handles['CUSTOM_QAT']])
+
+    def test_what_tells_devices_apart(self):
+        """Every one of these is a pool of its own."""
+        pools = self.pools(
+            Shape(1, 0, pooled=True),
+            Shape(2, 1, pooled=True),
+            Shape(3, 0, pooled=True, numa_node=0),
+            Shape(4, 0, pooled=True, numa_node=1),
+            Shape(5, 0, pooled=True, operator_traits=frozenset({'CUSTOM_A'})),
+            Shape(6, 0, pooled=True, operator_traits=frozenset({'CUSTOM_B'})),
+            Shape(7, 0, pooled=False))
+        self.assertEqual([1] * 7,
+                         [sum(pool.totals.values()) for pool in pools])
+
+    def test_a_device_of_several_parts_is_never_pooled(self):
+        pools = self.pools(Shape(1, 2, units=(1, 1), pooled=True),
+                           Shape(2, 2, units=(1, 1), pooled=True))
+        self.assertEqual(6, len(pools))
+
+
+class TestDiff(testtools.TestCase):
+
+    def assert_settled(self, tree, wanted, in_use=frozenset()):
+        """The tree offers what is wanted and nothing more has to be done."""
+        for provider in wanted.providers:
+            row = tree.rows[provider.uuid]
+            self.assertEqual(provider.totals, row.totals)
+            self.assertLessEqual(provider.traits, row.traits)
+            self.assertEqual(provider.parent, row.parent)
+        self.assertEqual(
+            provider_layout.Changes((), (), ()),
+            provider_layout.diff(wanted, tree.present(), in_use))
+
+    @given(DEVICES)
+    def test_from_nothing(self, devices):
+        tree, wanted = Tree(), layout(devices)
+        tree.apply(provider_layout.diff(wanted, [], frozenset()))
+        self.assert_settled(tree, wanted)
+        self.assertEqual(
+            {each.uuid: (each.totals, each.traits, each.parent)
+             for each in wanted.providers},
+            {each.uuid: (each.totals, each.traits, each.parent)
+             for each in tree.present()})
+
+    @given(DEVICES)
+    def test_a_layout_does_not_differ_from_what_it_creates(self, devices):
+        wanted = layout(devices)
+        present = [provider_layout.Present(
+            each.uuid, each.totals, each.traits, each.parent)
+            for each in wanted.providers]
+        for in_use in (frozenset(), wanted.uuids):
+            self.assertEqual(provider_layout.Changes((), (), ()),
+                             provider_layout.diff(wanted, present, in_use))
+
+    @given(DEVICES, DEVICES, st.data())
+    def test_from_one_host_to_another_and_back(self, before, after, data):
+        tree, old, new = Tree(), layout(before), layout(after)
+        tree.apply(provider_layout.diff(old, [], frozenset()))
+        # Only what has an inventory can be in use.
+        in_use = data.draw(st.frozensets(st.sampled_from(
+            [each.uuid for each in old.providers if each.totals] or [''])))
+        parents = {each.uuid: each.parent for each in old.providers}
+        held = in_use | {parents.get(each) for each in in_use} - {None}
+
+        tree.apply(provider_layout.diff(new, tree.present(), in_use), in_use)
+        self.assert_settled(tree, new, in_use)
+        kept = set(tree.rows) - new.uuids
+        self.assertEqual((held & old.uuids) - new.uuids, kept)
+        for each in kept:
+            self.assertFalse(any(tree.rows[each].totals.values()))
+
+        tree.apply(provider_layout.diff(old, tree.present(), in_use), in_use)
+        self.assert_settled(tree, old, in_use)
+        self.assertEqual(old.uuids, set(tree.rows))
+
+    @given(DEVICES)
+    def test_to_nothing(self, devices):
+        tree, nothing = Tree(), provider_layout.Layout()
+        tree.apply(provider_layout.diff(layout(devices), [], frozenset()))
+        tree.apply(provider_layout.diff(nothing, tree.present(), frozenset()))
+        self.assertEqual([], tree.present())
+
+    def test_a_region_in_use_keeps_its_card(self):
+        tree = Tree()
+        wanted = layout([a_device(Shape(1, 2, units=(1, 1)))])
+        whole, first, second = (each.uuid for each in wanted.providers)
+        tree.apply(provider_layout.diff(wanted, [], frozenset()))
+        changes = provider_layout.diff(
+            provider_layout.Layout(), tree.present(), frozenset({first}))
+        self.assertEqual(
+            provider_layout.Changes((), (first,), (second,)), changes)
+        tree.apply(changes, frozenset({first}))
+        self.assertEqual({whole, first}, set(tree.rows))
+
+    def test_an_operator_s_trait_is_no_difference(self):
+        wanted = layout([a_device(Shape(1, 2))])
+        [provider] = wanted.providers
+        present = provider_layout.Present(
+            provider.uuid, provider.totals, provider.traits | {'CUSTOM_Y'})
+        self.assertEqual((), provider_layout.diff(
+            wanted, [present], frozenset()).put)
+
+    def test_a_lost_trait_or_unit_is_put_again(self):
+        wanted = layout([a_device(Shape(1, 2, units=(2,)))])
+        [provider] = wanted.providers
+        for totals, traits in (
+                ({'FPGA': 1}, provider.traits), ({}, provider.traits),
+                ({'FPGA': 2, 'VGPU': 1}, provider.traits),
+                ({'FPGA': 2}, provider.traits - {'CUSTOM_FPGA'}),
+                ({'FPGA': 2}, provider.traits - {'OWNER_CYBORG'})):
+            present = provider_layout.Present(provider.uuid, totals, traits)
+            self.assertEqual((provider,), provider_layout.diff(
+                wanted, [present], frozenset()).put)

@@ -1,0 +1,313 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import importlib
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.scheduler import request_filter as nova_filters
+import testtools
+
+from nova_accel import conf
+from nova_accel.db import device_profile
+from nova_accel.model import naming
+from nova_accel.scheduler import request_filter
+from nova_accel.testing import database
+from nova_accel.testing import scheduling
+
+CONF = conf.CONF
+
+KEY = 'nova_accel:device_profile'
+FORBIDDEN = {'trait:CUSTOM_NOVA_ACCEL': 'forbidden'}
+
+
+def merge(spec):
+    return request_filter.merge_device_profile(
+        nova_context.get_admin_context(), spec)
+
+
+class TestMerge(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(database.Database())
+        self.placement = self.useFixture(scheduling.Placement())
+        self.host = self.placement.add_provider(
+            'host', {'VCPU': 8, 'MEMORY_MB': 1024})
+        self.ours = self.placement.add_provider(
+            'host_accel', {'VGPU': 4, 'FPGA': 2}, self.host,
+            [naming.OWNERSHIP_TRAIT, 'CUSTOM_A'])
+
+    def _spec(self, *groups, extra_specs=(), **kwargs):
+        device_profile.create('profile', groups)
+        return scheduling.request_spec(
+            {KEY: 'profile', **dict(extra_specs)}, **kwargs)
+
+    def _fault(self, spec):
+        error = self.assertRaises(exception.RequestFilterFailed, merge, spec)
+        return str(error)
+
+    def test_groups(self):
+        self.placement.add_provider('x', {}, traits=['CUSTOM_B'])
+        spec = self._spec(
+            {'resources:FPGA': '2', 'trait:CUSTOM_A': 'required',
+             'accel:bitstream_id': 'b1f8e3a4-7f0e-4a5f-8d67-3c1a0a1c2d3e'},
+            {'resources:VGPU': '1', 'trait:CUSTOM_B': 'forbidden'})
+        self.assertTrue(merge(spec))
+        first, second = spec.requested_resources
+        self.assertEqual('device_profile_0', first.requester_id)
+        self.assertEqual({'FPGA': 2}, first.resources)
+        self.assertEqual({'CUSTOM_NOVA_ACCEL', 'CUSTOM_A'},
+                         first.required_traits)
+        self.assertEqual('device_profile_1', second.requester_id)
+        self.assertEqual({'VGPU': 1}, second.resources)
+        self.assertEqual({'CUSTOM_NOVA_ACCEL'}, second.required_traits)
+        self.assertEqual({'CUSTOM_B'}, second.forbidden_traits)
+        [candidate] = self.placement.candidates(spec)
+        self.assertEqual({'FPGA': 2, 'VGPU': 1},
+                         candidate['allocations'][self.ours]['resources'])
+
+    def test_no_groups_field(self):
+        spec = self._spec({'resources:FPGA': '1'})
+        spec.requested_resources = None
+        merge(spec)
+        self.assertEqual(1, len(spec.requested_resources))
+
+    def test_other_groups_stay(self):
+        port = objects.RequestGroup(
+            requester_id='port',
+            resources={'NET_BW_EGR_KILOBIT_PER_SEC': 1})
+        spec = self._spec({'resources:FPGA': '1'}, groups=[port])
+        merge(spec)
+        self.assertEqual(
+            ['port', 'device_profile_0'],
+            [group.requester_id for group in spec.requested_resources])
+        self.assertEqual(set(), port.forbidden_traits)
+
+    def test_twice(self):
+        spec = self._spec({'resources:FPGA': '1'},
+                          extra_specs={'resources:VGPU': '1'})
+        merge(spec)
+        before = spec.obj_to_primitive()
+        merge(spec)
+        self.assertEqual(before, spec.obj_to_primitive())
+
+    def test_same_profile_for_two_requests(self):
+        merge(self._spec({'resources:FPGA': '1'}))
+        spec = scheduling.request_spec({KEY: 'profile'})
+        merge(spec)
+        self.assertEqual(1, len(spec.requested_resources))
+
+    def test_never_served_by_another_owner(self):
+        self.placement.add_provider(
+            'theirs', {'CUSTOM_QAT': 1}, self.host, ['OWNER_CYBORG'])
+        spec = self._spec({'resources:CUSTOM_QAT': '1'})
+        merge(spec)
+        self.assertEqual([], self.placement.candidates(spec))
+
+    def test_unknown_forbidden_trait_is_left_out(self):
+        spec = self._spec({'resources:FPGA': '1',
+                           'trait:CUSTOM_UNKNOWN': 'forbidden'})
+        merge(spec)
+        self.assertEqual(1, len(self.placement.candidates(spec)))
+
+    def test_unknown_required_trait(self):
+        fault = self._fault(self._spec(
+            {'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'},
+            {'resources:FPGA': '1', 'trait:CUSTOM_Y': 'required',
+             'trait:CUSTOM_X': 'required'}))
+        self.assertIn('device profile profile: ', fault)
+        self.assertIn(': CUSTOM_X, CUSTOM_Y', fault)
+
+    def test_forbids_all_accelerators(self):
+        self.assertIn('CUSTOM_NOVA_ACCEL', self._fault(self._spec(
+            {'resources:FPGA': '1',
+             'trait:CUSTOM_NOVA_ACCEL': 'forbidden'})))
+
+    def test_unknown_profile(self):
+        fault = self._fault(scheduling.request_spec({KEY: 'nowhere'}))
+        self.assertIn('device profile nowhere: ', fault)
+
+    def test_malformed_profile(self):
+        fault = self._fault(self._spec({'resources:FPGA': 'many'}))
+        self.assertIn('device profile profile: ', fault)
+        self.assertIn('many', fault)
+
+    def test_cyborgs_key_too(self):
+        fault = self._fault(self._spec(
+            {'resources:FPGA': '1'},
+            extra_specs={'accel:device_profile': 'other'}))
+        self.assertIn('nova_accel:device_profile', fault)
+        self.assertIn(' accel:device_profile', fault)
+
+    def test_cyborgs_group(self):
+        fault = self._fault(self._spec(
+            {'resources:FPGA': '1'}, groups=[objects.RequestGroup(
+                requester_id='device_profile_0', resources={'FPGA': 1})]))
+        self.assertIn('device_profile_0', fault)
+
+    def test_database_fault(self):
+        self.useFixture(database.Database(tables=False))
+        fault = self._fault(scheduling.request_spec({KEY: 'profile'}))
+        self.assertIn('device profile profile: the database', fault)
+        self.assertNotIn('SELECT', fault)
+
+    def test_database_not_configured(self):
+        CONF.clear_override('connection', 'nova_accel_database')
+        database._forget_engine()
+        fault = self._fault(scheduling.request_spec({KEY: 'profile'}))
+        self.assertIn('device profile profile: ', fault)
+        self.assertIn('[nova_accel_database] connection', fault)
+
+    def test_two_numbered_groups_of_the_flavor(self):
+        self.placement.add_provider('theirs', {'VGPU': 2}, self.host)
+        spec = self._spec(
+            {'resources:FPGA': '1'},
+            extra_specs={'resources1:VGPU': '1', 'resources2:VGPU': '1'})
+        merge(spec)
+        self.assertEqual(1, len(self.placement.candidates(spec)))
+
+    def test_group_policy_of_the_flavor(self):
+        spec = self._spec(
+            {'resources:FPGA': '1'}, {'resources:VGPU': '1'}, extra_specs={
+                'resources1:VCPU': '1', 'resources2:MEMORY_MB': '1',
+                'group_policy': 'isolate'})
+        merge(spec)
+        self.assertEqual('isolate', spec.flavor.extra_specs['group_policy'])
+        self.assertEqual([], self.placement.candidates(spec))
+
+    def test_group_policy_is_left_to_nova(self):
+        spec = self._spec(
+            {'resources:FPGA': '1'}, {'resources:VGPU': '1'},
+            extra_specs={'resources1:VCPU': '1'})
+        merge(spec)
+        self.assertNotIn('group_policy', spec.flavor.extra_specs)
+        self.assertEqual(1, len(self.placement.candidates(spec)))
+
+
+class TestKeepAway(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.placement = self.useFixture(scheduling.Placement())
+        self.host = self.placement.add_provider(
+            'host', {'VCPU': 8, 'MEMORY_MB': 1024})
+
+    def _publish(self):
+        return self.placement.add_provider(
+            'host_accel', {'VGPU': 4, 'CUSTOM_QAT': 4}, self.host,
+            [naming.OWNERSHIP_TRAIT])
+
+    def _theirs(self):
+        return self.placement.add_provider(
+            'theirs', {'VGPU': 1, 'CUSTOM_QAT': 1}, self.host)
+
+    def _served_by(self, extra_specs=(), groups=()):
+        spec = scheduling.request_spec(extra_specs, groups)
+        merge(spec)
+        return {uuid for candidate in self.placement.candidates(spec)
+                for uuid in candidate['allocations']} - {self.host}
+
+    def _port(self):
+        return objects.RequestGroup(
+            requester_id='port', resources={'CUSTOM_QAT': 1})
+
+    def test_ours_alone(self):
+        self._publish()
+        self.assertEqual(set(), self._served_by({'resources:VGPU': '1'}))
+        self.assertEqual(set(), self._served_by({'resources1:VGPU': '1'}))
+        self.assertEqual(set(), self._served_by(groups=[self._port()]))
+
+    def test_ours_and_theirs(self):
+        self._publish()
+        theirs = {self._theirs()}
+        self.assertEqual(theirs, self._served_by({'resources:VGPU': '1'}))
+        self.assertEqual(theirs, self._served_by({'resources1:VGPU': '1'}))
+        self.assertEqual(theirs, self._served_by(groups=[self._port()]))
+
+    def test_ours_not_yet_published(self):
+        theirs = {self._theirs()}
+        self.assertNotIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
+        self.assertEqual(theirs, self._served_by({'resources:VGPU': '1'}))
+
+    def test_beside_ours(self):
+        self.useFixture(database.Database())
+        device_profile.create('profile', [{'resources:VGPU': '1'}])
+        ours, theirs = self._publish(), self._theirs()
+        spec = scheduling.request_spec({
+            KEY: 'profile', 'resources:VGPU': '1',
+            'resources1:CUSTOM_QAT': '1'})
+        merge(spec)
+        [candidate] = self.placement.candidates(spec)
+        self.assertEqual(
+            {'': {self.host, theirs}, '1': {theirs},
+             'device_profile_0': {ours}},
+            {suffix: set(uuids)
+             for suffix, uuids in candidate['mappings'].items()})
+
+    def test_operator_cannot_ask_for_ours(self):
+        self._publish()
+        self.assertEqual(set(), self._served_by({
+            'resources1:VGPU': '1',
+            'trait1:CUSTOM_NOVA_ACCEL': 'required'}))
+
+    def test_other_traits_of_the_flavor_stay(self):
+        spec = scheduling.request_spec({
+            'resources:VGPU': '1', 'trait:CUSTOM_A': 'required'})
+        self.assertTrue(merge(spec))
+        self.assertEqual(
+            {'resources:VGPU': '1', 'trait:CUSTOM_A': 'required',
+             **FORBIDDEN}, spec.flavor.extra_specs)
+
+    def test_flavor_of_the_caller_stays(self):
+        spec = scheduling.request_spec({'resources:VGPU': '1'})
+        flavor = spec.flavor
+        merge(spec)
+        self.assertEqual({'resources:VGPU': '1'}, flavor.extra_specs)
+        self.assertEqual({}, spec.obj_get_changes())
+
+    def test_plain_request(self):
+        """It is left as it is, and nobody is asked anything."""
+        self.placement.use('http://127.0.0.1:1')
+        for extra_specs in ({}, {'resources:VCPU': '4'}):
+            spec = scheduling.request_spec(extra_specs)
+            before = spec.obj_to_primitive()
+            self.assertFalse(merge(spec))
+            self.assertEqual(before, spec.obj_to_primitive())
+
+    def test_flavor_without_extra_specs(self):
+        spec = scheduling.request_spec()
+        del spec.flavor.extra_specs
+        self.assertFalse(merge(spec))
+
+
+class TestRegister(testtools.TestCase):
+
+    def _names(self):
+        return [found.__name__ for found in nova_filters.ALL_REQUEST_FILTERS]
+
+    def test_nova_calls_it_once(self):
+        self.assertEqual(1, self._names().count('merge_device_profile'))
+        request_filter.register()
+        self.assertEqual(1, self._names().count('merge_device_profile'))
+
+    def test_newest_after_a_reload(self):
+        importlib.reload(request_filter)
+        self.assertEqual(1, self._names().count('merge_device_profile'))
+        self.assertIn(request_filter.merge_device_profile,
+                      nova_filters.ALL_REQUEST_FILTERS)
+
+    def test_before_nova_isolates_aggregates(self):
+        names = self._names()
+        self.assertLess(names.index('merge_device_profile'),
+                        names.index('isolate_aggregates'))

@@ -1,0 +1,134 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import ast
+import inspect
+import pathlib
+
+import testtools
+
+import nova_accel
+from nova_accel import exceptions
+
+CLASSES = {name: each for name, each in vars(exceptions).items()
+           if inspect.isclass(each) and each.__module__ == exceptions.__name__}
+
+
+def aliases(tree):
+    """The names by which a module knows nova_accel.exceptions."""
+    return {alias.asname or alias.name for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module == 'nova_accel'
+            for alias in node.names if alias.name == 'exceptions'}
+
+
+def made(value, known):
+    """The class of ours that an expression is, or is an instance of."""
+    if isinstance(value, ast.Call):
+        value = value.func
+    if (isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
+            and value.value.id in known):
+        return value.attr
+    return None
+
+
+def raised_in(source):
+    """The names of our exceptions that a module raises.
+
+    Also ``raise refuse(...)``, where ``refuse`` is a function of the same
+    module that returns one.
+    """
+    tree = ast.parse(source)
+    known = aliases(tree)
+    returned = {}
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            returned[function.name] = {
+                made(node.value, known) for node in ast.walk(function)
+                if isinstance(node, ast.Return)}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise):
+            found.add(made(node.exc, known))
+            if isinstance(node.exc, ast.Call):
+                name = getattr(node.exc.func, 'id', None) or getattr(
+                    node.exc.func, 'attr', None)
+                found |= returned.get(name, set())
+    return found - {None}
+
+
+def shipped():
+    """The modules of the installed package, without its test fixtures."""
+    [root] = map(pathlib.Path, nova_accel.__path__)
+    return [path for path in sorted(root.rglob('*.py'))
+            if path.relative_to(root).parts[0] != 'testing']
+
+
+class TestExceptions(testtools.TestCase):
+
+    def test_every_exception_is_raised_somewhere(self):
+        raised = set().union(
+            *(raised_in(path.read_text('utf-8')) for path in shipped()))
+        # The base of all is there to be caught.
+        self.assertEqual(set(),
+                         set(CLASSES) - raised - {'AcceleratorError'})
+
+    def test_nothing_is_raised_that_does_not_exist(self):
+        for path in shipped():
+            self.assertLessEqual(raised_in(path.read_text('utf-8')),
+                                 set(CLASSES), path)
+
+    def test_all_can_be_caught_as_one(self):
+        for each in CLASSES.values():
+            self.assertTrue(issubclass(each, exceptions.AcceleratorError))
+            self.assertFalse(issubclass(each, ValueError))
+
+    def test_families(self):
+        """What the API translates to one HTTP status stays together."""
+        def family(base):
+            return {each.__name__ for each in CLASSES.values()
+                    if issubclass(each, base)} - {base.__name__}
+        self.assertEqual({'InvalidDeviceProfile', 'InvalidName'},
+                         family(exceptions.InvalidRequest))
+        self.assertEqual({'StaleAttempt', 'NoAssignment', 'AcceleratorsBusy',
+                          'InvalidTransition'}, family(exceptions.Conflict))
+        self.assertEqual(set(), family(exceptions.NotFound))
+
+    def test_each_says_what_it_means(self):
+        for each in CLASSES.values():
+            self.assertTrue(each.__doc__, each)
+            self.assertEqual('the culprit', str(each('the culprit')))
+
+
+class TestRaisedIn(testtools.TestCase):
+    """The search itself: what it would miss would pass unseen."""
+
+    HEAD = 'from nova_accel import exceptions\n'
+
+    def test_raised(self):
+        for text in ('raise exceptions.NotFound("x")',
+                     'raise exceptions.NotFound',
+                     'raise exceptions.NotFound("x") from None',
+                     'def f():\n    return exceptions.NotFound("x")\n'
+                     'raise f()'):
+            self.assertEqual({'NotFound'}, raised_in(self.HEAD + text))
+        self.assertEqual({'NotFound'}, raised_in(
+            'from nova_accel import exceptions as e\nraise e.NotFound()'))
+
+    def test_not_raised(self):
+        for text in ('try:\n    f()\nexcept exceptions.NotFound:\n    raise',
+                     'STATUS = {exceptions.NotFound: 404}',
+                     'def f():\n    return exceptions.NotFound("x")',
+                     'raise ValueError(exceptions.NotFound)'):
+            self.assertEqual(set(), raised_in(self.HEAD + text))
+        self.assertEqual(set(), raised_in(
+            'from keystoneauth1 import exceptions\n'
+            'raise exceptions.NotFound()'))

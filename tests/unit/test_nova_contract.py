@@ -1,0 +1,158 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Every private or undocumented name of Nova that we lean on, as it is.
+
+When Nova changes one of them this test fails and says which part of ours to
+look at; nothing else in the tests pins Nova's internals.
+"""
+
+import importlib
+import inspect
+
+import testtools
+
+#: Our module -> what it leans on -> its parameters in Nova 34.
+SIGNATURES = {
+    'virt/driver.py': {
+        'nova.virt.libvirt.driver:LibvirtDriver.init_host': 'self host',
+        'nova.virt.libvirt.driver:LibvirtDriver.update_provider_tree':
+            'self provider_tree nodename allocations',
+        'nova.virt.libvirt.driver:LibvirtDriver.spawn':
+            'self context instance image_meta injected_files admin_password '
+            'allocations network_info block_device_info power_on accel_info',
+        'nova.virt.libvirt.driver:LibvirtDriver.cleanup':
+            'self context instance network_info block_device_info '
+            'destroy_disks migrate_data destroy_vifs destroy_secrets',
+        'nova.virt.libvirt.driver:LibvirtDriver.instance_exists':
+            'self instance',
+        'nova.virt.libvirt.driver:LibvirtDriver._hard_reboot':
+            'self context instance network_info share_info '
+            'block_device_info accel_info',
+        'nova.virt.libvirt.driver:LibvirtDriver._get_guest_config':
+            'self instance network_info image_meta disk_info rescue '
+            'block_device_info context mdevs accel_info share_info old_guest',
+        'nova.virt.libvirt.driver:LibvirtDriver._vgpu_allocations':
+            'self allocations',
+    },
+    'virt/host_accelerators.py': {
+        'nova.virt.libvirt.host:Host.get_hostname': 'self',
+        'nova.virt.libvirt.host:Host.get_node_uuid': 'self',
+    },
+    'virt/publisher.py': {
+        'nova.thread_pool_factory:spawn': 'func args kwargs',
+    },
+    'virt/provider_tree.py': {
+        'nova.compute.provider_tree:ProviderTree.new_child':
+            'self name parent uuid generation',
+        'nova.compute.provider_tree:ProviderTree.update_inventory':
+            'self name_or_uuid inventory generation',
+        'nova.compute.provider_tree:ProviderTree.add_traits':
+            'self name_or_uuid traits',
+        'nova.compute.provider_tree:ProviderTree.remove':
+            'self name_or_uuid',
+        'nova.compute.provider_tree:ProviderTree.get_provider_uuids':
+            'self name_or_uuid',
+    },
+    'scheduler/request_filter.py': {
+        'nova.scheduler.request_filter:trace_request_filter': 'fn',
+        'nova.scheduler.request_filter:process_reqspec': 'ctxt request_spec',
+    },
+    'scheduler/ownership.py': {
+        'nova.objects.request_spec:RequestGroup.add_resource':
+            'self rclass amount',
+        'nova.objects.request_spec:RequestGroup.strip_zeros': 'self',
+    },
+    'scheduler/traits.py': {
+        'nova.scheduler.client.report:report_client_singleton': '',
+        'nova.scheduler.client.report:SchedulerReportClient.get':
+            'self url version global_request_id',
+        'nova.scheduler.client.report:SchedulerReportClient.put':
+            'self url data version global_request_id',
+    },
+    'scheduler/candidate_filter.py': {
+        'nova.scheduler.client.report:SchedulerReportClient'
+        '.get_allocation_candidates': 'self context resources',
+        'nova.scheduler.utils:ResourceRequest.from_request_groups':
+            'request_groups request_level_params group_policy',
+        'nova.scheduler.filters:CandidateFilterMixin.filter_candidates':
+            'self host_state filter_func',
+    },
+    'scheduler/weigher.py': {
+        'nova.scheduler.weights:BaseHostWeigher.weigh_objects':
+            'self weighed_obj_list weight_properties',
+        'nova.scheduler.weights:BaseHostWeigher.weight_multiplier':
+            'self host_state',
+        'nova.scheduler.utils:get_weight_multiplier':
+            'host_state multiplier_name multiplier_config',
+    },
+    'conf/client.py': {
+        'nova.conf.utils:register_ksa_opts':
+            'conf group default_service_type include_auth deprecated_opts',
+        'nova.conf.utils:get_ksa_adapter_opts':
+            'default_service_type deprecated_opts',
+    },
+}
+
+#: Modules and classes of Nova's whose plain attributes we use.
+ATTRIBUTES = {
+    'nova.compute.task_states': (
+        'REBUILDING', 'REBUILD_BLOCK_DEVICE_MAPPING', 'REBUILD_SPAWNING'),
+    'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
+    'nova.scheduler.utils:ResourceRequest': (
+        'XS_KEYPAT', 'XS_RES_PREFIX'),
+}
+
+
+def _resolve(path):
+    module, _colon, names = path.partition(':')
+    found = importlib.import_module(module)
+    for name in filter(None, names.split('.')):
+        found = getattr(found, name)
+    return found
+
+
+class TestNovaContract(testtools.TestCase):
+
+    def test_signatures(self):
+        for ours, names in SIGNATURES.items():
+            for path, parameters in names.items():
+                signature = inspect.signature(_resolve(path))
+                self.assertEqual(
+                    parameters.split(), list(signature.parameters),
+                    f'{path}, which nova_accel/{ours} leans on')
+
+    def test_attributes(self):
+        for path, names in ATTRIBUTES.items():
+            for name in names:
+                self.assertTrue(hasattr(_resolve(path), name),
+                                f'{path}.{name}')
+
+    def test_drivers_cleanup_is_called_by_destroy(self):
+        """The release of accelerators hangs on it."""
+        driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
+        self.assertIn('self.cleanup(', inspect.getsource(driver.destroy))
+        self.assertIn('self.destroy(', inspect.getsource(driver._hard_reboot))
+
+    def test_the_scheduler_claims_a_hosts_first_candidate(self):
+        """And says in the request which providers that took."""
+        source = inspect.getsource(_resolve(
+            'nova.scheduler.manager:SchedulerManager._schedule'))
+        self.assertIn('host.allocation_candidates[0]', source)
+        self.assertIn('request_group.provider_uuids =', source)
+
+    def test_all_guest_configurations_come_from_one_method(self):
+        driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
+        source = inspect.getsource(_resolve('nova.virt.libvirt.driver'))
+        self.assertEqual(1, source.count('self._get_guest_config('))
+        self.assertIn('self._get_guest_config(',
+                      inspect.getsource(driver._get_guest_xml))

@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import copy
+
+from nova.compute import provider_tree as nova_tree
+import testtools
+
+from nova_accel.model import attach_handle
+from nova_accel.model import device
+from nova_accel.model import matching
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+from nova_accel.model import provider_layout
+from nova_accel.virt import provider_tree
+
+NODE = 'c1'
+NODE_UUID = '9d9b9a0a-3d33-4a2b-8f0b-8c7a4e0f0001'
+FOREIGN = '9d9b9a0a-3d33-4a2b-8f0b-8c7a4e0f0002'
+
+
+def a_device(bus, *deployables):
+    return device.Device(
+        name=f'pci_0000_{bus:02x}_00_0', type='FPGA', vendor_id='8086',
+        product_id='09c4', vendor='Intel', product='PAC',
+        address=pci_address.PciAddress(0, bus, 0, 0), driver='fake',
+        deployables=tuple(
+            device.Deployable(name, 'FPGA', frozenset({f'CUSTOM_{name}'}), (
+                attach_handle.AttachHandle(
+                    naming.derived_uuid(NODE_UUID, str(bus), name),
+                    pci_address.PciAddress(0, bus, 0, number)),))
+            for number, name in enumerate(deployables, 1)))
+
+
+class TestApply(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.tree = nova_tree.ProviderTree()
+        self.tree.new_root(NODE, NODE_UUID)
+        self.tree.new_child(f'{NODE}_pci_0000_81_00_0', NODE, FOREIGN)
+        self.tree.update_inventory(FOREIGN, {'VGPU': {'total': 16}})
+        self.tree.add_traits(FOREIGN, 'OWNER_NOVA')
+
+    def apply(self, *devices, in_use=frozenset()):
+        self.layout = provider_layout.layout(NODE, NODE_UUID, devices)
+        return provider_tree.apply(self.tree, NODE, self.layout, in_use)
+
+    def data(self, *parts):
+        return self.tree.data(naming.provider_name(NODE, *parts))
+
+    def test_devices_appear_below_the_node(self):
+        self.assertTrue(self.apply(a_device(1, 'A', 'B'), a_device(2, 'C')))
+        parent = self.data('pci_0000_01_00_0')
+        self.assertEqual(NODE_UUID, parent.parent_uuid)
+        self.assertEqual({}, parent.inventory)
+        region = self.data('pci_0000_01_00_0', 'A')
+        self.assertEqual(parent.uuid, region.parent_uuid)
+        self.assertEqual({'FPGA': {
+            'total': 1, 'reserved': 0, 'min_unit': 1, 'max_unit': 1,
+            'step_size': 1, 'allocation_ratio': 1.0}}, region.inventory)
+        self.assertEqual(
+            {'CUSTOM_A', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG'}, region.traits)
+        self.assertEqual(
+            NODE_UUID, self.data('pci_0000_02_00_0').parent_uuid)
+
+    def test_a_second_time_nothing_changes(self):
+        self.apply(a_device(1, 'A', 'B'))
+        before = copy.deepcopy(self.tree)
+        self.assertFalse(self.apply(a_device(1, 'A', 'B')))
+        for uuid in before.get_provider_uuids():
+            self.assertEqual(before.data(uuid), self.tree.data(uuid))
+
+    def test_traits_that_an_operator_added_stay(self):
+        self.apply(a_device(1, 'A'))
+        uuid = self.data('pci_0000_01_00_0').uuid
+        self.tree.add_traits(uuid, 'CUSTOM_RACK_7')
+        self.assertFalse(self.apply(a_device(1, 'A')))
+        self.assertIn('CUSTOM_RACK_7', self.tree.data(uuid).traits)
+
+    def test_providers_of_others_are_never_touched(self):
+        before = self.tree.data(FOREIGN)
+        self.apply(a_device(1, 'A'))
+        self.apply()
+        self.assertEqual(before, self.tree.data(FOREIGN))
+        self.assertEqual([], provider_tree.ours(self.tree))
+
+    def test_a_lost_device_in_use_is_reserved_then_removed(self):
+        self.apply(a_device(1, 'A', 'B'))
+        used = self.data('pci_0000_01_00_0', 'A').uuid
+        self.apply(in_use=frozenset({used}))
+        self.assertEqual(1, self.tree.data(used).inventory['FPGA']['reserved'])
+        self.assertRaises(ValueError, self.data, 'pci_0000_01_00_0', 'B')
+        self.apply()
+        self.assertEqual([], provider_tree.ours(self.tree))
+
+    def test_a_device_that_comes_back_is_offered_again(self):
+        self.apply(a_device(1, 'A'))
+        used = self.data('pci_0000_01_00_0').uuid
+        self.apply(in_use=frozenset({used}))
+        self.apply(a_device(1, 'A'), in_use=frozenset({used}))
+        self.assertEqual(0, self.tree.data(used).inventory['FPGA']['reserved'])
+
+    def test_allocations_of_ours_only(self):
+        self.apply(a_device(1, 'A'))
+        uuid = self.data('pci_0000_01_00_0').uuid
+        allocations = {
+            NODE_UUID: {'resources': {'VCPU': 1}},
+            FOREIGN: {'resources': {'VGPU': 1}},
+            uuid: {'resources': {'FPGA': 1}},
+            'another-hosts': {'resources': {'FPGA': 1}}}
+        self.assertEqual(
+            (matching.Provider(uuid, {'FPGA': 1}, frozenset(
+                {'CUSTOM_A', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG'})),),
+            provider_tree.allocated(self.tree, allocations))

@@ -35,4 +35,4 @@ def free_by_host(
         query = query.where(
             deployables.c.resource_class.in_(list(resource_classes)))
     with engine.reader() as connection:
-        return dict(connection.execute(query).tuples())
+        return dict(connection.execute(query).tuples().all())

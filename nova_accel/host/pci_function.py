@@ -84,7 +84,7 @@ def parse_pci(xml: str) -> PciFunction:
                         for type_ in capability.mdev_types})
     except (KeyError, TypeError, exceptions.InvalidName) as error:
         raise exceptions.DeviceError(
-            f'its XML is incomplete: {error}') from error
+            f'its XML is unusable: {error}') from error
 
 
 def parse_mdev(xml: str) -> Mdev | None:
@@ -96,7 +96,7 @@ def parse_mdev(xml: str) -> Mdev | None:
     information = device.mdev_information
     if None in (device.parent, information) or None in (
             information.type, information.uuid):
-        raise exceptions.DeviceError('its XML is incomplete')
+        raise exceptions.DeviceError('its XML is unusable')
     try:
         parent = pci_address.PciAddress.parse_node_device(device.parent)
     except exceptions.InvalidName:

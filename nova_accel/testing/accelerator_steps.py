@@ -81,6 +81,12 @@ class AcceleratorSteps:
         arqs: list[dict[str, Any]] = answer['arqs']
         return arqs
 
+    def attach_handles(self) -> dict[str, str | None]:
+        """All in the companion database: uuid -> that of the ARQ it has."""
+        with engine.reader() as connection:
+            return {handle.uuid: handle.arq_uuid for handle
+                    in connection.execute(sa.select(schema.ATTACH_HANDLES))}
+
     def mdevs(self, hostname: str) -> dict[str, tuple[str, str]]:
         """The host's mediated devices: uuid -> (parent's address, type)."""
         found = {}
@@ -137,10 +143,8 @@ class AcceleratorSteps:
         with engine.reader() as connection:
             found += [f'ARQ {arq.uuid} {arq.state} of {arq.instance_uuid}'
                       for arq in connection.execute(sa.select(schema.ARQS))]
-            handles = schema.ATTACH_HANDLES
-            found += [f'attach handle {handle.uuid} of ARQ {handle.arq_uuid}'
-                      for handle in connection.execute(sa.select(
-                          handles).where(handles.c.arq_uuid.is_not(None)))]
+        found += [f'attach handle {uuid} of ARQ {arq_uuid}' for uuid, arq_uuid
+                  in self.attach_handles().items() if arq_uuid is not None]
         for hostname in self.computes:
             found += [f'mediated device {uuid} on {hostname}'
                       for uuid in self.mdevs(hostname)]

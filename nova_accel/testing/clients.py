@@ -14,15 +14,15 @@
 
 from typing import Any
 
-import requests
 from nova.tests.functional.api import client
+import requests
 
 from nova_accel.testing import keystone as keystone_stub
 
 TIMEOUT_S = 60
 
 
-class ComputeClient(client.TestOpenStackClient):  # type: ignore[misc]
+class ComputeClient(client.TestOpenStackClient):
     """Nova's test client; what it calls headers of its own becomes a token.
 
     :param roles: instead of the user's own

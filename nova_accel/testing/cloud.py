@@ -161,8 +161,8 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
                 ('other_api', self.demo, ('other',))):
             api = clients.ComputeClient(self.keystone, user, url, roles)
             setattr(self.api_fixture, name, api)
-        self.api, self.admin_api = (
-            self.api_fixture.api, self.api_fixture.admin_api)
+        self.admin_api = self.api_fixture.admin_api
+        self.api = self.admin_api if self.ADMIN_API else self.api_fixture.api
         self.api.microversion = self.microversion
         self.admin_api.microversion = self.microversion
         self.accelerator, self.demo_accelerator = (

@@ -53,6 +53,12 @@ class Database(fixtures.Fixture):
         self.backend = backend
         self.tables = tables
 
+    def setUp(self) -> None:
+        if self.backend != 'sqlite':
+            # Of what _setUp raises, fixtures makes an error.
+            _on_server(self.backend)
+        super().setUp()
+
     def _setUp(self) -> None:
         if self.backend == 'sqlite':
             directory = self.useFixture(fixtures.TempDir()).path

@@ -14,9 +14,9 @@
 
 from typing import Any
 
+from nova.tests import fixtures as nova_fixtures
 import webob
 import webob.dec
-from nova.tests import fixtures as nova_fixtures
 
 _FILTERS = ('id', 'name', 'status', 'visibility')
 

@@ -12,13 +12,13 @@
 
 """A stub of Keystone v3: passwords, tokens and a catalog, all in memory."""
 
+from collections.abc import Iterable
+from collections.abc import Mapping
 import dataclasses
 import datetime
 import hmac
-import uuid
-from collections.abc import Iterable
-from collections.abc import Mapping
 from typing import Any
+import uuid
 
 import webob
 import webob.dec

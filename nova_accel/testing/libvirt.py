@@ -62,14 +62,14 @@ class MediatedDevice:
         """Accept it; nothing here survives a reboot of the host."""
         return 0
 
-    def create(self) -> None:
+    def start(self) -> None:
         """:raises libvirtError: the uuid exists, or its parent is full."""
         with _lock:
             devices = self._connection.mdev_info.devices
             uuid = self._information.uuid
             if any(libvirt_utils.mdev_name2uuid(name) == uuid
                    for name in devices):
-                raise error(f'mediated device {uuid} exists')
+                raise libvirt_error(f'mediated device {uuid} exists')
             self._take(1)
             devices[self._name] = self
 
@@ -83,7 +83,7 @@ class MediatedDevice:
                 if self._information.uuid in (
                         hostdev.get('address_uuid') for hostdev
                         in domain._def['devices']['hostdevs']):
-                    raise error(
+                    raise libvirt_error(
                         f'Unable to destroy {self._name!r}: device in use')
             del devices[self._name]
             self._take(-1)
@@ -99,14 +99,15 @@ class MediatedDevice:
             f".//capability[@type='mdev_types']/type[@id='"
             f"{self._information.type}']/availableInstances")
         if available is None or int(available.text) < count:
-            raise error(f'{self._parent} makes no '
-                        f'{self._information.type}: No space left on device')
+            raise libvirt_error(
+                f'{self._parent} makes no {self._information.type}: '
+                'No space left on device')
         available.text = str(int(available.text) - count)
         card.pci_device = etree.tostring(xml, encoding='unicode')
 
 
-def error(text: str,
-          code: int = fakelibvirt.VIR_ERR_INTERNAL_ERROR) -> Exception:
+def libvirt_error(text: str,
+                  code: int = fakelibvirt.VIR_ERR_INTERNAL_ERROR) -> Exception:
     """A ``libvirtError`` of the node device driver."""
     result: Exception = fakelibvirt.make_libvirtError(
         fakelibvirt.libvirtError, text, error_code=code,
@@ -116,8 +117,9 @@ def error(text: str,
 
 def no_device(name: str) -> Exception:
     """The ``libvirtError`` about a node device that is not there."""
-    return error(f'no node device with matching name {name!r}',
-                 fakelibvirt.VIR_ERR_NO_NODE_DEVICE)
+    return libvirt_error(
+        f'no node device with matching name {name!r}',
+        fakelibvirt.VIR_ERR_NO_NODE_DEVICE)
 
 
 def _parse(xml: str) -> vconfig.LibvirtConfigNodeDevice:
@@ -129,7 +131,7 @@ def _parse(xml: str) -> vconfig.LibvirtConfigNodeDevice:
 def _create(connection: fakelibvirt.Connection, xml: str,
             flags: int) -> MediatedDevice:
     device = MediatedDevice(connection, _parse(xml))
-    device.create()
+    device.start()
     return device
 
 

@@ -12,16 +12,17 @@
 
 """The ``nova.conf`` of a cloud on one machine, as its operator writes it."""
 
-import pathlib
-import sys
 from collections.abc import Iterable
 from collections.abc import Mapping
+import pathlib
+import sys
 
 from keystoneauth1 import loading as ks_loading
+from oslo_config import cfg
+
 import nova_accel
 from nova_accel import exceptions
 from nova_accel.testing import keystone
-from oslo_config import cfg
 
 CONF = cfg.CONF
 

@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _run(cloud, report)
         if arguments.keep and status == 0:
-            cloud.keep(report)
+            cloud.keep(report, flavor='fpga-and-vgpu')
         return status
     except KeyboardInterrupt:
         return 130

@@ -13,8 +13,6 @@
 """The cloud of the quickstart."""
 
 import contextlib
-import os
-import pathlib
 import signal
 
 import yaml
@@ -85,6 +83,8 @@ class QuickstartCloud(cloud.Cloud):
     def _cloud_entry(self, user: keystone.User) -> dict[str, object]:
         return {
             'region_name': keystone.REGION, 'identity_api_version': 3,
+            # The client asks for 2.0 of itself.
+            'accelerator_default_microversion': '2.3',
             'auth': {
                 'auth_url': self.auth_url, 'username': user.name,
                 'password': user.password, 'user_domain_name': 'Default',

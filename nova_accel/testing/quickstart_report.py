@@ -12,12 +12,12 @@
 
 """What the quickstart says: progress for people, one JSON document else."""
 
+from collections.abc import Iterable
+from collections.abc import Sequence
 import contextlib
 import json
 import sys
 import traceback
-from collections.abc import Iterable
-from collections.abc import Sequence
 from typing import Any
 from typing import TextIO
 
@@ -25,6 +25,7 @@ import fixtures
 from rich import box
 from rich import console
 from rich import markup
+from rich import padding
 from rich import table
 
 
@@ -45,12 +46,12 @@ class Report:
     def step(self, title: str) -> None:
         """Begin a step; facts and checks belong to the last one begun."""
         self._steps.append({'title': title, 'facts': {}, 'checks': []})
-        self._console.print(
+        self._print(
             f'\n[bold]{len(self._steps)}. {markup.escape(title)}[/]')
 
     def line(self, text: str) -> None:
         """Say something to people."""
-        self._console.print(f'   {markup.escape(text)}')
+        self._print(f'   {markup.escape(text)}')
 
     def fact(self, name: str, value: Any) -> None:
         """Something for the JSON document alone."""
@@ -58,18 +59,24 @@ class Report:
 
     def rows(self, name: str, columns: Sequence[str],
              rows: Iterable[Sequence[Any]]) -> None:
-        """Show a table; each row becomes an object of the document."""
-        shown = [[str(value) for value in row] for row in rows]
-        view = table.Table(box=box.SIMPLE_HEAD if self._console.is_terminal
-                           else None, pad_edge=False)
-        for column in columns:
-            view.add_column(column, no_wrap=True)
-        for row in shown:
-            view.add_row(*(markup.escape(value) for value in row))
-        self._console.print(f'   [italic]{markup.escape(name)}[/]')
-        self._console.print(view)
+        """Show a table; each row becomes an object of the document.
+
+        :param rows: the cells; one that is a list is shown as lines
+        """
+        rows = list(rows)
+        terminal = self._console.is_terminal
+        view = table.Table(*(table.Column(column, overflow='fold')
+                             for column in columns),
+                           box=box.SIMPLE_HEAD if terminal else None,
+                           pad_edge=False)
+        for row in rows:
+            view.add_row(*(markup.escape(
+                ('\n' if terminal else ' ').join(cell)
+                if isinstance(cell, list) else str(cell)) for cell in row))
+        self._print(f'   [italic]{markup.escape(name)}[/]')
+        self._console.print(padding.Padding(view, (0, 0, 0, 5)))
         self.fact(name, [dict(zip(columns, row, strict=True))
-                         for row in shown])
+                         for row in rows])
 
     def check(self, what: str, expected: Any, found: Any) -> None:
         """Compare what was found with what the hardware says it must be."""
@@ -78,23 +85,23 @@ class Report:
             'what': what, 'good': good, 'expected': repr(expected),
             'found': repr(found)})
         if good:
-            self._console.print(f'   [green]ok[/]   {markup.escape(what)}')
+            self._print(f'   [green]ok[/]   {markup.escape(what)}')
             return
         self.differences.append(
             f'{what}: expected {expected!r}, found {found!r}')
-        self._console.print(
+        self._print(
             f'   [red]FAIL[/] {markup.escape(self.differences[-1])}')
 
     def busy(self, what: str) -> contextlib.AbstractContextManager[Any]:
         """Show that something takes a while, until it is done."""
         if self._console.is_terminal:
             return self._console.status(what)
-        self._console.print(f'{what} ...')
+        self._print(f'{what} ...')
         return contextlib.nullcontext()
 
     def text(self, text: str) -> None:
         """Say several lines to people, as they are."""
-        self._console.print(markup.escape(text))
+        self._print(markup.escape(text))
 
     def finish(self, failure: Exception | None, log: str | None) -> None:
         """Say how it went; print the document.
@@ -105,15 +112,15 @@ class Report:
         checks = sum(len(step['checks']) for step in self._steps)
         cause = None if failure is None else _cause(failure)
         if cause is None and not self.differences:
-            self._console.print(
+            self._print(
                 f'\n[green]All {checks} checks are as expected.[/]')
         for line in self.differences:
-            self._console.print(f'[red]not as expected:[/] '
+            self._print(f'[red]not as expected:[/] '
                                 f'{markup.escape(line)}')
         if cause is not None:
-            self._console.print(f'[red]failed:[/] {markup.escape(cause)}')
+            self._print(f'[red]failed:[/] {markup.escape(cause)}')
         if log is not None:
-            self._console.print(f"Nova's log is in {log}")
+            self._print(f"Nova's log is in {log}")
         if self._as_json:
             json.dump({
                 'ok': cause is None and not self.differences,
@@ -121,6 +128,10 @@ class Report:
                 'log': log, 'steps': self._steps}, sys.stdout, indent=2)
             sys.stdout.write('\n')
             sys.stdout.flush()
+
+    def _print(self, text: str) -> None:
+        # A line is folded by the terminal, so that it can be copied whole.
+        self._console.print(text, soft_wrap=True)
 
 
 def _cause(failure: BaseException) -> str:
@@ -133,6 +144,6 @@ def _cause(failure: BaseException) -> str:
 def _console(file: TextIO) -> console.Console:
     """Colours on a terminal; elsewhere plain lines that are never folded."""
     if file.isatty():
-        return console.Console(file=file, highlight=False, soft_wrap=True)
-    return console.Console(file=file, highlight=False, soft_wrap=True,
-                           width=250, color_system=None)
+        return console.Console(file=file, highlight=False)
+    return console.Console(file=file, highlight=False, width=250,
+                           color_system=None)

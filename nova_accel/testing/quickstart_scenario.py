@@ -18,17 +18,16 @@ what is tested.
 
 import collections
 import math
-from collections.abc import Iterable
-from typing import Any
 
 from nova_accel.model import naming
 from nova_accel.testing import cloud as cloud_module
-from nova_accel.testing import hostdev
 from nova_accel.testing import quickstart_hardware
 from nova_accel.testing import quickstart_report
 from nova_accel.testing import quickstart_server
 
 HOST = 'compute1'
+
+_COMMON_TRAITS = (naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT)
 
 
 class Scenario:
@@ -74,9 +73,11 @@ class Scenario:
         self._report.rows(
             'resource providers', ('name', 'below', 'inventory', 'traits'),
             [(provider['name'],
-              names.get(provider['parent_provider_uuid'], HOST),
+              names.get(provider['parent_provider_uuid'], HOST).removeprefix(
+                  f'{HOST}_accel_'),
               _amounts(provider['inventory']),
-              ' '.join(provider['traits'])) for provider in providers])
+              sorted(set(provider['traits']).difference(_COMMON_TRAITS)))
+             for provider in providers])
         for kind in self._hardware.kinds:
             self._report.check(
                 f'{kind.resource_class} of the providers of {kind.name}',
@@ -87,10 +88,9 @@ class Scenario:
                        and (kind.trait is None
                             or kind.trait in provider['traits'])))
         self._report.check(
-            'providers without our trait and the owner trait', [],
+            'each provider has also ' + ' '.join(_COMMON_TRAITS), [],
             [provider['name'] for provider in providers
-             if not {naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT}
-             <= set(provider['traits'])])
+             if not set(provider['traits']).issuperset(_COMMON_TRAITS)])
         self._check_usage()
 
     def _make_profiles(self, *wishes: quickstart_server.Wish) -> None:
@@ -104,8 +104,8 @@ class Scenario:
                 memory_mb=512, vcpu=1)
         self._report.rows(
             'device profiles', ('name', 'group', 'asks for'),
-            [(wish.name, number, ' '.join(
-                f'{key}={value}' for key, value in group.items()))
+            [(wish.name, number,
+              [f'{key}={value}' for key, value in group.items()])
              for wish in wishes for number, group in enumerate(wish.groups)])
 
     def _boot(self, wish: quickstart_server.Wish) -> None:
@@ -120,6 +120,7 @@ class Scenario:
         self._report.check('devices that were handed out twice', [], [
             device for device, times
             in collections.Counter(handed_out).items() if times > 1])
+        self._show_usage()
         self._check_usage()
 
     def _refuse(self, wish: quickstart_server.Wish) -> None:
@@ -148,7 +149,13 @@ class Scenario:
         self._report.step('All servers deleted')
         while self._booted:
             self._booted.pop().delete()
+        self._show_usage()
         self._check_usage()
+        handles = self._cloud.attach_handles()
+        self._report.check(
+            'free attach handles in the companion database',
+            sum(kind.units for kind in self._hardware.kinds),
+            list(handles.values()).count(None))
         self._report.check(
             'ARQs, attach handles, mediated devices, journal entries and '
             'usages that are left', [], self._cloud.leftovers())
@@ -163,7 +170,7 @@ class Scenario:
             for kind in self._hardware.kinds)
 
     def _check_usage(self) -> None:
-        """Inventory usage and the host's mediated devices, against wishes."""
+        """What is taken in Placement, the companion DB and on the host."""
         wanted: collections.Counter[str] = collections.Counter({
             kind.resource_class: 0 for kind in self._hardware.kinds})
         for server in self._booted:
@@ -177,6 +184,14 @@ class Scenario:
             sorted(device for server in self._booted
                    for device in server.mdevs),
             sorted(self._cloud.mdevs(HOST)))
+
+    def _show_usage(self) -> None:
+        self._report.rows(
+            'usage', ('provider', 'inventory', 'used'),
+            [(provider['name'], _amounts(provider['inventory']),
+              _amounts(provider['usage']))
+             for provider in self._cloud.accelerator_providers(HOST)
+             if provider['inventory']])
 
 
 def _amounts(amounts: dict[str, int]) -> str:

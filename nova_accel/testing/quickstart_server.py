@@ -62,7 +62,7 @@ class Server:
         self._candidates: list[tuple[str, ...]] = []
         self.wish = wish
         self.name = f'server-{wish.name}'
-        self.id = ''
+        self.id = self._status = ''
         self.devices: list[str] = []
         self.arq_uuids: list[str] = []
 
@@ -105,7 +105,8 @@ class Server:
 
     def delete(self) -> None:
         self._cloud.api.delete_server(self.id)
-        self._cloud._wait_until_deleted({'id': self.id, 'status': 'ERROR'})
+        self._cloud._wait_until_deleted(
+            {'id': self.id, 'status': self._status})
 
     def show_accelerators(self) -> None:
         """The provider of each group, the ARQs and their attach handles."""
@@ -159,20 +160,22 @@ class Server:
             sorted(kind.name for kind in self.wish.kinds),
             sorted(hardware.kind_of(device, self._cloud.mdevs(hostname))
                    for device in self.devices))
-        handles = {one['attach_handle_uuid']
-                   if one['attach_handle_type'] == attach_handle.HandleType.MDEV
-                   else '{domain}:{bus}:{device}.{function}'.format(
-                       **one['attach_handle_info'])
-                   for one in self._cloud.arqs({'id': self.id})}
-        self._report.check('attach handles of the ARQs are the hostdevs',
-                           handles, set(self.devices))
+        handles = [attach_handle.from_dict({
+            'uuid': one['attach_handle_uuid'],
+            'info': one['attach_handle_info'],
+        }) for one in self._cloud.arqs({'id': self.id})]
+        self._report.check(
+            'the attach handles of the ARQs are what the domain has',
+            sorted(handle.uuid if handle.mdev_type else str(handle.address)
+                   for handle in handles),
+            sorted(self.devices))
 
     def _create(self, flavor: str) -> dict[str, Any]:
         self.id = self._cloud.api.post_server({'server': {
             'name': self.name, 'flavorRef': flavor, 'networks': 'none',
             'imageRef': self._cloud.image_id}})['id']
         server = self._settled()
-        self._report.line(f'{self.name} {self.id} is {server["status"]}')
+        self._report.line(f'{self.name} {self.id} is {self._status}')
         if 'fault' in server:
             self._report.line(f'fault: {server["fault"]["message"]}')
         self._report.fact('server', {
@@ -187,4 +190,5 @@ class Server:
                     and server['status'] in ('ACTIVE', 'ERROR')):
                 break
             time.sleep(_POLL_S)
+        self._status = server['status']
         return server

@@ -138,10 +138,11 @@ class TestAcquire(BindingTestCase):
     def test_newer_attempt_that_differs(self) -> None:
         self.make_profile(name='other')
         request = self.request()
-        for attempt, fields in enumerate((
-                {}, {'device_profile_name': 'other'},
-                {'device_profile_name': 'other',
-                 'providers': (self.host.allocated(bus=1),)})):
+        asked: list[dict[str, Any]] = [
+            {}, {'device_profile_name': 'other'},
+            {'device_profile_name': 'other',
+             'providers': (self.host.allocated(bus=1),)}]
+        for attempt, fields in enumerate(asked):
             found = binding.acquire(
                 self.again(request, attempt=attempt, **fields))
             self.assertEqual(

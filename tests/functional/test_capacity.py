@@ -14,16 +14,14 @@ from unittest import mock
 
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-from nova_accel.testing import cloud
+from functional import base
 
 FPGA = {'resources:FPGA': '1'}
 QAT = {'resources:CUSTOM_QAT': '1'}
 VGPU = {'resources:VGPU': '1'}
 
 
-class TestOneHost(cloud.Cloud):
-
-    ADMIN_API = True
+class TestOneHost(base.AcceleratorTestCase):
 
     def setUp(self):
         super().setUp()
@@ -32,20 +30,15 @@ class TestOneHost(cloud.Cloud):
         self.flavor = self.create_accel_flavor('fpga')
 
     def test_exhaustion(self):
-        servers = [self._create_server(flavor_id=self.flavor, networks='none')
-                   for _number in range(2)]
-        failed = self._create_server(flavor_id=self.flavor, networks='none',
-                                     expected_state='ERROR')
+        servers = [self.boot(self.flavor) for _number in range(2)]
+        failed = self.boot(self.flavor, expected_state='ERROR')
         self.assertIn('No valid host', failed['fault']['message'])
         devices = sum((self.guest_devices(server) for server in servers), [])
         self.assertEqual(2, len(set(devices)))
         self._delete_server(failed)
         self._delete_server(servers.pop())
-        servers.append(
-            self._create_server(flavor_id=self.flavor, networks='none'))
-        for server in servers:
-            self._delete_server(server)
-        self.assert_nothing_left()
+        servers.append(self.boot(self.flavor))
+        self.delete(*servers)
 
     def multi_create(self, flavor, count):
         body = self._build_server(flavor_id=flavor, networks='none')
@@ -66,9 +59,7 @@ class TestOneHost(cloud.Cloud):
                        for server in self.multi_create(flavor, count)]
             devices = sum(map(self.guest_devices, servers), [])
             self.assertEqual(count, len(set(devices)))
-            for server in servers:
-                self._delete_server(server)
-            self.assert_nothing_left()
+            self.delete(*servers)
 
     def test_a_multi_create_that_does_not_fit_takes_nothing(self):
         for server in self.multi_create(self.flavor, 3):
@@ -77,9 +68,7 @@ class TestOneHost(cloud.Cloud):
         self.assert_nothing_left()
 
 
-class TestTwoHosts(cloud.Cloud):
-
-    ADMIN_API = True
+class TestTwoHosts(base.AcceleratorTestCase):
 
     def setUp(self):
         super().setUp()
@@ -104,14 +93,13 @@ class TestTwoHosts(cloud.Cloud):
         self.addCleanup(patcher.stop)
 
     def assert_rescheduled(self):
-        server = self._create_server(flavor_id=self.flavor, networks='none')
+        server = self.boot(self.flavor)
         self.assertEqual(1, len(self.failed))
         self.assertEqual({server['OS-EXT-SRV-ATTR:host']},
                          {arq['hostname'] for arq in self.arqs(server)})
         self.assertEqual(1, sum(
             len(self.mdevs(host)) for host in self.computes))
-        self._delete_server(server)
-        self.assert_nothing_left()
+        self.delete(server)
 
     def test_a_guest_that_does_not_start_is_rescheduled(self):
         self.break_once(
@@ -134,14 +122,12 @@ class TestTwoHosts(cloud.Cloud):
                 fakelibvirt.Connection, 'nodeDeviceCreateXML',
                 side_effect=fakelibvirt.make_libvirtError(
                     fakelibvirt.libvirtError, 'mdev: no space left')):
-            server = self._create_server(
-                flavor_id=self.flavor, networks='none',
-                expected_state='ERROR')
+            server = self.boot(self.flavor, expected_state='ERROR')
         self.assert_nothing_left()
         self._delete_server(server)
 
     def test_servers_spread_over_hosts_with_free_accelerators(self):
-        servers = [self._create_server(flavor_id=self.flavor, networks='none')
+        servers = [self.boot(self.flavor)
                    for _number in range(4)]
         hosts = [server['OS-EXT-SRV-ATTR:host'] for server in servers]
         self.assertEqual({'host1': 2, 'host2': 2},

@@ -10,21 +10,19 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-from nova_accel.testing import cloud
+from functional import base
 
 
-class TestLifecycle(cloud.Cloud):
+class TestLifecycle(base.AcceleratorTestCase):
     """What a server does to itself leaves it its devices."""
-
-    ADMIN_API = True
 
     def setUp(self):
         super().setUp()
         self.start_accelerated_compute('host1')
         self.create_profile('both', [{'resources:FPGA': '1'},
                                      {'resources:VGPU': '1'}])
-        self.server = self._create_server(
-            flavor_id=self.create_accel_flavor('both'), networks='none')
+        self.flavor = self.create_accel_flavor('both')
+        self.server = self.boot(self.flavor)
         self.devices = self.guest_devices(self.server)
         self.arqs_before = self.arqs(self.server)
 
@@ -33,48 +31,41 @@ class TestLifecycle(cloud.Cloud):
         self.assertEqual(self.arqs_before, self.arqs(self.server))
         self.assertEqual(1, len(self.mdevs('host1')))
 
-    def delete(self):
-        self._delete_server(self.server)
-        self.assert_nothing_left()
-
     def test_hard_reboot(self):
         self._reboot_server(self.server, hard=True)
         self.assert_kept()
-        self.delete()
+        self.delete(self.server)
 
-    def test_hard_reboot_makes_a_lost_mdev_again(self):
-        """As after a reboot of the host."""
-        (name,) = self.mdevs('host1')
-        self.connection('host1').nodeDeviceLookupByName(name).destroy()
-        self.assertEqual([], self.mdevs('host1'))
-        self._reboot_server(self.server, hard=True)
+    def test_start_makes_a_lost_mdev_again(self):
+        """As after a reboot of the host, which forgets them."""
+        self._stop_server(self.server)
+        connection = self.connection('host1')
+        (name,) = connection.listDevices('mdev', 0)
+        connection.nodeDeviceLookupByName(name).destroy()
+        self.assertFalse(self.mdevs('host1'))
+        self._start_server(self.server)
         self.assert_kept()
-        self.delete()
+        self.delete(self.server)
 
     def test_soft_reboot(self):
         self._reboot_server(self.server)
         self.assert_kept()
-        self.delete()
+        self.delete(self.server)
 
     def test_stop_and_start(self):
         self._stop_server(self.server)
         self.assert_kept()
         self._start_server(self.server)
         self.assert_kept()
-        self.delete()
+        self.delete(self.server)
 
     def test_a_stopped_server_keeps_its_devices_from_others(self):
         self._stop_server(self.server)
-        others = [self._create_server(
-            flavor_id=self.server_flavor(), networks='none')
-            for _number in range(1)]
+        other = self.boot(self.flavor)
         self.assertFalse(
-            set(self.devices) & set(self.guest_devices(others[0])))
-        self._delete_server(others[0])
-        self.delete()
-
-    def server_flavor(self):
-        return self.create_accel_flavor('both')
+            set(self.devices) & set(self.guest_devices(other)))
+        self.boot(self.flavor, expected_state='ERROR')
+        self.delete(self.server, other)
 
     def test_rebuild(self):
         self._rebuild_server(
@@ -83,11 +74,11 @@ class TestLifecycle(cloud.Cloud):
         self.assertEqual(
             [arq['uuid'] for arq in self.arqs_before],
             [arq['uuid'] for arq in self.arqs(self.server)])
-        self.delete()
+        self.delete(self.server)
 
     def test_restart_of_nova_compute(self):
         self.restart_compute_service('host1')
         self.assert_kept()
         self._reboot_server(self.server, hard=True)
         self.assert_kept()
-        self.delete()
+        self.delete(self.server)

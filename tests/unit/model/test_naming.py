@@ -77,7 +77,8 @@ class TestTraits(testtools.TestCase):
             self.assertEqual(name, make(*words))
             self.assertEqual(name, make(name.removeprefix('CUSTOM_')))
 
-    @given(st.lists(st.text(ALNUM, min_size=1, max_size=9), min_size=1))
+    @given(st.lists(st.text(ALNUM, min_size=1, max_size=9), min_size=1,
+                    max_size=9))
     def test_plain_words_are_kept(self, words):
         for make in MAKERS:
             self.assertEqual('CUSTOM_' + '_'.join(words).upper(),

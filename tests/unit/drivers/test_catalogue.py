@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import re
+
+import os_traits
+import testtools
+
+from nova_accel.drivers import catalogue
+from nova_accel.model import naming
+
+
+class TestCatalogue(testtools.TestCase):
+
+    def test_known(self):
+        self.assertEqual(catalogue.Entry('QAT', 'Intel', 'C62x VF'),
+                         catalogue.look_up('8086', '37c9'))
+
+    def test_known_vendor(self):
+        self.assertEqual(catalogue.Entry(vendor='NVIDIA'),
+                         catalogue.look_up('10de', 'ffff'))
+
+    def test_unknown(self):
+        self.assertEqual(catalogue.Entry(),
+                         catalogue.look_up('ffff', '37c9'))
+
+    def test_ids_are_those_of_pci_functions(self):
+        for ids in catalogue.entries():
+            for text in filter(None, ids):
+                self.assertTrue(re.fullmatch('[0-9a-f]{4}', text), ids)
+
+    def test_types_have_resource_classes(self):
+        for ids, entry in catalogue.entries().items():
+            if ids[1] is not None:
+                self.assertIn(entry.type, naming.RESOURCE_CLASSES, ids)
+
+    def test_names_make_traits(self):
+        for ids, entry in catalogue.entries().items():
+            if ids[1] is not None:
+                trait = naming.device_trait(
+                    entry.type, entry.vendor, entry.product)
+                self.assertTrue(os_traits.is_custom(trait), ids)
+                self.assertFalse(trait.endswith('_'), trait)
+
+    def test_a_virtual_function_is_told_from_its_card(self):
+        names = {(entry.vendor, entry.product) for ids, entry
+                 in catalogue.entries().items() if ids[1] is not None}
+        for vendor, product in names:
+            if product.endswith(' VF') and vendor != 'Mellanox':
+                self.assertIn((vendor, product.removesuffix(' VF')), names)

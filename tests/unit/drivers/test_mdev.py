@@ -1,0 +1,215 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import itertools
+import json
+
+import hypothesis
+from hypothesis import strategies
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.drivers import mdev
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import attach_handle
+from nova_accel.model import device_spec
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+from nova_accel.testing import devices
+from nova_accel.testing import libvirt
+
+NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
+FOREIGN = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
+
+
+def an_address(function=0):
+    return pci_address.PciAddress(0, 0x81, 0, function)
+
+
+def a_card(number=0, product_id='13f2', **more):
+    address = an_address(number)
+    return pci_function.PciFunction(
+        address.node_device, address, '10de', product_id, **more)
+
+
+def discover(function, *others, mdevs=(), **keys):
+    host = node_devices.HostDevices(
+        {each.address: each for each in (function, *others)}, tuple(mdevs))
+    (spec,) = device_spec.parse(
+        [json.dumps({'vendor_id': '10de', 'driver': 'mdev', **keys})],
+        ['mdev'])
+    return mdev.MdevDriver(None, NODE_UUID).discover(function, spec, host)
+
+
+def units(device):
+    (deployable,) = device.deployables
+    return deployable.handles
+
+
+def uuids(device):
+    return [handle.uuid for handle in units(device)]
+
+
+class TestDiscover(testtools.TestCase):
+
+    def test_card(self):
+        device = discover(a_card(mdev_types={'nvidia-11': 16}))
+        self.assertEqual(('VGPU', False), (device.type, device.pooled))
+        (deployable,) = device.deployables
+        self.assertEqual('VGPU', deployable.resource_class)
+        self.assertEqual(
+            {'CUSTOM_VGPU_NVIDIA_TESLA_M60', 'CUSTOM_NVIDIA_13F2_NVIDIA_11'},
+            deployable.traits)
+        self.assertEqual(
+            {(an_address(), 'nvidia-11')},
+            {(handle.address, handle.mdev_type) for handle in units(device)})
+        self.assertEqual(16, len(set(uuids(device))))
+
+    def test_card_of_another_kind(self):
+        (deployable,) = discover(
+            a_card(mdev_types={'qat': 1}), type='QAT').deployables
+        self.assertEqual('CUSTOM_QAT', deployable.resource_class)
+
+    def test_the_only_type_is_chosen(self):
+        self.assertEqual(1, len(units(discover(a_card(mdev_types={'a': 1})))))
+
+    def test_one_of_several_types(self):
+        card = a_card(mdev_types={'nvidia-11': 16, 'nvidia-12': 8})
+        device = discover(card, mdev_type='nvidia-12')
+        self.assertEqual(8, len(units(device)))
+        for keys in ({}, {'mdev_type': 'nvidia-13'}):
+            error = self.assertRaises(
+                exceptions.DeviceError, discover, card, **keys)
+            self.assertIn('nvidia-11, nvidia-12', str(error))
+
+    def test_uuids_of_another_type_are_others(self):
+        card = a_card(mdev_types={'nvidia-11': 4, 'nvidia-12': 4})
+        self.assertFalse(
+            set(uuids(discover(card, mdev_type='nvidia-11')))
+            & set(uuids(discover(card, mdev_type='nvidia-12'))))
+
+    def test_no_types(self):
+        error = self.assertRaises(
+            exceptions.DeviceError, discover, a_card())
+        self.assertIn('no mediated devices', str(error))
+
+    def test_others_took_it_all(self):
+        error = self.assertRaises(
+            exceptions.DeviceError, discover,
+            a_card(mdev_types={'nvidia-11': 0}),
+            mdevs=[pci_function.Mdev(FOREIGN, 'nvidia-11', an_address())])
+        self.assertIn('nvidia-11', str(error))
+
+    def test_cards_that_make_other_types_are_not_in_one_pool(self):
+        card = a_card(mdev_types={'nvidia-11': 4, 'nvidia-12': 4})
+        ours, same, other = (
+            discover(card, mdev_type=mdev_type, pool=True)
+            for mdev_type in ('nvidia-11', 'nvidia-11', 'nvidia-12'))
+        self.assertTrue(ours.pooled)
+        self.assertEqual(ours.operator_traits, same.operator_traits)
+        self.assertNotEqual(ours.operator_traits, other.operator_traits)
+
+    @hypothesis.given(
+        ours=strategies.sets(strategies.integers(0, 15)),
+        foreign=strategies.integers(0, 16))
+    def test_units_are_what_is_ours_and_what_can_be_made(self, ours, foreign):
+        foreign = min(foreign, 16 - len(ours))
+        all_uuids = uuids(discover(a_card(mdev_types={'nvidia-11': 16})))
+        made = {all_uuids[index] for index in ours}
+        others = {naming.derived_uuid(FOREIGN, str(number))
+                  for number in range(foreign)}
+        available = 16 - len(ours) - foreign
+        hypothesis.assume(made or available)
+        found = uuids(discover(
+            a_card(mdev_types={'nvidia-11': available}),
+            mdevs=[pci_function.Mdev(uuid, 'nvidia-11', an_address())
+                   for uuid in made | others]))
+        self.assertEqual(16 - foreign, len(found))
+        self.assertEqual(len(found), len(set(found)))
+        self.assertTrue(made <= set(found) <= set(all_uuids))
+
+
+class TestVirtualFunctions(testtools.TestCase):
+    """As on SR-IOV cards of NVIDIA, with the card's ids."""
+
+    def setUp(self):
+        super().setUp()
+        self.functions = [
+            a_card(number, '2236', parent_address=an_address(0),
+                   mdev_types={'nvidia-592': 1}) for number in range(1, 5)]
+        self.card = a_card(0, '2236', virtual_functions=tuple(
+            function.address for function in self.functions))
+
+    def test_the_card_is_one_device(self):
+        device = discover(self.card, *self.functions)
+        self.assertEqual(an_address(0), device.address)
+        self.assertEqual(
+            [function.address for function in self.functions],
+            [handle.address for handle in units(device)])
+        self.assertEqual(4, len(set(uuids(device))))
+
+    def test_one_alone(self):
+        device = discover(self.functions[1], *self.functions)
+        self.assertEqual(an_address(2), device.address)
+        self.assertEqual([an_address(2)],
+                         [handle.address for handle in units(device)])
+
+    def test_those_that_make_none_are_left_out(self):
+        without = a_card(4, '2236', parent_address=an_address(0))
+        device = discover(self.card, *self.functions[:3], without)
+        self.assertEqual(3, len(units(device)))
+        self.assertRaises(exceptions.DeviceError,
+                          discover, self.card, without)
+
+
+class TestPlug(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        fake = self.useFixture(libvirt.Libvirt(devices.pci_info()))
+        self.node_devices = node_devices.NodeDevices(fake.host)
+        self.driver = mdev.MdevDriver(self.node_devices, NODE_UUID)
+
+    def device(self):
+        host = self.node_devices.look()
+        (spec,) = device_spec.parse([devices.GPU_SPEC], ['mdev'])
+        return self.driver.discover(
+            host.functions[an_address()], spec, host)
+
+    def mdevs(self):
+        return sorted(each.uuid for each in self.node_devices.look().mdevs)
+
+    def test_until_the_card_is_full(self):
+        device = self.device()
+        for handle in itertools.chain(units(device), units(device)):
+            self.driver.plug(handle)
+        self.assertEqual(sorted(uuids(device)), self.mdevs())
+        one_more = attach_handle.AttachHandle(
+            FOREIGN, an_address(), 'nvidia-11')
+        self.assertRaises(
+            exceptions.DeviceError, self.driver.plug, one_more)
+        self.assertEqual(device, self.device())
+
+    def test_unplug(self):
+        first, second, *_rest = units(self.device())
+        self.driver.plug(first)
+        self.driver.plug(second)
+        for _time in range(2):
+            self.driver.unplug(first)
+        self.assertEqual([second.uuid], self.mdevs())
+
+    def test_handle_of_another_driver(self):
+        handle = attach_handle.AttachHandle(FOREIGN, an_address())
+        self.assertRaises(exceptions.DeviceError, self.driver.plug, handle)
+        self.assertEqual([], self.mdevs())

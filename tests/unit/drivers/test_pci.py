@@ -1,0 +1,85 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import json
+
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.drivers import pci
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import device_spec
+from nova_accel.model import pci_address
+
+NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
+
+
+def an_address(function):
+    return pci_address.PciAddress(0, 0x3d, 1, function)
+
+
+def a_function(number, **more):
+    address = an_address(number)
+    return pci_function.PciFunction(
+        address.node_device, address, '8086', '37c9', **more)
+
+
+def discover(function, node_uuid=NODE_UUID, **keys):
+    host = node_devices.HostDevices({function.address: function})
+    (spec,) = device_spec.parse(
+        [json.dumps({'vendor_id': '*', 'driver': 'pci', **keys})], ['pci'])
+    return pci.PciDriver(None, node_uuid).discover(function, spec, host)
+
+
+def handle_of(device):
+    ((handle,),) = (each.handles for each in device.deployables)
+    return handle
+
+
+class TestPciDriver(testtools.TestCase):
+
+    def test_virtual_function(self):
+        device = discover(a_function(1, parent_address=an_address(0)))
+        self.assertEqual(an_address(1), device.address)
+        self.assertEqual(an_address(1), handle_of(device).address)
+        self.assertIsNone(handle_of(device).mdev_type)
+
+    def test_physical_function_without_virtual_ones(self):
+        self.assertEqual(an_address(0),
+                         handle_of(discover(a_function(0))).address)
+
+    def test_physical_function_with_virtual_ones(self):
+        error = self.assertRaises(
+            exceptions.DeviceError, discover,
+            a_function(0, virtual_functions=(an_address(1), an_address(2))))
+        self.assertIn('2 virtual functions', str(error))
+
+    def test_pool(self):
+        for keys, pooled in (({}, True), ({'pool': True}, True),
+                             ({'pool': False}, False)):
+            self.assertIs(pooled, discover(a_function(1), **keys).pooled)
+
+    def test_handles_uuid(self):
+        """The same at every look, unique in the cloud."""
+        handles = [handle_of(discover(a_function(number), node_uuid)).uuid
+                   for _look in range(2) for number in (1, 2)
+                   for node_uuid in (NODE_UUID, NODE_UUID[:-1] + '2')]
+        self.assertEqual(handles[:4], handles[4:])
+        self.assertEqual(4, len(set(handles)))
+
+    def test_plug_and_unplug_leave_it_to_libvirt(self):
+        driver = pci.PciDriver(None, NODE_UUID)
+        handle = handle_of(discover(a_function(1)))
+        driver.plug(handle)
+        driver.unplug(handle)

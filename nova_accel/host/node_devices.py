@@ -38,9 +38,9 @@ from nova_accel.model import pci_address
 
 _Parsed = TypeVar('_Parsed')
 
-# Nova lists mediated devices, and then looks each of them up, under this
-# lock; one that we destroy in between fails the boot of its server.
-_exclusive = nova_utils.synchronized(libvirt_driver.VGPU_RESOURCE_SEMAPHORE)
+#: Nova lists mediated devices, and then looks each of them up, under this
+#: lock; one that we destroy in between fails the boot of its server.
+exclusive = nova_utils.synchronized(libvirt_driver.VGPU_RESOURCE_SEMAPHORE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +85,7 @@ class NodeDevices:
             tuple(mdev for mdev in mdevs if mdev is not None),
             tuple(unreadable))
 
-    @_exclusive
+    @exclusive
     def create_mdev(self, uuid: str, parent: pci_address.PciAddress,
                     mdev_type: str) -> None:
         """Make a transient mediated device; one that is there already is fine.
@@ -108,7 +108,7 @@ class NodeDevices:
                 f'the mediated device {uuid} is a {existing.type} of '
                 f'{existing.parent}, not a {mdev_type} of {parent}')
 
-    @_exclusive
+    @exclusive
     def destroy_mdev(self, uuid: str) -> None:
         """Destroy a mediated device; one that is not there is fine.
 

@@ -14,8 +14,8 @@
 
 Placement answers once for all servers of a multi-create, and Nova claims a
 host's first allocation candidate for each of them. So that the next server
-can have the next accelerator of the host, what does not fit any more has to
-go from the host's candidates.
+can have the next accelerator of the host, what this request has used comes
+last among the host's candidates, and what does not fit any more has to go.
 """
 
 from collections.abc import Mapping
@@ -56,6 +56,10 @@ class AcceleratorFilter(filters.BaseHostFilter,
         if not any(claimed & candidate['allocations'].keys()
                    for candidate in host_state.allocation_candidates):
             return True
+        # The servers of one request spread over the devices of a host.
+        host_state.allocation_candidates.sort(
+            key=lambda candidate: len(
+                claimed & candidate['allocations'].keys()))
         free = _free(host_state.uuid, groups[0])
         if free is None:
             return True

@@ -72,6 +72,8 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
 
     :cvar PORT: where it listens; 0 takes a free port
     :ivar url: nova-api; ``url/identity`` is Keystone, ``url/image`` Glance
+    :ivar state_path: Nova's, with ``nova.conf``; what Nova keeps outside its
+        databases is below it
     :ivar api: Nova's test client as the user demo, ``admin_api`` as admin
     :ivar accelerator: the accelerator API as admin, ``demo_accelerator`` as
         demo
@@ -84,6 +86,8 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
     def setUp(self) -> None:
         # Last of all cleanups, when Nova's fixture has reset the options.
         self.addCleanup(nova_conf.forget_credentials)
+        self.state_path = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
         super().setUp()
         self.useFixture(fixtures.MonkeyPatch(
             'nova.virt.libvirt.LibvirtDriver._create_image', _create_image))
@@ -108,8 +112,6 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
     def _setup_services(self) -> None:
         self.server = self.useFixture(wsgi_server.WsgiServer(self.PORT))
         self.url = self.server.url
-        self.state_path = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
         self._setup_identity()
         self._setup_image()
         self.useFixture(database.Database())

@@ -23,12 +23,15 @@ from collections.abc import Sequence
 import contextlib
 import logging
 import os
+import signal
 import sys
 import tempfile
 from typing import Any
 import warnings
 
 from nova_accel.testing import quickstart_report
+
+_INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,19 +45,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Nova reads it when it is imported, so that has to come later.
     os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'True')
     warnings.simplefilter('ignore')
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     from nova_accel.testing import quickstart_cloud
     cloud = quickstart_cloud.QuickstartCloud(arguments.port)
+    status = _INTERRUPTED
     try:
         status = _run(cloud, report)
         if arguments.keep and status == 0:
             cloud.keep(report, flavor='fpga-and-vgpu')
-        return status
     except KeyboardInterrupt:
-        return 130
+        report.text('interrupted')
     finally:
         # Nova would log to the terminal from here on.
         logging.disable()
         cloud.doCleanups()
+    return status
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -12,7 +12,6 @@
 
 """The cloud of the quickstart."""
 
-import contextlib
 import signal
 
 import yaml
@@ -65,7 +64,10 @@ class QuickstartCloud(cloud.Cloud):
         self.image_id: str = self.glance.create(None, image)['id']
 
     def keep(self, report: quickstart_report.Report, flavor: str) -> None:
-        """Say how to use the cloud, and wait for SIGINT or SIGTERM."""
+        """Say how to use the cloud, and wait.
+
+        :raises KeyboardInterrupt: at last
+        """
         content = yaml.safe_dump({'clouds': {
             user.name: self._cloud_entry(user)
             for user in (self.demo, self.admin)}}, sort_keys=False)
@@ -75,10 +77,8 @@ class QuickstartCloud(cloud.Cloud):
         report.text(_KEPT.format(
             url=self.url, path=path, image=IMAGE_NAME, flavor=flavor,
             content=content))
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        with contextlib.suppress(KeyboardInterrupt):
-            while True:
-                signal.pause()
+        while True:
+            signal.pause()
 
     def _cloud_entry(self, user: keystone.User) -> dict[str, object]:
         return {

@@ -74,7 +74,8 @@ class Report:
                 ('\n' if terminal else ' ').join(cell)
                 if isinstance(cell, list) else str(cell)) for cell in row))
         self._print(f'   [italic]{markup.escape(name)}[/]')
-        self._console.print(padding.Padding(view, (0, 0, 0, 5)))
+        self._console.print(padding.Padding(
+            view, (0, 0, 0, 5), expand=False))
         self.fact(name, [dict(zip(columns, row, strict=True))
                          for row in rows])
 

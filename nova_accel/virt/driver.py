@@ -31,6 +31,7 @@ from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_accel import exceptions
+from nova_accel.host import node_devices
 from nova_accel.model import device_profile
 from nova_accel.virt import guest as guest_xml
 from nova_accel.virt import host_accelerators
@@ -53,6 +54,7 @@ class AcceleratorMixin:
     # Of the driver that it is mixed into.
     _host: Any
     provider_tree: Any
+    supported_vgpu_types: list[str]
     instance_exists: Callable[[objects.Instance], bool]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -67,8 +69,12 @@ class AcceleratorMixin:
         self, provider_tree: Any, nodename: str,
         allocations: dict[str, Any] | None = None,
     ) -> None:
-        super().update_provider_tree(  # type: ignore[misc]
-            provider_tree, nodename, allocations=allocations)
+        update = super().update_provider_tree  # type: ignore[misc]
+        if self.supported_vgpu_types:
+            # Then Nova looks at all mediated devices, and here without the
+            # lock that it otherwise takes for that.
+            update = node_devices.exclusive(update)
+        update(provider_tree, nodename, allocations=allocations)
         if self._accelerators.update_provider_tree(provider_tree, nodename):
             # Nova keeps a copy for spawn, made before our part was there.
             self.provider_tree = copy.deepcopy(provider_tree)

@@ -68,10 +68,9 @@ class TestBoot(base.AcceleratorTestCase):
         self.delete(server)
 
     def test_two_groups_of_one_class_told_apart_by_traits(self):
-        regions = {provider['name']: provider
-                   for provider in self.accelerator_providers('host1')
-                   if 'FPGA' in provider['inventory']}
-        (name0, first), (name1, second) = sorted(regions.items())
+        first, second = (
+            provider for provider in self.accelerator_providers('host1')
+            if 'FPGA' in provider['inventory'])
         trait0, trait1 = (
             next(iter(set(provider['traits']) - set(other['traits'])))
             for provider, other in ((first, second), (second, first)))
@@ -94,7 +93,8 @@ class TestBoot(base.AcceleratorTestCase):
         self.delete(server)
 
     def test_the_flavors_group_policy_rules_the_groups(self):
-        server = self.boot_with(FPGA, FPGA, extra_spec={'group_policy': 'isolate'})
+        server = self.boot_with(
+            FPGA, FPGA, extra_spec={'group_policy': 'isolate'})
         self.assertEqual(
             2, len({arq['device_rp_uuid'] for arq in self.arqs(server)}))
         self.delete(server)

@@ -10,8 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-from unittest import mock
-
+import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import base
@@ -33,8 +32,7 @@ class TestOneHost(base.AcceleratorTestCase):
         servers = [self.boot(self.flavor) for _number in range(2)]
         failed = self.boot(self.flavor, expected_state='ERROR')
         self.assertIn('No valid host', failed['fault']['message'])
-        devices = sum((self.guest_devices(server) for server in servers), [])
-        self.assertEqual(2, len(set(devices)))
+        self.assertEqual(2, len(self.all_devices(servers)))
         self._delete_server(failed)
         self._delete_server(servers.pop())
         servers.append(self.boot(self.flavor))
@@ -50,6 +48,10 @@ class TestOneHost(base.AcceleratorTestCase):
         self.assertEqual(count, len(servers))
         return servers
 
+    def all_devices(self, servers):
+        return {device for server in servers
+                for device in self.guest_devices(server)}
+
     def test_multi_create_takes_every_device(self):
         """Of providers with one unit each, and of one with many."""
         self.create_profile('qat', [QAT])
@@ -57,8 +59,7 @@ class TestOneHost(base.AcceleratorTestCase):
                               (self.create_accel_flavor('qat'), 8)):
             servers = [self._wait_for_state_change(server, 'ACTIVE')
                        for server in self.multi_create(flavor, count)]
-            devices = sum(map(self.guest_devices, servers), [])
-            self.assertEqual(count, len(set(devices)))
+            self.assertEqual(count, len(self.all_devices(servers)))
             self.delete(*servers)
 
     def test_a_multi_create_that_does_not_fit_takes_nothing(self):
@@ -77,24 +78,26 @@ class TestTwoHosts(base.AcceleratorTestCase):
         self.create_profile('both', [FPGA, VGPU])
         self.flavor = self.create_accel_flavor('both')
 
-    def break_once(self, target, error):
-        """The first call of a method fails; the ones after it do not."""
-        real = getattr(*target)
-        self.failed = []
+    def break_libvirt(self, method, times):
+        """The first calls of a method fail; the ones after it do not."""
+        target, name = method
+        real = getattr(target, name)
+        self.failures = 0
 
-        def fail_first(*args, **kwargs):
-            if not self.failed:
-                self.failed.append(args)
-                raise error
-            return real(*args, **kwargs)
+        def fail_first(*args):
+            if self.failures < times:
+                self.failures += 1
+                raise fakelibvirt.make_libvirtError(
+                    fakelibvirt.libvirtError, 'the device is stuck',
+                    error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR)
+            return real(*args)
 
-        patcher = mock.patch.object(*target, fail_first)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        self.useFixture(fixtures.MonkeyPatch(
+            f'{target.__module__}.{target.__name__}.{name}', fail_first))
 
     def assert_rescheduled(self):
         server = self.boot(self.flavor)
-        self.assertEqual(1, len(self.failed))
+        self.assertEqual(1, self.failures)
         self.assertEqual({server['OS-EXT-SRV-ATTR:host']},
                          {arq['hostname'] for arq in self.arqs(server)})
         self.assertEqual(1, sum(
@@ -102,27 +105,19 @@ class TestTwoHosts(base.AcceleratorTestCase):
         self.delete(server)
 
     def test_a_guest_that_does_not_start_is_rescheduled(self):
-        self.break_once(
-            (fakelibvirt.Domain, 'createWithFlags'),
-            fakelibvirt.make_libvirtError(
-                fakelibvirt.libvirtError, 'vfio: device is stuck',
-                error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR))
+        self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_rescheduled()
 
     def test_a_device_that_refuses_is_rescheduled(self):
-        self.break_once(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'),
-            fakelibvirt.make_libvirtError(
-                fakelibvirt.libvirtError, 'mdev: no space left',
-                error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR))
+        self.break_libvirt(
+            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), times=1)
         self.assert_rescheduled()
 
     def test_all_hosts_failing_leaves_nothing(self):
-        with mock.patch.object(
-                fakelibvirt.Connection, 'nodeDeviceCreateXML',
-                side_effect=fakelibvirt.make_libvirtError(
-                    fakelibvirt.libvirtError, 'mdev: no space left')):
-            server = self.boot(self.flavor, expected_state='ERROR')
+        self.break_libvirt(
+            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), times=2)
+        server = self.boot(self.flavor, expected_state='ERROR')
+        self.assertEqual(2, self.failures)
         self.assert_nothing_left()
         self._delete_server(server)
 

@@ -48,6 +48,22 @@ SIGNATURES = {
         'nova.virt.libvirt.host:Host.get_hostname': 'self',
         'nova.virt.libvirt.host:Host.get_node_uuid': 'self',
     },
+    'host/node_devices.py': {
+        'nova.virt.libvirt.host:Host.list_pci_devices': 'self flags',
+        'nova.virt.libvirt.host:Host.list_mediated_devices': 'self flags',
+        'nova.virt.libvirt.host:Host.device_lookup_by_name': 'self name',
+        'nova.virt.libvirt.host:Host.device_create': 'self conf',
+        'nova.virt.libvirt.utils:mdev_uuid2name': 'mdev_uuid parent',
+        'nova.virt.libvirt.driver:LibvirtDriver._get_mediated_devices':
+            'self types',
+    },
+    'host/nova_claims.py': {
+        'nova.pci.whitelist:Whitelist.__init__': 'self whitelist_spec',
+        'nova.pci.whitelist:Whitelist.device_assignable': 'self dev',
+        'nova.conf.devices:register_dynamic_opts': 'conf',
+        'nova.virt.libvirt.driver:LibvirtDriver._get_supported_vgpu_types':
+            'self',
+    },
     'virt/publisher.py': {
         'nova.thread_pool_factory:spawn': 'func args kwargs',
     },
@@ -107,6 +123,8 @@ SIGNATURES = {
 ATTRIBUTES = {
     'nova.compute.task_states': (
         'REBUILDING', 'REBUILD_BLOCK_DEVICE_MAPPING', 'REBUILD_SPAWNING'),
+    'nova.virt.libvirt.driver': ('VGPU_RESOURCE_SEMAPHORE',),
+    'nova.utils': ('synchronized',),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
     'nova.scheduler.utils:ResourceRequest': (
         'XS_KEYPAT', 'XS_RES_PREFIX'),

@@ -121,8 +121,9 @@ class TestPassthrough(NovaClaimsTestCase):
     @hypothesis.given(
         strategies.sampled_from(['8086', '10de', '*']),
         strategies.sampled_from(['37c9', '09c4', '13f2', '*']),
-        strategies.sampled_from(['*:*:*.*', '0000:81:*.*', '*:83:*.1',
-                                 '84:*.*', {'bus': '8[12]', 'function': '[0-3]'}]))
+        strategies.sampled_from([
+            '*:*:*.*', '0000:81:*.*', '*:83:*.1', '84:*.*',
+            {'bus': '8[12]', 'function': '[0-3]'}]))
     def test_as_nova_does(self, vendor_id, product_id, address):
         line = {'vendor_id': vendor_id, 'product_id': product_id,
                 'address': address}

@@ -94,6 +94,16 @@ class TestAcceleratorFilter(testtools.TestCase):
         self._host('other', 2, 1)
         self.assertEqual(6, self._schedule(self._spec(1), 6))
 
+    def test_what_this_request_used_comes_last(self):
+        self._host('host', 4, 4)
+        spec = self._spec(1)
+        self._schedule(spec, 1)
+        (used,) = spec.requested_resources[0].provider_uuids
+        (host,) = self._pass(spec)
+        self.assertEqual([False, True], [
+            used in candidate['allocations']
+            for candidate in host.allocation_candidates])
+
     def test_full_host_does_not_pass(self):
         self._host('one', 1)
         self._host('other', 2)
@@ -148,7 +158,7 @@ class TestAcceleratorFilter(testtools.TestCase):
             'device_profile_0']
         self.placement.use(url)
         [host] = self._pass(spec)
-        self.assertEqual(before, host.allocation_candidates)
+        self.assertCountEqual(before, host.allocation_candidates)
 
     def test_placement_unreachable(self):
         self._test_no_answer('http://127.0.0.1:1')

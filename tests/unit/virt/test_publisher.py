@@ -1,0 +1,140 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+import threading
+
+import fixtures
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.db import capacity
+from nova_accel.host import discovery
+from nova_accel.testing import accelerator_api
+from nova_accel.testing import reports
+from nova_accel.virt import publisher
+
+HOST = 'compute-1'
+LONG_S = 3600
+
+
+class TestPublisher(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.api = self.useFixture(accelerator_api.AcceleratorApi())
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.have(1)
+        self.looks = 0
+        self.cycles = threading.Semaphore(0)
+        self.publisher = self.a_publisher()
+
+    def a_publisher(self, interval_s=LONG_S):
+        node = publisher.Node(
+            HOST, reports.SimulatedHost(HOST).node_uuid, 'service')
+        return publisher.Publisher(
+            node, interval_s, self.look, self.api.client(HOST),
+            self.cycles.release)
+
+    def have(self, *regions, refused=()):
+        """What discovery finds from now on."""
+        self.inventory = discovery.Inventory(tuple(
+            reports.SimulatedHost(HOST, regions).devices()), refused)
+
+    def look(self):
+        self.looks += 1
+        if isinstance(self.inventory, Exception):
+            raise self.inventory
+        return self.inventory
+
+    def end_of_cycle(self):
+        self.assertTrue(self.cycles.acquire(timeout=10))
+
+    def test_what_is_found_is_published(self):
+        self.publisher.start_cycle()
+        self.publisher.wait_published(10)
+        self.assertEqual({HOST: 1}, capacity.free_by_host())
+        self.assertEqual(self.inventory.devices, self.publisher.view.devices)
+        self.assertEqual(1, len(self.publisher.view.layout.providers))
+
+    def test_the_view_is_there_before_anybody_is_told(self):
+        self.api.refuse = True
+        self.publisher.refresh()
+        self.assertEqual(['fake'], list(
+            self.publisher.view.drivers.values()))
+
+    def test_no_answer(self):
+        self.api.refuse = True
+        error = self.assertRaises(
+            exceptions.ServiceUnavailable,
+            self.publisher.wait_published, 0.2)
+        self.assertIn(HOST, str(error))
+        self.api.refuse = False
+        self.publisher.wait_published(10)
+        self.assertEqual({HOST: 1}, capacity.free_by_host())
+
+    def test_a_new_device_has_to_be_published_first(self):
+        self.publisher.wait_published(10)
+        self.api.refuse = True
+        self.have(1, 1)
+        self.publisher.refresh()
+        self.assertRaises(exceptions.ServiceUnavailable,
+                          self.publisher.wait_published, 0.1)
+
+    def test_the_same_devices_are_not_waited_for(self):
+        self.publisher.wait_published(10)
+        self.end_of_cycle()
+        self.api.refuse = True
+        self.publisher.refresh()
+        self.publisher.wait_published(0)
+
+    def test_a_cycle_comes_after_its_interval_only(self):
+        self.publisher.start_cycle()
+        self.end_of_cycle()
+        self.publisher.start_cycle()
+        self.publisher.wait_published(0)
+        self.assertEqual(1, self.looks)
+        eager = self.a_publisher(interval_s=0)
+        for _cycle in range(2):
+            eager.start_cycle()
+            self.end_of_cycle()
+            eager._cycle.result(10)
+        self.assertEqual(3, self.looks)
+
+    def test_a_reason_is_logged_once(self):
+        self.have(1, refused=('0000:01:00.0: broken',))
+        for _look in range(2):
+            self.publisher.refresh()
+        self.assertEqual(1, self.log.output.count('0000:01:00.0: broken'))
+
+    def test_a_failed_look_keeps_the_view(self):
+        self.publisher.refresh()
+        view = self.publisher.view
+        for error in (exceptions.DeviceError('libvirt is away'),
+                      ValueError('a bug')):
+            self.inventory = error
+            self.publisher.start_cycle(at_once=True)
+            self.publisher._cycle.result(10)
+            self.assertIn(str(error), self.log.output)
+        self.assertEqual(view, self.publisher.view)
+
+    def test_the_digest_names_the_content(self):
+        """The same host with the same devices says nothing new."""
+        node = publisher.Node(HOST, 'uuid', 'service')
+        devices = [{'uuid': '1', 'name': 'a'}]
+        same = publisher._digest(node, [{'name': 'a', 'uuid': '1'}])
+        self.assertEqual(publisher._digest(node, devices), same)
+        for other in (
+                publisher._digest(node, []),
+                publisher._digest(dataclasses.replace(
+                    node, service_host='moved'), devices)):
+            self.assertNotEqual(same, other)

@@ -25,7 +25,8 @@ the form of ``[pci] device_spec``, and may be given many times; the first that
 matches a device rules it. Keys:
 
 * ``vendor_id``, ``product_id``: four hexadecimal digits, or ``*``.
-* ``address``: ``[domain:]bus:slot.function``, each part hexadecimal or ``*``.
+* ``address``: ``[domain:]bus:slot.function``, each part hexadecimal or ``*``;
+  without a domain it means any.
 * ``driver`` (required): ``pci``, ``mdev``, or that of an installed plugin.
 * ``type``: one of ``AICHIP``, ``FPGA``, ``GPU``, ``NIC``, ``QAT``, ``SSD``,
   ``TIME``, ``VGPU``; by default what is known of the PCI ids.

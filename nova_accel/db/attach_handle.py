@@ -84,7 +84,7 @@ def stock(connection: sa.Connection, rp_uuids: Collection[str]) -> Stock:
     deployables, devices = schema.DEPLOYABLES, schema.DEVICES
     free = sa.and_(
         _TABLE.c.deployable_uuid == deployables.c.uuid,
-        _TABLE.c.arq_uuid.is_(None), _TABLE.c.present)
+        _TABLE.c.arq_uuid.is_(None))
     query = sa.select(
         devices.c.hostname, deployables.c.rp_uuid,
         deployables.c.resource_class, _TABLE.c.uuid,
@@ -111,8 +111,7 @@ def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
         return
     taken = connection.execute(
         sa.update(_TABLE)
-        .where(_TABLE.c.uuid.in_(list(allotted)), _TABLE.c.arq_uuid.is_(None),
-               _TABLE.c.present)
+        .where(_TABLE.c.uuid.in_(list(allotted)), _TABLE.c.arq_uuid.is_(None))
         .values(arq_uuid=sa.case(allotted, value=_TABLE.c.uuid)))
     if taken.rowcount != len(allotted):
         raise db_exc.RetryRequest(exceptions.AcceleratorsBusy(
@@ -125,15 +124,22 @@ def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
     A handle that its host does not report any more goes away. So that its
     device can go too, the host's next report is compared as a whole.
     """
-    uuids = list(arq_uuids)
-    held = _TABLE.c.arq_uuid.in_(uuids)
-    absent = connection.execute(
-        sa.delete(_TABLE).where(held, sa.not_(_TABLE.c.present)))
-    if absent.rowcount:
+    held = connection.execute(
+        sa.select(_TABLE.c.uuid, _TABLE.c.present)
+        .where(_TABLE.c.arq_uuid.in_(list(arq_uuids)))
+        .order_by(_TABLE.c.uuid).with_for_update()).all()
+    absent = [handle.uuid for handle in held if not handle.present]
+    if absent:
         hosts, arqs = schema.HOSTS, schema.ARQS
+        connection.execute(
+            sa.delete(_TABLE).where(_TABLE.c.uuid.in_(absent)))
         connection.execute(
             sa.update(hosts)
             .where(hosts.c.hostname.in_(
-                sa.select(arqs.c.hostname).where(arqs.c.uuid.in_(uuids))))
+                sa.select(arqs.c.hostname)
+                .where(arqs.c.uuid.in_(list(arq_uuids)))))
             .values(report_digest=''))
-    connection.execute(sa.update(_TABLE).where(held).values(arq_uuid=None))
+    connection.execute(
+        sa.update(_TABLE)
+        .where(_TABLE.c.uuid.in_([handle.uuid for handle in held]))
+        .values(arq_uuid=None))

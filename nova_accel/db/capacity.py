@@ -30,7 +30,7 @@ def free_by_host(
     hostname = schema.DEVICES.c.hostname
     query = sa.select(hostname, sa.func.count(handles.c.id)).select_from(
         handles.join(deployables).join(schema.DEVICES)).where(
-        handles.c.arq_uuid.is_(None), handles.c.present).group_by(hostname)
+        handles.c.arq_uuid.is_(None)).group_by(hostname)
     if resource_classes is not None:
         query = query.where(
             deployables.c.resource_class.in_(list(resource_classes)))

@@ -56,8 +56,7 @@ _LOCK_TIMEOUT = re.compile(
 #: Faults of the database's operation, not of what it was asked.
 _UNREACHED = (
     db_exc.DBConnectionError, db_exc.CantStartEngineError,
-    db_exc.DBNonExistentDatabase, db_exc.DBNonExistentTable,
-    sa_exc.OperationalError)
+    db_exc.DBNonExistentDatabase, sa_exc.OperationalError)
 
 _SET_LOCK_WAIT = {
     'sqlite': 'PRAGMA busy_timeout = {}000',

@@ -161,10 +161,12 @@ def _put(connection: sa.Connection, table: sa.Table, wanted: _Rows,
 def _remove(connection: sa.Connection,
             gone: Mapping[sa.Table, list[str]]) -> None:
     handles = _HANDLES.c.uuid.in_(gone[_HANDLES])
-    connection.execute(
-        sa.delete(_HANDLES).where(handles, _HANDLES.c.arq_uuid.is_(None)))
+    # In this order: one that is given back in between is deleted, either
+    # here or by who gives it back.
     connection.execute(
         sa.update(_HANDLES).where(handles).values(present=False))
+    connection.execute(
+        sa.delete(_HANDLES).where(handles, _HANDLES.c.arq_uuid.is_(None)))
     for table, child, parent_uuid in (
             (_DEPLOYABLES, _HANDLES, _HANDLES.c.deployable_uuid),
             (_DEVICES, _DEPLOYABLES, _DEPLOYABLES.c.device_uuid)):

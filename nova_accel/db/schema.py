@@ -137,7 +137,8 @@ ATTACH_HANDLES = _table(
     'attach_handles', _uuid(), _parent('deployable_uuid', 'deployables.uuid'),
     sa.Column('type', sa.String(16), nullable=False),
     sa.Column('info', types.JsonEncodedDict, nullable=False),
-    # False once the host reports it no more while it is still taken.
+    # False once its host reports it no more; then it is still taken, for
+    # one that is free would be gone.
     sa.Column('present', sa.Boolean, nullable=False),
     sa.Column('arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'),
               unique=True))

@@ -90,7 +90,8 @@ class DeviceSpec:
 
 def _address_pattern(glob: str) -> re.Pattern[str]:
     *domains, bus, rest = glob.lower().split(':')
-    domain = domains[0] if domains else '0'
+    # Left out it is any, as in Nova's own option.
+    domain = domains[0] if domains else '*'
     if domain != '*':
         domain = f'{int(domain, 16):04x}'
     return re.compile(re.escape(f'{domain}:{bus}:{rest}').replace(

@@ -22,19 +22,14 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 
-from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
 from nova import objects
 from nova.scheduler import filters
 from nova.scheduler import host_manager
-from nova.scheduler import utils
-from nova.scheduler.client import report
-from oslo_log import log as logging
 
+from nova_accel.scheduler import candidates
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import request_filter  # noqa: F401 registers itself
-
-LOG = logging.getLogger(__name__)
 
 #: Provider uuid -> resource class -> units that are free.
 _Free = Mapping[str, Mapping[str, int]]
@@ -74,22 +69,12 @@ def _free(host_uuid: str, group: 'objects.RequestGroup') -> _Free | None:
     """
     asked = group.obj_clone()
     asked.in_tree = host_uuid
-    request = utils.ResourceRequest.from_request_groups(
-        [asked], objects.RequestLevelParams(), None)
-    try:
-        answer = report.report_client_singleton().get_allocation_candidates(
-            nova_context.get_admin_context(), request)
-    except ks_exc.ClientException as error:
-        LOG.warning('Placement does not say what is left of host %s: %s',
-                    host_uuid, error)
-        return None
-    # The client returns None for some failures, and Nones for others.
-    summaries = answer[1] if answer else None
-    if summaries is None:
+    answer = candidates.ask(nova_context.get_admin_context(), [asked])
+    if answer is None:
         return None
     return {uuid: {resource_class: amounts['capacity'] - amounts['used']
                    for resource_class, amounts in summary['resources'].items()}
-            for uuid, summary in summaries.items()}
+            for uuid, summary in answer.summaries.items()}
 
 
 def _fits(candidate: Mapping[str, Any],

@@ -32,6 +32,7 @@ from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import ownership
+from nova_accel.scheduler import shortage
 from nova_accel.scheduler import traits
 
 LOG = logging.getLogger(__name__)
@@ -157,17 +158,21 @@ def _set_group_policy(request_spec: 'objects.RequestSpec') -> None:
 
 
 def register() -> None:
-    """Have nova-scheduler call the filter, once for each request.
+    """Have nova-scheduler call our filters, once for each request.
 
-    Nova has no other seam for it. It comes first, so that Nova's isolation of
-    aggregates (``[scheduler] enable_isolated_aggregate_filtering``) sees the
-    traits that a device profile requires. A filter of an earlier load of this
-    module is replaced.
+    Nova has no other seam for it. The groups are merged first, so that Nova's
+    isolation of aggregates (``[scheduler]
+    enable_isolated_aggregate_filtering``) sees the traits that a device
+    profile requires; Placement is asked last, when nothing else refuses the
+    request. Filters of an earlier load of this module are replaced.
     """
-    name = (merge_device_profile.__module__, merge_device_profile.__name__)
-    request_filter.ALL_REQUEST_FILTERS[:] = [merge_device_profile] + [
-        present for present in request_filter.ALL_REQUEST_FILTERS
-        if (present.__module__, present.__name__) != name]
+    ours = {(filter_.__module__, filter_.__name__)
+            for filter_ in (merge_device_profile, shortage.explain_shortage)}
+    request_filter.ALL_REQUEST_FILTERS[:] = [
+        merge_device_profile,
+        *(present for present in request_filter.ALL_REQUEST_FILTERS
+          if (present.__module__, present.__name__) not in ours),
+        shortage.explain_shortage]
 
 
 register()

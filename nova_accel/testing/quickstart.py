@@ -47,12 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     warnings.simplefilter('ignore')
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from nova_accel.testing import quickstart_cloud
+    from nova_accel.testing import quickstart_scenario
     cloud = quickstart_cloud.QuickstartCloud(arguments.port)
     status = _INTERRUPTED
     try:
         status = _run(cloud, report)
         if arguments.keep and status == 0:
-            cloud.keep(report, flavor='fpga-and-vgpu')
+            cloud.keep(report, quickstart_scenario.TWO_GROUPS)
     except KeyboardInterrupt:
         report.text('interrupted')
     finally:

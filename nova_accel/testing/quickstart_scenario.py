@@ -27,6 +27,9 @@ from nova_accel.testing import quickstart_server
 
 HOST = 'compute1'
 
+#: The profile, and the flavor, of two groups.
+TWO_GROUPS = 'fpga-and-vgpu'
+
 _COMMON_TRAITS = (naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT)
 
 
@@ -48,7 +51,7 @@ class Scenario:
         """
         region = self._hardware.regions[-1]
         both = quickstart_server.Wish(
-            'fpga-and-vgpu', (region, self._hardware.vgpu))
+            TWO_GROUPS, (region, self._hardware.vgpu))
         one = quickstart_server.Wish('one-qat', (self._hardware.qat,))
         too_much = quickstart_server.Wish(
             'all-regions-and-vgpu',

@@ -52,7 +52,9 @@ class TestScheduling(base.AcceleratorTestCase):
 
     def test_more_than_any_provider_has(self):
         self.create_profile('p', [{'resources:FPGA': '2'}])
-        self.assert_refused(self.create_accel_flavor('p'), 'No valid host')
+        self.assert_refused(
+            self.create_accel_flavor('p'), 'No valid host',
+            'device profile p: no device', 'device_profile_0: FPGA=2')
 
 
 class TestExtraSpecs(base.AcceleratorTestCase):

@@ -31,7 +31,9 @@ class TestOneHost(base.AcceleratorTestCase):
     def test_exhaustion(self):
         servers = [self.boot(self.flavor) for _number in range(2)]
         failed = self.boot(self.flavor, expected_state='ERROR')
-        self.assertIn('No valid host', failed['fault']['message'])
+        self.assertIn('device profile fpga: no device has free what it asks '
+                      'for in device_profile_0: FPGA=1',
+                      failed['fault']['message'])
         self.assertEqual(2, len(self.all_devices(servers)))
         self._delete_server(failed)
         self._delete_server(servers.pop())
@@ -84,13 +86,13 @@ class TestTwoHosts(base.AcceleratorTestCase):
         real = getattr(target, name)
         self.failures = 0
 
-        def fail_first(*args):
+        def fail_first(*args, **kwargs):
             if self.failures < times:
                 self.failures += 1
                 raise fakelibvirt.make_libvirtError(
                     fakelibvirt.libvirtError, 'the device is stuck',
                     error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR)
-            return real(*args)
+            return real(*args, **kwargs)
 
         self.useFixture(fixtures.MonkeyPatch(
             f'{target.__module__}.{target.__name__}.{name}', fail_first))

@@ -95,11 +95,13 @@ SIGNATURES = {
         'nova.scheduler.client.report:SchedulerReportClient.put':
             'self url data version global_request_id',
     },
-    'scheduler/candidate_filter.py': {
+    'scheduler/candidates.py': {
         'nova.scheduler.client.report:SchedulerReportClient'
         '.get_allocation_candidates': 'self context resources',
         'nova.scheduler.utils:ResourceRequest.from_request_groups':
             'request_groups request_level_params group_policy',
+    },
+    'scheduler/candidate_filter.py': {
         'nova.scheduler.filters:CandidateFilterMixin.filter_candidates':
             'self host_state filter_func',
     },
@@ -160,6 +162,12 @@ class TestNovaContract(testtools.TestCase):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         self.assertIn('self.cleanup(', inspect.getsource(driver.destroy))
         self.assertIn('self.destroy(', inspect.getsource(driver._hard_reboot))
+
+    def test_a_resource_request_can_be_limited(self):
+        """scheduler/candidates.py"""
+        request = _resolve('nova.scheduler.utils:ResourceRequest')
+        self.assertIn("('limit', self._limit)",
+                      inspect.getsource(request.to_querystring))
 
     def test_the_scheduler_claims_a_hosts_first_candidate(self):
         """And says in the request which providers that took."""

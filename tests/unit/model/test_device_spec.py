@@ -87,8 +87,8 @@ def found(specs, function):
 
 
 def matches(pattern, function):
-    """Part by part, as numbers; a domain that is left out is zero."""
-    wanted = ['0' if text is None else text for text in pattern]
+    """Part by part, as numbers; a domain that is left out is any."""
+    wanted = ['*' if text is None else text for text in pattern]
     return all(each == '*' or int(each, 16) == int(has, 16)
                for each, has in zip(wanted, function, strict=True))
 

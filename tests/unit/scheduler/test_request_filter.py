@@ -296,10 +296,13 @@ class TestRegister(testtools.TestCase):
     def _names(self):
         return [found.__name__ for found in nova_filters.ALL_REQUEST_FILTERS]
 
-    def test_nova_calls_it_once(self):
-        self.assertEqual(1, self._names().count('merge_device_profile'))
+    def test_nova_calls_each_once(self):
         request_filter.register()
-        self.assertEqual(1, self._names().count('merge_device_profile'))
+        for name in ('merge_device_profile', 'explain_shortage'):
+            self.assertEqual(1, self._names().count(name))
+
+    def test_placement_is_asked_last(self):
+        self.assertEqual('explain_shortage', self._names()[-1])
 
     def test_newest_after_a_reload(self):
         importlib.reload(request_filter)

@@ -59,9 +59,11 @@ class TestWsgiServer(testtools.TestCase):
                              [future.result() for future in asked])
 
     def test_cleanup_frees_the_port(self) -> None:
-        port = int(self.server.url.rpartition(':')[2])
-        self.server.cleanUp()
-        self.assertRaises(requests.ConnectionError, self.get, '/')
-        self.useFixture(wsgi_server.WsgiServer(port))
-        self.assertEqual(404, requests.get(
-            self.server.url, timeout=10).status_code)
+        with wsgi_server.WsgiServer() as server:
+            port = int(server.url.rpartition(':')[2])
+            self.assertEqual(404, requests.get(
+                server.url, timeout=10).status_code)
+        self.assertRaises(requests.ConnectionError, requests.get, server.url,
+                          timeout=10)
+        self.assertEqual(
+            server.url, self.useFixture(wsgi_server.WsgiServer(port)).url)

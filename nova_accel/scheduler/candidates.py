@@ -1,0 +1,59 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Asking Placement for the allocation candidates of some groups alone."""
+
+from collections.abc import Sequence
+from typing import Any
+from typing import NamedTuple
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
+from nova import objects
+from nova.scheduler import utils
+from nova.scheduler.client import report
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+
+class Answer(NamedTuple):
+    """What ``GET /allocation_candidates`` has, in Placement's own form."""
+
+    requests: list[dict[str, Any]]
+    summaries: dict[str, dict[str, Any]]
+
+
+def ask(context: nova_context.RequestContext,
+        groups: 'Sequence[objects.RequestGroup]',
+        group_policy: str | None = None,
+        limit: int | None = None) -> Answer | None:
+    """The candidates that serve the groups, whatever else a server needs.
+
+    :param group_policy: needed for two groups or more
+    :returns: None if Placement does not say
+    """
+    request = utils.ResourceRequest.from_request_groups(
+        groups, objects.RequestLevelParams(), group_policy)
+    if limit is not None:
+        request._limit = limit
+    try:
+        answer = report.report_client_singleton().get_allocation_candidates(
+            context, request)
+    except ks_exc.ClientException as error:
+        LOG.warning('Placement does not say who could serve %s: %s',
+                    ', '.join(group.requester_id for group in groups), error)
+        return None
+    # The client returns None for some failures, and Nones for others.
+    if answer is None or answer[0] is None:
+        return None
+    return Answer(answer[0], answer[1])

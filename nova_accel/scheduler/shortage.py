@@ -1,0 +1,78 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Says which groups of a device profile cannot be met, and why.
+
+Nova asks Placement once for all that a server needs, and has no reason to
+give when there is no candidate. So what we add to the request is looked at
+on its own first.
+"""
+
+from collections.abc import Sequence
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.scheduler import request_filter
+
+from nova_accel.model import device_profile
+from nova_accel.model import naming
+from nova_accel.scheduler import candidates
+from nova_accel.scheduler import ownership
+
+
+@request_filter.trace_request_filter
+def explain_shortage(ctxt: nova_context.RequestContext,
+                     request_spec: 'objects.RequestSpec') -> bool:
+    """Refuse a request whose accelerators no host has free.
+
+    :returns: whether the request has accelerators
+    :raises RequestFilterFailed: the reason names the device profile, the
+        groups and what they ask for
+    """
+    groups = ownership.our_groups(request_spec)
+    if not groups:
+        return False
+    extra_specs = ownership.extra_specs(request_spec)
+    policy = extra_specs.get('group_policy', 'none')
+    found = candidates.ask(ctxt, groups, policy, limit=1)
+    # Without an answer Nova is not going to get one either, and says so.
+    if found is None or found.requests:
+        return True
+    raise exception.RequestFilterFailed(
+        reason=f'device profile {extra_specs[device_profile.FLAVOR_KEY]}: '
+               + _explain(ctxt, groups))
+
+
+def _explain(ctxt: nova_context.RequestContext,
+             groups: 'Sequence[objects.RequestGroup]') -> str:
+    unmet = []
+    for group in groups:
+        found = candidates.ask(ctxt, [group], limit=1)
+        if found is not None and not found.requests:
+            unmet.append(group)
+    if unmet:
+        return ('no device has free what it asks for in '
+                + '; '.join(map(_describe, unmet)))
+    return ('no host has free all that it asks for in '
+            + '; '.join(map(_describe, groups)))
+
+
+def _describe(group: 'objects.RequestGroup') -> str:
+    """``device_profile_0: FPGA=1, CUSTOM_A required, CUSTOM_B forbidden``"""
+    parts = [f'{resource_class}={amount}' for resource_class, amount
+             in sorted(group.resources.items())]
+    parts += [f'{trait} required' for trait in sorted(
+        group.required_traits - {naming.OWNERSHIP_TRAIT})]
+    parts += [f'{trait} forbidden'
+              for trait in sorted(group.forbidden_traits)]
+    return f'{group.requester_id}: {", ".join(parts)}'

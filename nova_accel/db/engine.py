@@ -173,7 +173,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except _UNREACHED as fault:
-        if _lost_to_another(fault):
+        if _is_lock_timeout(fault):
             raise
         LOG.error('The database of accelerators does not answer: %s', fault)
         raise exceptions.ServiceUnavailable(
@@ -199,7 +199,7 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
     attempt = db_api.wrap_db_retry(
         max_retries=RETRIES, retry_on_deadlock=True, jitter=True,
         retry_interval=_FIRST_RETRY_S, max_retry_interval=_LONGEST_RETRY_S,
-        exception_checker=_lost_to_another)(function)
+        exception_checker=_is_lock_timeout)(function)
 
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -212,7 +212,6 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return wrapper
 
 
-def _lost_to_another(fault: Exception) -> bool:
-    return isinstance(fault, db_exc.DBDeadlock) or (
-        isinstance(fault, sa_exc.OperationalError)
-        and _LOCK_TIMEOUT.search(str(fault)) is not None)
+def _is_lock_timeout(fault: Exception) -> bool:
+    return (isinstance(fault, sa_exc.OperationalError)
+            and _LOCK_TIMEOUT.search(str(fault)) is not None)

@@ -86,10 +86,15 @@ class TestTransactions(base.DatabaseTestCase):
         self.assertEqual(0, found.microsecond)
 
 
-class TestValues(base.DatabaseTestCase):
-    # SQLite takes any length.
+class TestServers(base.DatabaseTestCase):
+    # SQLite has one kind of isolation, and takes text of any length.
     scenarios = [(name, attributes) for name, attributes
                  in database.SCENARIOS if name != 'sqlite']
+
+    def test_isolation(self) -> None:
+        with engine.writer() as connection:
+            self.assertEqual('READ COMMITTED',
+                             connection.get_isolation_level())
 
     def test_too_long(self) -> None:
         error = self.assertRaises(

@@ -15,6 +15,7 @@
 from collections.abc import Callable
 from concurrent import futures
 import dataclasses
+import threading
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -192,9 +193,81 @@ class TestBind(RaceTestCase):
 class TestReport(RaceTestCase):
     scenarios = database.SCENARIOS
 
-    def test_devices_that_come_and_go_under_load(self) -> None:
-        without = dataclasses.replace(self.host, regions=(None, 2))
+    def setUp(self) -> None:
+        super().setUp()
+        self.without = dataclasses.replace(self.host, regions=(None, 2))
 
+    def assert_free_handles_are_present(self) -> None:
+        for handle in self.rows(schema.ATTACH_HANDLES):
+            self.assertTrue(handle['present'] or handle['arq_uuid'])
+
+    def interleave(self, first: Callable[[], Any],
+                   second: Callable[[], Any], number: int) -> bool:
+        """Let the second begin at a statement of the first.
+
+        :returns: whether the first has that many statements
+        """
+        statements: list[str] = []
+        started: list[futures.Future[None]] = []
+        with futures.ThreadPoolExecutor(1) as executor:
+            def start(statement: str) -> None:
+                if threading.current_thread() is not threading.main_thread():
+                    return
+                statements.append(statement)
+                if len(statements) == number + 1:
+                    started.append(executor.submit(second))
+                    # It may have to wait for the first.
+                    futures.wait(started, 0.1)
+
+            with self.before_statement(start):
+                first()
+            for future in started:
+                future.result()
+        return bool(started)
+
+    def check_all_orders(self, order: Callable[
+            [binding.Request], tuple[Callable[[], Any], ...]]) -> None:
+        for number in range(99):
+            self.host.report()
+            request = self.request()
+            first, second = order(request)
+            both = self.interleave(first, second, number)
+            if not both:
+                second()
+            self.assert_free_handles_are_present()
+            self.assert_consistent()
+            binding.release(*request.key, 99)
+            self.without.report()
+            self.assertEqual(10, len(self.rows(schema.ATTACH_HANDLES)))
+            if not both:
+                break
+        self.assertGreater(number, 2)
+
+    def test_removal_while_released(self) -> None:
+        def order(request: binding.Request) -> tuple[
+                Callable[[], Any], ...]:
+            binding.acquire(request)
+            return (_call(binding.release, *request.key, 1),
+                    self.without.report)
+
+        self.check_all_orders(order)
+        self.check_all_orders(lambda request: order(request)[::-1])
+
+    def test_removal_while_acquired(self) -> None:
+        def acquire(request: binding.Request) -> None:
+            try:
+                binding.acquire(request)
+            except (exceptions.AcceleratorsBusy, exceptions.NotFound):
+                self.assertEqual([], binding.get(*request.key))
+
+        def order(request: binding.Request) -> tuple[
+                Callable[[], Any], ...]:
+            return _call(acquire, request), self.without.report
+
+        self.check_all_orders(order)
+        self.check_all_orders(lambda request: order(request)[::-1])
+
+    def test_devices_that_come_and_go_under_load(self) -> None:
         def boot_and_delete() -> None:
             for _round in range(5):
                 request = self.request()
@@ -206,7 +279,7 @@ class TestReport(RaceTestCase):
                     binding.release(*request.key, 1)
 
         def come_and_go() -> None:
-            for host in (without, self.host) * 3:
+            for host in (self.without, self.host) * 3:
                 host.report()
 
         with futures.ThreadPoolExecutor(5) as executor:
@@ -214,6 +287,5 @@ class TestReport(RaceTestCase):
                          ] + [executor.submit(come_and_go)]:
                 done.result()
         self.assertEqual({}, self.taken())
-        self.assertEqual(
-            [True] * 11, [handle['present']
-                          for handle in self.rows(schema.ATTACH_HANDLES)])
+        self.assert_free_handles_are_present()
+        self.assertEqual(11, len(self.rows(schema.ATTACH_HANDLES)))

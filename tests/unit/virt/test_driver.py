@@ -1,0 +1,232 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import types
+
+from nova import exception
+from nova.compute import provider_tree as nova_tree
+from nova.compute import task_states
+from nova.virt.libvirt import config as vconfig
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+from nova_accel.model import attach_handle
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+from nova_accel.virt import driver
+
+OURS = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
+NOVAS = 'aaaaaaaa-27a8-4bd9-96a1-f2a37a1f4c55'
+NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
+PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
+
+
+def an_instance(profile='gpu', task_state=task_states.SPAWNING, host='here'):
+    return types.SimpleNamespace(
+        uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', host=host,
+        task_state=task_state, flavor=types.SimpleNamespace(extra_specs=(
+            {'nova_accel:device_profile': profile} if profile else {})))
+
+
+class Attachments:
+    """Of one instance: does it hold something?"""
+
+    def __init__(self):
+        self.held = False
+
+    def holds(self, instance_uuid):
+        return self.held
+
+    def release(self, instance_uuid):
+        self.held = False
+
+
+class Accelerators:
+    """What the mixin uses of ``HostAccelerators``, without a host."""
+
+    service_host = 'here'
+
+    def __init__(self):
+        self.attachments = Attachments()
+        self.busy = False
+        self.providers = ()
+
+    def acquire(self, instance, profile, providers):
+        if self.busy:
+            raise exceptions.AcceleratorsBusy('none is free')
+        self.attachments.held = True
+        self.providers = providers
+
+    def plug(self, instance, profile):
+        if not self.attachments.held:
+            return ()
+        return (arq.Arq('arq', arq.State.BOUND, profile, 0, {}, PROVIDER,
+                        attach_handle.AttachHandle(
+                            OURS, pci_address.PciAddress(0, 0x81, 0, 0),
+                            'nvidia-11')),)
+
+    def owns_mdev(self, uuid):
+        return uuid == OURS
+
+
+class NovaDriver:
+    """What the mixin is mixed into."""
+
+    fails = False
+    leaves_guest = False
+
+    def spawn(self, *args, **kwargs):
+        if self.fails:
+            raise exception.InternalError('it does not boot')
+
+    def instance_exists(self, instance):
+        return self.leaves_guest
+
+    def cleanup(self, context, instance, *args, **kwargs):
+        pass
+
+    def _hard_reboot(self, context, instance, *args, **kwargs):
+        if self.fails:
+            raise exception.InternalError('it does not boot')
+        self.cleanup(context, instance, None)
+
+    def _get_guest_config(self, instance, network_info, image_meta,
+                          disk_info, **kwargs):
+        guest = vconfig.LibvirtConfigGuest()
+        for uuid in kwargs['mdevs']:
+            mdev = vconfig.LibvirtConfigGuestHostdevMDEV()
+            mdev.uuid = uuid
+            guest.add_device(mdev)
+        return guest
+
+    def _vgpu_allocations(self, allocations):
+        return allocations
+
+
+class Driver(driver.AcceleratorMixin, NovaDriver):
+    pass
+
+
+class TestAcceleratorMixin(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.driver = Driver()
+        self.accelerators = self.driver._accelerators = Accelerators()
+        tree = self.driver.provider_tree = nova_tree.ProviderTree()
+        tree.new_root('here', NODE)
+        tree.new_child('here_accel_gpu', 'here', PROVIDER)
+        tree.add_traits(PROVIDER, naming.OWNERSHIP_TRAIT)
+
+    @property
+    def held(self):
+        return self.accelerators.attachments.held
+
+    def spawn(self, instance):
+        self.driver.spawn(None, instance, None, [], None, {
+            NODE: {'resources': {'VCPU': 1}},
+            PROVIDER: {'resources': {'VGPU': 1}}}, network_info=None)
+
+    def failing_spawn(self, instance):
+        self.driver.fails = True
+        self.assertRaises(
+            exception.InternalError, self.spawn, instance)
+
+    def cleanup(self, instance):
+        self.driver.cleanup(None, instance, None, destroy_disks=False)
+
+    def mdevs(self, instance, mdevs=None):
+        guest = self.driver._get_guest_config(
+            instance, None, None, None, mdevs=mdevs)
+        return [device.uuid for device in guest.devices]
+
+    def test_spawn_holds_what_is_allocated_of_ours(self):
+        self.spawn(an_instance())
+        self.assertTrue(self.held)
+        self.assertEqual([(PROVIDER, {'VGPU': 1})], [
+            (provider.uuid, provider.allocated)
+            for provider in self.accelerators.providers])
+
+    def test_spawn_without_a_profile_holds_nothing(self):
+        self.spawn(an_instance(profile=None))
+        self.assertFalse(self.held)
+
+    def test_a_failed_spawn_holds_nothing(self):
+        self.failing_spawn(an_instance())
+        self.assertFalse(self.held)
+
+    def test_a_failed_spawn_leaves_its_guest_what_it_has(self):
+        self.driver.leaves_guest = True
+        self.failing_spawn(an_instance())
+        self.assertTrue(self.held)
+
+    def test_a_failed_rebuild_keeps_what_there_was(self):
+        self.accelerators.attachments.held = True
+        self.failing_spawn(an_instance())
+        self.assertTrue(self.held)
+
+    def test_busy_means_another_host(self):
+        self.accelerators.busy = True
+        error = self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.spawn, an_instance())
+        self.assertIn('none is free', str(error))
+
+    def test_cleanup_releases(self):
+        self.spawn(an_instance())
+        self.cleanup(an_instance(task_state=task_states.DELETING))
+        self.assertFalse(self.held)
+
+    def test_cleanup_in_a_hard_reboot_does_not(self):
+        self.spawn(an_instance())
+        self.driver._hard_reboot(None, an_instance(), None, None)
+        self.assertTrue(self.held)
+        self.cleanup(an_instance())
+        self.assertFalse(self.held)
+
+    def test_a_failed_hard_reboot_is_over_too(self):
+        self.spawn(an_instance())
+        self.driver.fails = True
+        self.assertRaises(
+            exception.InternalError, self.driver._hard_reboot, None,
+            an_instance(), None, None)
+        self.assertTrue(self.held)
+        self.cleanup(an_instance())
+        self.assertFalse(self.held)
+
+    def test_cleanup_in_a_rebuild_does_not_release(self):
+        self.spawn(an_instance())
+        self.cleanup(an_instance(task_state=task_states.REBUILDING))
+        self.assertTrue(self.held)
+
+    def test_cleanup_of_a_server_rebuilt_elsewhere_does(self):
+        self.spawn(an_instance())
+        self.cleanup(an_instance(
+            task_state=task_states.REBUILDING, host='elsewhere'))
+        self.assertFalse(self.held)
+
+    def test_the_guest_gets_what_is_held_once(self):
+        self.spawn(an_instance())
+        self.assertEqual([OURS], self.mdevs(an_instance()))
+        self.assertEqual(
+            [NOVAS, OURS], self.mdevs(an_instance(), [OURS, NOVAS]))
+
+    def test_a_stale_mdev_is_dropped(self):
+        """Callers take all mediated devices of the old domain."""
+        self.assertEqual(
+            [NOVAS], self.mdevs(an_instance(None), [OURS, NOVAS]))
+
+    def test_nova_makes_no_mdevs_for_our_allocations(self):
+        native = {'resources': {'VGPU': 1}}
+        self.assertEqual({'other': native}, self.driver._vgpu_allocations(
+            {PROVIDER: native, 'other': native}))
+        self.assertEqual({}, self.driver._vgpu_allocations(None))

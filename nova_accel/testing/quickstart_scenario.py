@@ -19,6 +19,7 @@ what is tested.
 import collections
 import math
 
+from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.testing import cloud as cloud_module
 from nova_accel.testing import quickstart_hardware
@@ -131,8 +132,12 @@ class Scenario:
         server = quickstart_server.Server(self._cloud, self._report, wish)
         server.show_candidates(self._expected_candidates(wish))
         fault = server.fail(self._flavors[wish.name])
-        self._report.check('the fault says that no host is valid', True,
-                           fault.startswith('No valid host was found'))
+        named = [f'device profile {wish.name}', *(
+            device_profile.requester_id(index)
+            for index in range(len(wish.groups)))]
+        self._report.check(
+            'the fault names the device profile and its groups', named,
+            [name for name in named if name in fault])
         self._check_usage()
         server.delete()
 

@@ -86,9 +86,16 @@ class Server:
                            len(self._candidates))
 
     def boot(self, flavor: str) -> None:
-        """Boot it through the compute API."""
+        """Boot it through the compute API.
+
+        :raises RuntimeError: it has the fault, there is nothing to show.
+        """
+        server = self._create(flavor)
         self._report.check(f'status of {self.name}', 'ACTIVE',
-                           self._create(flavor)['status'])
+                           server['status'])
+        if 'fault' in server:
+            raise RuntimeError(
+                f'{self.name} does not run: {server["fault"]["message"]}')
 
     def fail(self, flavor: str) -> str:
         """Try to boot it; the fault that its owner is shown."""
@@ -107,6 +114,11 @@ class Server:
         self._cloud.api.delete_server(self.id)
         self._cloud._wait_until_deleted(
             {'id': self.id, 'status': self._status})
+        # Nova frees the allocations last.
+        for _poll in range(_POLLS):
+            if not self._allocations():
+                break
+            time.sleep(_POLL_S)
 
     def show_accelerators(self) -> None:
         """The provider of each group, the ARQs and their attach handles."""
@@ -133,17 +145,20 @@ class Server:
 
     def _check_allocations(self, chosen: tuple[str, ...]) -> None:
         expected: dict[str, dict[str, int]] = collections.defaultdict(dict)
-        for kind, provider in zip(self.wish.kinds, chosen, strict=True):
+        for kind, provider in zip(self.wish.kinds, chosen, strict=False):
             amounts = expected[provider]
             amounts[kind.resource_class] = amounts.get(
                 kind.resource_class, 0) + 1
         names = self._cloud.provider_names()
-        allocations = self._cloud.placement.get(
-            f'/allocations/{self.id}', version='1.28').body['allocations']
         self._report.check(
             'allocations of accelerators in Placement', dict(expected),
-            {uuid: allocation['resources']
-             for uuid, allocation in allocations.items() if uuid in names})
+            {uuid: allocation['resources'] for uuid, allocation
+             in self._allocations().items() if uuid in names})
+
+    def _allocations(self) -> dict[str, Any]:
+        allocations: dict[str, Any] = self._cloud.placement.get(
+            f'/allocations/{self.id}', version='1.28').body['allocations']
+        return allocations
 
     def show_hostdevs(self, hostname: str,
                       hardware: quickstart_hardware.Hardware) -> None:
@@ -186,8 +201,9 @@ class Server:
         """The server, when no task of it is under way any more."""
         for _poll in range(_POLLS):
             server: dict[str, Any] = self._cloud.admin_api.get_server(self.id)
-            if (server['OS-EXT-STS:task_state'] is None
-                    and server['status'] in ('ACTIVE', 'ERROR')):
+            # Nova records the fault after the status.
+            if server['OS-EXT-STS:task_state'] is None and (
+                    server['status'] == 'ACTIVE' or 'fault' in server):
                 break
             time.sleep(_POLL_S)
         self._status = server['status']

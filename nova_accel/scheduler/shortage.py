@@ -61,18 +61,22 @@ def _explain(ctxt: nova_context.RequestContext,
         if found is not None and not found.requests:
             unmet.append(group)
     if unmet:
-        return ('no device has free what it asks for in '
-                + '; '.join(map(_describe, unmet)))
-    return ('no host has free all that it asks for in '
-            + '; '.join(map(_describe, groups)))
+        return f'no device has {_names(unmet)} free: {_details(unmet)}'
+    return (f'no host has {_names(groups)} free together: '
+            + _details(groups))
 
 
-def _describe(group: 'objects.RequestGroup') -> str:
-    """``device_profile_0: FPGA=1, CUSTOM_A required, CUSTOM_B forbidden``"""
-    parts = [f'{resource_class}={amount}' for resource_class, amount
-             in sorted(group.resources.items())]
-    parts += [f'{trait} required' for trait in sorted(
-        group.required_traits - {naming.OWNERSHIP_TRAIT})]
-    parts += [f'{trait} forbidden'
-              for trait in sorted(group.forbidden_traits)]
-    return f'{group.requester_id}: {", ".join(parts)}'
+def _names(groups: 'Sequence[objects.RequestGroup]') -> str:
+    """Nova cuts a fault after 255 characters: first which, then what."""
+    return ', '.join(group.requester_id for group in groups)
+
+
+def _details(groups: 'Sequence[objects.RequestGroup]') -> str:
+    """``FPGA=1, CUSTOM_A required, CUSTOM_B forbidden; VGPU=1``"""
+    return '; '.join(', '.join([
+        *(f'{resource_class}={amount}' for resource_class, amount
+          in sorted(group.resources.items())),
+        *(f'{trait} required' for trait in sorted(
+            group.required_traits - {naming.OWNERSHIP_TRAIT})),
+        *(f'{trait} forbidden' for trait in sorted(group.forbidden_traits)),
+    ]) for group in groups)

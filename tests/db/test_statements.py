@@ -93,7 +93,7 @@ class TestNumberOfStatements(LifeTestCase):
 
     def counts(self) -> dict[str, int]:
         calls = self.life()
-        reads = [
+        reads: list[tuple[str, Callable[[], Any]]] = [
             ('get', lambda: binding.get('', self.host.hostname, 'active')),
             ('list', lambda: arqs.get_all(base.PROJECT)),
             ('list of instance', lambda: arqs.get_all(

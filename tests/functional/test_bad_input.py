@@ -54,7 +54,7 @@ class TestScheduling(base.AcceleratorTestCase):
         self.create_profile('p', [{'resources:FPGA': '2'}])
         self.assert_refused(
             self.create_accel_flavor('p'), 'No valid host',
-            'device profile p: no device', 'device_profile_0: FPGA=2')
+            'device profile p: no device has device_profile_0 free: FPGA=2')
 
 
 class TestExtraSpecs(base.AcceleratorTestCase):

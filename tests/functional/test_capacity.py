@@ -31,8 +31,8 @@ class TestOneHost(base.AcceleratorTestCase):
     def test_exhaustion(self):
         servers = [self.boot(self.flavor) for _number in range(2)]
         failed = self.boot(self.flavor, expected_state='ERROR')
-        self.assertIn('device profile fpga: no device has free what it asks '
-                      'for in device_profile_0: FPGA=1',
+        self.assertIn('device profile fpga: no device has device_profile_0 '
+                      'free: FPGA=1',
                       failed['fault']['message'])
         self.assertEqual(2, len(self.all_devices(servers)))
         self._delete_server(failed)

@@ -31,6 +31,7 @@ from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import base
 from nova_accel.model import arq
+from nova_accel.model import attach_handle
 from nova_accel.model import matching
 from nova_accel.virt import journal as journal_module
 
@@ -91,6 +92,13 @@ class Attachments:
         """
         entry = self._journal.read(instance_uuid, role)
         return entry is not None and entry.step is _Step.HELD
+
+    def holds_pci(self, instance_uuid: str) -> bool:
+        """Whether the instance's guest has a PCI function of the host."""
+        entry = self._journal.read(instance_uuid, arq.Role.ACTIVE)
+        return entry is not None and any(
+            request.handle.type is attach_handle.HandleType.PCI
+            for request in entry.arqs)
 
     def plug(self, instance_uuid: str) -> tuple[arq.Arq, ...]:
         """Make the instance's devices ready to go into its guest.

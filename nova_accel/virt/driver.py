@@ -42,6 +42,9 @@ _REBUILDING = frozenset({
     task_states.REBUILDING, task_states.REBUILD_BLOCK_DEVICE_MAPPING,
     task_states.REBUILD_SPAWNING})
 
+_NOT_YET = ('a server with accelerators cannot do this in this version of '
+            'nova_accel')
+
 _GUEST_CONFIG = inspect.signature(
     libvirt_driver.LibvirtDriver._get_guest_config)
 
@@ -107,13 +110,42 @@ class AcceleratorMixin:
         finally:
             self._rebooting.discard(instance.uuid)
 
+    def suspend(self, context: nova_context.RequestContext,
+                instance: objects.Instance) -> None:
+        # libvirt does not save a guest that has a function of the host.
+        if self._accelerators.attachments.holds_pci(instance.uuid):
+            raise exception.InstanceFaultRollback(
+                exception.InstanceSuspendFailure(reason=_NOT_YET))
+        super().suspend(context, instance)  # type: ignore[misc]
+
+    def migrate_disk_and_power_off(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, dest: str, flavor: objects.Flavor,
+        *args: Any, **kwargs: Any,
+    ) -> Any:
+        if (_profile(instance.flavor) is not None
+                or _profile(flavor) is not None):
+            raise exception.InstanceFaultRollback(
+                exception.ResizeError(reason=_NOT_YET))
+        return super().migrate_disk_and_power_off(  # type: ignore[misc]
+            context, instance, dest, flavor, *args, **kwargs)
+
+    def check_can_live_migrate_source(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, *args: Any, **kwargs: Any,
+    ) -> Any:
+        if self._accelerators.attachments.holds(instance.uuid):
+            raise exception.MigrationPreCheckError(reason=_NOT_YET)
+        return super().check_can_live_migrate_source(  # type: ignore[misc]
+            context, instance, *args, **kwargs)
+
     def _get_guest_config(self, *args: Any,
                           **kwargs: Any) -> vconfig.LibvirtConfigGuest:
         """The one place where every guest's XML is made."""
         bound = _GUEST_CONFIG.bind(self, *args, **kwargs)
         instance = bound.arguments['instance']
         with _as_unavailable():
-            arqs = self._accelerators.plug(instance, _profile(instance))
+            arqs = self._accelerators.plug(instance, _profile(instance.flavor))
         # Callers harvest all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
             uuid for uuid in bound.arguments.get('mdevs') or ()
@@ -135,7 +167,7 @@ class AcceleratorMixin:
     def _acquired(self, instance: objects.Instance,
                   allocations: dict[str, Any]) -> Iterator[None]:
         """Hold the instance's accelerators; not if the body fails."""
-        profile = _profile(instance)
+        profile = _profile(instance.flavor)
         if profile is None:
             yield
             return
@@ -165,9 +197,9 @@ class LibvirtDriver(AcceleratorMixin, libvirt_driver.LibvirtDriver):
     """``compute_driver = nova_accel.LibvirtDriver``"""
 
 
-def _profile(instance: objects.Instance) -> str | None:
-    """The name of the device profile that the instance's flavor asks for."""
-    return instance.flavor.extra_specs.get(device_profile.FLAVOR_KEY)
+def _profile(flavor: objects.Flavor) -> str | None:
+    """The name of the device profile that the flavor asks for."""
+    return flavor.extra_specs.get(device_profile.FLAVOR_KEY)
 
 
 @contextlib.contextmanager

@@ -35,6 +35,14 @@ SIGNATURES = {
             'destroy_disks migrate_data destroy_vifs destroy_secrets',
         'nova.virt.libvirt.driver:LibvirtDriver.instance_exists':
             'self instance',
+        'nova.virt.libvirt.driver:LibvirtDriver.suspend':
+            'self context instance',
+        'nova.virt.libvirt.driver:LibvirtDriver.migrate_disk_and_power_off':
+            'self context instance dest flavor network_info '
+            'block_device_info timeout retry_interval',
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '.check_can_live_migrate_source':
+            'self context instance dest_check_data block_device_info',
         'nova.virt.libvirt.driver:LibvirtDriver._hard_reboot':
             'self context instance network_info share_info '
             'block_device_info accel_info',

@@ -60,8 +60,7 @@ class TestMerge(testtools.TestCase):
     def test_groups(self):
         self.placement.add_provider('x', {}, traits=['CUSTOM_B'])
         spec = self._spec(
-            {'resources:FPGA': '2', 'trait:CUSTOM_A': 'required',
-             'accel:bitstream_id': 'b1f8e3a4-7f0e-4a5f-8d67-3c1a0a1c2d3e'},
+            {'resources:FPGA': '2', 'trait:CUSTOM_A': 'required'},
             {'resources:VGPU': '1', 'trait:CUSTOM_B': 'forbidden'})
         self.assertTrue(merge(spec))
         first, second = spec.requested_resources
@@ -142,6 +141,11 @@ class TestMerge(testtools.TestCase):
         fault = self._fault(self._spec({'resources:FPGA': 'many'}))
         self.assertIn('device profile profile: ', fault)
         self.assertIn('many', fault)
+
+    def test_a_device_that_would_have_to_be_programmed(self):
+        fault = self._fault(self._spec(
+            {'resources:FPGA': '1', 'accel:function_name': 'gzip'}))
+        self.assertIn('accel:function_name', fault)
 
     def test_cyborgs_key_too(self):
         fault = self._fault(self._spec(

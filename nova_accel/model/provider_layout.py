@@ -143,23 +143,31 @@ class Changes:
 
     ``put`` are wanted providers that are absent or differ, parents first;
     ``reserve`` and ``remove`` are uuids of present ones, children first.
+    ``stale`` has, by uuid, traits that wanted providers have no more.
     """
 
     put: tuple[Provider, ...]
     reserve: tuple[str, ...]
     remove: tuple[str, ...]
+    stale: Mapping[str, frozenset[str]] = dataclasses.field(
+        default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.put or self.reserve or self.remove or self.stale)
 
 
-def diff(wanted: Layout, present: Iterable[Present],
-         in_use: frozenset[str]) -> Changes:
+def diff(wanted: Layout, present: Iterable[Present], in_use: frozenset[str],
+         given: Mapping[str, frozenset[str]]) -> Changes:
     """Compare the layout with the providers of ours that exist.
 
     A provider that is wanted no more, but of which an instance still holds
     something, cannot be removed, nor can those above it: what they have and
-    is not reserved yet is reserved instead.
+    is not reserved yet is reserved instead. A trait that nobody is known to
+    have given is an operator's and stays.
 
     :param present: our providers in the tree, parents first
     :param in_use: uuids of the providers that instances hold something of
+    :param given: provider uuid -> the traits that we gave it
     """
     existing = {provider.uuid: provider for provider in present}
     put = tuple(provider for provider in wanted.providers
@@ -170,10 +178,30 @@ def diff(wanted: Layout, present: Iterable[Present],
     for uuid in surplus:
         if uuid in needed:
             needed.add(existing[uuid].parent or '')
+    stale = {provider.uuid: existing[provider.uuid].traits
+             & given.get(provider.uuid, frozenset()) - provider.traits
+             for provider in wanted.providers if provider.uuid in existing}
     return Changes(put,
                    tuple(uuid for uuid in surplus if uuid in needed
                          and any(existing[uuid].totals.values())),
-                   tuple(uuid for uuid in surplus if uuid not in needed))
+                   tuple(uuid for uuid in surplus if uuid not in needed),
+                   {uuid: traits for uuid, traits in stale.items() if traits})
+
+
+def now_given(wanted: Layout, changes: Changes,
+              given: Mapping[str, frozenset[str]],
+              ) -> dict[str, frozenset[str]]:
+    """What has been given once the changes are made.
+
+    A stale trait counts until it is seen that the tree has it no more: the
+    change may never have reached Placement.
+    """
+    result = {uuid: traits for uuid, traits in given.items()
+              if uuid not in changes.remove}
+    for provider in wanted.providers:
+        result[provider.uuid] = provider.traits | changes.stale.get(
+            provider.uuid, frozenset())
+    return result
 
 
 def _differs(wanted: Provider, present: Present | None) -> bool:

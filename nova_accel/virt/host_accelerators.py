@@ -14,7 +14,7 @@
 
 from collections.abc import Iterable
 import functools
-import os
+import pathlib
 
 from nova import objects
 from nova.compute import provider_tree
@@ -30,7 +30,9 @@ from nova_accel.host import nova_claims
 from nova_accel.model import arq
 from nova_accel.model import device_spec
 from nova_accel.model import matching
+from nova_accel.model import provider_layout
 from nova_accel.virt import attachments as attachments_module
+from nova_accel.virt import given_traits as given_traits_module
 from nova_accel.virt import journal
 from nova_accel.virt import provider_tree as tree_module
 from nova_accel.virt import publisher as publisher_module
@@ -53,10 +55,10 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
     specs = device_spec.parse(CONF.nova_accel.device_spec, drivers)
     api = accelerator_api.AcceleratorApi(
         accelerator_api.adapter_from_conf(), node.nodename)
+    state = pathlib.Path(CONF.state_path) / 'nova_accel'
     attachments = attachments_module.Attachments(
-        node.nodename, journal.Journal(os.path.join(
-            CONF.state_path, 'nova_accel', node.nodename)),
-        api, drivers, lambda: publisher.view.drivers)
+        node.nodename, journal.Journal(state / node.nodename), api, drivers,
+        lambda: publisher.view.drivers)
     publisher = publisher_module.Publisher(
         node, CONF.nova_accel.report_interval_s,
         functools.partial(discovery.discover, node_devices, drivers, specs,
@@ -65,7 +67,9 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
     attachments.undo_interrupted()
     publisher.refresh()
     publisher.start_cycle()
-    return HostAccelerators(service_host, publisher, attachments)
+    return HostAccelerators(
+        service_host, publisher, attachments, given_traits_module.GivenTraits(
+            state / f'{node.nodename}.traits.json'))
 
 
 class HostAccelerators:
@@ -73,10 +77,12 @@ class HostAccelerators:
 
     def __init__(self, service_host: str,
                  publisher: publisher_module.Publisher,
-                 attachments: attachments_module.Attachments) -> None:
+                 attachments: attachments_module.Attachments,
+                 given_traits: given_traits_module.GivenTraits) -> None:
         self.service_host = service_host
         self.attachments = attachments
         self._publisher = publisher
+        self._given_traits = given_traits
 
     def update_provider_tree(self, tree: provider_tree.ProviderTree,
                              nodename: str) -> bool:
@@ -84,8 +90,12 @@ class HostAccelerators:
         self._publisher.start_cycle()
         in_use = frozenset(request.device_rp_uuid
                            for request in self.attachments.held_arqs())
-        return tree_module.apply(
-            tree, nodename, self._publisher.view.layout, in_use)
+        layout = self._publisher.view.layout
+        given = self._given_traits.read()
+        changes = tree_module.apply(tree, nodename, layout, in_use, given)
+        self._given_traits.write(
+            provider_layout.now_given(layout, changes, given))
+        return bool(changes)
 
     def acquire(self, instance: objects.Instance, profile: str,
                 providers: Iterable[matching.Provider]) -> None:

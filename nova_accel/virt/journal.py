@@ -21,15 +21,14 @@ and guests come back with their devices even while the API is away.
 import dataclasses
 import enum
 import json
-import os
 import pathlib
-import tempfile
 from typing import Any
 
 from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq
+from nova_accel.virt import durable_file
 
 LOG = logging.getLogger(__name__)
 
@@ -72,8 +71,8 @@ class Journal:
     nothing and writes go through.
     """
 
-    def __init__(self, directory: str) -> None:
-        self._directory = pathlib.Path(directory)
+    def __init__(self, directory: pathlib.Path) -> None:
+        self._directory = directory
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._entries: dict[tuple[str, arq.Role], Entry] = {}
         self._damaged: dict[pathlib.Path, str] = {}
@@ -92,20 +91,13 @@ class Journal:
 
     def write(self, entry: Entry) -> None:
         """Store the entry, so that it survives a crash of the host."""
-        with tempfile.NamedTemporaryFile(
-                'w', dir=self._directory, suffix='.new',
-                delete=False) as file:
-            json.dump(entry.to_dict(), file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(file.name, self._path(entry.instance_uuid, entry.role))
-        self._sync()
+        durable_file.write(self._path(entry.instance_uuid, entry.role),
+                           json.dumps(entry.to_dict()))
         self._entries[entry.instance_uuid, entry.role] = entry
 
     def remove(self, entry: Entry) -> None:
         """Forget the entry."""
-        self._path(entry.instance_uuid, entry.role).unlink(missing_ok=True)
-        self._sync()
+        durable_file.remove(self._path(entry.instance_uuid, entry.role))
         self._entries.pop((entry.instance_uuid, entry.role), None)
 
     def entries(self) -> list[Entry]:
@@ -127,11 +119,3 @@ class Journal:
 
     def _path(self, instance_uuid: str, role: arq.Role) -> pathlib.Path:
         return self._directory / f'{instance_uuid}.{role}.json'
-
-    def _sync(self) -> None:
-        """Make a rename or removal durable."""
-        descriptor = os.open(self._directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

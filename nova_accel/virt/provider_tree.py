@@ -48,13 +48,15 @@ def allocated(tree: provider_tree.ProviderTree,
 
 
 def apply(tree: provider_tree.ProviderTree, nodename: str,
-          layout: provider_layout.Layout, in_use: frozenset[str]) -> bool:
+          layout: provider_layout.Layout, in_use: frozenset[str],
+          given: Mapping[str, frozenset[str]]) -> provider_layout.Changes:
     """Make our part of the tree what the layout says; touch nothing else.
 
     :param in_use: uuids of the providers that instances hold something of
-    :returns: whether anything had to be changed
+    :param given: provider uuid -> the traits that we gave it
+    :returns: what had to be changed; false if nothing had to
     """
-    changes = provider_layout.diff(layout, _present(tree), in_use)
+    changes = provider_layout.diff(layout, _present(tree), in_use, given)
     for provider in changes.put:
         if not tree.exists(provider.uuid):
             tree.new_child(provider.name, provider.parent or nodename,
@@ -64,6 +66,8 @@ def apply(tree: provider_tree.ProviderTree, nodename: str,
             for resource_class, total in provider.totals.items()})
         # Traits are added, not set: an operator's own stay.
         tree.add_traits(provider.uuid, *provider.traits)
+    for uuid, traits in changes.stale.items():
+        tree.remove_traits(uuid, *traits)
     for uuid in changes.reserve:
         tree.update_inventory(uuid, {
             resource_class: _inventory(inventory['total'],
@@ -72,7 +76,7 @@ def apply(tree: provider_tree.ProviderTree, nodename: str,
             in tree.data(uuid).inventory.items()})
     for uuid in changes.remove:
         tree.remove(uuid)
-    return changes != provider_layout.Changes((), (), ())
+    return changes
 
 
 def _present(

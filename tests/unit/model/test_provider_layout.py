@@ -91,6 +91,11 @@ def served(devices):
             for deployable in each.deployables]
 
 
+def diff(wanted, present, in_use):
+    """Without any memory of the traits that were given."""
+    return provider_layout.diff(wanted, present, in_use, {})
+
+
 class Tree:
     """The providers of ours in a Placement, and its rules, in a dict."""
 
@@ -266,12 +271,12 @@ class TestDiff(testtools.TestCase):
             self.assertEqual(provider.parent, row.parent)
         self.assertEqual(
             provider_layout.Changes((), (), ()),
-            provider_layout.diff(wanted, tree.present(), in_use))
+            diff(wanted, tree.present(), in_use))
 
     @given(DEVICES)
     def test_from_nothing(self, devices):
         tree, wanted = Tree(), layout(devices)
-        tree.apply(provider_layout.diff(wanted, [], frozenset()))
+        tree.apply(diff(wanted, [], frozenset()))
         self.assert_settled(tree, wanted)
         self.assertEqual(
             {each.uuid: (each.totals, each.traits, each.parent)
@@ -287,42 +292,42 @@ class TestDiff(testtools.TestCase):
             for each in wanted.providers]
         for in_use in (frozenset(), wanted.uuids):
             self.assertEqual(provider_layout.Changes((), (), ()),
-                             provider_layout.diff(wanted, present, in_use))
+                             diff(wanted, present, in_use))
 
     @given(DEVICES, DEVICES, st.data())
     def test_from_one_host_to_another_and_back(self, before, after, data):
         tree, old, new = Tree(), layout(before), layout(after)
-        tree.apply(provider_layout.diff(old, [], frozenset()))
+        tree.apply(diff(old, [], frozenset()))
         # Only what has an inventory can be in use.
         in_use = data.draw(st.frozensets(st.sampled_from(
             [each.uuid for each in old.providers if each.totals] or [''])))
         parents = {each.uuid: each.parent for each in old.providers}
         held = in_use | {parents.get(each) for each in in_use} - {None}
 
-        tree.apply(provider_layout.diff(new, tree.present(), in_use), in_use)
+        tree.apply(diff(new, tree.present(), in_use), in_use)
         self.assert_settled(tree, new, in_use)
         kept = set(tree.rows) - new.uuids
         self.assertEqual((held & old.uuids) - new.uuids, kept)
         for each in kept:
             self.assertFalse(any(tree.rows[each].totals.values()))
 
-        tree.apply(provider_layout.diff(old, tree.present(), in_use), in_use)
+        tree.apply(diff(old, tree.present(), in_use), in_use)
         self.assert_settled(tree, old, in_use)
         self.assertEqual(old.uuids, set(tree.rows))
 
     @given(DEVICES)
     def test_to_nothing(self, devices):
         tree, nothing = Tree(), provider_layout.Layout()
-        tree.apply(provider_layout.diff(layout(devices), [], frozenset()))
-        tree.apply(provider_layout.diff(nothing, tree.present(), frozenset()))
+        tree.apply(diff(layout(devices), [], frozenset()))
+        tree.apply(diff(nothing, tree.present(), frozenset()))
         self.assertEqual([], tree.present())
 
     def test_a_region_in_use_keeps_its_card(self):
         tree = Tree()
         wanted = layout([a_device(Shape(1, 2, units=(1, 1)))])
         whole, first, second = (each.uuid for each in wanted.providers)
-        tree.apply(provider_layout.diff(wanted, [], frozenset()))
-        changes = provider_layout.diff(
+        tree.apply(diff(wanted, [], frozenset()))
+        changes = diff(
             provider_layout.Layout(), tree.present(), frozenset({first}))
         self.assertEqual(
             provider_layout.Changes((), (first,), (second,)), changes)
@@ -334,7 +339,7 @@ class TestDiff(testtools.TestCase):
         [provider] = wanted.providers
         present = provider_layout.Present(
             provider.uuid, provider.totals, provider.traits | {'CUSTOM_Y'})
-        self.assertEqual((), provider_layout.diff(
+        self.assertEqual((), diff(
             wanted, [present], frozenset()).put)
 
     def test_a_lost_trait_or_unit_is_put_again(self):
@@ -346,5 +351,5 @@ class TestDiff(testtools.TestCase):
                 ({'FPGA': 2}, provider.traits - {'CUSTOM_FPGA'}),
                 ({'FPGA': 2}, provider.traits - {'OWNER_CYBORG'})):
             present = provider_layout.Present(provider.uuid, totals, traits)
-            self.assertEqual((provider,), provider_layout.diff(
+            self.assertEqual((provider,), diff(
                 wanted, [present], frozenset()).put)

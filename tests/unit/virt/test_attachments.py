@@ -11,6 +11,7 @@
 # under the License.
 
 import dataclasses
+import pathlib
 
 import fixtures
 import testtools
@@ -58,7 +59,8 @@ class TestAttachments(testtools.TestCase):
         self.host = reports.SimulatedHost(HOST, regions=(1, 1))
         self.host.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
-        self.directory = self.useFixture(fixtures.TempDir()).path
+        self.directory = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
         self.driver = RecordingDriver()
         self.drivers = {
             handle.uuid: 'fake' for device in self.host.devices()
@@ -89,6 +91,7 @@ class TestAttachments(testtools.TestCase):
         self.assertFalse(self.attachments.holds(INSTANCE))
         self.acquire()
         self.assertTrue(self.attachments.holds(INSTANCE))
+        self.assertTrue(self.attachments.holds_pci(INSTANCE))
         (bound,) = self.attachments.plug(INSTANCE)
         self.assertEqual({bound.handle}, self.driver.plugged)
         self.assertEqual([bound.uuid], [arq['uuid'] for arq in self.arqs()])

@@ -40,7 +40,8 @@ class TestJournal(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.directory = self.useFixture(fixtures.TempDir()).path + '/j'
+        self.directory = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path) / 'journal'
         self.journal = journal.Journal(self.directory)
 
     def reopened(self):
@@ -74,18 +75,18 @@ class TestJournal(testtools.TestCase):
     def test_nobody_else_may_read_it(self):
         self.journal.write(an_entry())
         self.assertEqual(
-            0o700, pathlib.Path(self.directory).stat().st_mode & 0o777)
-        for path in pathlib.Path(self.directory).iterdir():
+            0o700, self.directory.stat().st_mode & 0o777)
+        for path in self.directory.iterdir():
             self.assertEqual(0o600, path.stat().st_mode & 0o777)
 
     def test_a_write_cut_short_leaves_the_entry_before_it(self):
         self.journal.write(an_entry())
-        (pathlib.Path(self.directory) / 'x.new').write_text('{"attem')
+        (self.directory / 'x.new').write_text('{"attem')
         self.assertEqual([an_entry()], self.reopened().entries())
 
     def test_a_damaged_file_is_named_and_does_not_stop_the_others(self):
         self.journal.write(an_entry())
-        path = pathlib.Path(self.directory) / f'{INSTANCE}.old.json'
+        path = self.directory / f'{INSTANCE}.old.json'
         for content in ('{"attem', '[]', '{}', json.dumps(
                 {**an_entry().to_dict(), 'step': 'dreaming'})):
             path.write_text(content)

@@ -11,6 +11,7 @@
 # under the License.
 
 import copy
+import dataclasses
 
 from nova.compute import provider_tree as nova_tree
 import testtools
@@ -45,6 +46,7 @@ class TestApply(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.given = {}
         self.tree = nova_tree.ProviderTree()
         self.tree.new_root(NODE, NODE_UUID)
         self.tree.new_child(f'{NODE}_pci_0000_81_00_0', NODE, FOREIGN)
@@ -52,8 +54,11 @@ class TestApply(testtools.TestCase):
         self.tree.add_traits(FOREIGN, 'OWNER_NOVA')
 
     def apply(self, *devices, in_use=frozenset()):
-        self.layout = provider_layout.layout(NODE, NODE_UUID, devices)
-        return provider_tree.apply(self.tree, NODE, self.layout, in_use)
+        layout = provider_layout.layout(NODE, NODE_UUID, devices)
+        changes = provider_tree.apply(
+            self.tree, NODE, layout, in_use, self.given)
+        self.given = provider_layout.now_given(layout, changes, self.given)
+        return changes
 
     def data(self, *parts):
         return self.tree.data(naming.provider_name(NODE, *parts))
@@ -86,6 +91,33 @@ class TestApply(testtools.TestCase):
         self.tree.add_traits(uuid, 'CUSTOM_RACK_7')
         self.assertFalse(self.apply(a_device(1, 'A')))
         self.assertIn('CUSTOM_RACK_7', self.tree.data(uuid).traits)
+
+    def test_a_trait_that_a_device_has_no_more_goes(self):
+        old, new = (dataclasses.replace(
+            a_device(1, 'A'), deployables=(dataclasses.replace(
+                a_device(1, 'A').deployables[0],
+                traits=frozenset({'CUSTOM_A', trait})),))
+            for trait in ('CUSTOM_NVIDIA_11', 'CUSTOM_NVIDIA_12'))
+        self.apply(old)
+        uuid = self.data('pci_0000_01_00_0').uuid
+        self.tree.add_traits(uuid, 'CUSTOM_RACK_7')
+        self.assertTrue(self.apply(new))
+        self.assertEqual(
+            {'CUSTOM_A', 'CUSTOM_NVIDIA_12', 'CUSTOM_RACK_7',
+             'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG'}, self.tree.data(uuid).traits)
+        self.assertFalse(self.apply(new))
+
+    def test_it_goes_again_if_placement_did_not_hear_of_it(self):
+        self.apply(a_device(1, 'A'))
+        uuid = self.data('pci_0000_01_00_0').uuid
+        self.given = {uuid: self.given[uuid] | {'CUSTOM_OLD'}}
+        for _try in range(2):
+            self.tree.add_traits(uuid, 'CUSTOM_OLD')
+            self.assertTrue(self.apply(a_device(1, 'A')))
+            self.assertNotIn('CUSTOM_OLD', self.tree.data(uuid).traits)
+        self.apply(a_device(1, 'A'))
+        self.tree.add_traits(uuid, 'CUSTOM_OLD')
+        self.assertFalse(self.apply(a_device(1, 'A')))
 
     def test_providers_of_others_are_never_touched(self):
         before = self.tree.data(FOREIGN)

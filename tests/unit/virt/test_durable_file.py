@@ -1,0 +1,44 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import pathlib
+
+import fixtures
+import testtools
+
+from nova_accel.virt import durable_file
+
+
+class TestDurableFile(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.directory = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+        self.path = self.directory / 'file'
+
+    def test_the_last_content_is_there(self):
+        for text in ('first', 'second'):
+            durable_file.write(self.path, text)
+        self.assertEqual('second', self.path.read_text())
+        self.assertEqual([self.path], list(self.directory.iterdir()))
+        self.assertEqual(0o600, self.path.stat().st_mode & 0o777)
+
+    def test_removed_twice(self):
+        durable_file.write(self.path, 'text')
+        for _time in range(2):
+            durable_file.remove(self.path)
+        self.assertEqual([], list(self.directory.iterdir()))
+
+    def test_a_directory_that_is_gone(self):
+        self.assertRaises(FileNotFoundError, durable_file.write,
+                          self.directory / 'gone' / 'file', 'text')

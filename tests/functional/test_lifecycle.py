@@ -67,6 +67,22 @@ class TestLifecycle(base.AcceleratorTestCase):
         self.boot(self.flavor, expected_state='ERROR')
         self.delete(self.server, other)
 
+    def test_pause_and_unpause(self):
+        for action, status in (('pause', 'PAUSED'), ('unpause', 'ACTIVE')):
+            self.api.post_server_action(self.server['id'], {action: None})
+            self._wait_for_state_change(self.server, status)
+            self.assert_kept()
+        self.delete(self.server)
+
+    def test_shelve_and_unshelve(self):
+        """Offloaded it has nothing, and it may get other devices."""
+        self.flags(shelved_offload_time=0)
+        self._shelve_server(self.server)
+        self.assert_nothing_left()
+        self._unshelve_server(self.server)
+        self.assertEqual(2, len(self.guest_devices(self.server)))
+        self.delete(self.server)
+
     def test_rebuild(self):
         self._rebuild_server(
             self.server, '70a599e0-31e7-49b7-b260-868f441e862b')

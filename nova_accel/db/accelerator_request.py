@@ -201,17 +201,27 @@ def unbind(uuids: Collection[str]) -> None:
                     position=None, **dict.fromkeys(_PLACE)))
 
 
-@engine.retried
 def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
                     bound_allowed: bool = False) -> None:
-    """Delete all of them, or none.
+    """Delete those that exist; none if one of them may not be deleted.
 
     :param bound_allowed: also those that an instance has
-    :raises NotFound: names one that does not exist, or is another project's
+    :raises NotFound: names one that does not exist, or is another project's;
+        the others are gone, because Nova asks only once
     :raises Conflict: an instance, or a host, has one of them
     """
+    deleted = _delete_existing(uuids, project_id, bound_allowed)
+    for uuid in uuids:
+        if uuid not in deleted:
+            raise arq_rows.not_found(uuid)
+
+
+@engine.retried
+def _delete_existing(uuids: Collection[str], project_id: str | None,
+                     bound_allowed: bool) -> set[str]:
     with engine.writer() as connection:
-        rows = arq_rows.lock_each(connection, uuids, *_of_project(project_id))
+        rows = arq_rows.lock(connection, _TABLE.c.uuid.in_(list(uuids)),
+                             *_of_project(project_id))
         for row in rows:
             if row['instance_uuid'] is not None and not bound_allowed:
                 raise exceptions.Conflict(
@@ -219,7 +229,9 @@ def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
                     f'{row["instance_uuid"]}. Use the Compute API to manage '
                     'instance accelerators.')
         _check_not_of_host(rows)
-        arq_rows.delete(connection, [row['uuid'] for row in rows])
+        found = {row['uuid'] for row in rows}
+        arq_rows.delete(connection, found)
+        return found
 
 
 @engine.retried

@@ -111,13 +111,13 @@ def lock(connection: sa.Connection,
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
-def lock_each(connection: sa.Connection, uuids: Collection[str],
-              *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+def lock_each(connection: sa.Connection,
+              uuids: Collection[str]) -> list[dict[str, Any]]:
     """As :func:`lock`, of certain ARQs.
 
     :raises NotFound: names the first that does not exist
     """
-    rows = lock(connection, _TABLE.c.uuid.in_(list(uuids)), *where)
+    rows = lock(connection, _TABLE.c.uuid.in_(list(uuids)))
     found = {row['uuid'] for row in rows}
     for uuid in uuids:
         if uuid not in found:

@@ -52,13 +52,13 @@ sample_policy_basename = '_static/nova_accel'
 
 
 def write_states(app):
-    import states_to_dot
+    import states_to_svg
 
-    transitions = states_to_dot.arq.TRANSITIONS
-    (SOURCE / '_static' / 'arq-states.dot').write_text(
-        states_to_dot.dot(transitions))
+    transitions = states_to_svg.arq.TRANSITIONS
+    (SOURCE / '_static' / 'arq-states.svg').write_text(
+        states_to_svg.svg(transitions))
     (SOURCE / 'contributor' / 'arq-states.inc.rst').write_text(
-        states_to_dot.table(transitions))
+        states_to_svg.table(transitions))
 
 
 def setup(app):

@@ -45,9 +45,12 @@ Example::
                    "mdev_type": "nvidia-11"}
 """),
     cfg.IntOpt(
-        'report_interval_s', default=60, min=1,
+        'report_interval_s', default=30, min=1,
         help='Seconds between two looks at the devices of this host, and two '
-             'reports of them to the accelerator API.'),
+             'reports of them to the accelerator API, at the least: they are '
+             'made when nova-compute updates its resources, which '
+             '``[DEFAULT] update_resources_interval`` rules (by default every '
+             '60 seconds).'),
     cfg.IntOpt(
         'publish_timeout_s', default=60, min=0,
         help='Seconds that the boot of a server waits at most for the first '

@@ -36,8 +36,8 @@ OPTS = [
         'host_silence_s', default=180, min=1,
         help='Seconds after which a host that does not report its devices '
              'counts as silent: accelerator requests that are bound to it '
-             'then read Unknown. At least two of the host\'s '
-             'report_interval_s.'),
+             'then read Unknown. Make it two reports of a host at least, '
+             'see report_interval_s.'),
 ]
 
 

@@ -34,6 +34,13 @@ class AcceleratorTestCase(cloud.Cloud):
              'info': arq['attach_handle_info']})
         return str(handle.uuid if handle.mdev_type else handle.address)
 
+    def _wait_for_server_parameter(self, server, expected_params,
+                                   max_retries=10, **kwargs):
+        """With time for a busy machine: 30 seconds."""
+        return super()._wait_for_server_parameter(
+            server, expected_params, max_retries=max(max_retries, 60),
+            **kwargs)
+
     def _create_flavor(self, **kwargs):
         """Small, so that accelerators are what runs out."""
         return super()._create_flavor(**{

@@ -60,6 +60,9 @@ SCHEMA = {
 }
 
 
+_VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
 @dataclasses.dataclass(frozen=True)
 class DeviceSpec:
     """One line of the option; ``text`` is the line as the operator wrote it.
@@ -125,18 +128,20 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
         value = json.loads(line)
     except ValueError as error:
         raise refuse(f'not JSON: {error}') from error
-    try:
-        jsonschema.validate(value, SCHEMA)
-    except jsonschema.ValidationError as error:
-        where = '/'.join(str(part) for part in error.path)
-        raise refuse(f'{where + ": " if where else ""}{error.message}'
-                     ) from error
+    faults = [_fault(error) for error in _VALIDATOR.iter_errors(value)]
+    if faults:
+        raise refuse('; '.join(sorted(faults)))
     if not value.keys() & {'vendor_id', 'address'}:
         raise refuse('vendor_id or address is needed')
     if value['driver'] not in drivers:
         raise refuse(f'unknown driver {value["driver"]!r}, the installed '
                      f'drivers are {", ".join(drivers)}')
     return DeviceSpec(text=line, **_normalised(value))
+
+
+def _fault(error: jsonschema.ValidationError) -> str:
+    where = '/'.join(str(part) for part in error.path)
+    return f'{where}: {error.message}' if where else error.message
 
 
 def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:

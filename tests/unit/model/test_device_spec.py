@@ -104,6 +104,14 @@ class TestParse(testtools.TestCase):
             traits=frozenset({'CUSTOM_RACK_7'}), pool=False,
             mdev_type='nvidia-11'),), device_spec.parse([text], DRIVERS))
 
+    def test_a_line_with_two_faults_names_both(self):
+        """A key that is mistyped is missing too."""
+        error = self.assertRaises(
+            exceptions.InvalidDeviceSpec, device_spec.parse,
+            ['{"vendor_id": "10ee", "drivr": "pci"}'], DRIVERS)
+        self.assertIn("'drivr'", str(error))
+        self.assertIn("'driver' is a required property", str(error))
+
     def test_short_lines(self):
         by_id, by_address = device_spec.parse(
             ['{"vendor_id": "10DE", "driver": "mdev"}',

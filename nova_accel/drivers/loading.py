@@ -30,3 +30,10 @@ def load(node_devices: node_devices_module.NodeDevices,
         stevedore.ExtensionManager(NAMESPACE))
     return {extension.name: extension.plugin(node_devices, node_uuid)
             for extension in manager}
+
+
+def names() -> list[str]:
+    """The drivers that are installed and can be imported."""
+    manager: stevedore.ExtensionManager[base.Driver] = (
+        stevedore.ExtensionManager(NAMESPACE))
+    return list(manager.names())

@@ -65,6 +65,9 @@ class AcceleratorMixin:
         self._rebooting: set[str] = set()
 
     def init_host(self, host: str) -> None:
+        # A nova-compute that fails later than this does not exit: it waits
+        # for threads that Nova has started for libvirt.
+        host_accelerators.check_configured()
         super().init_host(host)  # type: ignore[misc]
         self._accelerators = host_accelerators.start(self._host, host)
 

@@ -40,6 +40,16 @@ from nova_accel.virt import publisher as publisher_module
 CONF = conf.CONF
 
 
+def check_configured() -> None:
+    """Refuse at once a configuration that :func:`start` would refuse.
+
+    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
+    :raises ConfigurationError: names the option that is wrong.
+    """
+    device_spec.parse(CONF.nova_accel.device_spec, loading.names())
+    accelerator_api.adapter_from_conf()
+
+
 def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
     """What nova-compute needs of our parts, wired together.
 

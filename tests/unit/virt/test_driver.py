@@ -18,6 +18,7 @@ from nova.compute import task_states
 from nova.virt.libvirt import config as vconfig
 import testtools
 
+from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.model import attach_handle
@@ -84,6 +85,10 @@ class NovaDriver:
 
     fails = False
     leaves_guest = False
+    initialised = False
+
+    def init_host(self, host):
+        self.initialised = True
 
     def spawn(self, *args, **kwargs):
         if self.fails:
@@ -149,6 +154,15 @@ class TestAcceleratorMixin(testtools.TestCase):
         guest = self.driver._get_guest_config(
             instance, None, None, None, mdevs=mdevs)
         return [device.uuid for device in guest.devices]
+
+    def test_a_refused_configuration_is_refused_before_nova_starts(self):
+        """What Nova has started by then would keep the process alive."""
+        conf.CONF.set_override('device_spec', ['{}'], 'nova_accel')
+        self.addCleanup(
+            conf.CONF.clear_override, 'device_spec', 'nova_accel')
+        self.assertRaises(
+            exceptions.InvalidDeviceSpec, self.driver.init_host, 'here')
+        self.assertFalse(self.driver.initialised)
 
     def test_spawn_holds_what_is_allocated_of_ours(self):
         self.spawn(an_instance())

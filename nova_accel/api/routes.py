@@ -67,6 +67,9 @@ API: Table = {
         'PUT': binding.acquire,
         'DELETE': binding.release,
     },
+    '/hosts/{hostname}/instances/{instance_uuid}/{role}/arqs': {
+        'PUT': binding.adopt,
+    },
 }
 
 

@@ -106,7 +106,33 @@ class AcceleratorApi:
                 provider.uuid: {'allocated': dict(provider.allocated),
                                 'traits': sorted(provider.traits)}
                 for provider in providers}})
-        return tuple(arq.Arq.from_dict(value) for value in answer['arqs'])
+        return _arqs(answer)
+
+    def adopt(self, instance_uuid: str, role: arq.Role, attempt: int,
+              arq_uuids: Iterable[str]) -> tuple[arq.Arq, ...]:
+        """Make ARQs that Nova's Cyborg client bound this host's to release.
+
+        :param attempt: as for :meth:`acquire`
+        :returns: the bound ARQs
+        :raises AcceleratorError: none is adopted (StaleAttempt, NotFound,
+            Conflict, InvalidRequest), or nothing is known
+            (ServiceUnavailable).
+        """
+        return _arqs(self._call(
+            'PUT', f'{self._binding(instance_uuid, role)}/arqs',
+            json={'attempt': attempt, 'arqs': list(arq_uuids)}))
+
+    def move(self, instance_uuid: str, source: arq.Role, target: arq.Role,
+             attempt: int, arq_uuids: Iterable[str]) -> None:
+        """Give ARQs of an instance on this host another role.
+
+        :param attempt: as for :meth:`acquire`, of both roles
+        :raises AcceleratorError: none has moved (StaleAttempt, NotFound,
+            Conflict), or nothing is known (ServiceUnavailable).
+        """
+        self._call('PUT', f'{self._binding(instance_uuid, target)}/arqs',
+                   json={'attempt': attempt, 'arqs': list(arq_uuids),
+                         'from_role': str(source)})
 
     def release(self, instance_uuid: str, role: arq.Role,
                 attempt: int) -> None:
@@ -130,6 +156,10 @@ class AcceleratorApi:
         if response.status_code < 400:
             return response.json() if response.content else None
         raise _fault(response)
+
+
+def _arqs(answer: Mapping[str, Any]) -> tuple[arq.Arq, ...]:
+    return tuple(arq.Arq.from_dict(value) for value in answer['arqs'])
 
 
 def _fault(response: Any) -> exceptions.AcceleratorError:

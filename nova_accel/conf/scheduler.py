@@ -10,13 +10,23 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``[nova_accel]`` of nova-scheduler: how hosts are weighed."""
+"""``[nova_accel]`` of nova-scheduler: what it serves, how it weighs hosts."""
 
 from oslo_config import cfg
 
 GROUP = 'nova_accel'
 
 OPTS: list[cfg.Opt] = [
+    cfg.BoolOpt(
+        'cyborg_compatible', default=False,
+        help="""
+Whether servers whose flavor names a device profile by Cyborg's extra spec
+``accel:device_profile`` get accelerators of nova_accel too, and of nothing
+else. The service of type ``accelerator`` in the catalogue must then be the
+accelerator API of nova_accel. Off by default, because in a cloud with a real
+Cyborg such requests are Cyborg's: it and not nova_accel knows the device
+profile and binds the devices.
+"""),
     cfg.FloatOpt(
         'accelerator_weight_multiplier', default=1.0,
         help="""

@@ -12,7 +12,7 @@
 
 """Accelerator requests as clients of Cyborg's API make and bind them.
 
-Those that a host has acquired itself (they have a role, see
+Those that a host has acquired itself or adopted (they have a role, see
 :mod:`nova_accel.db.binding`) are read here, and not changed: a guest may be
 using what they hold, and its host is the one to say that it does not.
 """

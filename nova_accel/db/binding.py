@@ -12,19 +12,18 @@
 
 """What an instance holds on a host, asked for by the host itself.
 
-A binding is (instance, host, role). The row of one is its fence: it knows
-the newest attempt, and outlives a release by a day, so that a request that
-was under way for longer than its caller waited cannot take anything.
+A binding is (instance, host, role), with a fence against requests that come
+too late. Its ARQs are made here, or adopted from Nova's own Cyborg client;
+from then on only the host gives them back.
 """
 
 import collections
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import datetime
 from typing import Any
 
-from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
@@ -32,18 +31,13 @@ from nova_accel.db import arq as arq_rows
 from nova_accel.db import attach_handle
 from nova_accel.db import device_profile as device_profile_rows
 from nova_accel.db import engine
+from nova_accel.db import fence
 from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import device_profile
 from nova_accel.model import matching
 
-_FENCES = schema.BINDINGS
 _ARQS = schema.ARQS
-
-#: How long a late request is recognized as such after the release.
-FENCE_KEPT = datetime.timedelta(days=1)
-
-_Key = tuple[str, str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +59,7 @@ class Request:
     image_uuid: str | None = None
 
     @property
-    def key(self) -> _Key:
+    def key(self) -> fence.Key:
         return self.instance_uuid, self.hostname, self.role
 
 
@@ -82,28 +76,50 @@ def acquire(request: Request) -> list[dict[str, Any]]:
     :raises AcceleratorsBusy: fewer handles are free than were allocated
     """
     with engine.writer() as connection:
-        fence = _lock(connection, request.key)
-        if fence is None:
-            _insert(connection, request.key, request.attempt, None)
+        admitted = fence.admit(connection, request.key, request.attempt)
+        if admitted is fence.Admitted.FIRST:
             _bind(connection, request)
-        elif (request.attempt < fence['attempt']
-              or (request.attempt == fence['attempt']
-              and fence['released_at'] is not None)):
-            raise _stale(request.key, request.attempt, fence)
-        elif request.attempt > fence['attempt']:
-            _update(connection, request.key, request.attempt, None)
-            held = arq_rows.lock(connection, *_of(_ARQS, request.key))
+        elif admitted is fence.Admitted.NEWER:
+            held = arq_rows.lock(
+                connection, *fence.where(_ARQS, request.key))
             if not _suffices(connection, request, held):
                 arq_rows.delete(connection, [row['uuid'] for row in held])
                 _bind(connection, request)
-        return arq_rows.read(connection, *_of(_ARQS, request.key))
+        return arq_rows.read(connection, *fence.where(_ARQS, request.key))
+
+
+@engine.retried
+def adopt(key: fence.Key, attempt: int,
+          uuids: Collection[str],
+          from_role: str | None = None) -> list[dict[str, Any]]:
+    """Make ARQs that the instance has on the host those of a binding.
+
+    The same again changes nothing; what a newer attempt does not name of the
+    binding's ARQs is deleted.
+
+    :param uuids: of ARQs that Nova's Cyborg client has bound
+    :param from_role: they may also be held in this one, in which attempts up
+        to this are over then
+    :returns: the ARQs, all Bound
+    :raises StaleAttempt: a newer attempt is known, or this one is released
+    :raises NotFound: names an ARQ
+    :raises Conflict: an ARQ is not Bound, or not to the instance and host
+    """
+    with engine.writer() as connection:
+        admitted = fence.admit(connection, key, attempt)
+        if admitted is not fence.Admitted.REPEATED:
+            if from_role is not None:
+                fence.close(connection, (*key[:2], from_role), attempt)
+            _adopt(connection, key, uuids, from_role)
+        return arq_rows.read(connection, *fence.where(_ARQS, key))
 
 
 def get(instance_uuid: str, hostname: str, role: str) -> list[dict[str, Any]]:
     """The ARQs that are bound so, in their stored states."""
     with engine.reader() as connection:
         return arq_rows.read(
-            connection, *_of(_ARQS, (instance_uuid, hostname, role)))
+            connection,
+            *fence.where(_ARQS, (instance_uuid, hostname, role)))
 
 
 @engine.retried
@@ -115,60 +131,10 @@ def release(instance_uuid: str, hostname: str, role: str,
     """
     key = instance_uuid, hostname, role
     with engine.writer() as connection:
-        fence = _lock(connection, key)
-        if fence is None:
-            _insert(connection, key, attempt, schema.now())
-        elif attempt < fence['attempt']:
-            raise _stale(key, attempt, fence)
-        else:
-            _update(connection, key, attempt, schema.now())
-        held = arq_rows.lock(connection, *_of(_ARQS, key))
+        fence.close(connection, key, attempt)
+        held = arq_rows.lock(connection, *fence.where(_ARQS, key))
         arq_rows.delete(connection, [row['uuid'] for row in held])
-        connection.execute(sa.delete(_FENCES).where(
-            _FENCES.c.hostname == hostname,
-            _FENCES.c.released_at < schema.now() - FENCE_KEPT))
-
-
-def _of(table: sa.Table, key: _Key) -> tuple[sa.ColumnElement[bool], ...]:
-    return tuple(table.c[name] == value for name, value in zip(
-        ('instance_uuid', 'hostname', 'role'), key, strict=True))
-
-
-def _lock(connection: sa.Connection, key: _Key) -> dict[str, Any] | None:
-    fence = connection.execute(
-        sa.select(_FENCES.c.attempt, _FENCES.c.released_at)
-        .where(*_of(_FENCES, key)).with_for_update()).mappings().one_or_none()
-    return None if fence is None else dict(fence)
-
-
-def _insert(connection: sa.Connection, key: _Key, attempt: int,
-            released_at: datetime.datetime | None) -> None:
-    instance_uuid, hostname, role = key
-    try:
-        connection.execute(sa.insert(_FENCES).values(
-            instance_uuid=instance_uuid, hostname=hostname, role=role,
-            attempt=attempt, released_at=released_at))
-    except db_exc.DBDuplicateEntry as fault:
-        raise db_exc.RetryRequest(exceptions.StaleAttempt(
-            f'instance {instance_uuid} on host {hostname} ({role}) is asked '
-            'for by others at the same time')) from fault
-
-
-def _update(connection: sa.Connection, key: _Key, attempt: int,
-            released_at: datetime.datetime | None) -> None:
-    connection.execute(
-        sa.update(_FENCES).where(*_of(_FENCES, key))
-        .values(attempt=attempt, released_at=released_at))
-
-
-def _stale(key: _Key, attempt: int,
-           fence: Mapping[str, Any]) -> exceptions.StaleAttempt:
-    instance_uuid, hostname, role = key
-    is_released = '' if fence['released_at'] is None else ', released,'
-    return exceptions.StaleAttempt(
-        f'attempt {attempt} for instance {instance_uuid} on host {hostname} '
-        f'({role}) comes after attempt {fence["attempt"]}{is_released} is '
-        'known')
+        fence.forget_old(connection, hostname)
 
 
 def _suffices(connection: sa.Connection, request: Request,
@@ -214,3 +180,34 @@ def _bind(connection: sa.Connection, request: Request) -> None:
         for row in rows})
     connection.execute(sa.insert(_ARQS), rows)
     attach_handle.take(connection, allotted)
+
+
+def _adopt(connection: sa.Connection, key: fence.Key,
+           uuids: Collection[str], from_role: str | None) -> None:
+    rows = {row['uuid']: row for row in arq_rows.lock(connection, sa.or_(
+        _ARQS.c.uuid.in_(list(uuids)),
+        sa.and_(*fence.where(_ARQS, key))))}
+    for uuid in uuids:
+        if uuid not in rows:
+            raise arq_rows.not_found(uuid)
+        _check_adoptable(rows[uuid], key, from_role)
+    arq_rows.delete(connection, rows.keys() - set(uuids))
+    connection.execute(
+        sa.update(_ARQS).where(_ARQS.c.uuid.in_(list(uuids)))
+        # Without its position it does not stand in the way of what Nova
+        # binds to the instance elsewhere, before this host gives it back.
+        .values(role=key[2], position=None))
+
+
+def _check_adoptable(row: Mapping[str, Any], key: fence.Key,
+                     from_role: str | None) -> None:
+    """:raises Conflict: the ARQ is not Bound, or belongs elsewhere"""
+    instance_uuid, hostname, role = key
+    if row['state'] != arq.State.BOUND:
+        raise exceptions.Conflict(
+            f'ARQ {row["uuid"]} is {row["state"]}, not {arq.State.BOUND}')
+    if ((row['instance_uuid'], row['hostname']) != (instance_uuid, hostname)
+            or row['role'] not in (None, from_role, role)):
+        raise exceptions.Conflict(
+            f'ARQ {row["uuid"]} is not for instance {instance_uuid} on host '
+            f'{hostname} ({role})')

@@ -125,7 +125,8 @@ ARQS = _table(
     sa.Column('hostname', sa.String(255)),
     sa.Column('device_rp_uuid', sa.String(36)),
     sa.Column('instance_uuid', sa.String(36)),
-    # None where Nova's own Cyborg client did the binding.
+    # None where Nova's own Cyborg client did the binding, until the host
+    # adopts it.
     sa.Column('role', sa.String(16)),
     # Counts the ARQs that one such binding gave the instance: being unique
     # it lets one of two simultaneous bindings of an instance fail.

@@ -77,13 +77,28 @@ class NodeDevices:
             functions = list(self._read(
                 self._host.list_pci_devices(), pci_function.parse_pci,
                 unreadable))
-            mdevs = list(self._read(
-                self._host.list_mediated_devices(), pci_function.parse_mdev,
-                unreadable))
+            parents, mdevs = self._look_at_mdevs(
+                [function.name for function in functions
+                 if function.mdev_types], unreadable)
         return HostDevices(
-            {function.address: function for function in functions},
-            tuple(mdev for mdev in mdevs if mdev is not None),
-            tuple(unreadable))
+            {function.address: function
+             for function in (*functions, *parents)},
+            mdevs, tuple(unreadable))
+
+    @exclusive
+    def _look_at_mdevs(
+        self, parents: Iterable[str], unreadable: list[str],
+    ) -> tuple[list[pci_function.PciFunction], tuple[pci_function.Mdev, ...]]:
+        """What parents can still make, and what they have made.
+
+        None comes or goes meanwhile, else it would count twice or not at all.
+        """
+        functions = list(self._read(
+            parents, pci_function.parse_pci, unreadable))
+        mdevs = self._read(
+            self._host.list_mediated_devices(), pci_function.parse_mdev,
+            unreadable)
+        return functions, tuple(mdev for mdev in mdevs if mdev is not None)
 
     @exclusive
     def create_mdev(self, uuid: str, parent: pci_address.PciAddress,

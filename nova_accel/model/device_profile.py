@@ -32,6 +32,9 @@ from nova_accel.model import naming
 #: The flavor extra spec with the name of a device profile.
 FLAVOR_KEY = 'nova_accel:device_profile'
 
+#: That of Cyborg, on which Nova's own client acts.
+CYBORG_FLAVOR_KEY = 'accel:device_profile'
+
 #: The regular expression of the whole name of a device profile.
 NAME_PATTERN = r'[a-zA-Z0-9_-]{1,255}'
 

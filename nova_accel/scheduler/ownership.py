@@ -25,6 +25,7 @@ from nova import objects
 from nova.scheduler import utils
 import os_resource_classes
 
+from nova_accel.model import device_profile
 from nova_accel.model import naming
 
 _CLASSES = frozenset(naming.RESOURCE_CLASSES.values())
@@ -76,6 +77,13 @@ def flavor_groups(request_spec: 'objects.RequestSpec',
 def extra_specs(request_spec: 'objects.RequestSpec') -> Mapping[str, str]:
     flavor = request_spec.flavor
     return flavor.extra_specs if 'extra_specs' in flavor else {}
+
+
+def profile_keys(request_spec: 'objects.RequestSpec') -> list[str]:
+    """Those extra specs of the flavor that name a device profile."""
+    return [key for key in (device_profile.FLAVOR_KEY,
+                            device_profile.CYBORG_FLAVOR_KEY)
+            if key in extra_specs(request_spec)]
 
 
 def add_extra_specs(request_spec: 'objects.RequestSpec',

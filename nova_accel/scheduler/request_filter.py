@@ -27,6 +27,7 @@ from oslo_db import exception as db_exc
 from oslo_log import log as logging
 from sqlalchemy import exc as sa_exc
 
+from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
@@ -37,8 +38,7 @@ from nova_accel.scheduler import traits
 
 LOG = logging.getLogger(__name__)
 
-#: The key of Nova's own Cyborg code.
-_CYBORG_KEY = 'accel:device_profile'
+CONF = conf.CONF
 
 _GROUP_POLICIES = frozenset({'none', 'isolate'})
 
@@ -53,15 +53,15 @@ def merge_device_profile(ctxt: nova_context.RequestContext,
     :returns: whether there was anything to do
     :raises RequestFilterFailed: the reason names the device profile
     """
-    name = ownership.extra_specs(request_spec).get(device_profile.FLAVOR_KEY)
-    if name is not None:
-        _merge(ctxt, request_spec, name)
+    key = _served_key(request_spec)
+    if key is not None:
+        _merge(ctxt, request_spec, key)
     suffixes = ownership.exposed_suffixes(request_spec)
     groups = ownership.exposed_groups(request_spec)
     if suffixes or groups:
         traits.ensure_ownership(ctxt)
         _keep_away(request_spec, suffixes, groups)
-    return bool(name is not None or suffixes or groups)
+    return bool(key is not None or suffixes or groups)
 
 
 def _keep_away(request_spec: 'objects.RequestSpec', suffixes: Sequence[str],
@@ -74,15 +74,31 @@ def _keep_away(request_spec: 'objects.RequestSpec', suffixes: Sequence[str],
             for suffix in suffixes})
 
 
-def _merge(ctxt: nova_context.RequestContext,
-           request_spec: 'objects.RequestSpec', name: str) -> None:
-    if _CYBORG_KEY in ownership.extra_specs(request_spec):
+def _served_key(request_spec: 'objects.RequestSpec') -> str | None:
+    """The extra spec with the device profile that we serve.
+
+    :raises RequestFilterFailed: the flavor has two of them
+    """
+    keys = ownership.profile_keys(request_spec)
+    if len(keys) > 1:
         raise exception.RequestFilterFailed(
-            reason=f'the flavor has both {device_profile.FLAVOR_KEY} and '
-                   f'{_CYBORG_KEY}, it can have one of them')
+            reason=f'the flavor has both {" and ".join(keys)}, it can have '
+                   'one of them')
+    if (keys == [device_profile.CYBORG_FLAVOR_KEY]
+            and not CONF.nova_accel.cyborg_compatible):
+        return None
+    return keys[0] if keys else None
+
+
+def _merge(ctxt: nova_context.RequestContext,
+           request_spec: 'objects.RequestSpec', key: str) -> None:
+    name = ownership.extra_specs(request_spec)[key]
     try:
         groups = _placeable(ctxt, _load(name))
-        merged = _merged(request_spec, groups)
+        # By Cyborg's key Nova has put the same groups, as anyone's, into the
+        # request already.
+        merged = _merged(request_spec, groups, replace=(
+            key == device_profile.CYBORG_FLAVOR_KEY))
     except exceptions.AcceleratorError as error:
         raise exception.RequestFilterFailed(
             reason=f'device profile {name}: {error}') from error
@@ -140,11 +156,17 @@ def _placeable(ctxt: nova_context.RequestContext,
 
 def _merged(request_spec: 'objects.RequestSpec',
             groups: 'Sequence[objects.RequestGroup]',
-            ) -> 'list[objects.RequestGroup]':
-    """All groups of the request: those that it has, and the given ones."""
+            replace: bool) -> 'list[objects.RequestGroup]':
+    """All groups of the request: those that it has, and the given ones.
+
+    :param replace: whether the given ones stand for those of the same id
+    :raises Conflict: there is one of the same id that is not ours
+    """
     merged = {group.requester_id: group
               for group in request_spec.requested_resources or ()}
     for group in groups:
+        if replace:
+            merged[group.requester_id] = group
         present = merged.setdefault(group.requester_id, group)
         if not ownership.is_ours(present):
             raise exceptions.Conflict(

@@ -24,7 +24,6 @@ from nova import exception
 from nova import objects
 from nova.scheduler import request_filter
 
-from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import ownership
@@ -48,8 +47,9 @@ def explain_shortage(ctxt: nova_context.RequestContext,
     # Without an answer Nova is not going to get one either, and says so.
     if found is None or found.requests:
         return True
+    [key] = ownership.profile_keys(request_spec)
     raise exception.RequestFilterFailed(
-        reason=f'device profile {extra_specs[device_profile.FLAVOR_KEY]}: '
+        reason=f'device profile {extra_specs[key]}: '
                + _explain(ctxt, groups))
 
 

@@ -44,13 +44,15 @@ class AcceleratorSteps:
             '/device_profiles', [{'name': name, 'groups': list(groups)}])
         return profile
 
-    def create_accel_flavor(self, profile: str, **kwargs: Any) -> str:
+    def create_accel_flavor(self, profile: str,
+                            key: str = device_profile.FLAVOR_KEY,
+                            **kwargs: Any) -> str:
         """A flavor that names the device profile; its id.
 
+        :param key: the extra spec that does
         :param kwargs: as for ``InstanceHelperMixin._create_flavor``
         """
-        extra_spec = {device_profile.FLAVOR_KEY: profile,
-                      **kwargs.pop('extra_spec', {})}
+        extra_spec = {key: profile, **kwargs.pop('extra_spec', {})}
         flavor: str = self._create_flavor(  # type: ignore[attr-defined]
             extra_spec=extra_spec, **kwargs)
         return flavor

@@ -41,6 +41,7 @@ from nova_accel.testing import devices
 from nova_accel.testing import glance as glance_stub
 from nova_accel.testing import keystone as keystone_stub
 from nova_accel.testing import libvirt
+from nova_accel.testing import libvirt_guest
 from nova_accel.testing import nova_conf
 from nova_accel.testing import wsgi_server
 
@@ -67,6 +68,13 @@ def _create_image(_driver: Any, _context: Any, instance: Any,
     return False, False
 
 
+def _migrate_disk(driver: Any, _context: Any, instance: Any,
+                  *_args: Any, **_kwargs: Any) -> str:
+    """Stop the guest; its disks are on all hosts already."""
+    driver.power_off(instance)
+    return '[]'
+
+
 class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
     """The base class of functional tests, and the body of the quickstart.
 
@@ -89,10 +97,13 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
         self.state_path = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path)
         super().setUp()
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.LibvirtDriver._create_image', _create_image))
-
+        for name, function in (
+                ('_create_image', _create_image),
+                ('migrate_disk_and_power_off', _migrate_disk)):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova.virt.libvirt.LibvirtDriver.{name}', function))
         self.useFixture(libvirt.MediatedDevices())
+        self.useFixture(libvirt_guest.GuestDevices())
 
     def start_accelerated_compute(
             self, hostname: str,
@@ -135,8 +146,9 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
             f'{self.url}/identity', (self.demo, self.admin, self.nova))
         self.auth_url = self.server.mount('/identity', self.keystone)
         self.keystone.register('compute', 'nova', f'{self.url}/v2.1')
+        # With its version: nova-conductor and nova-compute discover none.
         self.keystone.register(
-            'accelerator', 'nova-accel', f'{self.url}/accelerator')
+            'accelerator', 'nova-accel', f'{self.url}/accelerator/v2')
 
     def _setup_image(self) -> None:
         url = f'{self.url}/image'

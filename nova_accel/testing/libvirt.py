@@ -28,6 +28,8 @@ from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import host as libvirt_host
 from nova.virt.libvirt import utils as libvirt_utils
 
+from nova_accel.testing import libvirt_guest
+
 _FAKE = 'nova.tests.fixtures.libvirt'
 
 _lock = threading.RLock()
@@ -187,6 +189,7 @@ class Libvirt(fixtures.Fixture):
     def _setUp(self) -> None:
         self.useFixture(nova_fixtures.LibvirtFixture())
         self.useFixture(MediatedDevices())
+        self.useFixture(libvirt_guest.GuestDevices())
         self.connection = fakelibvirt.Connection(
             'qemu:///system', pci_info=self._pci_info)
         self.useFixture(fixtures.MonkeyPatch(

@@ -79,3 +79,7 @@ class WsgiServer(fixtures.Fixture):
         """
         self._applications[prefix] = application
         return self.url + prefix.rstrip('/')
+
+    def unmount(self, prefix: str) -> None:
+        """Serve no longer what was mounted there."""
+        del self._applications[prefix]

@@ -18,11 +18,11 @@ step cut short is finished or undone later by :meth:`Attachments.retry`.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 import contextlib
 import dataclasses
-import time
 
 from oslo_concurrency import lockutils
 from oslo_log import log as logging
@@ -31,14 +31,13 @@ from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import base
 from nova_accel.model import arq
-from nova_accel.model import attach_handle
 from nova_accel.model import matching
 from nova_accel.virt import journal as journal_module
+from nova_accel.virt import role_moves
 
 LOG = logging.getLogger(__name__)
 
 _Step = journal_module.Step
-_Entry = journal_module.Entry
 
 
 class Attachments:
@@ -58,6 +57,7 @@ class Attachments:
         self._api = api
         self._drivers = drivers
         self._driver_names = driver_names
+        self._moves = role_moves.RoleMoves(journal, api, self._unplug)
 
     def acquire(self, instance_uuid: str, project_id: str,
                 device_profile_name: str,
@@ -67,22 +67,19 @@ class Attachments:
 
         :raises AcceleratorError: it holds no more than it did before.
         """
-        with self._locked(instance_uuid):
-            before = self._journal.read(instance_uuid, role)
-            entry = _begun(instance_uuid, role, before)
-            self._journal.write(entry)
-            try:
-                arqs = self._api.acquire(
-                    instance_uuid, role, entry.attempt, project_id,
-                    device_profile_name, tuple(providers))
-            except Exception as error:
-                self._give_up(entry, before, error)
-                raise
-            self._journal.write(dataclasses.replace(
-                entry, step=_Step.HELD, arqs=arqs))
-            kept = {request.handle.uuid for request in arqs}
-            self._unplug(request for request in entry.arqs
-                         if request.handle.uuid not in kept)
+        wanted = tuple(providers)
+        self._hold(instance_uuid, role, lambda attempt: self._api.acquire(
+            instance_uuid, role, attempt, project_id, device_profile_name,
+            wanted))
+
+    def adopt(self, instance_uuid: str, arq_uuids: Collection[str],
+              role: arq.Role = arq.Role.ACTIVE) -> None:
+        """Hold ARQs that Nova's own Cyborg client has bound to an instance.
+
+        :raises AcceleratorError: it holds no more than it did before.
+        """
+        self._hold(instance_uuid, role, lambda attempt: self._api.adopt(
+            instance_uuid, role, attempt, arq_uuids))
 
     def holds(self, instance_uuid: str,
               role: arq.Role = arq.Role.ACTIVE) -> bool:
@@ -93,12 +90,15 @@ class Attachments:
         entry = self._journal.read(instance_uuid, role)
         return entry is not None and entry.step is _Step.HELD
 
-    def holds_pci(self, instance_uuid: str) -> bool:
-        """Whether the instance's guest has a PCI function of the host."""
+    def held_by(self, instance_uuid: str) -> tuple[arq.Arq, ...]:
+        """The ARQs of the instance's guest here.
+
+        :raises DeviceError: its journal is damaged.
+        """
         entry = self._journal.read(instance_uuid, arq.Role.ACTIVE)
-        return entry is not None and any(
-            request.handle.type is attach_handle.HandleType.PCI
-            for request in entry.arqs)
+        if entry is None or entry.step is not _Step.HELD:
+            return ()
+        return entry.arqs
 
     def plug(self, instance_uuid: str) -> tuple[arq.Arq, ...]:
         """Make the instance's devices ready to go into its guest.
@@ -107,28 +107,40 @@ class Attachments:
         :raises DeviceError: a device is gone, or refused.
         """
         with self._locked(instance_uuid):
-            entry = self._journal.read(instance_uuid, arq.Role.ACTIVE)
-            if entry is None or entry.step is not _Step.HELD:
-                return ()
-            for request in entry.arqs:
+            arqs = self.held_by(instance_uuid)
+            for request in arqs:
                 driver = self._driver_of(request.handle.uuid)
                 if driver is None:
                     raise exceptions.DeviceError(
                         f'device {request.handle.address} of ARQ '
                         f'{request.uuid} is gone from {self._nodename}')
                 driver.plug(request.handle)
-            return entry.arqs
+            return arqs
+
+    def move(self, instance_uuid: str, source: arq.Role,
+             target: arq.Role) -> None:
+        """Have what one role holds held by another, also without the API.
+
+        What the target held before is given back.
+
+        :raises DeviceError: a device of that refused; nothing has moved.
+        """
+        with self._locked(instance_uuid):
+            self._moves.move(instance_uuid, source, target)
 
     def release(self, instance_uuid: str,
-                role: arq.Role = arq.Role.ACTIVE) -> None:
+                role: arq.Role = arq.Role.ACTIVE,
+                attempt: int | None = None) -> None:
         """Give back what the binding holds; what fails is retried later.
 
         Does not raise: a server can be deleted whatever its devices do.
+
+        :param attempt: leave alone what another attempt than this holds
         """
         try:
             with self._locked(instance_uuid):
                 entry = self._journal.read(instance_uuid, role)
-                if entry is not None:
+                if entry is not None and attempt in (None, entry.attempt):
                     self._release(entry)
         except exceptions.AcceleratorError as error:
             LOG.warning('The accelerators of instance %s (%s) are not '
@@ -136,22 +148,68 @@ class Attachments:
                         instance_uuid, role, error)
 
     def undo_interrupted(self) -> None:
-        """Have what a dead nova-compute was acquiring released by retry."""
+        """Have what a dead nova-compute was acquiring released by retry.
+
+        What it was moving is where it was to be.
+        """
+        self._moves.finish_interrupted()
         for entry in self._journal.entries():
             if entry.step is _Step.ACQUIRING:
                 self._journal.write(
                     dataclasses.replace(entry, step=_Step.RELEASING))
 
     def retry(self) -> None:
-        """Finish the releases that failed."""
+        """Finish the releases that failed, and tell the API of moves."""
         for entry in self._journal.entries():
             if entry.step is _Step.RELEASING:
                 self.release(entry.instance_uuid, entry.role)
+            elif entry.moved_from is not None:
+                with self._locked(entry.instance_uuid):
+                    self._moves.tell_or_warn(entry.instance_uuid)
+
+    def attempts(self, role: arq.Role) -> dict[str, int]:
+        """Instance uuid -> attempt of each complete binding of the role."""
+        return {entry.instance_uuid: entry.attempt
+                for entry in self._journal.entries()
+                if entry.role is role and entry.step is _Step.HELD}
 
     def held_arqs(self) -> list[arq.Arq]:
         """All that instances hold, or that is not yet given back."""
         return [request for entry in self._journal.entries()
                 for request in entry.arqs]
+
+    def _hold(self, instance_uuid: str, role: arq.Role,
+              ask: Callable[[int], tuple[arq.Arq, ...]]) -> None:
+        """Hold what the API gives to an attempt.
+
+        :param ask: asks the API, with the number of the attempt
+        """
+        with self._locked(instance_uuid):
+            # The API would keep for this role what has moved to another.
+            self._moves.tell(instance_uuid)
+            last = self._journal.read(instance_uuid, role)
+            if last is not None and last.step is _Step.RELEASING:
+                # A device must be free before the API gives it to anyone.
+                self._release(last)
+            before = self._journal.read(instance_uuid, role)
+            entry = journal_module.begun(instance_uuid, role, last)
+            self._journal.write(entry)
+            try:
+                arqs = ask(entry.attempt)
+            except Exception as error:
+                self._give_up(entry, before, error)
+                raise
+            kept = {request.handle.uuid for request in arqs}
+            replaced = tuple(request for request in entry.arqs
+                             if request.handle.uuid not in kept)
+            try:
+                self._unplug(replaced)
+            except exceptions.DeviceError:
+                self._journal.write(dataclasses.replace(
+                    entry, step=_Step.RELEASING, arqs=arqs + replaced))
+                raise
+            self._journal.write(dataclasses.replace(
+                entry, step=_Step.HELD, arqs=arqs))
 
     def _give_up(self, entry: journal_module.Entry,
                  before: journal_module.Entry | None,
@@ -173,11 +231,12 @@ class Attachments:
             dataclasses.replace(entry, step=_Step.RELEASING))
         # A handle is free for the next tenant only when its device is.
         self._unplug(entry.arqs)
-        try:
-            self._api.release(entry.instance_uuid, entry.role, entry.attempt)
-        except exceptions.StaleAttempt as error:
-            LOG.info('Nothing to release for instance %s (%s): %s',
-                     entry.instance_uuid, entry.role, error)
+        for role in filter(None, (entry.role, entry.moved_from)):
+            try:
+                self._api.release(entry.instance_uuid, role, entry.attempt)
+            except exceptions.StaleAttempt as error:
+                LOG.info('Nothing to release for instance %s (%s): %s',
+                         entry.instance_uuid, role, error)
         self._journal.remove(entry)
 
     def _unplug(self, arqs: Iterable[arq.Arq]) -> None:
@@ -196,17 +255,3 @@ class Attachments:
         self, instance_uuid: str,
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-{instance_uuid}')
-
-
-def _begun(instance_uuid: str, role: arq.Role,
-           before: journal_module.Entry | None) -> journal_module.Entry:
-    """The entry of an acquire that begins.
-
-    Its attempt is later than every one before it, also after the journal was
-    lost. A binding that is held stays so whatever becomes of the attempt.
-    """
-    if before is None:
-        return _Entry(instance_uuid, role, time.time_ns(), _Step.ACQUIRING)
-    return dataclasses.replace(
-        before, attempt=max(time.time_ns(), before.attempt + 1),
-        step=_Step.HELD if before.step is _Step.HELD else _Step.ACQUIRING)

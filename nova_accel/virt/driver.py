@@ -18,6 +18,7 @@ are in ``nova_accel.model`` and the work is done by the modules beside this.
 
 from collections.abc import Callable
 from collections.abc import Iterator
+from collections.abc import Sequence
 import contextlib
 import copy
 import inspect
@@ -26,30 +27,30 @@ from typing import Any
 from nova import context as nova_context
 from nova import exception
 from nova import objects
-from nova.compute import task_states
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
 
-from nova_accel import exceptions
 from nova_accel.host import node_devices
 from nova_accel.model import device_profile
+from nova_accel.virt import accel_info as accel_info_module
+from nova_accel.virt import faults
 from nova_accel.virt import guest as guest_xml
 from nova_accel.virt import host_accelerators
+from nova_accel.virt import migration
 from nova_accel.virt import provider_tree as tree_module
-
-#: Rebuilding in place destroys the guest, but it keeps its devices.
-_REBUILDING = frozenset({
-    task_states.REBUILDING, task_states.REBUILD_BLOCK_DEVICE_MAPPING,
-    task_states.REBUILD_SPAWNING})
+from nova_accel.virt import rebuild
+from nova_accel.virt import suspend
 
 _NOT_YET = ('a server with accelerators cannot do this in this version of '
             'nova_accel')
+
+_AccelInfo = Sequence[accel_info_module.WireArq] | None
 
 _GUEST_CONFIG = inspect.signature(
     libvirt_driver.LibvirtDriver._get_guest_config)
 
 
-class AcceleratorMixin:
+class AcceleratorMixin(rebuild.RebuildMixin):
     """Gives a libvirt driver accelerators."""
 
     _accelerators: host_accelerators.HostAccelerators
@@ -88,11 +89,13 @@ class AcceleratorMixin:
     def spawn(self, context: nova_context.RequestContext,
               instance: objects.Instance, image_meta: objects.ImageMeta,
               injected_files: Any, admin_password: Any,
-              allocations: dict[str, Any], *args: Any, **kwargs: Any) -> None:
-        with self._acquired(instance, allocations):
+              allocations: dict[str, Any], *args: Any,
+              accel_info: _AccelInfo = None, **kwargs: Any) -> None:
+        with self._acquired(instance, allocations, accel_info):
             super().spawn(  # type: ignore[misc]
                 context, instance, image_meta, injected_files,
-                admin_password, allocations, *args, **kwargs)
+                admin_password, allocations, *args, accel_info=accel_info,
+                **kwargs)
 
     def cleanup(self, context: nova_context.RequestContext,
                 instance: objects.Instance, *args: Any,
@@ -113,26 +116,6 @@ class AcceleratorMixin:
         finally:
             self._rebooting.discard(instance.uuid)
 
-    def suspend(self, context: nova_context.RequestContext,
-                instance: objects.Instance) -> None:
-        # libvirt does not save a guest that has a function of the host.
-        if self._accelerators.attachments.holds_pci(instance.uuid):
-            raise exception.InstanceFaultRollback(
-                exception.InstanceSuspendFailure(reason=_NOT_YET))
-        super().suspend(context, instance)  # type: ignore[misc]
-
-    def migrate_disk_and_power_off(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, dest: str, flavor: objects.Flavor,
-        *args: Any, **kwargs: Any,
-    ) -> Any:
-        if (_profile(instance.flavor) is not None
-                or _profile(flavor) is not None):
-            raise exception.InstanceFaultRollback(
-                exception.ResizeError(reason=_NOT_YET))
-        return super().migrate_disk_and_power_off(  # type: ignore[misc]
-            context, instance, dest, flavor, *args, **kwargs)
-
     def check_can_live_migrate_source(
         self, context: nova_context.RequestContext,
         instance: objects.Instance, *args: Any, **kwargs: Any,
@@ -147,8 +130,11 @@ class AcceleratorMixin:
         """The one place where every guest's XML is made."""
         bound = _GUEST_CONFIG.bind(self, *args, **kwargs)
         instance = bound.arguments['instance']
-        with _as_unavailable():
-            arqs = self._accelerators.plug(instance, _profile(instance.flavor))
+        found = self._accelerators.split(bound.arguments.get('accel_info'))
+        bound.arguments['accel_info'] = list(found.others)
+        with faults.as_unavailable():
+            arqs = self._accelerators.plug(
+                instance, _profile(instance.flavor, found))
         # Callers harvest all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
             uuid for uuid in bound.arguments.get('mdevs') or ()
@@ -166,20 +152,30 @@ class AcceleratorMixin:
             {uuid: allocation for uuid, allocation
              in (allocations or {}).items() if uuid not in ours})
 
+    def _allocate_cyborg_mdevs(self, accel_info: _AccelInfo) -> Any:
+        # Nova would define them for ever; ours are made with the guest.
+        return super()._allocate_cyborg_mdevs(  # type: ignore[misc]
+            self._accelerators.split(accel_info).others)
+
     @contextlib.contextmanager
     def _acquired(self, instance: objects.Instance,
-                  allocations: dict[str, Any]) -> Iterator[None]:
+                  allocations: dict[str, Any],
+                  accel_info: _AccelInfo) -> Iterator[None]:
         """Hold the instance's accelerators; not if the body fails."""
-        profile = _profile(instance.flavor)
+        found = self._accelerators.split(accel_info)
+        profile = _profile(instance.flavor, found)
         if profile is None:
             yield
             return
         attachments = self._accelerators.attachments
-        with _as_unavailable():
+        with faults.as_unavailable():
             kept = attachments.holds(instance.uuid)
-            self._accelerators.acquire(
-                instance, profile, tree_module.allocated(
-                    self.provider_tree, allocations))
+            if found.ours:
+                attachments.adopt(instance.uuid, found.ours)
+            else:
+                self._accelerators.acquire(
+                    instance, profile, tree_module.allocated(
+                        self.provider_tree, allocations))
         try:
             yield
         except BaseException:
@@ -192,24 +188,20 @@ class AcceleratorMixin:
     def _keeps_accelerators(self, instance: objects.Instance) -> bool:
         """Whether the guest is only torn down to be made again here."""
         return (instance.uuid in self._rebooting
-                or (instance.task_state in _REBUILDING
-                    and instance.host == self._accelerators.service_host))
+                or self._rebuilds_in_place(instance))
 
 
-class LibvirtDriver(AcceleratorMixin, libvirt_driver.LibvirtDriver):
+class LibvirtDriver(migration.MigrationMixin, AcceleratorMixin,
+                    suspend.SuspendMixin, libvirt_driver.LibvirtDriver):
     """``compute_driver = nova_accel.LibvirtDriver``"""
 
 
-def _profile(flavor: objects.Flavor) -> str | None:
-    """The name of the device profile that the flavor asks for."""
-    return flavor.extra_specs.get(device_profile.FLAVOR_KEY)
+def _profile(flavor: objects.Flavor,
+             found: accel_info_module.Split) -> str | None:
+    """The name of the device profile that the flavor asks us for.
 
-
-@contextlib.contextmanager
-def _as_unavailable() -> Iterator[None]:
-    """Translate our faults to the one that makes Nova try another host."""
-    try:
-        yield
-    except exceptions.AcceleratorError as error:
-        raise exception.ComputeResourcesUnavailable(
-            reason=str(error)) from error
+    By Cyborg's key it does if Nova has got ARQs of our devices.
+    """
+    return flavor.extra_specs.get(
+        device_profile.CYBORG_FLAVOR_KEY if found.ours
+        else device_profile.FLAVOR_KEY)

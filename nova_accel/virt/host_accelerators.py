@@ -31,9 +31,11 @@ from nova_accel.model import arq
 from nova_accel.model import device_spec
 from nova_accel.model import matching
 from nova_accel.model import provider_layout
+from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import attachments as attachments_module
 from nova_accel.virt import given_traits as given_traits_module
 from nova_accel.virt import journal
+from nova_accel.virt import old_bindings
 from nova_accel.virt import provider_tree as tree_module
 from nova_accel.virt import publisher as publisher_module
 
@@ -69,27 +71,33 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
     attachments = attachments_module.Attachments(
         node.nodename, journal.Journal(state / node.nodename), api, drivers,
         lambda: publisher.view.drivers)
+
+    def end_of_cycle() -> None:
+        attachments.retry()
+        old_bindings.settle(attachments, service_host)
+
     publisher = publisher_module.Publisher(
         node, CONF.nova_accel.report_interval_s,
         functools.partial(discovery.discover, node_devices, drivers, specs,
                           nova_claims.NovaClaims()),
-        api, after=attachments.retry)
+        api, after=end_of_cycle)
     attachments.undo_interrupted()
     publisher.refresh()
     publisher.start_cycle()
     return HostAccelerators(
-        service_host, publisher, attachments, given_traits_module.GivenTraits(
+        node, publisher, attachments, given_traits_module.GivenTraits(
             state / f'{node.nodename}.traits.json'))
 
 
 class HostAccelerators:
     """One host's publisher and attachments, for the driver's hooks."""
 
-    def __init__(self, service_host: str,
+    def __init__(self, node: publisher_module.Node,
                  publisher: publisher_module.Publisher,
                  attachments: attachments_module.Attachments,
                  given_traits: given_traits_module.GivenTraits) -> None:
-        self.service_host = service_host
+        self.service_host = node.service_host
+        self._nodename = node.nodename
         self.attachments = attachments
         self._publisher = publisher
         self._given_traits = given_traits
@@ -116,6 +124,14 @@ class HostAccelerators:
         self._publisher.wait_published(CONF.nova_accel.publish_timeout_s)
         self.attachments.acquire(
             instance.uuid, instance.project_id, profile, providers)
+
+    def split(self, accel_info: Iterable[accel_info_module.WireArq] | None,
+              ) -> accel_info_module.Split:
+        """Tell ARQs of our devices from those of a real Cyborg."""
+        ours = self._publisher.view.layout.uuids | {
+            request.device_rp_uuid
+            for request in self.attachments.held_arqs()}
+        return accel_info_module.split(accel_info or (), self._nodename, ours)
 
     def plug(self, instance: objects.Instance,
              profile: str | None) -> tuple[arq.Arq, ...]:

@@ -22,6 +22,7 @@ import dataclasses
 import enum
 import json
 import pathlib
+import time
 from typing import Any
 
 from oslo_log import log as logging
@@ -43,25 +44,52 @@ class Step(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A binding of an instance, as far as this host knows."""
+    """A binding of an instance, as far as this host knows.
+
+    ``moved_from`` is the role that the API may still have the ARQs under.
+    """
 
     instance_uuid: str
     role: arq.Role
     attempt: int
     step: Step
     arqs: tuple[arq.Arq, ...] = ()
+    moved_from: arq.Role | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {'instance_uuid': self.instance_uuid, 'role': str(self.role),
                 'attempt': self.attempt, 'step': str(self.step),
-                'arqs': [request.to_dict() for request in self.arqs]}
+                'arqs': [request.to_dict() for request in self.arqs],
+                'moved_from': self.moved_from and str(self.moved_from)}
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> 'Entry':
         return cls(
             value['instance_uuid'], arq.Role(value['role']), value['attempt'],
             Step(value['step']),
-            tuple(arq.Arq.from_dict(request) for request in value['arqs']))
+            tuple(arq.Arq.from_dict(request) for request in value['arqs']),
+            # Journals of the first version have no such key.
+            arq.Role(value['moved_from']) if value.get('moved_from') else None)
+
+
+def next_attempt(*before: Entry | None) -> int:
+    """Later than every attempt before, also after the journal was lost."""
+    return max(time.time_ns(), *(
+        entry.attempt + 1 for entry in before if entry is not None), 0)
+
+
+def begun(instance_uuid: str, role: arq.Role, before: Entry | None) -> Entry:
+    """The entry of an acquire that begins.
+
+    A binding that is held stays so whatever becomes of the attempt, and one
+    that was being released is not taken up again.
+    """
+    attempt = next_attempt(before)
+    if before is None or before.step is Step.RELEASING:
+        return Entry(instance_uuid, role, attempt, Step.ACQUIRING)
+    return dataclasses.replace(
+        before, attempt=attempt,
+        step=Step.HELD if before.step is Step.HELD else Step.ACQUIRING)
 
 
 class Journal:

@@ -54,7 +54,9 @@ class LifeTestCase(base.DatabaseTestCase):
             self.host.allocated(), self.host.allocated(bus=1)))
         changed = dataclasses.replace(self.host, regions=(2, None))
         created: list[str] = []
+        held: list[str] = []
         instance_uuid = uuidutils.generate_uuid()
+        key = instance_uuid, self.host.hostname, 'active'
 
         def create() -> None:
             created[:] = [arq['uuid'] for arq in arqs.create(
@@ -66,19 +68,33 @@ class LifeTestCase(base.DatabaseTestCase):
                            created, (self.host.rp_uuid(),
                                      self.host.rp_uuid(1)), strict=True)})
 
+        def acquire_anew() -> None:
+            held[:] = [arq['uuid'] for arq in binding.acquire(newer)]
+
+        def move(source: str, target: str, attempt: int) -> None:
+            binding.adopt(
+                (*newer.key[:2], target), attempt, held, source)
+
         return [
             ('create profile', lambda: device_profile.create(
                 'pair', [base.FPGA, base.FPGA])),
             ('acquire', lambda: binding.acquire(pair[0])),
             ('acquire newer', lambda: binding.acquire(pair[1])),
-            ('acquire anew', lambda: binding.acquire(newer)),
+            ('acquire anew', acquire_anew),
+            ('move', lambda: move('active', 'old', 4)),
+            ('move back', lambda: move('old', 'active', 5)),
             ('remove device', changed.report),
-            ('release', lambda: binding.release(*newer.key, 3)),
+            ('release', lambda: binding.release(*newer.key, 5)),
             ('add device', self.host.report),
             ('create', create),
             ('bind', bind),
             ('unbind', lambda: arqs.unbind(created)),
             ('bind again', bind),
+            ('adopt', lambda: binding.adopt(key, 1, created)),
+            ('adopt again', lambda: binding.adopt(key, 2, created)),
+            ('release the adopted', lambda: binding.release(*key, 2)),
+            ('create once more', create),
+            ('bind once more', bind),
             ('delete by instance',
              lambda: arqs.delete_by_instance(instance_uuid)),
             ('create again', create),

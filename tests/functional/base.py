@@ -12,15 +12,22 @@
 
 """What the functional tests have in common."""
 
+import fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
+
 from nova_accel.model import attach_handle
 from nova_accel.testing import cloud
 from nova_accel.testing import hostdev
 
 
 class AcceleratorTestCase(cloud.Cloud):
-    """A cloud whose servers' devices can be named."""
+    """A cloud whose servers' devices can be named.
+
+    :ivar failures: how many calls of libvirt were made to fail
+    """
 
     ADMIN_API = True
+    failures = 0
 
     def guest_devices(self, server):
         """What the guest has: PCI addresses and uuids of mdevs, sorted."""
@@ -60,3 +67,20 @@ class AcceleratorTestCase(cloud.Cloud):
         for server in servers:
             self._delete_server(server)
         self.assert_nothing_left()
+
+    def break_libvirt(self, method, times):
+        """The first calls of a method fail; the ones after it do not."""
+        target, name = method
+        real = getattr(target, name)
+        failing = iter(range(times))
+
+        def fail_first(*args, **kwargs):
+            if next(failing, None) is not None:
+                self.failures += 1
+                raise fakelibvirt.make_libvirtError(
+                    fakelibvirt.libvirtError, 'the device is stuck',
+                    error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR)
+            return real(*args, **kwargs)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            f'{target.__module__}.{target.__name__}.{name}', fail_first))

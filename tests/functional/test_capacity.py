@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import base
@@ -79,23 +78,6 @@ class TestTwoHosts(base.AcceleratorTestCase):
             self.start_accelerated_compute(host)
         self.create_profile('both', [FPGA, VGPU])
         self.flavor = self.create_accel_flavor('both')
-
-    def break_libvirt(self, method, times):
-        """The first calls of a method fail; the ones after it do not."""
-        target, name = method
-        real = getattr(target, name)
-        self.failures = 0
-
-        def fail_first(*args, **kwargs):
-            if self.failures < times:
-                self.failures += 1
-                raise fakelibvirt.make_libvirtError(
-                    fakelibvirt.libvirtError, 'the device is stuck',
-                    error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR)
-            return real(*args, **kwargs)
-
-        self.useFixture(fixtures.MonkeyPatch(
-            f'{target.__module__}.{target.__name__}.{name}', fail_first))
 
     def assert_rescheduled(self):
         server = self.boot(self.flavor)

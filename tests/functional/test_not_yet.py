@@ -50,38 +50,7 @@ class TestNotYet(base.AcceleratorTestCase):
     def act(self, **action):
         self.admin_api.post_server_action(self.server['id'], action)
 
-    def test_suspend(self):
-        self.act(suspend=None)
-        self.assert_unharmed('suspend')
-
-    def test_resize(self):
-        self.act(resize={'flavorRef': self._create_flavor()})
-        self.assert_unharmed('resize')
-
-    def test_cold_migration(self):
-        self.act(migrate=None)
-        self.assert_unharmed('migrate')
-
     def test_live_migration(self):
         self.act(**{'os-migrateLive': {
             'host': None, 'block_migration': 'auto'}})
         self.assert_unharmed('live-migration')
-
-
-class TestResizeToAccelerators(base.AcceleratorTestCase):
-
-    CAST_AS_CALL = False
-
-    def test_is_refused_unharmed(self):
-        for host in ('host1', 'host2'):
-            self.start_accelerated_compute(host)
-        server = self.boot(self._create_flavor())
-        self.create_profile('fpga', [{'resources:FPGA': '1'}])
-        flavor = self.create_accel_flavor('fpga')
-        self.admin_api.post_server_action(
-            server['id'], {'resize': {'flavorRef': flavor}})
-        self._wait_for_action_fail_completion(
-            server, 'resize', 'compute_resize_instance')
-        server = self._wait_for_state_change(server, 'ACTIVE')
-        self.assertEqual([], self.guest_devices(server))
-        self.delete(server)

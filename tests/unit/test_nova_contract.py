@@ -35,11 +35,6 @@ SIGNATURES = {
             'destroy_disks migrate_data destroy_vifs destroy_secrets',
         'nova.virt.libvirt.driver:LibvirtDriver.instance_exists':
             'self instance',
-        'nova.virt.libvirt.driver:LibvirtDriver.suspend':
-            'self context instance',
-        'nova.virt.libvirt.driver:LibvirtDriver.migrate_disk_and_power_off':
-            'self context instance dest flavor network_info '
-            'block_device_info timeout retry_interval',
         'nova.virt.libvirt.driver:LibvirtDriver'
         '.check_can_live_migrate_source':
             'self context instance dest_check_data block_device_info',
@@ -51,6 +46,60 @@ SIGNATURES = {
             'block_device_info context mdevs accel_info share_info old_guest',
         'nova.virt.libvirt.driver:LibvirtDriver._vgpu_allocations':
             'self allocations',
+        'nova.virt.libvirt.driver:LibvirtDriver._allocate_cyborg_mdevs':
+            'self accel_info',
+    },
+    'virt/rebuild.py': {
+        'nova.virt.driver:ComputeDriver.rebuild':
+            'self context instance image_meta injected_files admin_password '
+            'allocations bdms detach_block_devices attach_block_devices '
+            'network_info evacuate block_device_info preserve_ephemeral '
+            'accel_uuids reimage_boot_volume',
+    },
+    'virt/suspend.py': {
+        'nova.virt.libvirt.driver:LibvirtDriver.suspend':
+            'self context instance',
+        'nova.virt.libvirt.driver:LibvirtDriver.resume':
+            'self context instance network_info block_device_info share_info',
+        'nova.virt.libvirt.driver:LibvirtDriver.unrescue':
+            'self context instance',
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '._needs_suspend_resume_for_snapshot':
+            'self live_snapshot current_power_state',
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '._resume_guest_after_snapshot':
+            'self context live_snapshot original_power_state instance guest',
+        'nova.virt.libvirt.host:Host.get_guest': 'self instance',
+        'nova.virt.libvirt.guest:Guest.get_power_state': 'self host',
+        'nova.exception:InstanceFaultRollback.__init__':
+            'self inner_exception',
+    },
+    'virt/hot_plug.py': {
+        'nova.virt.libvirt.guest:Guest.get_config': 'self',
+        'nova.virt.libvirt.guest:Guest.attach_device':
+            'self conf persistent live',
+        'nova.virt.libvirt.guest:Guest.detach_device':
+            'self conf persistent live',
+    },
+    'virt/migration.py': {
+        'nova.virt.libvirt.driver:LibvirtDriver.migrate_disk_and_power_off':
+            'self context instance dest flavor network_info '
+            'block_device_info timeout retry_interval',
+        'nova.virt.libvirt.driver:LibvirtDriver.finish_migration':
+            'self context migration instance disk_info network_info '
+            'image_meta resize_instance allocations block_device_info '
+            'power_on share_info',
+        'nova.virt.libvirt.driver:LibvirtDriver.confirm_migration':
+            'self context migration instance network_info',
+        'nova.virt.libvirt.driver:LibvirtDriver.finish_revert_migration':
+            'self context instance network_info migration '
+            'block_device_info power_on share_info',
+    },
+    'virt/old_bindings.py': {
+        'nova.objects.instance:Instance.get_by_uuid':
+            'context uuid expected_attrs use_slave',
+        'nova.objects.migration:MigrationList.get_by_filters':
+            'context filters sort_keys sort_dirs limit marker',
     },
     'virt/host_accelerators.py': {
         'nova.virt.libvirt.host:Host.get_hostname': 'self',
@@ -131,8 +180,11 @@ SIGNATURES = {
 
 #: Modules and classes of Nova's whose plain attributes we use.
 ATTRIBUTES = {
+    'nova.conf:CONF.libvirt': ('device_detach_timeout',),
+    'nova.compute.power_state': ('PAUSED', 'RUNNING'),
     'nova.compute.task_states': (
-        'REBUILDING', 'REBUILD_BLOCK_DEVICE_MAPPING', 'REBUILD_SPAWNING'),
+        'REBUILDING', 'REBUILD_BLOCK_DEVICE_MAPPING', 'REBUILD_SPAWNING',
+        'RESIZE_MIGRATING', 'RESIZE_REVERTING'),
     'nova.virt.libvirt.driver': ('VGPU_RESOURCE_SEMAPHORE',),
     'nova.utils': ('synchronized',),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
@@ -170,6 +222,44 @@ class TestNovaContract(testtools.TestCase):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         self.assertIn('self.cleanup(', inspect.getsource(driver.destroy))
         self.assertIn('self.destroy(', inspect.getsource(driver._hard_reboot))
+
+    def test_a_rebuild_asks_the_driver_first(self):
+        source = inspect.getsource(_resolve(
+            'nova.compute.manager:ComputeManager._do_rebuild_instance'))
+        self.assertLess(source.index('self.driver.rebuild(**kwargs)'),
+                        source.index('self._rebuild_default_impl(**kwargs)'))
+
+    def test_a_cold_snapshot_suspends(self):
+        """And what it does afterwards is no resume()."""
+        driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
+        self.assertIn('self.suspend(', inspect.getsource(
+            driver._suspend_guest_for_snapshot))
+        self.assertEqual(2, inspect.getsource(driver.snapshot).count(
+            'self._resume_guest_after_snapshot('))
+
+    def test_all_that_nova_makes_of_cyborgs_arqs_is_ours_to_see(self):
+        """Besides the guest's configuration one method uses them."""
+        driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
+        for caller in (driver.spawn, driver._hard_reboot):
+            source = inspect.getsource(caller)
+            self.assertIn('self._allocate_cyborg_mdevs(accel_info)', source)
+            self.assertIn('self._get_guest_xml(', source)
+
+    def test_a_crashed_migration_is_reverted_at_the_start(self):
+        """virt/migration.py: restores what it may have set aside."""
+        source = inspect.getsource(_resolve(
+            'nova.compute.manager:ComputeManager._init_instance'))
+        self.assertIn('task_states.RESIZE_MIGRATING', source)
+        self.assertIn('self.driver.finish_revert_migration(', source)
+
+    def test_a_revert_forgets_the_old_flavor_even_if_it_fails(self):
+        """virt/old_bindings.py tells it so from a failed resize."""
+        manager = _resolve('nova.compute.manager:ComputeManager')
+        source = inspect.getsource(manager.finish_revert_resize)
+        self.assertIn('finally:\n            '
+                      'self._delete_stashed_flavor_info(instance)', source)
+        self.assertNotIn('_delete_stashed_flavor_info',
+                         inspect.getsource(manager.finish_resize))
 
     def test_a_resource_request_can_be_limited(self):
         """scheduler/candidates.py"""

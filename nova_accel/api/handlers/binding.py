@@ -57,6 +57,18 @@ def acquire(req: webob.Request) -> webob.Response:
         image_uuid=body.get('image_uuid'))))
 
 
+def adopt(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.ACQUIRE)
+    key = _path(req)
+    body = request.json_body(req, schemas.ADOPT)
+    from_role = body.get('from_role')
+    if from_role == key[2]:
+        raise exceptions.InvalidRequest(
+            f'The ARQs cannot move from {from_role} to {from_role}')
+    return _answer(binding_db.adopt(
+        key, int(body['attempt']), body['arqs'], from_role))
+
+
 def release(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.RELEASE)
     instance_uuid, hostname, role = _path(req)
@@ -72,8 +84,7 @@ def release(req: webob.Request) -> webob.Response:
 def _path(req: webob.Request) -> tuple[str, str, arq_model.Role]:
     """Instance uuid, hostname and role of the binding."""
     request.check(req.urlvars['hostname'], scalars.HOSTNAME)
-    request.check(req.urlvars['role'],
-                  {'enum': [str(role) for role in arq_model.Role]})
+    request.check(req.urlvars['role'], schemas.ROLE)
     return (request.path_uuid(req, 'instance_uuid'), req.urlvars['hostname'],
             arq_model.Role(req.urlvars['role']))
 

@@ -32,8 +32,10 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         policy.DocumentedRuleDefault(
             name=ACQUIRE, check_str=personas.SERVICE,
             scope_types=['project'],
-            description='Make, match and bind the ARQs of an instance.',
-            operations=[{'method': 'PUT', 'path': _PATH}]),
+            description='Make, match and bind the ARQs of an instance, or '
+                        'adopt those that Nova has bound.',
+            operations=[{'method': 'PUT', 'path': _PATH},
+                        {'method': 'PUT', 'path': f'{_PATH}/arqs'}]),
         policy.DocumentedRuleDefault(
             name=RELEASE, check_str=personas.SERVICE,
             scope_types=['project'],

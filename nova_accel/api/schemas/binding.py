@@ -12,13 +12,17 @@
 
 """What an instance is to hold on a host."""
 
+from nova_accel.api.schemas import accelerator_request
 from nova_accel.api.schemas import scalars
+from nova_accel.model import arq
 
 #: Of a signed 64-bit column.
 MAX_ATTEMPT = 2 ** 63 - 1
 
 ATTEMPT: scalars.Schema = {
     'type': 'integer', 'minimum': 0, 'maximum': MAX_ATTEMPT}
+
+ROLE: scalars.Schema = {'enum': [str(role) for role in arq.Role]}
 
 ACQUIRE = scalars.strict_object({
     'attempt': ATTEMPT,
@@ -42,3 +46,14 @@ ACQUIRE = scalars.strict_object({
         }),
     },
 }, 'image_uuid')
+
+#: The ARQs that Nova's own Cyborg client has bound to the instance, or that
+#: it holds on the host in another role.
+ADOPT = scalars.strict_object({
+    'attempt': ATTEMPT,
+    'arqs': {
+        'type': 'array', 'items': scalars.UUID, 'minItems': 1,
+        'maxItems': accelerator_request.MAX_ARQS, 'uniqueItems': True,
+    },
+    'from_role': ROLE,
+}, 'from_role')

@@ -48,6 +48,7 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
         'attempt': 1, 'project_id': 'p', 'device_profile_name': 'profile',
         'image_uuid': base.NOBODY, 'providers': {
             base.RP: {'allocated': {'FPGA': 1}, 'traits': base.TRAITS}}}),
+    ('PUT', f'{_BINDING}/arqs', {'attempt': 1, 'arqs': [base.NOBODY]}),
 )
 
 _PATHS = ('/device_profiles/{}', '/accelerator_requests/{}', '/hosts/{}',

@@ -58,6 +58,7 @@ _CALLS = {
                     'service'),
     'get_binding': ('GET', _BINDING, None, 'service'),
     'acquire': ('PUT', _BINDING, {}, 'service'),
+    'adopt': ('PUT', f'{_BINDING}/arqs', {}, 'service'),
     'release': ('DELETE', f'{_BINDING}?attempt=1', None, 'service'),
 }
 

@@ -16,6 +16,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api as client
 from nova_accel.conf import CONF
+from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
 from nova_accel.model import arq
 from nova_accel.model import matching
@@ -64,6 +65,41 @@ class TestAcceleratorApi(testtools.TestCase):
         self.assertEqual((bound,), self.acquire())
         self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
         self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
+
+    def test_what_nova_has_bound_can_be_adopted_and_released(self):
+        self.report()
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        (made,) = accelerator_request.create('fpga', 'project')
+        error = self.assertRaises(
+            exceptions.Conflict, self.client.adopt, INSTANCE,
+            arq.Role.ACTIVE, 1, [made['uuid']])
+        self.assertIn(made['uuid'], str(error))
+        accelerator_request.bind({made['uuid']: {
+            'hostname': 'compute-1', 'instance_uuid': INSTANCE,
+            'device_rp_uuid': self.host.rp_uuid()}})
+        (bound,) = self.client.adopt(
+            INSTANCE, arq.Role.ACTIVE, 1, (made['uuid'],))
+        self.assertEqual((made['uuid'], arq.State.BOUND, 'fpga'), (
+            bound.uuid, bound.state, bound.device_profile_name))
+        self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
+        self.assertEqual([], accelerator_request.get_all())
+
+    def test_what_is_held_can_get_another_role(self):
+        self.report()
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        (bound,) = self.acquire()
+        move = (INSTANCE, arq.Role.ACTIVE, arq.Role.OLD, 2, (bound.uuid,))
+        self.client.move(*move)
+        self.client.move(*move)
+        self.assertEqual(
+            [(bound.uuid, 'old')],
+            [(row['uuid'], row['role'])
+             for row in accelerator_request.get_all()])
+        self.assertRaises(exceptions.StaleAttempt, self.client.release,
+                          INSTANCE, arq.Role.ACTIVE, 1)
+        self.client.release(INSTANCE, arq.Role.OLD, 2)
+        self.assertRaises(exceptions.StaleAttempt, self.client.move, *move)
+        self.assertEqual([], accelerator_request.get_all())
 
     def test_faults_arrive_as_what_they_were(self):
         error = self.assertRaises(exceptions.NotFound, self.acquire)

@@ -246,8 +246,33 @@ class TestNovaLooksMeanwhile(NodeDevicesTestCase):
             started.wait(10)
             worker.join(0.2)
             self.assertTrue(worker.is_alive())
-            self.assertEqual([], self.mdevs())
+            self.assertEqual([], self.fake.host.list_mediated_devices())
 
         choose()
         worker.join(10)
         self.assertFalse(worker.is_alive())
+
+
+class TestLookMeanwhile(NodeDevicesTestCase):
+
+    def test_an_mdev_that_is_made_counts_once(self):
+        """It is what its parent can make or what it has made, never both."""
+        real = fakelibvirt.Connection.listDevices
+        maker = threading.Thread(target=self.node_devices.create_mdev,
+                                 args=(UUID, GPU, 'nvidia-11'))
+
+        def list_devices(connection, cap, flags):
+            if cap == 'mdev' and not maker.ident:
+                # The parents have been looked at by now.
+                maker.start()
+                maker.join(0.2)
+            return real(connection, cap, flags)
+
+        before = self.node_devices.look().functions[GPU].mdev_types
+        self.patch_connection('listDevices', list_devices)
+        host = self.node_devices.look()
+        maker.join(10)
+        self.assertEqual(
+            before['nvidia-11'],
+            host.functions[GPU].mdev_types['nvidia-11'] + len(host.mdevs))
+        self.assertEqual([UUID], [mdev.uuid for mdev in self.mdevs()])

@@ -199,6 +199,85 @@ class TestMerge(testtools.TestCase):
         self.assertEqual(1, len(self.placement.candidates(spec)))
 
 
+class TestCyborgsKey(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(database.Database())
+        self.placement = self.useFixture(scheduling.Placement())
+        self.host = self.placement.add_provider(
+            'host', {'VCPU': 8, 'MEMORY_MB': 1024})
+        self.ours, self.theirs = (
+            self.placement.add_provider(name, {'FPGA': 1}, self.host, owner)
+            for name, owner in (('ours', [naming.OWNERSHIP_TRAIT]),
+                                ('theirs', ['OWNER_CYBORG'])))
+        self.turn(True)
+        self.addCleanup(
+            CONF.clear_override, 'cyborg_compatible', 'nova_accel')
+
+    def turn(self, on):
+        CONF.set_override('cyborg_compatible', on, 'nova_accel')
+
+    def spec(self, group=None, **extra_specs):
+        """As Nova makes it, with a group for that of the profile."""
+        device_profile.create('profile', [group or {'resources:FPGA': '1'}])
+        return scheduling.request_spec(
+            {'accel:device_profile': 'profile', **extra_specs},
+            [objects.RequestGroup(requester_id='device_profile_0',
+                                  resources={'FPGA': 1})])
+
+    def served_by(self, spec):
+        merge(spec)
+        return [candidate['mappings']['device_profile_0']
+                for candidate in self.placement.candidates(spec)]
+
+    def test_is_served_by_ours_alone(self):
+        spec = self.spec()
+        self.assertEqual([[self.ours]], self.served_by(spec))
+        (group,) = spec.requested_resources
+        self.assertEqual('device_profile_0', group.requester_id)
+
+    def test_twice(self):
+        spec = self.spec()
+        merge(spec)
+        before = spec.obj_to_primitive()
+        merge(spec)
+        self.assertEqual(before, spec.obj_to_primitive())
+
+    def test_turned_off(self):
+        self.turn(False)
+        self.assertEqual([[self.theirs]], self.served_by(self.spec()))
+
+    def test_turned_off_the_profile_is_not_looked_up(self):
+        self.turn(False)
+        self.useFixture(database.Database(tables=False))
+        self.assertFalse(merge(scheduling.request_spec(
+            {'accel:device_profile': 'of-cyborg'})))
+
+    def test_a_device_that_would_have_to_be_programmed(self):
+        spec = self.spec({'resources:FPGA': '1',
+                          'accel:function_name': 'gzip'})
+        error = self.assertRaises(
+            exception.RequestFilterFailed, merge, spec)
+        self.assertIn('device profile profile: ', str(error))
+        self.assertIn('accel:function_name', str(error))
+
+    def test_both_keys(self):
+        error = self.assertRaises(
+            exception.RequestFilterFailed, merge,
+            self.spec(**{KEY: 'profile'}))
+        self.assertIn(KEY, str(error))
+
+    def test_groups_of_ports_are_kept_away(self):
+        spec = self.spec()
+        port = objects.RequestGroup(
+            requester_id=f'device_profile_0{self.ours}',
+            resources={'FPGA': 1})
+        spec.requested_resources.append(port)
+        merge(spec)
+        self.assertEqual({naming.OWNERSHIP_TRAIT}, port.forbidden_traits)
+
+
 class TestKeepAway(testtools.TestCase):
 
     def setUp(self):

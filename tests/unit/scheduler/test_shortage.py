@@ -33,10 +33,12 @@ class TestExplainShortage(testtools.TestCase):
                 f'host_accel_{number}', {'FPGA': 1}, host,
                 [naming.OWNERSHIP_TRAIT, f'CUSTOM_{number}'])
 
+    key = device_profile.FLAVOR_KEY
+
     def explain(self, *groups, **extra_specs):
         return shortage.explain_shortage(
             nova_context.get_admin_context(), scheduling.request_spec(
-                {device_profile.FLAVOR_KEY: 'profile', **extra_specs},
+                {self.key: 'profile', **extra_specs},
                 [objects.RequestGroup(
                     requester_id=device_profile.requester_id(index),
                     resources=resources,
@@ -86,3 +88,8 @@ class TestExplainShortage(testtools.TestCase):
         """Nova finds that out by itself."""
         self.placement.use('http://127.0.0.1:1')
         self.assertTrue(self.explain(({'FPGA': 9},)))
+
+
+class TestCyborgsKey(TestExplainShortage):
+
+    key = device_profile.CYBORG_FLAVOR_KEY

@@ -44,6 +44,8 @@ class TestWsgiServer(testtools.TestCase):
         self.assertEqual(self.server.url, self.server.mount('/', say(b'B')))
         self.assertEqual('A/x', self.get('/a/x'))
         self.assertEqual('B/ab/x', self.get('/ab/x'))
+        self.server.unmount('/a')
+        self.assertEqual('B/a/x', self.get('/a/x'))
 
     def test_requests_may_wait_for_each_other(self) -> None:
         meeting = threading.Barrier(10, timeout=10)

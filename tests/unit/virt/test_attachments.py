@@ -79,6 +79,15 @@ class TestAttachments(testtools.TestCase):
             matching.Provider(self.host.rp_uuid(bus), {'FPGA': 1},
                               frozenset({'CUSTOM_REGION0'}))])
 
+    def adopt(self):
+        """What Nova's Cyborg client binds, then the host."""
+        (made,) = accelerator_request.create('fpga', 'project')
+        accelerator_request.bind({made['uuid']: {
+            'hostname': HOST, 'instance_uuid': INSTANCE,
+            'device_rp_uuid': self.host.rp_uuid()}})
+        self.attachments.adopt(INSTANCE, [made['uuid']])
+        return made['uuid']
+
     def arqs(self):
         return accelerator_request.get_all()
 
@@ -91,11 +100,46 @@ class TestAttachments(testtools.TestCase):
         self.assertFalse(self.attachments.holds(INSTANCE))
         self.acquire()
         self.assertTrue(self.attachments.holds(INSTANCE))
-        self.assertTrue(self.attachments.holds_pci(INSTANCE))
-        (bound,) = self.attachments.plug(INSTANCE)
+        (bound,) = self.attachments.held_by(INSTANCE)
+        self.assertEqual(set(), self.driver.plugged)
+        self.assertEqual((bound,), self.attachments.plug(INSTANCE))
         self.assertEqual({bound.handle}, self.driver.plugged)
         self.assertEqual([bound.uuid], [arq['uuid'] for arq in self.arqs()])
         self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_from_adopt_to_release(self):
+        uuid = self.adopt()
+        self.assertTrue(self.attachments.holds(INSTANCE))
+        (bound,) = self.attachments.plug(INSTANCE)
+        self.assertEqual(uuid, bound.uuid)
+        self.assertEqual({bound.handle}, self.driver.plugged)
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_novas_delete_frees_nothing_that_is_plugged(self):
+        self.adopt()
+        (bound,) = self.attachments.plug(INSTANCE)
+        self.driver.refuses = True
+        self.attachments.release(INSTANCE)
+        accelerator_request.delete_by_instance(INSTANCE)
+        self.assertEqual([bound.uuid], [arq['uuid'] for arq in self.arqs()])
+        self.driver.refuses = False
+        self.attachments.retry()
+        self.assert_nothing_left()
+
+    def test_what_cannot_be_adopted_is_not_held(self):
+        self.assertRaises(
+            exceptions.NotFound, self.attachments.adopt, INSTANCE, [OTHER])
+        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assert_nothing_left()
+
+    def test_adopted_though_the_answer_was_lost(self):
+        self.api.lose_answers = True
+        self.assertRaises(exceptions.ServiceUnavailable, self.adopt)
+        self.api.lose_answers = False
+        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.attachments.retry()
         self.assert_nothing_left()
 
     def test_plug_again_gives_the_same_also_after_a_restart(self):
@@ -125,6 +169,16 @@ class TestAttachments(testtools.TestCase):
         (new,) = self.attachments.plug(INSTANCE)
         self.assertNotEqual(old.handle, new.handle)
         self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_what_is_replaced_is_stuck(self):
+        self.acquire(bus=0)
+        self.attachments.plug(INSTANCE)
+        self.driver.refuses = True
+        self.assertRaises(exceptions.DeviceError, self.acquire, bus=1)
+        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.driver.refuses = False
+        self.attachments.retry()
         self.assert_nothing_left()
 
     def test_a_busy_device_leaves_nothing(self):
@@ -188,6 +242,22 @@ class TestAttachments(testtools.TestCase):
         self.attachments.retry()
         self.assert_nothing_left()
 
+    def test_a_stuck_device_stays_taken_whatever_its_instance_asks_for(self):
+        """As a server that is scheduled here again does."""
+        self.acquire(bus=0)
+        self.attachments.plug(INSTANCE)
+        self.driver.refuses = True
+        self.attachments.release(INSTANCE)
+        self.assertRaises(exceptions.DeviceError, self.acquire, bus=1)
+        self.assertRaises(exceptions.AcceleratorsBusy, self.acquire, OTHER)
+        self.driver.refuses = False
+        self.acquire(bus=1)
+        self.assertEqual(set(), self.driver.plugged)
+        self.acquire(OTHER)
+        for instance in (INSTANCE, OTHER):
+            self.attachments.release(instance)
+        self.assert_nothing_left()
+
     def test_a_device_that_is_gone(self):
         self.acquire()
         self.drivers.clear()
@@ -238,6 +308,142 @@ class TestAttachments(testtools.TestCase):
         self.attachments.release(INSTANCE)
         self.assertEqual(1, len(self.arqs()))
         self.assertEqual([], journal.Journal(self.directory).entries())
+
+    def set_aside(self):
+        self.attachments.move(INSTANCE, arq.Role.ACTIVE, arq.Role.OLD)
+
+    def restore(self):
+        self.attachments.move(INSTANCE, arq.Role.OLD, arq.Role.ACTIVE)
+
+    def test_set_aside_and_restored(self):
+        self.acquire()
+        arqs = self.attachments.plug(INSTANCE)
+        self.set_aside()
+        self.assertEqual((), self.attachments.plug(INSTANCE))
+        self.assertTrue(self.attachments.holds(INSTANCE, arq.Role.OLD))
+        self.assertEqual([INSTANCE],
+                         list(self.attachments.attempts(arq.Role.OLD)))
+        self.restore()
+        self.assertEqual(arqs, self.attachments.plug(INSTANCE))
+        self.assertEqual({}, self.attachments.attempts(arq.Role.OLD))
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_two_sets_of_one_instance(self):
+        """As a resize on the same host has; both ways it may end."""
+        for end in (lambda: self.attachments.release(
+                INSTANCE, arq.Role.OLD), self.restore):
+            self.acquire(bus=0)
+            (first,) = self.attachments.plug(INSTANCE)
+            self.set_aside()
+            self.acquire(bus=1)
+            (second,) = self.attachments.plug(INSTANCE)
+            self.assertEqual({first.handle, second.handle},
+                             self.driver.plugged)
+            end()
+            (last,) = self.attachments.plug(INSTANCE)
+            self.assertEqual(
+                first if end == self.restore else second, last)
+            self.assertEqual({last.handle}, self.driver.plugged)
+            self.attachments.release(INSTANCE)
+            self.assert_nothing_left()
+
+    def test_the_api_is_told_of_a_move_later(self):
+        self.acquire()
+        self.api.refuse = True
+        self.set_aside()
+        self.attachments.retry()
+        self.api.refuse = False
+        self.assertEqual(['active'], [arq['role'] for arq in self.arqs()])
+        restarted = self.restarted()
+        restarted.retry()
+        self.assertEqual(['old'], [arq['role'] for arq in self.arqs()])
+        restarted.release(INSTANCE, arq.Role.OLD)
+        self.assert_nothing_left()
+
+    def test_the_api_never_hears_of_a_move(self):
+        """Neither way, as when it is released at once."""
+        for api_breaks in ('refuse', 'lose_answers'):
+            self.acquire()
+            self.attachments.plug(INSTANCE)
+            setattr(self.api, api_breaks, True)
+            self.set_aside()
+            self.attachments.release(INSTANCE, arq.Role.OLD)
+            setattr(self.api, api_breaks, False)
+            self.attachments.retry()
+            self.assert_nothing_left()
+
+    def test_there_and_back_while_the_api_is_away(self):
+        self.acquire()
+        arqs = self.attachments.plug(INSTANCE)
+        self.api.refuse = True
+        self.set_aside()
+        self.restore()
+        self.api.refuse = False
+        self.attachments.retry()
+        self.assertEqual(arqs, self.attachments.plug(INSTANCE))
+        self.assertEqual(['active'], [arq['role'] for arq in self.arqs()])
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_what_was_set_aside_is_not_acquired_again(self):
+        """Though it is what is asked for, and the API was not told yet."""
+        self.acquire(bus=0)
+        (old,) = self.attachments.plug(INSTANCE)
+        self.api.refuse = True
+        self.set_aside()
+        self.assertRaises(exceptions.ServiceUnavailable, self.acquire)
+        self.api.refuse = False
+        self.assertRaises(exceptions.AcceleratorsBusy, self.acquire)
+        self.acquire(bus=1)
+        (new,) = self.attachments.plug(INSTANCE)
+        self.assertNotEqual(old.handle, new.handle)
+        for role in (arq.Role.ACTIVE, arq.Role.OLD):
+            self.attachments.release(INSTANCE, role)
+        self.assert_nothing_left()
+
+    def test_a_stuck_device_is_in_the_way_of_a_move(self):
+        """It is not free for others, and comes after all."""
+        self.acquire(bus=0)
+        self.set_aside()
+        self.acquire(bus=1)
+        self.attachments.plug(INSTANCE)
+        self.driver.refuses = True
+        self.attachments.release(INSTANCE)
+        self.assertRaises(exceptions.DeviceError, self.restore)
+        self.assertRaises(
+            exceptions.AcceleratorsBusy, self.acquire, OTHER, bus=1)
+        self.driver.refuses = False
+        self.restore()
+        self.assertEqual(1, len(self.arqs()))
+        self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_only_the_attempt_that_is_meant_is_released(self):
+        self.acquire()
+        self.set_aside()
+        (attempt,) = self.attachments.attempts(arq.Role.OLD).values()
+        self.attachments.release(INSTANCE, arq.Role.OLD, attempt - 1)
+        self.assertTrue(self.attachments.holds(INSTANCE, arq.Role.OLD))
+        self.attachments.release(INSTANCE, arq.Role.OLD, attempt)
+        self.assert_nothing_left()
+
+    def test_a_nova_compute_that_is_killed_while_it_sets_aside(self):
+        self.acquire()
+        journal_ = journal.Journal(self.directory)
+        (active,) = journal_.entries()
+        journal_.write(dataclasses.replace(
+            active, role=arq.Role.OLD, attempt=active.attempt + 1,
+            moved_from=arq.Role.ACTIVE))
+        self.attachments = self.restarted()
+        self.attachments.undo_interrupted()
+        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.restore()
+        self.attachments.retry()
+        self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
 
     def test_roles_are_apart(self):
         self.acquire(bus=0)

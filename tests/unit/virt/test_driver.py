@@ -24,6 +24,7 @@ from nova_accel.model import arq
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.virt import accel_info
 from nova_accel.virt import driver
 
 OURS = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
@@ -32,11 +33,16 @@ NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
 
 
-def an_instance(profile='gpu', task_state=task_states.SPAWNING, host='here'):
+OUR_ARQ = {'uuid': 'arq', 'device_rp_uuid': PROVIDER, 'hostname': 'here'}
+CYBORGS_ARQ = {**OUR_ARQ, 'device_rp_uuid': NODE}
+
+
+def an_instance(profile='gpu', task_state=task_states.SPAWNING, host='here',
+                key='nova_accel:device_profile'):
     return types.SimpleNamespace(
         uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', host=host,
         task_state=task_state, flavor=types.SimpleNamespace(extra_specs=(
-            {'nova_accel:device_profile': profile} if profile else {})))
+            {key: profile} if profile else {})))
 
 
 class Attachments:
@@ -44,6 +50,14 @@ class Attachments:
 
     def __init__(self):
         self.held = False
+        self.adopted = ()
+        self.lost_race = False
+
+    def adopt(self, instance_uuid, arq_uuids):
+        if self.lost_race:
+            raise exceptions.Conflict('it is BindFailed')
+        self.held = True
+        self.adopted = arq_uuids
 
     def holds(self, instance_uuid):
         return self.held
@@ -68,8 +82,13 @@ class Accelerators:
         self.attachments.held = True
         self.providers = providers
 
+    def split(self, arqs):
+        return accel_info.split(arqs or (), 'here', {PROVIDER})
+
     def plug(self, instance, profile):
         if not self.attachments.held:
+            if profile is not None:
+                raise exceptions.DeviceError('the journal has none')
             return ()
         return (arq.Arq('arq', arq.State.BOUND, profile, 0, {}, PROVIDER,
                         attach_handle.AttachHandle(
@@ -97,6 +116,9 @@ class NovaDriver:
     def instance_exists(self, instance):
         return self.leaves_guest
 
+    def rebuild(self, context, instance, image_meta, evacuate=False):
+        raise NotImplementedError
+
     def cleanup(self, context, instance, *args, **kwargs):
         pass
 
@@ -107,6 +129,7 @@ class NovaDriver:
 
     def _get_guest_config(self, instance, network_info, image_meta,
                           disk_info, **kwargs):
+        self.accel_info = kwargs['accel_info']
         guest = vconfig.LibvirtConfigGuest()
         for uuid in kwargs['mdevs']:
             mdev = vconfig.LibvirtConfigGuestHostdevMDEV()
@@ -117,12 +140,15 @@ class NovaDriver:
     def _vgpu_allocations(self, allocations):
         return allocations
 
+    def _allocate_cyborg_mdevs(self, accel_info):
+        return list(accel_info)
+
 
 class Driver(driver.AcceleratorMixin, NovaDriver):
     pass
 
 
-class TestAcceleratorMixin(testtools.TestCase):
+class DriverTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
@@ -137,10 +163,11 @@ class TestAcceleratorMixin(testtools.TestCase):
     def held(self):
         return self.accelerators.attachments.held
 
-    def spawn(self, instance):
+    def spawn(self, instance, accel_info=None):
         self.driver.spawn(None, instance, None, [], None, {
             NODE: {'resources': {'VCPU': 1}},
-            PROVIDER: {'resources': {'VGPU': 1}}}, network_info=None)
+            PROVIDER: {'resources': {'VGPU': 1}}}, network_info=None,
+            accel_info=accel_info)
 
     def failing_spawn(self, instance):
         self.driver.fails = True
@@ -150,10 +177,13 @@ class TestAcceleratorMixin(testtools.TestCase):
     def cleanup(self, instance):
         self.driver.cleanup(None, instance, None, destroy_disks=False)
 
-    def mdevs(self, instance, mdevs=None):
+    def mdevs(self, instance, mdevs=None, accel_info=None):
         guest = self.driver._get_guest_config(
-            instance, None, None, None, mdevs=mdevs)
+            instance, None, None, None, mdevs=mdevs, accel_info=accel_info)
         return [device.uuid for device in guest.devices]
+
+
+class TestAcceleratorMixin(DriverTestCase):
 
     def test_a_refused_configuration_is_refused_before_nova_starts(self):
         """What Nova has started by then would keep the process alive."""
@@ -219,14 +249,21 @@ class TestAcceleratorMixin(testtools.TestCase):
 
     def test_cleanup_in_a_rebuild_does_not_release(self):
         self.spawn(an_instance())
-        self.cleanup(an_instance(task_state=task_states.REBUILDING))
+        instance = an_instance(task_state=task_states.REBUILDING)
+        self.assertRaises(NotImplementedError, self.driver.rebuild, None,
+                          instance, None, evacuate=False)
+        self.cleanup(instance)
         self.assertTrue(self.held)
-
-    def test_cleanup_of_a_server_rebuilt_elsewhere_does(self):
-        self.spawn(an_instance())
-        self.cleanup(an_instance(
-            task_state=task_states.REBUILDING, host='elsewhere'))
+        self.cleanup(an_instance(task_state=task_states.DELETING))
         self.assertFalse(self.held)
+
+    def test_cleanup_of_a_server_that_is_being_evacuated_does(self):
+        """The destination may not have it yet."""
+        for host in ('here', 'elsewhere'):
+            self.spawn(an_instance())
+            self.cleanup(an_instance(
+                task_state=task_states.REBUILDING, host=host))
+            self.assertFalse(self.held)
 
     def test_the_guest_gets_what_is_held_once(self):
         self.spawn(an_instance())
@@ -244,3 +281,56 @@ class TestAcceleratorMixin(testtools.TestCase):
         self.assertEqual({'other': native}, self.driver._vgpu_allocations(
             {PROVIDER: native, 'other': native}))
         self.assertEqual({}, self.driver._vgpu_allocations(None))
+
+
+class TestCyborgsKey(DriverTestCase):
+    """With ARQs that Nova's own Cyborg client has bound."""
+
+    def spawn(self, instance, accel_info=(OUR_ARQ,)):
+        super().spawn(instance, accel_info)
+
+    def instance(self):
+        return an_instance(key='accel:device_profile')
+
+    def test_spawn_holds_those_of_ours(self):
+        self.spawn(self.instance())
+        self.assertTrue(self.held)
+        self.assertEqual(('arq',), self.accelerators.attachments.adopted)
+        self.assertEqual((), self.accelerators.providers)
+
+    def test_spawn_holds_nothing_of_cyborgs(self):
+        self.spawn(self.instance(), [CYBORGS_ARQ])
+        self.assertFalse(self.held)
+
+    def test_a_failed_spawn_holds_nothing(self):
+        self.failing_spawn(self.instance())
+        self.assertFalse(self.held)
+
+    def test_cleanup_releases(self):
+        self.spawn(self.instance())
+        self.cleanup(self.instance())
+        self.assertFalse(self.held)
+
+    def test_a_lost_race_means_another_host(self):
+        self.accelerators.attachments.lost_race = True
+        error = self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.spawn,
+            self.instance())
+        self.assertIn('BindFailed', str(error))
+
+    def test_the_guest_gets_what_is_held_once(self):
+        self.spawn(self.instance())
+        self.assertEqual([OURS], self.mdevs(
+            self.instance(), accel_info=[OUR_ARQ, CYBORGS_ARQ]))
+        self.assertEqual([CYBORGS_ARQ], self.driver.accel_info)
+
+    def test_no_guest_without_what_it_should_have(self):
+        self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.mdevs,
+            self.instance(), accel_info=[OUR_ARQ])
+        self.assertEqual([], self.mdevs(
+            self.instance(), accel_info=[CYBORGS_ARQ]))
+
+    def test_nova_makes_no_mdevs_for_our_arqs(self):
+        self.assertEqual([CYBORGS_ARQ], self.driver._allocate_cyborg_mdevs(
+            [OUR_ARQ, CYBORGS_ARQ]))

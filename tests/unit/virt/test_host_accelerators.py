@@ -74,6 +74,17 @@ class TestStart(testtools.TestCase):
     def test_an_instance_without_a_profile_gets_nothing(self):
         self.assertEqual((), self.start().plug(Instance, None))
 
+    def test_arqs_of_our_providers_are_ours(self):
+        started = self.start()
+        provider = started._publisher.view.layout.providers[0].uuid
+        ours, cyborgs = ({'uuid': name, 'device_rp_uuid': rp_uuid,
+                          'hostname': self.libvirt.host.get_hostname()}
+                         for name, rp_uuid in (
+                             ('ours', provider), ('theirs', Instance.uuid)))
+        self.assertEqual((('ours',), (cyborgs,)),
+                         started.split([ours, cyborgs]))
+        self.assertEqual(((), ()), started.split(None))
+
     def test_our_mdevs_are_known_before_they_are_made(self):
         started = self.start()
         (vgpu,) = (device for device in started._publisher.view.devices

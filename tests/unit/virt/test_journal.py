@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import json
 import pathlib
 
@@ -61,6 +62,33 @@ class TestJournal(testtools.TestCase):
         self.journal.remove(an_entry())
         self.assertIsNone(self.reopened().read(INSTANCE, arq.Role.ACTIVE))
         self.assertEqual(old, self.reopened().read(INSTANCE, arq.Role.OLD))
+
+    def test_where_it_was_before_is_kept(self):
+        moved = dataclasses.replace(
+            an_entry(role=arq.Role.OLD), moved_from=arq.Role.ACTIVE)
+        self.journal.write(moved)
+        self.assertEqual([moved], self.reopened().entries())
+
+    def test_a_journal_of_the_first_version(self):
+        value = an_entry().to_dict()
+        del value['moved_from']
+        self.assertEqual(an_entry(), journal.Entry.from_dict(value))
+
+    def test_an_attempt_is_later_than_all_before(self):
+        future = 2 ** 62
+        self.assertEqual(future + 1, journal.next_attempt(
+            an_entry(attempt=future), None, an_entry()))
+        before = journal.next_attempt()
+        self.assertGreater(journal.next_attempt(an_entry()), before)
+
+    def test_what_is_held_stays_so_when_an_acquire_begins(self):
+        for before, step, arqs in (
+                (None, journal.Step.ACQUIRING, ()),
+                (an_entry(), journal.Step.HELD, an_entry().arqs),
+                (an_entry(journal.Step.RELEASING),
+                 journal.Step.ACQUIRING, ())):
+            begun = journal.begun(INSTANCE, arq.Role.ACTIVE, before)
+            self.assertEqual((step, arqs), (begun.step, begun.arqs))
 
     def test_a_later_write_replaces(self):
         self.journal.write(an_entry(journal.Step.ACQUIRING))

@@ -78,6 +78,61 @@ class BindingTest(base.ApiTestCase):
         self.refused(403, 'DELETE', f'{path}?arqs={arq["uuid"]}',
                      roles=base.MEMBER)
 
+    def test_adopts_what_nova_has_bound(self) -> None:
+        arqs = [self.create_arq() for _number in range(2)]
+        self.bind(*arqs)
+        body = {'attempt': 1, 'arqs': arqs}
+        adopted = self.ok('PUT', f'{_PATH}/arqs', body,
+                          roles=base.SERVICE)['arqs']
+        self.assertEqual(arqs, [value['uuid'] for value in adopted])
+        self.assertEqual(adopted, self.held())
+        path = f'/accelerator_requests?instance={base.INSTANCE}'
+        shown = self.ok('GET', path)['arqs']
+        # As Nova does when the server is deleted.
+        self.ok('DELETE', path, roles=base.MEMBER, token=True)
+        self.assertEqual(shown, self.ok('GET', path)['arqs'])
+        self.refused(409, 'DELETE', '/accelerator_requests?arqs='
+                     + ','.join(arqs), roles=base.MEMBER, token=True)
+        self.ok('DELETE', f'{_PATH}?attempt=1', roles=base.SERVICE)
+        self.assertEqual([], self.ok('GET', path)['arqs'])
+
+    def test_moves_what_is_held_to_another_role(self) -> None:
+        [value] = self.acquire()
+        old = _PATH.replace('active', 'old')
+        body = {'attempt': 2, 'arqs': [value['uuid']], 'from_role': 'active'}
+        for _number in range(2):
+            self.assertEqual([value], self.ok(
+                'PUT', f'{old}/arqs', body, roles=base.SERVICE)['arqs'])
+        self.assertEqual([], self.held())
+        self.assertEqual([value], self.held(old))
+
+    def test_says_what_cannot_move(self) -> None:
+        [value] = self.acquire()
+        body = {'attempt': 2, 'arqs': [value['uuid']]}
+        old = _PATH.replace('active', 'old')
+        for name, status, path, more in (
+                ('Conflict', 409, old, {}),
+                ('Conflict', 409, old, {'from_role': 'incoming'}),
+                ('StaleAttempt', 409, old,
+                 {'from_role': 'active', 'attempt': 0}),
+                ('InvalidRequest', 400, _PATH, {'from_role': 'active'}),
+                ('InvalidRequest', 400, old, {'from_role': 'other'})):
+            self.assertEqual(name, self.fault(
+                status, path=f'{path}/arqs', body={**body, **more}))
+        self.assertEqual([value], self.held())
+
+    def test_says_what_cannot_be_adopted(self) -> None:
+        arq = self.create_arq()
+        for name, status, body in (
+                ('NotFound', 404, {'attempt': 1, 'arqs': [base.NOBODY]}),
+                ('Conflict', 409, {'attempt': 1, 'arqs': [arq]}),
+                ('InvalidRequest', 400, {'attempt': 1, 'arqs': []}),
+                ('InvalidRequest', 400, {'attempt': 1, 'arqs': ['x']}),
+                ('InvalidRequest', 400, {'arqs': [arq]})):
+            self.assertEqual(
+                name, self.fault(status, path=f'{_PATH}/arqs', body=body))
+        self.assertEqual([], self.held())
+
     def test_says_what_cannot_be_done(self) -> None:
         for name, status, body in (
                 ('NotFound', 404, wanted(device_profile_name='nope')),

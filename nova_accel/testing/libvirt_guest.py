@@ -1,0 +1,227 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Host devices of guests, as far as Nova's fake libvirt has no idea of them.
+
+A running guest and its definition are two things to libvirt: what is detached
+from the one is still in the other, and comes back when the guest is started
+anew. No guest that has a host device is saved.
+"""
+
+# Its __init__ decides between eventlet and native threads; anything else of
+# Nova imported before it leaves the process half patched.
+import nova.tests.functional  # noqa: F401 isort: skip
+
+from collections.abc import Iterator
+import copy
+from typing import Any
+
+import fixtures
+from lxml import etree
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.virt.libvirt import utils as libvirt_utils
+
+_FAKE = 'nova.tests.fixtures.libvirt'
+
+_Hostdev = dict[str, Any]
+
+
+def _error(text: str, code: int) -> Exception:
+    result: Exception = fakelibvirt.make_libvirtError(
+        fakelibvirt.libvirtError, text, error_code=code,
+        error_domain=fakelibvirt.VIR_FROM_QEMU)
+    return result
+
+
+def _parse(element: etree._Element) -> _Hostdev:
+    if element.get('type') == 'mdev':
+        return {'type': 'mdev', 'model': element.get('model'),
+                'address_uuid': element.find('source/address').get('uuid')}
+    parsed: _Hostdev = fakelibvirt._parse_hostdev_info(element)
+    return parsed
+
+
+def _identity(hostdev: _Hostdev) -> object:
+    if hostdev['type'] == 'mdev':
+        return hostdev['address_uuid']
+    return tuple(int(hostdev[part], 16)
+                 for part in ('domain', 'bus', 'slot', 'function'))
+
+
+def _present(domain: fakelibvirt.Domain) -> list[_Hostdev]:
+    """Of the running guest; of the definition if it does not run."""
+    hostdevs: list[_Hostdev] = domain._def['devices']['hostdevs']
+    return hostdevs
+
+
+def _defined(domain: fakelibvirt.Domain) -> list[_Hostdev]:
+    hostdevs: list[_Hostdev] = getattr(
+        domain, 'defined_hostdevs', _present(domain))
+    return hostdevs
+
+
+def _lists(domain: fakelibvirt.Domain,
+           flags: int) -> Iterator[list[_Hostdev]]:
+    """What a change with these flags changes."""
+    if not flags:
+        flags = (fakelibvirt.VIR_DOMAIN_AFFECT_LIVE if domain.isActive()
+                 else fakelibvirt.VIR_DOMAIN_AFFECT_CONFIG)
+    if flags & fakelibvirt.VIR_DOMAIN_AFFECT_LIVE:
+        if not domain.isActive():
+            raise _error('domain is not running',
+                         fakelibvirt.VIR_ERR_OPERATION_INVALID)
+        yield _present(domain)
+    if flags & fakelibvirt.VIR_DOMAIN_AFFECT_CONFIG:
+        yield _defined(domain)
+
+
+def _check_free(domain: fakelibvirt.Domain, hostdev: _Hostdev) -> None:
+    """:raises libvirtError: the device does not exist or is in use."""
+    identity = _identity(hostdev)
+    connection = domain._connection
+    if hostdev['type'] == 'mdev' and identity not in map(
+            libvirt_utils.mdev_name2uuid,
+            connection.mdev_info.get_all_devices()):
+        raise _error(f'mediated device {identity} not found',
+                     fakelibvirt.VIR_ERR_DEVICE_MISSING)
+    for other in list(connection._running_vms.values()):
+        if other is not domain and identity in map(
+                _identity, _present(other)):
+            raise _error(f'{identity} is in use by domain {other.name()}',
+                         fakelibvirt.VIR_ERR_OPERATION_INVALID)
+
+
+class GuestDevices(fixtures.Fixture):
+    """Hostdevs are attached, detached, in use, and forbid a managed save."""
+
+    def _setUp(self) -> None:
+        domain = fakelibvirt.Domain
+        self._attach = domain.attachDeviceFlags
+        self._detach = domain.detachDeviceFlags
+        self._create = domain.createWithFlags
+        self._save = domain.managedSave
+        self._describe = domain.XMLDesc
+        self._define = fakelibvirt.Connection.defineXML
+        self._undefine = fakelibvirt.Connection._undefine
+        self._stopped = fakelibvirt.Connection._mark_not_running
+        for name, function in (
+                ('Domain.attachDeviceFlags', self.attach),
+                ('Domain.detachDeviceFlags', self.detach),
+                ('Domain.createWithFlags', self.create),
+                ('Domain.managedSave', self.save),
+                ('Domain.managedSaveRemove', self.forget_saved),
+                ('Domain.XMLDesc', self.describe),
+                ('Connection.defineXML', self.define),
+                ('Connection._undefine', self.undefine),
+                ('Connection._mark_not_running', self.stopped)):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'{_FAKE}.{name}', _as_method(function)))
+
+    def attach(self, domain: fakelibvirt.Domain, xml: str,
+               flags: int = 0) -> None:
+        if not xml.startswith('<hostdev'):
+            self._attach(domain, xml, flags)
+            return
+        hostdev = _parse(etree.fromstring(xml))
+        for hostdevs in _lists(domain, flags):
+            if _identity(hostdev) in map(_identity, hostdevs):
+                raise _error('the guest has it already',
+                             fakelibvirt.VIR_ERR_OPERATION_INVALID)
+            if domain.isActive():
+                _check_free(domain, hostdev)
+            hostdevs.append(hostdev)
+
+    def detach(self, domain: fakelibvirt.Domain, xml: str,
+               flags: int = 0) -> None:
+        if not xml.startswith('<hostdev'):
+            self._detach(domain, xml, flags)
+            return
+        identity = _identity(_parse(etree.fromstring(xml)))
+        for hostdevs in _lists(domain, flags):
+            found = [hostdev for hostdev in hostdevs
+                     if _identity(hostdev) == identity]
+            if not found:
+                raise _error('device not found',
+                             fakelibvirt.VIR_ERR_DEVICE_MISSING)
+            hostdevs.remove(found[0])
+
+    def create(self, domain: fakelibvirt.Domain, flags: int) -> None:
+        defined = list(_present(domain))
+        # What has been saved had no host devices.
+        started = [] if domain.hasManagedSaveImage(0) else list(defined)
+        for hostdev in started:
+            _check_free(domain, hostdev)
+        self._create(domain, flags)
+        domain._def['devices']['hostdevs'] = started
+        domain.defined_hostdevs = defined
+
+    def save(self, domain: fakelibvirt.Domain, flags: int) -> None:
+        if _present(domain):
+            raise _error('domain has assigned host devices',
+                         fakelibvirt.VIR_ERR_OPERATION_INVALID)
+        self._save(domain, flags)
+        domain._state = fakelibvirt.VIR_DOMAIN_SHUTOFF
+
+    def forget_saved(self, domain: fakelibvirt.Domain,
+                     flags: int = 0) -> None:
+        """With flags that Nova's own ``undefineFlags`` leaves out."""
+        domain._has_saved_state = False
+
+    def describe(self, domain: fakelibvirt.Domain, flags: int) -> str:
+        if flags & fakelibvirt.VIR_DOMAIN_XML_INACTIVE:
+            defined = _defined(domain)
+            domain = copy.copy(domain)
+            domain._def = {**domain._def, 'devices': {
+                **domain._def['devices'], 'hostdevs': defined}}
+        xml: str = self._describe(domain, flags)
+        return xml
+
+    def define(self, connection: fakelibvirt.Connection,
+               xml: str) -> fakelibvirt.Domain:
+        before = dict(connection._vms)
+        domain = self._define(connection, xml)
+        known = before.get(domain.name())
+        if known is None:
+            return domain
+        if known not in connection._running_vms.values():
+            domain._has_saved_state = known._has_saved_state
+            return domain
+        known.defined_hostdevs = _present(domain)
+        known._transient = False
+        connection._vms[known.name()] = known
+        return known
+
+    def undefine(self, connection: fakelibvirt.Connection,
+                 domain: fakelibvirt.Domain) -> None:
+        if domain in connection._running_vms.values():
+            # It is gone when it is stopped.
+            domain._transient = True
+        else:
+            self._undefine(connection, domain)
+
+    def stopped(self, connection: fakelibvirt.Connection,
+                domain: fakelibvirt.Domain) -> None:
+        # It undefines what is transient.
+        running = connection._running_vms
+        for number in [number for number, other in running.items()
+                       if other is domain and domain._transient]:
+            del running[number]
+        self._stopped(connection, domain)
+        domain._def['devices']['hostdevs'] = list(_defined(domain))
+        vars(domain).pop('defined_hostdevs', None)
+
+
+def _as_method(function: Any) -> Any:
+    """A plain function, which a class binds to its objects."""
+    def method(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+    return method

@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Detach a running guest's accelerators from it, and attach them again.
+
+What is held does not change. Only the running guest is touched: its
+definition keeps the devices, for its next start.
+"""
+
+from collections.abc import Iterable
+import time
+
+from nova.virt.libvirt import config as vconfig
+from nova.virt.libvirt import guest as libvirt_guest
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+from nova_accel.model import pci_address
+from nova_accel.virt import guest as guest_xml
+
+_POLL_INTERVAL_S = 0.5
+
+
+def detach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq],
+           timeout_s: float) -> None:
+    """Detach those that the guest has, and wait until they are.
+
+    :raises libvirtError: libvirt refused one.
+    :raises DeviceError: the guest has not let go of all in time.
+    """
+    arqs = tuple(arqs)
+    for hostdev in _hostdevs(arqs, _names(guest), present=True):
+        guest.detach_device(hostdev, live=True)
+    end = time.monotonic() + timeout_s
+    # libvirt asks the guest, and may have its answer later.
+    while left := _hostdevs(arqs, _names(guest), present=True):
+        if time.monotonic() >= end:
+            raise exceptions.DeviceError(
+                f'the guest has not let go of {_listed(left)} within '
+                f'{timeout_s:g} s')
+        time.sleep(_POLL_INTERVAL_S)
+
+
+def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq]) -> None:
+    """Attach those that the guest does not have.
+
+    :raises libvirtError: libvirt refused one.
+    """
+    for hostdev in _hostdevs(arqs, _names(guest), present=False):
+        guest.attach_device(hostdev, live=True)
+
+
+def _hostdevs(
+    arqs: Iterable[arq.Arq], names: set[str], present: bool,
+) -> list[vconfig.LibvirtConfigGuestHostdev]:
+    return [hostdev for hostdev in guest_xml.hostdevs(arqs)
+            if (_name(hostdev) in names) == present]
+
+
+def _names(guest: libvirt_guest.Guest) -> set[str]:
+    """What the running guest has."""
+    return {_name(device) for device in guest.get_config().devices
+            if isinstance(device, (vconfig.LibvirtConfigGuestHostdevPCI,
+                                   vconfig.LibvirtConfigGuestHostdevMDEV))}
+
+
+def _name(hostdev: vconfig.LibvirtConfigGuestHostdev) -> str:
+    """The PCI address, or the uuid of the mediated device."""
+    if isinstance(hostdev, vconfig.LibvirtConfigGuestHostdevMDEV):
+        return str(hostdev.uuid)
+    return str(pci_address.PciAddress(*(
+        int(part, 16) for part in (hostdev.domain, hostdev.bus, hostdev.slot,
+                                   hostdev.function))))
+
+
+def _listed(hostdevs: Iterable[vconfig.LibvirtConfigGuestHostdev]) -> str:
+    return ', '.join(map(_name, hostdevs))

@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Hooks for resize and cold migration.
+
+The source sets aside what the server has, in the role ``old``; the
+destination, which may be the same host, acquires what the new flavor asks for
+as ``active``. Confirming releases the former; reverting releases the latter,
+when Nova destroys its guest, and makes the former active again.
+"""
+
+from collections.abc import Iterator
+import contextlib
+from typing import Any
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import task_states
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+from nova_accel.model import device_profile
+from nova_accel.virt import faults
+from nova_accel.virt import host_accelerators
+from nova_accel.virt import old_bindings
+from nova_accel.virt import provider_tree as tree_module
+
+
+class MigrationMixin:
+    """Stands before ``AcceleratorMixin``, whose hooks it extends."""
+
+    _accelerators: host_accelerators.HostAccelerators
+    provider_tree: Any
+
+    def migrate_disk_and_power_off(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, *args: Any, **kwargs: Any,
+    ) -> Any:
+        with self._set_aside(instance):
+            return super().migrate_disk_and_power_off(  # type: ignore[misc]
+                context, instance, *args, **kwargs)
+
+    def finish_migration(
+        self, context: nova_context.RequestContext,
+        migration: objects.Migration, instance: objects.Instance,
+        disk_info: str, network_info: Any, image_meta: objects.ImageMeta,
+        resize_instance: bool, allocations: dict[str, Any],
+        *args: Any, **kwargs: Any,
+    ) -> None:
+        profile = instance.flavor.extra_specs.get(device_profile.FLAVOR_KEY)
+        if profile is not None:
+            with faults.as_unavailable():
+                self._accelerators.acquire(
+                    instance, profile, tree_module.allocated(
+                        self.provider_tree, allocations))
+        # If it fails the server stays here, with its allocations, until a
+        # hard reboot or its deletion; and so does what was acquired.
+        super().finish_migration(  # type: ignore[misc]
+            context, migration, instance, disk_info, network_info,
+            image_meta, resize_instance, allocations, *args, **kwargs)
+
+    def confirm_migration(
+        self, context: nova_context.RequestContext,
+        migration: objects.Migration, instance: objects.Instance,
+        *args: Any, **kwargs: Any,
+    ) -> None:
+        try:
+            super().confirm_migration(  # type: ignore[misc]
+                context, migration, instance, *args, **kwargs)
+        finally:
+            # Nova deletes the allocations, whether this worked or not.
+            self._accelerators.attachments.release(
+                instance.uuid, arq.Role.OLD)
+
+    def finish_revert_migration(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, *args: Any, **kwargs: Any,
+    ) -> None:
+        # Nova also calls it when it starts and finds a server that was
+        # migrating when it died, which may not have been set aside yet.
+        with faults.as_unavailable():
+            old_bindings.restore(self._accelerators.attachments,
+                                 instance.uuid)
+        super().finish_revert_migration(  # type: ignore[misc]
+            context, instance, *args, **kwargs)
+
+    def cleanup(self, context: nova_context.RequestContext,
+                instance: objects.Instance, *args: Any,
+                **kwargs: Any) -> None:
+        super().cleanup(context, instance, *args, **kwargs)  # type: ignore
+        if (not self._keeps_accelerators(instance)
+                and instance.task_state != task_states.RESIZE_REVERTING):
+            self._accelerators.attachments.release(
+                instance.uuid, arq.Role.OLD)
+
+    def _hard_reboot(self, context: nova_context.RequestContext,
+                     instance: objects.Instance, *args: Any,
+                     **kwargs: Any) -> None:
+        # Nova's advice after a revert that failed.
+        with faults.as_unavailable():
+            old_bindings.restore_reverted(
+                self._accelerators.attachments, instance,
+                self._accelerators.service_host)
+        super()._hard_reboot(  # type: ignore[misc]
+            context, instance, *args, **kwargs)
+
+    def _keeps_accelerators(self, instance: objects.Instance) -> bool:
+        # The source of a resize to another cell destroys its guest.
+        return ((instance.task_state == task_states.RESIZE_MIGRATING
+                 and instance.host == self._accelerators.service_host)
+                or super()._keeps_accelerators(instance))  # type: ignore
+
+    @contextlib.contextmanager
+    def _set_aside(self, instance: objects.Instance) -> Iterator[None]:
+        """What the instance has is held as old, unless the body fails.
+
+        :raises InstanceFaultRollback: it cannot be; the server stays as it
+            is.
+        """
+        attachments = self._accelerators.attachments
+        # Of an earlier move that came to no end.
+        attachments.release(instance.uuid, arq.Role.OLD)
+        try:
+            attachments.move(instance.uuid, arq.Role.ACTIVE, arq.Role.OLD)
+        except exceptions.AcceleratorError as error:
+            raise exception.InstanceFaultRollback(
+                exception.ResizeError(reason=str(error))) from error
+        try:
+            yield
+        except BaseException:
+            attachments.move(instance.uuid, arq.Role.OLD, arq.Role.ACTIVE)
+            raise

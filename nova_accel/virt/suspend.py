@@ -1,0 +1,173 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Suspend, resume and unrescue: XML that libvirt, or a file, has kept.
+
+``_get_guest_config`` does not make it, so it is here that the devices are
+made ready. libvirt saves no guest with a device of the host: Nova detaches
+its own before and attaches them after, and here it is done with ours. They
+stay held meanwhile.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+from typing import Any
+
+from nova import conf
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import power_state
+from nova.virt.libvirt import guest as libvirt_guest
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+from nova_accel.model import device_profile
+from nova_accel.virt import host_accelerators
+from nova_accel.virt import hot_plug
+
+CONF = conf.CONF
+LOG = logging.getLogger(__name__)
+
+_HINT = 'a hard reboot gives the server its accelerators back'
+
+
+class SuspendMixin:
+    """Gives guests that are started again without new XML their devices."""
+
+    _accelerators: host_accelerators.HostAccelerators
+
+    # Of the driver that it is mixed into.
+    _host: Any
+    _needs_suspend_resume_for_snapshot: Callable[[bool, int], bool]
+
+    def suspend(self, context: nova_context.RequestContext,
+                instance: objects.Instance) -> None:
+        guest = self._host.get_guest(instance)
+        with _rolled_back(exception.InstanceSuspendFailure):
+            arqs = self._accelerators.attachments.held_by(instance.uuid)
+            # Its answer would come when it runs again, and then be obeyed.
+            if arqs and guest.get_power_state(
+                    self._host) == power_state.PAUSED:
+                raise exceptions.DeviceError(
+                    'a guest that is paused does not let go of its '
+                    'accelerators')
+        if not arqs:
+            super().suspend(context, instance)  # type: ignore[misc]
+            return
+        try:
+            hot_plug.detach(guest, arqs, CONF.libvirt.device_detach_timeout)
+            super().suspend(context, instance)  # type: ignore[misc]
+        except Exception as error:
+            _attach_again(guest, arqs, error)
+            raise exception.InstanceFaultRollback(
+                exception.InstanceSuspendFailure(
+                    reason=_reason(error))) from error
+
+    def resume(self, context: nova_context.RequestContext,
+               instance: objects.Instance, *args: Any,
+               **kwargs: Any) -> None:
+        with _rolled_back(exception.InstanceResumeFailure):
+            arqs = self._made_ready(instance)
+        try:
+            super().resume(  # type: ignore[misc]
+                context, instance, *args, **kwargs)
+            if arqs:
+                hot_plug.attach(self._host.get_guest(instance), arqs)
+        except Exception as error:
+            if not arqs or not self._runs(instance):
+                raise
+            self._suspend_again(context, instance, error)
+            raise exception.InstanceFaultRollback(
+                exception.InstanceResumeFailure(
+                    reason=_reason(error))) from error
+
+    def _resume_guest_after_snapshot(
+        self, context: nova_context.RequestContext, live_snapshot: bool,
+        original_power_state: int, instance: objects.Instance,
+        guest: libvirt_guest.Guest,
+    ) -> None:
+        super()._resume_guest_after_snapshot(  # type: ignore[misc]
+            context, live_snapshot, original_power_state, instance, guest)
+        if not self._needs_suspend_resume_for_snapshot(
+                live_snapshot, original_power_state):
+            return
+        try:
+            hot_plug.attach(
+                guest, self._accelerators.attachments.held_by(instance.uuid))
+        except Exception as error:
+            raise exception.InstanceResumeFailure(
+                reason=f'{_reason(error)}; {_HINT}') from error
+
+    def unrescue(self, context: nova_context.RequestContext,
+                 instance: objects.Instance) -> None:
+        try:
+            self._made_ready(instance)
+        except exceptions.AcceleratorError as error:
+            # Rolled back it would be active, for Nova.
+            raise exception.InstanceUnRescueFailure(
+                reason=str(error)) from error
+        super().unrescue(context, instance)  # type: ignore[misc]
+
+    def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
+        """The instance's ARQs; the host may have been rebooted meanwhile."""
+        return self._accelerators.plug(
+            instance, instance.flavor.extra_specs.get(
+                device_profile.FLAVOR_KEY))
+
+    def _runs(self, instance: objects.Instance) -> bool:
+        try:
+            guest = self._host.get_guest(instance)
+        except exception.InstanceNotFound:
+            return False
+        return bool(
+            guest.get_power_state(self._host) == power_state.RUNNING)
+
+    def _suspend_again(self, context: nova_context.RequestContext,
+                       instance: objects.Instance,
+                       error: Exception) -> None:
+        """Undo a resume that has not given the guest all of its devices."""
+        LOG.warning('Resumed without all of its accelerators; suspending it '
+                    'again: %s', _reason(error), instance=instance)
+        try:
+            self.suspend(context, instance)
+        except Exception as second:
+            raise exception.InstanceResumeFailure(
+                reason=f'{_reason(error)}; it could not be suspended again '
+                       f'({_reason(second)}); {_HINT}') from second
+
+
+def _attach_again(guest: libvirt_guest.Guest, arqs: tuple[arq.Arq, ...],
+                  error: Exception) -> None:
+    """Undo a suspend that failed."""
+    try:
+        hot_plug.attach(guest, arqs)
+    except Exception as second:
+        raise exception.InstanceSuspendFailure(
+            reason=f'{_reason(error)}; {_reason(second)}; '
+                   f'{_HINT}') from second
+
+
+@contextlib.contextmanager
+def _rolled_back(fault: type[exception.NovaException]) -> Iterator[None]:
+    """Translate our faults to the one that leaves the server as it was."""
+    try:
+        yield
+    except exceptions.AcceleratorError as error:
+        raise exception.InstanceFaultRollback(
+            fault(reason=str(error))) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, 'inner_exception', error))

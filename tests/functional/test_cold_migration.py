@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import functools
+
+from nova import exception
+from nova.tests.fixtures import libvirt as fakelibvirt
+
+from functional import moves
+from nova_accel import exceptions
+
+
+class TestColdMigration(moves.MoveTestCase):
+
+    CAST_AS_CALL = False
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.boot_on('host1', self.both)
+        self.before = self.guest_devices(self.server)
+
+    def migrate(self, status='VERIFY_RESIZE'):
+        self.admin_api.post_server_action(
+            self.server['id'], {'migrate': None})
+        return self._wait_for_state_change(self.server, status)
+
+    def test_confirm(self):
+        server = self.migrate()
+        held = self.held(server)
+        after = held['host2', 'active']
+        self.assertEqual({('host1', 'old'): self.before,
+                          ('host2', 'active'): after}, held)
+        self.assert_usage('host1', FPGA=1, VGPU=1)
+        self.assert_usage('host2', FPGA=1, VGPU=1)
+        self.confirm(server)
+        self.assert_guest(server, 'host2', after)
+        self.assertFalse(self.mdevs('host1'))
+        self.assert_usage('host1')
+        self.delete(server)
+
+    def test_revert(self):
+        arqs = self.arqs(self.server)
+        server = self.revert(self.migrate())
+        self.assert_guest(server, 'host1', self.before)
+        self.assertEqual([arq['uuid'] for arq in arqs],
+                         [arq['uuid'] for arq in self.arqs(server)])
+        self.assertFalse(self.mdevs('host2'))
+        self.assert_usage('host2')
+        self.delete(server)
+
+    def test_there_and_back(self):
+        self.confirm(self.migrate(), 'host1')
+        server = self.confirm(self.migrate(), 'host2')
+        self.assert_guest(server, 'host1', self.guest_devices(server))
+        self.assertEqual(2, len(self.guest_devices(server)))
+        self.delete(server)
+
+    def test_what_waits_for_its_owner_is_kept(self):
+        """Both sets, whatever the workers of both hosts look at."""
+        server = self.migrate()
+        held = self.held(server)
+        for host in self.hosts:
+            self.restart_compute_service(host)
+            self.computes[host].driver._accelerators._publisher._run()
+        self.assertEqual(held, self.held(server))
+        self.revert(server)
+        self.assert_guest(server, 'host1', self.before)
+        self.delete(server)
+
+    def test_a_source_that_fails(self):
+        self.break_driver(
+            'migrate_disk_and_power_off', exception.InternalError('broken'))
+        self.migrate('ERROR')
+        self.assert_guest(self.server, 'host1', self.before)
+        self.assert_usage('host2')
+        self._reboot_server(self.server, hard=True)
+        self.delete(self.server)
+
+    def test_a_destination_that_fails(self):
+        self.break_libvirt(
+            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), 1)
+        self.migrate('ERROR')
+        self.assertEqual(1, self.failures)
+        self._wait_for_migration_status(self.server, ['error'])
+        self.settle('host1')
+        self._wait_for_assert(lambda: self.assertEqual(
+            [('host2', 'active')], list(self.held(self.server))))
+        self._reboot_server(self.server, hard=True)
+        self.assert_guest(self.server, 'host2',
+                          self.held(self.server)['host2', 'active'])
+        self.delete(self.server)
+
+    def test_an_api_that_is_away_on_the_source_delays_nothing(self):
+        """What it is told late changes nothing for others."""
+        reconnect = self.cut_off('host1')
+        server = self.migrate()
+        self.assertEqual(['active'] * 2,
+                         [role for _host, role in self.held(server)])
+        reconnect()
+        self.computes['host1'].driver._accelerators._publisher._run()
+        self.assertEqual({('host1', 'old'), ('host2', 'active')},
+                         set(self.held(server)))
+        self.confirm(server)
+        self.delete(server)
+
+    def test_an_api_that_is_away_on_the_destination(self):
+        """The server is where Nova leaves it; a rebuild acquires anew."""
+        reconnect = self.cut_off('host2')
+        self.migrate('ERROR')
+        self._wait_for_migration_status(self.server, ['error'])
+        reconnect()
+        for host in self.hosts:
+            self.computes[host].driver._accelerators._publisher._run()
+        self.assertEqual({}, self.held(self.server))
+        self.assertFalse(self.mdevs('host1'))
+        self.assert_usage('host1')
+        self.assert_usage('host2', FPGA=1, VGPU=1)
+        server = self._rebuild_server(
+            self.server, '70a599e0-31e7-49b7-b260-868f441e862b')
+        devices = self.held(server)['host2', 'active']
+        self.assertEqual(2, len(devices))
+        self.assert_guest(server, 'host2', devices)
+        self.delete(server)
+
+    def cut_off(self, host):
+        """The host's requests to the API fail, until what is returned."""
+        api = self.computes[host].driver._accelerators.attachments._api
+
+        def fail(*_args, **_kwargs):
+            raise exceptions.ServiceUnavailable('the network is cut')
+
+        api._call = fail
+        return functools.partial(delattr, api, '_call')

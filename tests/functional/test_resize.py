@@ -1,0 +1,284 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from nova import exception
+from nova.tests.fixtures import libvirt as fakelibvirt
+
+from functional import moves
+
+
+class TestResize(moves.MoveTestCase):
+    """To another host."""
+
+    def test_between_profiles_and_confirm(self):
+        server = self.boot_on('host1', self.both)
+        before = self.guest_devices(server)
+        server = self.resize(server, self.vgpus)
+        held = self.held(server)
+        after = held['host2', 'active']
+        self.assertEqual({('host1', 'old'): before,
+                          ('host2', 'active'): after}, held)
+        self.assertEqual(2, len(after))
+        self.assert_usage('host1', FPGA=1, VGPU=1)
+        self.assert_usage('host2', VGPU=2)
+        self.confirm(server)
+        self.assert_guest(server, 'host2', after)
+        self.assertFalse(self.mdevs('host1'))
+        self.assert_usage('host1')
+        self._reboot_server(server, hard=True)
+        self.assert_guest(server, 'host2', after)
+        self.delete(server)
+
+    def test_between_profiles_and_revert(self):
+        server = self.boot_on('host1', self.both)
+        before = self.guest_devices(server)
+        arqs = self.arqs(server)
+        server = self.revert(self.resize(server, self.vgpus))
+        self.assert_guest(server, 'host1', before)
+        self.assertEqual([arq['uuid'] for arq in arqs],
+                         [arq['uuid'] for arq in self.arqs(server)])
+        self.assertFalse(self.mdevs('host2'))
+        self.assert_usage('host1', FPGA=1, VGPU=1)
+        self.assert_usage('host2')
+        self._reboot_server(server, hard=True)
+        self.assert_guest(server, 'host1', before)
+        self.delete(server)
+
+    def test_to_accelerators_and_confirm(self):
+        server = self.resize(self.boot_on('host1', self.plain), self.both)
+        devices = self.held(server)['host2', 'active']
+        self.confirm(server)
+        self.assert_guest(server, 'host2', devices)
+        self.delete(server)
+
+    def test_to_accelerators_and_revert(self):
+        server = self.resize(self.boot_on('host1', self.plain), self.both)
+        self.assertEqual([('host2', 'active')], list(self.held(server)))
+        self.revert(server)
+        self.assert_guest(server, 'host1', [])
+        self.assert_nothing_left()
+
+    def test_to_a_plain_flavor_and_confirm(self):
+        server = self.resize(self.boot_on('host1', self.both), self.plain)
+        self.assertEqual([('host1', 'old')], list(self.held(server)))
+        self.assertEqual([], self.hostdevs(server, 'host2'))
+        self.confirm(server)
+        self.assert_guest(server, 'host2', [])
+        self.assert_nothing_left()
+
+    def test_to_a_plain_flavor_and_revert(self):
+        server = self.boot_on('host1', self.both)
+        before = self.guest_devices(server)
+        self.revert(self.resize(server, self.plain))
+        self.assert_guest(server, 'host1', before)
+        self.delete(server)
+
+    def test_deleted_before_it_is_confirmed(self):
+        server = self.resize(self.boot_on('host1', self.both), self.vgpus)
+        self.flags(host='host1')
+        self.delete(server)
+
+    def test_a_stopped_server(self):
+        server = self.boot_on('host1', self.both)
+        self._stop_server(server)
+        server = self.confirm_stopped(self.resize(server, self.vgpus))
+        devices = self.held(server)['host2', 'active']
+        self._start_server(server)
+        self.assert_guest(server, 'host2', devices)
+        self.delete(server)
+
+    def confirm_stopped(self, server):
+        self.flags(host='host1')
+        self.api.post_server_action(server['id'], {'confirmResize': None})
+        return self._wait_for_state_change(server, 'SHUTOFF')
+
+
+class TestSameHost(moves.MoveTestCase):
+    """Both sets are on one host, and may be of one provider."""
+
+    hosts = ('host1',)
+
+    def setUp(self):
+        super().setUp()
+        self.flags(allow_resize_to_same_host=True)
+        self.server = self.boot(self.both)
+        self.before = self.guest_devices(self.server)
+
+    def test_two_sets_of_one_provider(self):
+        server = self.resize(self.server, self.vgpus)
+        held = self.held(server)
+        after = held['host1', 'active']
+        self.assertEqual({('host1', 'old'): self.before,
+                          ('host1', 'active'): after}, held)
+        self.assertFalse(set(self.before) & set(after))
+        self.assertEqual(after, self.guest_devices(server))
+        self.assert_usage('host1', FPGA=1, VGPU=3)
+        self.assertEqual(3, len(self.mdevs('host1')))
+
+    def test_confirm(self):
+        server = self.resize(self.server, self.vgpus)
+        after = self.guest_devices(server)
+        self.confirm(server)
+        self.assert_guest(server, 'host1', after)
+        self.assertEqual(sorted(after), sorted(self.mdevs('host1')))
+        self._reboot_server(server, hard=True)
+        self.assert_guest(server, 'host1', after)
+        self.delete(server)
+
+    def test_revert(self):
+        self.revert(self.resize(self.server, self.vgpus))
+        self.assert_guest(self.server, 'host1', self.before)
+        self.assertEqual(1, len(self.mdevs('host1')))
+        self._reboot_server(self.server, hard=True)
+        self.assert_guest(self.server, 'host1', self.before)
+        self.delete(self.server)
+
+    def test_to_a_flavor_with_the_same_profile(self):
+        """The sets are alike, and still two."""
+        flavor = self.create_accel_flavor('both')
+        server = self.resize(self.server, flavor)
+        after = self.guest_devices(server)
+        self.assertFalse(set(self.before) & set(after))
+        self.confirm(server)
+        self.assert_guest(server, 'host1', after)
+        self.delete(server)
+
+    def test_to_a_plain_flavor_and_back(self):
+        server = self.resize(self.server, self.plain)
+        self.assertEqual([], self.guest_devices(server))
+        self.revert(server)
+        self.assert_guest(server, 'host1', self.before)
+        self.confirm(self.resize(server, self.plain))
+        self.assert_nothing_left()
+
+    def test_to_accelerators(self):
+        plain = self.boot(self.plain)
+        self.revert(self.resize(plain, self.vgpus))
+        self.assert_guest(plain, 'host1', [])
+        server = self.resize(plain, self.vgpus)
+        after = self.guest_devices(server)
+        self.confirm(server)
+        self.assert_guest(plain, 'host1', after)
+        self.delete(plain, self.server)
+
+    def test_deleted_before_it_is_confirmed(self):
+        server = self.resize(self.server, self.vgpus)
+        self.delete(server)
+
+    def test_a_restart_of_nova_compute_between(self):
+        server = self.resize(self.server, self.vgpus)
+        after = self.guest_devices(server)
+        self.restart_compute_service('host1')
+        self.assertEqual(after, self.held(server)['host1', 'active'])
+        self.revert(server)
+        self.assert_guest(server, 'host1', self.before)
+        self.delete(server)
+
+
+class TestFailures(moves.MoveTestCase):
+    """Each releases what was taken, and nothing else."""
+
+    CAST_AS_CALL = False
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.boot_on('host1', self.both)
+        self.before = self.guest_devices(self.server)
+
+    def start_resize(self, flavor=None):
+        self.api.post_server_action(self.server['id'], {
+            'resize': {'flavorRef': flavor or self.vgpus}})
+
+    def wait_for_error(self):
+        return self._wait_for_state_change(self.server, 'ERROR')
+
+    def assert_unharmed(self):
+        self.assert_guest(self.server, 'host1', self.before)
+        self.assert_usage('host1', FPGA=1, VGPU=1)
+        self._reboot_server(self.server, hard=True)
+        self.assert_guest(self.server, 'host1', self.before)
+        self.delete(self.server)
+
+    def test_refused_on_the_source(self):
+        self.break_driver(
+            'migrate_disk_and_power_off', exception.InstanceFaultRollback(
+                exception.ResizeError(reason='the disk is too large')))
+        self.start_resize()
+        self._wait_for_action_fail_completion(
+            self.server, 'resize', 'compute_resize_instance')
+        self._wait_for_state_change(self.server, 'ACTIVE')
+        self.assert_unharmed()
+
+    def test_failed_on_the_source(self):
+        self.break_driver(
+            'migrate_disk_and_power_off', exception.InternalError('broken'))
+        self.start_resize()
+        self.wait_for_error()
+        self.assert_unharmed()
+
+    def test_failed_on_the_destination(self):
+        """The server stays there, as Nova has it, with its new devices."""
+        self.break_libvirt(
+            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), 1)
+        self.start_resize()
+        self.wait_for_error()
+        self.assertEqual(1, self.failures)
+        self._wait_for_migration_status(self.server, ['error'])
+        self.settle('host1')
+        self._wait_for_assert(lambda: self.assertEqual(
+            [('host2', 'active')], list(self.held(self.server))))
+        self._wait_for_assert(lambda: self.assertFalse(self.mdevs('host1')))
+        self.assert_usage('host1')
+        self._reboot_server(self.server, hard=True)
+        devices = self.held(self.server)['host2', 'active']
+        self.assertEqual(2, len(devices))
+        self.assert_guest(self.server, 'host2', devices)
+        self.delete(self.server)
+
+    def test_failed_on_the_destination_and_deleted(self):
+        self.break_driver('_create_image', exception.InternalError('broken'))
+        self.start_resize()
+        self.wait_for_error()
+        self.api.delete_server(self.server['id'])
+        self._wait_for_assert(lambda: self.assertEqual(
+            {}, {key: devices for key, devices
+                 in self.held(self.server).items() if key[0] == 'host2'}))
+        self.settle('host1')
+        self._wait_for_assert(self.assert_nothing_left)
+
+    def test_a_revert_that_fails_on_the_source(self):
+        """A hard reboot there repairs it."""
+        self.start_resize()
+        server = self._wait_for_state_change(self.server, 'VERIFY_RESIZE')
+        self.break_libvirt((fakelibvirt.Connection, 'defineXML'), 1)
+        self.api.post_server_action(server['id'], {'revertResize': None})
+        self.wait_for_error()
+        self.assertEqual(1, self.failures)
+        self.assertEqual({('host1', 'active'): self.before},
+                         self.held(self.server))
+        self.assert_usage('host2')
+        self.assertFalse(self.mdevs('host2'))
+        self._reboot_server(self.server, hard=True)
+        self.assert_unharmed()
+
+    def test_a_confirmation_that_fails(self):
+        self.start_resize()
+        server = self._wait_for_state_change(self.server, 'VERIFY_RESIZE')
+        self.break_driver(
+            'confirm_migration', exception.InternalError('broken'))
+        self.api.post_server_action(server['id'], {'confirmResize': None})
+        self.wait_for_error()
+        self._wait_for_assert(lambda: self.assert_usage('host1'))
+        self.assertEqual([('host2', 'active')],
+                         list(self.held(self.server)))
+        self._reboot_server(self.server, hard=True)
+        self.delete(self.server)

@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import types
+
+from nova.virt.libvirt import config as vconfig
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+from nova_accel.model import attach_handle
+from nova_accel.model import pci_address
+from nova_accel.virt import guest as guest_xml
+from nova_accel.virt import hot_plug
+
+UUID = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
+
+
+def an_arq(*address, mdev_type=None):
+    return arq.Arq('arq', arq.State.BOUND, 'gpu', 0, {}, 'provider',
+                   attach_handle.AttachHandle(
+                       UUID, pci_address.PciAddress(*address), mdev_type))
+
+
+PCI = an_arq(0, 0x81, 0x1f, 7)
+MDEV = an_arq(0, 0x82, 0, 0, mdev_type='nvidia-11')
+OTHER = an_arq(0, 0x81, 0, 0)
+
+
+class Guest:
+    """A guest that lets go of a device when it has been looked at."""
+
+    def __init__(self, *arqs, looks=0):
+        self.devices = guest_xml.hostdevs(arqs)
+        self.leaving = []
+        self.looks = looks
+        self.asked = []
+
+    def get_config(self):
+        if self.looks:
+            self.looks -= 1
+        else:
+            self.devices = [device for device in self.devices
+                            if device.to_xml() not in self.leaving]
+        guest = vconfig.LibvirtConfigGuest()
+        for device in self.devices:
+            # As libvirt gives them back.
+            parsed = type(device)()
+            parsed.parse_str(device.to_xml())
+            guest.add_device(parsed)
+        return types.SimpleNamespace(
+            devices=[vconfig.LibvirtConfigGuestInterface(), *guest.devices])
+
+    def detach_device(self, conf, persistent=False, live=False):
+        self.asked.append((persistent, live))
+        self.leaving.append(conf.to_xml())
+
+    def attach_device(self, conf, persistent=False, live=False):
+        self.asked.append((persistent, live))
+        self.devices.append(conf)
+
+    @property
+    def xml(self):
+        return [device.to_xml() for device in self.devices]
+
+
+def xml(*arqs):
+    return [device.to_xml() for device in guest_xml.hostdevs(arqs)]
+
+
+class TestHotPlug(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.patch(hot_plug, '_POLL_INTERVAL_S', 0)
+
+    def test_detach_waits_for_the_guest(self):
+        guest = Guest(OTHER, PCI, MDEV, looks=3)
+        hot_plug.detach(guest, [PCI, MDEV], 60)
+        self.assertEqual(xml(OTHER), guest.xml)
+        self.assertEqual([(False, True)] * 2, guest.asked)
+
+    def test_detach_does_not_wait_for_ever(self):
+        guest = Guest(PCI, MDEV, looks=10 ** 9)
+        error = self.assertRaises(exceptions.DeviceError, hot_plug.detach,
+                                  guest, [PCI, MDEV], 0.05)
+        self.assertEqual(
+            f'the guest has not let go of 0000:81:1f.7, {UUID} within '
+            '0.05 s', str(error))
+
+    def test_what_the_guest_does_not_have_is_not_detached(self):
+        guest = Guest(PCI)
+        hot_plug.detach(guest, [PCI, MDEV], 60)
+        self.assertEqual(xml(PCI), guest.leaving)
+
+    def test_what_the_guest_lacks_is_attached(self):
+        guest = Guest(OTHER, MDEV)
+        for _again in range(2):
+            hot_plug.attach(guest, [PCI, MDEV])
+            self.assertEqual(xml(OTHER, MDEV, PCI), guest.xml)
+        self.assertEqual([(False, True)], guest.asked)

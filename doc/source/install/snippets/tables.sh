@@ -1,0 +1,2 @@
+nova-accel-manage db sync
+nova-accel-manage db version

@@ -1,0 +1,114 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``lab``: a real OpenStack on this machine, and real devices."""
+
+import argparse
+import os
+import pathlib
+import sys
+
+from lab import control_plane
+from lab import keystone
+from lab import processes
+from lab import settings
+from lab.checks import runner
+
+_SUITES = {
+    'e2e': 'the checks of servers on hosts with made-up devices',
+    'devices': 'the checks in a virtual machine with real devices',
+    'latency': 'how long a boot takes, with and without accelerators',
+}
+
+
+def main() -> int:
+    arguments = _parse()
+    try:
+        return _COMMANDS[arguments.command](arguments)
+    except processes.LabError as error:
+        print(f'lab: {error}', file=sys.stderr)
+        return 1
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='lab', description=__doc__)
+    commands = parser.add_subparsers(
+        dest='command', required=True, metavar='COMMAND')
+    commands.add_parser(
+        'up', help='start all that does not run; made at the first time')
+    commands.add_parser('status', help='what runs, and what it takes')
+    commands.add_parser('down', help='end all; what is stored stays')
+    commands.add_parser('wipe', help='end all and forget what is stored')
+    commands.add_parser(
+        'env', help='the environment of a client, for a shell to source')
+    for suite, text in _SUITES.items():
+        command = commands.add_parser(suite, help=text)
+        command.add_argument(
+            'regex', nargs='?', default='',
+            help='run only those whose names match')
+        command.add_argument(
+            '--quick', action='store_true',
+            help='leave the long ones out, and say which')
+        command.add_argument(
+            '--results', type=pathlib.Path,
+            help='append a line to this file for each check: its exit status '
+                 'and its name')
+    return parser.parse_args()
+
+
+def _up(_arguments: argparse.Namespace) -> int:
+    control_plane.up()
+    return 0
+
+
+def _down(_arguments: argparse.Namespace) -> int:
+    control_plane.down()
+    return 0
+
+
+def _wipe(_arguments: argparse.Namespace) -> int:
+    control_plane.wipe()
+    return 0
+
+
+def _status(_arguments: argparse.Namespace) -> int:
+    names = processes.running()
+    for name in names:
+        process = processes.process(name)
+        family = [process, *process.children(recursive=True)]
+        memory = sum(member.memory_info().rss for member in family)
+        print(f'{name:24} pid {process.pid:<8} {memory >> 20:5} MiB in '
+              f'{len(family)} processes')
+    if not names:
+        print('nothing runs')
+    return 0 if names else 1
+
+
+def _env(_arguments: argparse.Namespace) -> int:
+    print(f'export PATH={settings.BIN}:$PATH')
+    for name, value in keystone.credentials().items():
+        print(f'export {name}={value}')
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    os.environ.update(keystone.credentials())
+    return runner.run(arguments.command, arguments.regex,
+                      quick=arguments.quick, results=arguments.results)
+
+
+_COMMANDS = {'up': _up, 'down': _down, 'wipe': _wipe, 'status': _status,
+             'env': _env, **dict.fromkeys(_SUITES, _check)}
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,122 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The machine's hardware, as QEMU and as the machine sees it.
+
+Each function is alone in its IOMMU group. The virtual functions are made by
+``init`` at each boot, two of each physical one.
+"""
+
+import pathlib
+
+from lab import settings
+from lab.device_vm import image
+
+#: NVMe virtual functions have the ids of the physical one, and are without a
+#: driver; those of igb have igbvf.
+NVME = '1b36:0010'
+IGB_VF = '8086:10ca'
+E1000E = '8086:10d3'
+
+MDEV_TYPES = ('labgpu-1', 'labgpu-2')
+#: What each of the guests with a mediated device sees.
+MDEV = '4348:3253'
+E1000E_ADDRESSES = ('0000:00:0a.0', '0000:00:0b.0')
+IGB_VF_ADDRESSES = ('0000:01:10.0', '0000:01:10.2')
+NVME_VF_ADDRESSES = ('0000:02:00.1', '0000:02:00.2')
+
+MEMORY_MB = 6144
+
+_UUID = '6c61622d-766d-4000-8000-6465766963e5'
+
+
+def command() -> list[str]:
+    """QEMU as the tree has it, on any C library of this machine."""
+    root = image.TREE
+    libraries = 'lib/x86_64-linux-gnu'
+    return [
+        str(root / 'lib64/ld-linux-x86-64.so.2'), '--library-path',
+        f'{root / libraries}:{root / "usr" / libraries}',
+        str(root / 'usr/bin/qemu-system-x86_64'),
+        *(part for directory in ('qemu', 'seabios')
+          for part in ('-L', str(root / 'usr/share' / directory))),
+        '-L', str(root / 'usr/lib/ipxe/qemu'),
+    ]
+
+
+def environment() -> dict[str, str]:
+    return {'QEMU_MODULE_DIR': str(
+        image.TREE / 'usr/lib/x86_64-linux-gnu/qemu')}
+
+
+def arguments(files: image.Files, state: pathlib.Path,
+              share: pathlib.Path, logs: pathlib.Path,
+              agent_port: int) -> list[str]:
+    """QEMU's arguments.
+
+    :param state: the image of the disk that outlives boots
+    :param share: the directory that is ``/share`` in the machine
+    :param logs: the directory that is ``/log`` in the machine
+    :param agent_port: a port of this machine's loopback
+    """
+    ports = ','.join(str(port) for port in settings.PORTS.services)
+    given = [
+        '-name', 'labvm', '-uuid', _UUID, '-nodefaults', '-display', 'none',
+        '-no-reboot',
+        '-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max',
+        '-smp', '2', '-m', str(MEMORY_MB),
+        '-device', 'intel-iommu,intremap=on,caching-mode=on',
+        '-serial', f'file:{logs / "console.log"}',
+        '-kernel', str(files.kernel), '-initrd', str(files.initrd),
+        '-append', 'console=ttyS0 quiet intel_iommu=on iommu=pt '
+                   'mitigations=off random.trust_cpu=on '
+                   f'lab_ports={ports}',
+        '-netdev', 'user,id=outside,hostfwd=tcp:127.0.0.1:'
+                   f'{agent_port}-10.0.2.15:7',
+        '-device', 'virtio-net-pci,netdev=outside,addr=0x6,romfile=',
+    ]
+    given += _disk('image', 0x3, files.disk, 'readonly=on')
+    given += _disk('state', 0x4, state, 'cache=unsafe')
+    given += _disk('packages', 0x5, files.packages, 'readonly=on')
+    given += _directory('share', share, 0x12)
+    given += _directory('log', logs, 0x13)
+    return given + _devices()
+
+
+def _disk(name: str, slot: int, path: pathlib.Path,
+          option: str) -> list[str]:
+    return ['-drive', f'id={name},file={path},format=raw,if=none,{option}',
+            '-device', f'virtio-blk-pci,drive={name},addr={slot:#x}']
+
+
+def _directory(tag: str, path: pathlib.Path, slot: int) -> list[str]:
+    return ['-fsdev', f'local,id={tag},path={path},security_model=none',
+            '-device', f'virtio-9p-pci,fsdev={tag},mount_tag={tag},'
+                       f'addr={slot:#x}']
+
+
+def _devices() -> list[str]:
+    """What is given to guests."""
+    given = ['-device', 'edu,addr=0x8', '-device', 'pci-testdev,addr=0x9']
+    for slot in ('0a', '0b'):
+        given += ['-device',
+                  f'e1000e,addr=0x{slot},mac=52:54:00:00:00:{slot},romfile=']
+    return [
+        *given,
+        '-device', 'pcie-root-port,id=port1,chassis=1,addr=0x10',
+        '-device', 'igb,bus=port1,mac=52:54:00:00:00:10,romfile=',
+        '-device', 'pcie-root-port,id=port2,chassis=2,addr=0x11',
+        '-device', 'nvme-subsys,id=subsystem',
+        '-device', 'nvme,bus=port2,serial=LAB,subsys=subsystem,'
+                   'sriov_max_vfs=2,sriov_vq_flexible=4,sriov_vi_flexible=2,'
+                   'max_ioqpairs=8,msix_qsize=16',
+    ]

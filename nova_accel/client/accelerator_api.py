@@ -134,6 +134,16 @@ class AcceleratorApi:
                    json={'attempt': attempt, 'arqs': list(arq_uuids),
                          'from_role': str(source)})
 
+    def held_on(self, hostname: str, instance_uuid: str,
+                role: arq.Role) -> tuple[arq.Arq, ...]:
+        """The ARQs that an instance holds on any host, none or all.
+
+        :param hostname: that host's Nova nodename
+        :raises ServiceUnavailable: the API gave no usable answer.
+        """
+        return _arqs(self._call(
+            'GET', f'/hosts/{hostname}/instances/{instance_uuid}/{role}'))
+
     def release(self, instance_uuid: str, role: arq.Role,
                 attempt: int) -> None:
         """Free what the attempt, or an earlier one, took; nothing is fine.

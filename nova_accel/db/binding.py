@@ -98,8 +98,9 @@ def adopt(key: fence.Key, attempt: int,
     binding's ARQs is deleted.
 
     :param uuids: of ARQs that Nova's Cyborg client has bound
-    :param from_role: they may also be held in this one, in which attempts up
-        to this are over then
+    :param from_role: the host moves what it holds: attempts at this role up
+        to this one are over, and the ARQs may be in any role, as it may not
+        have told of all its moves
     :returns: the ARQs, all Bound
     :raises StaleAttempt: a newer attempt is known, or this one is released
     :raises NotFound: names an ARQ
@@ -207,7 +208,7 @@ def _check_adoptable(row: Mapping[str, Any], key: fence.Key,
         raise exceptions.Conflict(
             f'ARQ {row["uuid"]} is {row["state"]}, not {arq.State.BOUND}')
     if ((row['instance_uuid'], row['hostname']) != (instance_uuid, hostname)
-            or row['role'] not in (None, from_role, role)):
+            or (from_role is None and row['role'] not in (None, role))):
         raise exceptions.Conflict(
             f'ARQ {row["uuid"]} is not for instance {instance_uuid} on host '
             f'{hostname} ({role})')

@@ -20,6 +20,7 @@ where it is published and who gets it is none of its business.
 
 import abc
 
+from nova_accel import exceptions
 from nova_accel.host import node_devices as node_devices_module
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
@@ -71,6 +72,15 @@ class Driver(abc.ABC):
 
         :raises DeviceError: the device refused.
         """
+
+    def check_migratable(
+            self, handle: attach_handle.AttachHandle) -> None:
+        """Make sure that a guest can take the handle's state along, live.
+
+        :raises DeviceError: it cannot; the text says why.
+        """
+        raise exceptions.DeviceError(
+            f'{handle.address} cannot be migrated live')
 
     def unplug(  # noqa: B027
             self, handle: attach_handle.AttachHandle) -> None:

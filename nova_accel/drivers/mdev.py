@@ -68,6 +68,9 @@ class MdevDriver(base.Driver):
         self._node_devices.create_mdev(
             handle.uuid, handle.address, handle.mdev_type)
 
+    def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
+        """Nova looks at the versions, and the vendor's driver at its own."""
+
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         self._node_devices.destroy_mdev(handle.uuid)
 

@@ -23,6 +23,9 @@ from nova_accel.model import device
 from nova_accel.model import device_spec
 from nova_accel.model import naming
 
+#: libvirt binds it if the kernel has none of the vendor's for the function.
+_GENERIC = 'vfio-pci'
+
 
 class PciDriver(base.Driver):
     """A function is interchangeable with its like, unless the line says no.
@@ -43,3 +46,15 @@ class PciDriver(base.Driver):
             function.address)
         return known.device(
             [known.deployable('function', [handle])], pooled=True)
+
+    def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
+        """While a guest has it, a function is bound to a driver of VFIO.
+
+        Those of vendors (``mlx5_vfio_pci``) save a device's state, see
+        https://docs.kernel.org/driver-api/vfio-pci-device-specific-driver-acceptance.html
+        """
+        driver = self._node_devices.function(handle.address).driver
+        if driver == _GENERIC or 'vfio' not in (driver or ''):
+            raise exceptions.DeviceError(
+                f'{handle.address} is bound to {driver or "no driver"}, which '
+                'cannot migrate it live')

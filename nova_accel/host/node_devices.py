@@ -85,6 +85,15 @@ class NodeDevices:
              for function in (*functions, *parents)},
             mdevs, tuple(unreadable))
 
+    def function(self,
+                 address: pci_address.PciAddress) -> pci_function.PciFunction:
+        """See what a function is now.
+
+        :raises DeviceError: it is not there, or its XML is unusable.
+        """
+        with _libvirt_errors(f'{address} is not there'):
+            return pci_function.parse_pci(self._xml(address.node_device))
+
     @exclusive
     def _look_at_mdevs(
         self, parents: Iterable[str], unreadable: list[str],

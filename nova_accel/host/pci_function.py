@@ -30,9 +30,10 @@ class PciFunction:
 
     ``name`` is that of its node device. ``vendor_id`` and ``product_id`` are
     four lower-case hexadecimal digits; ``vendor`` and ``product`` the names
-    that the host knows for them. ``parent_address`` is the physical function
-    of a virtual one. ``mdev_types`` maps the types of mediated devices that
-    it makes to how many more of each it can make now.
+    that the host knows for them. ``driver`` is what the host has it bound to.
+    ``parent_address`` is the physical function of a virtual one.
+    ``mdev_types`` maps the types of mediated devices that it makes to how many
+    more of each it can make now.
     """
 
     name: str
@@ -42,6 +43,7 @@ class PciFunction:
     vendor: str | None = None
     product: str | None = None
     numa_node: int | None = None
+    driver: str | None = None
     parent_address: pci_address.PciAddress | None = None
     virtual_functions: tuple[pci_address.PciAddress, ...] = ()
     mdev_types: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -76,6 +78,7 @@ def parse_pci(xml: str) -> PciFunction:
             vendor_id=f'{pci.vendor_id:04x}',
             product_id=f'{pci.product_id:04x}',
             vendor=pci.vendor, product=pci.product, numa_node=pci.numa_node,
+            driver=etree.fromstring(xml).findtext('driver/name'),
             parent_address=next(
                 iter(related.get('phys_function', ())), None),
             virtual_functions=related.get('virt_functions', ()),

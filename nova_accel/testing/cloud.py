@@ -52,6 +52,11 @@ SERVICE_PROJECT = keystone_stub.Project(
     '2f4d7a6c5b1e4f0c8f3b8e7d6a9c0b1d', 'service')
 
 
+#: As libvirt and Nova write 10.0.0 and 8.2.2.
+_LIBVIRT_VERSION = 10_000_000
+_QEMU_VERSION = 8_002_002
+
+
 def _user(number: int, name: str, project: keystone_stub.Project,
           *roles: str) -> keystone_stub.User:
     return keystone_stub.User(f'{number:032x}', name, secrets.token_urlsafe(),
@@ -117,7 +122,8 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
         self.flags(device_spec=list(device_spec), group='nova_accel')
         self.start_compute(
             hostname, pci_info=pci_info or devices.pci_info(),
-            mdev_info=fakelibvirt.HostMdevDevicesInfo())
+            mdev_info=fakelibvirt.HostMdevDevicesInfo(),
+            libvirt_version=_LIBVIRT_VERSION, qemu_version=_QEMU_VERSION)
         return self.computes[hostname]
 
     def _setup_services(self) -> None:

@@ -90,31 +90,41 @@ class Attachments:
         entry = self._journal.read(instance_uuid, role)
         return entry is not None and entry.step is _Step.HELD
 
-    def held_by(self, instance_uuid: str) -> tuple[arq.Arq, ...]:
-        """The ARQs of the instance's guest here.
+    def held_by(self, instance_uuid: str,
+                role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
+        """The ARQs of the instance, none if the binding is not complete.
 
         :raises DeviceError: its journal is damaged.
         """
-        entry = self._journal.read(instance_uuid, arq.Role.ACTIVE)
+        entry = self._journal.read(instance_uuid, role)
         if entry is None or entry.step is not _Step.HELD:
             return ()
         return entry.arqs
 
-    def plug(self, instance_uuid: str) -> tuple[arq.Arq, ...]:
+    def check_migratable(self, instance_uuid: str) -> None:
+        """Make sure that the instance's devices can go to another host live.
+
+        :raises DeviceError: a device cannot, or is gone.
+        :raises ServiceUnavailable: the API does not know of the instance's
+            last move yet, and could not tell the destination what it has.
+        """
+        with self._locked(instance_uuid):
+            for request in self.held_by(instance_uuid):
+                self._present_driver(request).check_migratable(
+                    request.handle)
+            self._moves.tell(instance_uuid)
+
+    def plug(self, instance_uuid: str,
+             role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
         """Make the instance's devices ready to go into its guest.
 
         :returns: its ARQs, none if it holds no accelerators
         :raises DeviceError: a device is gone, or refused.
         """
         with self._locked(instance_uuid):
-            arqs = self.held_by(instance_uuid)
+            arqs = self.held_by(instance_uuid, role)
             for request in arqs:
-                driver = self._driver_of(request.handle.uuid)
-                if driver is None:
-                    raise exceptions.DeviceError(
-                        f'device {request.handle.address} of ARQ '
-                        f'{request.uuid} is gone from {self._nodename}')
-                driver.plug(request.handle)
+                self._present_driver(request).plug(request.handle)
             return arqs
 
     def move(self, instance_uuid: str, source: arq.Role,
@@ -246,6 +256,15 @@ class Attachments:
             # A device that is gone took what was made of it along.
             if driver is not None:
                 driver.unplug(request.handle)
+
+    def _present_driver(self, request: arq.Arq) -> base.Driver:
+        """:raises DeviceError: the device is gone."""
+        driver = self._driver_of(request.handle.uuid)
+        if driver is None:
+            raise exceptions.DeviceError(
+                f'device {request.handle.address} of ARQ {request.uuid} is '
+                f'gone from {self._nodename}')
+        return driver
 
     def _driver_of(self, handle_uuid: str) -> base.Driver | None:
         name = self._driver_names().get(handle_uuid)

@@ -25,7 +25,6 @@ import inspect
 from typing import Any
 
 from nova import context as nova_context
-from nova import exception
 from nova import objects
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
@@ -36,13 +35,11 @@ from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import faults
 from nova_accel.virt import guest as guest_xml
 from nova_accel.virt import host_accelerators
+from nova_accel.virt import live_migration
 from nova_accel.virt import migration
 from nova_accel.virt import provider_tree as tree_module
 from nova_accel.virt import rebuild
 from nova_accel.virt import suspend
-
-_NOT_YET = ('a server with accelerators cannot do this in this version of '
-            'nova_accel')
 
 _AccelInfo = Sequence[accel_info_module.WireArq] | None
 
@@ -116,15 +113,6 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         finally:
             self._rebooting.discard(instance.uuid)
 
-    def check_can_live_migrate_source(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, *args: Any, **kwargs: Any,
-    ) -> Any:
-        if self._accelerators.attachments.holds(instance.uuid):
-            raise exception.MigrationPreCheckError(reason=_NOT_YET)
-        return super().check_can_live_migrate_source(  # type: ignore[misc]
-            context, instance, *args, **kwargs)
-
     def _get_guest_config(self, *args: Any,
                           **kwargs: Any) -> vconfig.LibvirtConfigGuest:
         """The one place where every guest's XML is made."""
@@ -191,7 +179,8 @@ class AcceleratorMixin(rebuild.RebuildMixin):
                 or self._rebuilds_in_place(instance))
 
 
-class LibvirtDriver(migration.MigrationMixin, AcceleratorMixin,
+class LibvirtDriver(migration.MigrationMixin,
+                    live_migration.LiveMigrationMixin, AcceleratorMixin,
                     suspend.SuspendMixin, libvirt_driver.LibvirtDriver):
     """``compute_driver = nova_accel.LibvirtDriver``"""
 

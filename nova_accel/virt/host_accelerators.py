@@ -13,9 +13,11 @@
 """The accelerators of the host that one nova-compute runs on."""
 
 from collections.abc import Iterable
+import contextlib
 import functools
 import pathlib
 
+from nova import exception as nova_exception
 from nova import objects
 from nova.compute import provider_tree
 from nova.virt.libvirt import host as libvirt_host
@@ -35,7 +37,7 @@ from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import attachments as attachments_module
 from nova_accel.virt import given_traits as given_traits_module
 from nova_accel.virt import journal
-from nova_accel.virt import old_bindings
+from nova_accel.virt import moving_bindings
 from nova_accel.virt import provider_tree as tree_module
 from nova_accel.virt import publisher as publisher_module
 
@@ -72,9 +74,15 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
         node.nodename, journal.Journal(state / node.nodename), api, drivers,
         lambda: publisher.view.drivers)
 
+    def has_guest(instance: objects.Instance) -> bool:
+        with contextlib.suppress(nova_exception.InstanceNotFound):
+            host.get_guest(instance)
+            return True
+        return False
+
     def end_of_cycle() -> None:
         attachments.retry()
-        old_bindings.settle(attachments, service_host)
+        moving_bindings.settle(attachments, service_host, has_guest)
 
     publisher = publisher_module.Publisher(
         node, CONF.nova_accel.report_interval_s,
@@ -85,7 +93,7 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
     publisher.refresh()
     publisher.start_cycle()
     return HostAccelerators(
-        node, publisher, attachments, given_traits_module.GivenTraits(
+        node, api, publisher, attachments, given_traits_module.GivenTraits(
             state / f'{node.nodename}.traits.json'))
 
 
@@ -93,11 +101,13 @@ class HostAccelerators:
     """One host's publisher and attachments, for the driver's hooks."""
 
     def __init__(self, node: publisher_module.Node,
+                 api: accelerator_api.AcceleratorApi,
                  publisher: publisher_module.Publisher,
                  attachments: attachments_module.Attachments,
                  given_traits: given_traits_module.GivenTraits) -> None:
         self.service_host = node.service_host
         self._nodename = node.nodename
+        self._api = api
         self.attachments = attachments
         self._publisher = publisher
         self._given_traits = given_traits
@@ -116,14 +126,23 @@ class HostAccelerators:
         return bool(changes)
 
     def acquire(self, instance: objects.Instance, profile: str,
-                providers: Iterable[matching.Provider]) -> None:
+                providers: Iterable[matching.Provider],
+                role: arq.Role = arq.Role.ACTIVE) -> None:
         """Bind the instance's ARQs.
 
         :raises AcceleratorError: it holds no more than it did before.
         """
         self._publisher.wait_published(CONF.nova_accel.publish_timeout_s)
         self.attachments.acquire(
-            instance.uuid, instance.project_id, profile, providers)
+            instance.uuid, instance.project_id, profile, providers, role)
+
+    def held_on(self, nodename: str,
+                instance: objects.Instance) -> tuple[arq.Arq, ...]:
+        """The active ARQs of an instance on another host.
+
+        :raises AcceleratorError: the API does not say.
+        """
+        return self._api.held_on(nodename, instance.uuid, arq.Role.ACTIVE)
 
     def split(self, accel_info: Iterable[accel_info_module.WireArq] | None,
               ) -> accel_info_module.Split:
@@ -133,15 +152,15 @@ class HostAccelerators:
             for request in self.attachments.held_arqs()}
         return accel_info_module.split(accel_info or (), self._nodename, ours)
 
-    def plug(self, instance: objects.Instance,
-             profile: str | None) -> tuple[arq.Arq, ...]:
+    def plug(self, instance: objects.Instance, profile: str | None,
+             role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
         """Make the devices of the instance ready for its guest.
 
         :param profile: the device profile that its flavor names
         :raises DeviceError: one cannot be, or the host knows of none
             although there is a profile.
         """
-        arqs = self.attachments.plug(instance.uuid)
+        arqs = self.attachments.plug(instance.uuid, role)
         if profile is not None and not arqs:
             raise exceptions.DeviceError(
                 f'the journal of this host has no accelerators for instance '

@@ -32,7 +32,7 @@ from nova_accel.model import arq
 from nova_accel.model import device_profile
 from nova_accel.virt import faults
 from nova_accel.virt import host_accelerators
-from nova_accel.virt import old_bindings
+from nova_accel.virt import moving_bindings
 from nova_accel.virt import provider_tree as tree_module
 
 
@@ -89,8 +89,8 @@ class MigrationMixin:
         # Nova also calls it when it starts and finds a server that was
         # migrating when it died, which may not have been set aside yet.
         with faults.as_unavailable():
-            old_bindings.restore(self._accelerators.attachments,
-                                 instance.uuid)
+            moving_bindings.restore(self._accelerators.attachments,
+                                    instance.uuid)
         super().finish_revert_migration(  # type: ignore[misc]
             context, instance, *args, **kwargs)
 
@@ -108,7 +108,7 @@ class MigrationMixin:
                      **kwargs: Any) -> None:
         # Nova's advice after a revert that failed.
         with faults.as_unavailable():
-            old_bindings.restore_reverted(
+            moving_bindings.restore_reverted(
                 self._accelerators.attachments, instance,
                 self._accelerators.service_host)
         super()._hard_reboot(  # type: ignore[misc]

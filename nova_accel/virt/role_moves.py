@@ -62,8 +62,11 @@ class RoleMoves:
             self._unplug(request for request in replaced.arqs
                          if request.handle.uuid not in moving)
         # Cut short between the two, finish_interrupted() does the second.
+        # An API that has not heard of the last move knows the role before it.
+        known = (source if entry.moved_from in (None, target)
+                 else entry.moved_from)
         self._journal.write(dataclasses.replace(
-            entry, role=target, moved_from=source,
+            entry, role=target, moved_from=known,
             attempt=journal_module.next_attempt(entry, replaced)))
         self._journal.remove(entry)
         self.tell_or_warn(instance_uuid)

@@ -10,13 +10,16 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the tests of resize and cold migration have in common."""
+"""What the tests of resize and migration have in common."""
+
+import functools
 
 import fixtures
 from nova.virt import libvirt
 import sqlalchemy as sa
 
 from functional import base
+from nova_accel import exceptions
 from nova_accel.db import binding
 from nova_accel.db import engine
 from nova_accel.db import schema
@@ -94,6 +97,16 @@ class MoveTestCase(base.AcceleratorTestCase):
         """Have the host's worker do now what it does periodically."""
         publisher = self.computes[host].driver._accelerators._publisher
         publisher.start_cycle(at_once=True)
+
+    def cut_off(self, host):
+        """The host's requests to the API fail, until what is returned."""
+        api = self.computes[host].driver._accelerators.attachments._api
+
+        def fail(*_args, **_kwargs):
+            raise exceptions.ServiceUnavailable('the network is cut')
+
+        api._call = fail
+        return functools.partial(delattr, api, '_call')
 
     def break_driver(self, name, error, times=1):
         """The first calls of a method of Nova's driver raise."""

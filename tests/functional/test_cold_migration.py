@@ -10,13 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import functools
-
 from nova import exception
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import moves
-from nova_accel import exceptions
 
 
 class TestColdMigration(moves.MoveTestCase):
@@ -130,13 +127,3 @@ class TestColdMigration(moves.MoveTestCase):
         self.assertEqual(2, len(devices))
         self.assert_guest(server, 'host2', devices)
         self.delete(server)
-
-    def cut_off(self, host):
-        """The host's requests to the API fail, until what is returned."""
-        api = self.computes[host].driver._accelerators.attachments._api
-
-        def fail(*_args, **_kwargs):
-            raise exceptions.ServiceUnavailable('the network is cut')
-
-        api._call = fail
-        return functools.partial(delattr, api, '_call')

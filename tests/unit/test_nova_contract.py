@@ -35,9 +35,6 @@ SIGNATURES = {
             'destroy_disks migrate_data destroy_vifs destroy_secrets',
         'nova.virt.libvirt.driver:LibvirtDriver.instance_exists':
             'self instance',
-        'nova.virt.libvirt.driver:LibvirtDriver'
-        '.check_can_live_migrate_source':
-            'self context instance dest_check_data block_device_info',
         'nova.virt.libvirt.driver:LibvirtDriver._hard_reboot':
             'self context instance network_info share_info '
             'block_device_info accel_info',
@@ -95,7 +92,29 @@ SIGNATURES = {
             'self context instance network_info migration '
             'block_device_info power_on share_info',
     },
-    'virt/old_bindings.py': {
+    'virt/live_migration.py': {
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '.check_can_live_migrate_source':
+            'self context instance dest_check_data block_device_info',
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '.check_source_migrate_data_at_dest':
+            'self ctxt instance migrate_data migration limits allocs',
+        'nova.virt.libvirt.driver:LibvirtDriver.pre_live_migration':
+            'self context instance block_device_info network_info disk_info '
+            'migrate_data',
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '.post_live_migration_at_source':
+            'self context instance network_info',
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '.post_live_migration_at_destination':
+            'self context instance network_info block_migration '
+            'block_device_info',
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '.rollback_live_migration_at_destination':
+            'self context instance network_info block_device_info '
+            'destroy_disks migrate_data',
+    },
+    'virt/moving_bindings.py': {
         'nova.objects.instance:Instance.get_by_uuid':
             'context uuid expected_attrs use_slave',
         'nova.objects.migration:MigrationList.get_by_filters':
@@ -253,13 +272,33 @@ class TestNovaContract(testtools.TestCase):
         self.assertIn('self.driver.finish_revert_migration(', source)
 
     def test_a_revert_forgets_the_old_flavor_even_if_it_fails(self):
-        """virt/old_bindings.py tells it so from a failed resize."""
+        """virt/moving_bindings.py tells it so from a failed resize."""
         manager = _resolve('nova.compute.manager:ComputeManager')
         source = inspect.getsource(manager.finish_revert_resize)
         self.assertIn('finally:\n            '
                       'self._delete_stashed_flavor_info(instance)', source)
         self.assertNotIn('_delete_stashed_flavor_info',
                          inspect.getsource(manager.finish_resize))
+
+    def test_a_destination_hears_of_a_roll_back_if_it_has_mdevs(self):
+        """virt/live_migration.py: also if it has PCI functions alone."""
+        manager = _resolve('nova.compute.manager:ComputeManager')
+        self.assertIn(
+            "has_mdevs = 'target_mdevs' in migrate_data",
+            inspect.getsource(manager._live_migration_cleanup_flags))
+
+    def test_the_last_check_of_a_live_migration_is_the_drivers(self):
+        source = inspect.getsource(_resolve(
+            'nova.compute.manager:ComputeManager'
+            '.check_can_live_migrate_destination'))
+        self.assertLess(source.index('pci_dev_map_src_dst ='), source.index(
+            'self.driver.check_source_migrate_data_at_dest('))
+
+    def test_what_the_source_puts_in_the_place_of_its_devices(self):
+        source = inspect.getsource(_resolve(
+            'nova.virt.libvirt.migration:get_updated_guest_xml'))
+        for field in ('target_mdevs', 'pci_dev_map_src_dst'):
+            self.assertIn(f'migrate_data.{field}', source)
 
     def test_a_resource_request_can_be_limited(self):
         """scheduler/candidates.py"""

@@ -101,6 +101,15 @@ class TestAcceleratorApi(testtools.TestCase):
         self.assertRaises(exceptions.StaleAttempt, self.client.move, *move)
         self.assertEqual([], accelerator_request.get_all())
 
+    def test_what_is_held_on_another_host(self):
+        self.report()
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        bound = self.acquire()
+        other = client.AcceleratorApi(self.client._adapter, 'compute-2')
+        for hostname, held in (('compute-1', bound), ('compute-2', ())):
+            self.assertEqual(held, other.held_on(
+                hostname, INSTANCE, arq.Role.ACTIVE))
+
     def test_faults_arrive_as_what_they_were(self):
         error = self.assertRaises(exceptions.NotFound, self.acquire)
         self.assertIn('fpga', str(error))

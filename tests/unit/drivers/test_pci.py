@@ -19,6 +19,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import pci
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
+from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
 
@@ -83,3 +84,27 @@ class TestPciDriver(testtools.TestCase):
         handle = handle_of(discover(a_function(1)))
         driver.plug(handle)
         driver.unplug(handle)
+
+
+class TestCheckMigratable(testtools.TestCase):
+
+    def check(self, driver):
+        class NodeDevices:
+            @staticmethod
+            def function(address):
+                return a_function(1, driver=driver)
+
+        pci.PciDriver(NodeDevices, NODE_UUID).check_migratable(
+            attach_handle.AttachHandle('handle', an_address(1)))
+
+    def test_a_driver_that_saves_the_devices_state(self):
+        for driver in ('mlx5_vfio_pci', 'qat_vfio_pci', 'hisi-acc-vfio-pci'):
+            self.check(driver)
+
+    def test_any_other(self):
+        for driver, text in (('vfio-pci', 'bound to vfio-pci'),
+                             ('c6xxvf', 'bound to c6xxvf'),
+                             (None, 'bound to no driver')):
+            error = self.assertRaises(
+                exceptions.DeviceError, self.check, driver)
+            self.assertIn(f'0000:3d:01.1 is {text}', str(error))

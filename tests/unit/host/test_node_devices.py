@@ -114,6 +114,22 @@ class TestLook(NodeDevicesTestCase):
             self.assertIn('connection lost', str(fault))
 
 
+class TestFunction(NodeDevicesTestCase):
+
+    def test_it_is_seen_as_it_is_now(self):
+        self.assertEqual(self.node_devices.look().functions[GPU],
+                         self.node_devices.function(GPU))
+        card = self.fake.connection.pci_info.devices['pci_0000_81_00_0']
+        card.pci_device = card.pci_device.replace('nvidia<', 'vfio-pci<')
+        self.assertEqual('vfio-pci', self.node_devices.function(GPU).driver)
+
+    def test_it_is_not_there(self):
+        error = self.assertRaises(
+            exceptions.DeviceError, self.node_devices.function,
+            pci_address.PciAddress(0, 1, 2, 3))
+        self.assertIn('0000:01:02.3 is not there', str(error))
+
+
 class TestCreateMdev(NodeDevicesTestCase):
 
     def test_create(self):

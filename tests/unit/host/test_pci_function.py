@@ -64,6 +64,13 @@ class TestParsePci(testtools.TestCase):
                 '13f2', 'NVIDIA Corporation', None, 1),
             pci_function.parse_pci(pci_xml("<numa node='1'/>")))
 
+    def test_the_driver_that_it_is_bound_to(self):
+        xml = pci_xml()
+        self.assertIsNone(pci_function.parse_pci(xml).driver)
+        self.assertEqual('vfio-pci', pci_function.parse_pci(xml.replace(
+            '<capability', '<driver><name>vfio-pci</name></driver>'
+            '<capability', 1)).driver)
+
     def test_no_numa_node(self):
         self.assertIsNone(pci_function.parse_pci(pci_xml()).numa_node)
 

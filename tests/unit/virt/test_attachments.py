@@ -42,6 +42,9 @@ class RecordingDriver:
         self._check()
         self.plugged.add(handle)
 
+    def check_migratable(self, handle):
+        self._check()
+
     def unplug(self, handle):
         self._check()
         self.plugged.discard(handle)
@@ -417,6 +420,47 @@ class TestAttachments(testtools.TestCase):
         self.restore()
         self.assertEqual(1, len(self.arqs()))
         self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_who_may_go_to_another_host_live(self):
+        self.attachments.check_migratable(INSTANCE)
+        self.acquire()
+        self.attachments.check_migratable(INSTANCE)
+        self.driver.refuses = True
+        error = self.assertRaises(
+            exceptions.DeviceError, self.attachments.check_migratable,
+            INSTANCE)
+        self.assertIn('stuck', str(error))
+        self.drivers.clear()
+        error = self.assertRaises(
+            exceptions.DeviceError, self.attachments.check_migratable,
+            INSTANCE)
+        self.assertIn('gone', str(error))
+
+    def test_the_api_hears_of_a_move_before_the_guest_goes(self):
+        self.acquire()
+        self.api.refuse = True
+        for roles in ((arq.Role.ACTIVE, arq.Role.OLD),
+                      (arq.Role.OLD, arq.Role.ACTIVE)):
+            self.attachments.move(INSTANCE, *roles)
+        self.assertRaises(exceptions.ServiceUnavailable,
+                          self.attachments.check_migratable, INSTANCE)
+        self.api.refuse = False
+        self.attachments.check_migratable(INSTANCE)
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_what_comes_in_is_plugged_and_then_active(self):
+        incoming = arq.Role.INCOMING
+        self.attachments.acquire(INSTANCE, 'project', 'fpga', [
+            matching.Provider(self.host.rp_uuid(0), {'FPGA': 1},
+                              frozenset({'CUSTOM_REGION0'}))], incoming)
+        self.assertEqual((), self.attachments.held_by(INSTANCE))
+        (bound,) = self.attachments.plug(INSTANCE, incoming)
+        self.assertEqual({bound.handle}, self.driver.plugged)
+        self.attachments.move(INSTANCE, incoming, arq.Role.ACTIVE)
+        self.assertEqual((bound,), self.attachments.held_by(INSTANCE))
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 

@@ -23,7 +23,7 @@ from nova_accel.virt import journal
 from nova_accel.virt import role_moves
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
-ACTIVE, OLD = arq.Role.ACTIVE, arq.Role.OLD
+ACTIVE, OLD, INCOMING = arq.Role.ACTIVE, arq.Role.OLD, arq.Role.INCOMING
 HELD = journal.Step.HELD
 
 
@@ -127,6 +127,17 @@ class TestRoleMoves(testtools.TestCase):
         self.moves.tell(INSTANCE)
         self.moves.tell(INSTANCE)
         self.assertEqual([(ACTIVE, OLD)], [
+            (source, target) for source, target, _, _ in self.api.told])
+
+    def test_the_api_hears_of_the_first_of_two_moves_with_the_second(self):
+        self.api.away = True
+        self.write(INCOMING, 1)
+        self.moves.move(INSTANCE, INCOMING, ACTIVE)
+        self.set_aside()
+        self.assertEqual({OLD: [an_arq(1)]}, self.held())
+        self.api.away = False
+        self.moves.tell(INSTANCE)
+        self.assertEqual([(INCOMING, OLD)], [
             (source, target) for source, target, _, _ in self.api.told])
 
     def test_what_it_replaces_is_unplugged_first(self):

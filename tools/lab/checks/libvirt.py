@@ -12,7 +12,6 @@
 
 """What Nova takes for granted of libvirt, on the hosts of lab.fake_hosts."""
 
-from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import functools

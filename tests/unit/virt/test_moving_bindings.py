@@ -19,10 +19,10 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import arq
-from nova_accel.virt import old_bindings
+from nova_accel.virt import moving_bindings
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
-ACTIVE, OLD = arq.Role.ACTIVE, arq.Role.OLD
+ACTIVE, OLD, INCOMING = arq.Role.ACTIVE, arq.Role.OLD, arq.Role.INCOMING
 
 
 class Attachments:
@@ -57,6 +57,8 @@ class TestSettle(testtools.TestCase):
         self.instance = types.SimpleNamespace(
             uuid=INSTANCE, host='there', old_flavor=None)
         self.statuses = []
+        self.destination = 'there'
+        self.guest = False
         self.fault = None
         self.meanwhile = lambda: None
         for name, functions in (
@@ -74,13 +76,21 @@ class TestSettle(testtools.TestCase):
     def get_migrations(self, context, filters):
         self.assertEqual({'instance_uuid': INSTANCE}, filters)
         self.meanwhile()
-        return [types.SimpleNamespace(status=status)
-                for status in self.statuses]
+        return [types.SimpleNamespace(
+            status=status, dest_compute=self.destination)
+            for status in self.statuses]
 
     def settled(self, **held):
         attachments = Attachments(**held)
-        old_bindings.settle(attachments, 'here')
+        self.settle(attachments)
         return attachments.held
+
+    def settle(self, attachments):
+        moving_bindings.settle(attachments, 'here', self.has_guest)
+
+    def has_guest(self, instance):
+        self.assertIs(self.instance, instance)
+        return self.guest
 
     def test_nova_is_not_asked_for_nothing(self):
         self.fault = AssertionError('asked')
@@ -119,7 +129,7 @@ class TestSettle(testtools.TestCase):
     def test_a_new_migration_may_begin_meanwhile(self):
         attachments = Attachments(old=1)
         self.meanwhile = lambda: attachments.held.update({OLD: 2})
-        old_bindings.settle(attachments, 'here')
+        self.settle(attachments)
         self.assertEqual({OLD: 2}, attachments.held)
 
     def test_nothing_is_done_while_nova_does_not_answer(self):
@@ -130,25 +140,52 @@ class TestSettle(testtools.TestCase):
         self.instance.host = 'here'
         attachments = Attachments(old=1)
         attachments.stuck = True
-        old_bindings.settle(attachments, 'here')
+        self.settle(attachments)
         self.assertEqual({OLD: 1}, attachments.held)
+
+    def test_awaited_while_it_may_come(self):
+        for self.destination in (None, 'here'):
+            for status in ('accepted', 'queued', 'preparing', 'running'):
+                self.statuses = ['failed', status]
+                self.assertEqual({INCOMING: 1}, self.settled(incoming=1))
+
+    def test_not_awaited_when_it_goes_elsewhere_or_nowhere(self):
+        for self.destination, status in (
+                ('elsewhere', 'running'), ('here', 'failed'),
+                ('here', 'error'), ('here', 'cancelled')):
+            self.statuses = [status]
+            self.assertEqual({}, self.settled(incoming=1))
+
+    def test_active_when_it_has_come(self):
+        self.destination, self.statuses = 'here', ['completed']
+        self.instance.host = 'here'
+        self.assertEqual({ACTIVE: 1}, self.settled(incoming=1))
+
+    def test_a_guest_that_has_come_without_novas_notice(self):
+        self.destination, self.statuses = 'here', ['error']
+        self.guest = True
+        self.assertEqual({INCOMING: 1}, self.settled(incoming=1))
+
+    def test_not_awaited_when_the_instance_is_gone(self):
+        self.fault = exception.InstanceNotFound(instance_id=INSTANCE)
+        self.assertEqual({}, self.settled(incoming=1))
 
 
 class TestRestore(testtools.TestCase):
 
     def test_what_was_set_aside_is_active(self):
         attachments = Attachments(old=1)
-        old_bindings.restore(attachments, INSTANCE)
+        moving_bindings.restore(attachments, INSTANCE)
         self.assertEqual({ACTIVE: 1}, attachments.held)
 
     def test_what_is_active_stays_so(self):
         attachments = Attachments(active=2, old=1)
-        old_bindings.restore(attachments, INSTANCE)
+        moving_bindings.restore(attachments, INSTANCE)
         self.assertEqual({ACTIVE: 2, OLD: 1}, attachments.held)
 
     def restored(self, **fields):
         attachments = Attachments(old=1)
-        old_bindings.restore_reverted(
+        moving_bindings.restore_reverted(
             attachments, types.SimpleNamespace(**{
                 'uuid': INSTANCE, 'host': 'here', 'old_flavor': None,
                 **fields}), 'here')

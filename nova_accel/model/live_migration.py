@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a live migration puts in the place of what."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import itertools
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+from nova_accel.model import attach_handle
+
+
+@dataclasses.dataclass(frozen=True)
+class Targets:
+    """On the source -> on the destination.
+
+    ``mdevs`` maps the uuids of mediated devices, ``pci`` the addresses of PCI
+    functions (``0000:81:00.1``).
+    """
+
+    mdevs: Mapping[str, str]
+    pci: Mapping[str, str]
+
+
+def targets(source: Iterable[arq.Arq],
+            destination: Iterable[arq.Arq]) -> Targets:
+    """Pair the devices of a guest on two hosts, group by group.
+
+    :raises NoAssignment: a group has more of them on one of the hosts, or of
+        another type: the guest would find its devices changed.
+    """
+    mdevs, pci = {}, {}
+    for ours, theirs in itertools.zip_longest(
+            sorted(source, key=_group), sorted(destination, key=_group)):
+        if (ours is None or theirs is None or _group(ours) != _group(theirs)):
+            group = min(map(_group, filter(None, (ours, theirs))))
+            raise exceptions.NoAssignment(
+                f'group {group} has not as many devices on the source as on '
+                'the destination: has the device profile been changed?')
+        if ours.handle.mdev_type != theirs.handle.mdev_type:
+            raise exceptions.NoAssignment(
+                f'group {_group(ours)} is {_kind(ours)} on the source and '
+                f'{_kind(theirs)} on the destination')
+        if ours.handle.type is attach_handle.HandleType.MDEV:
+            mdevs[ours.handle.uuid] = theirs.handle.uuid
+        else:
+            pci[str(ours.handle.address)] = str(theirs.handle.address)
+    return Targets(mdevs, pci)
+
+
+def _group(request: arq.Arq) -> int:
+    return request.device_profile_group_id
+
+
+def _kind(request: arq.Arq) -> str:
+    return request.handle.mdev_type or 'a PCI function'

@@ -1,0 +1,173 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Hooks for live migration.
+
+The destination acquires as ``incoming`` what the guest will find in the place
+of its devices, and tells the source by the fields that Nova has for its own
+vGPUs and PCI devices. At the end one of the two gives back what it has, and
+what the other has is ``active``.
+"""
+
+from collections.abc import Iterator
+import contextlib
+from typing import Any
+
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+from nova_accel.model import device_profile
+from nova_accel.model import live_migration
+from nova_accel.virt import host_accelerators
+from nova_accel.virt import provider_tree as tree_module
+
+LOG = logging.getLogger(__name__)
+
+
+class LiveMigrationMixin:
+    """Stands before ``AcceleratorMixin``."""
+
+    _accelerators: host_accelerators.HostAccelerators
+    provider_tree: Any
+
+    def check_can_live_migrate_source(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, *args: Any, **kwargs: Any,
+    ) -> Any:
+        with _refused():
+            self._accelerators.attachments.check_migratable(instance.uuid)
+        return super().check_can_live_migrate_source(  # type: ignore[misc]
+            context, instance, *args, **kwargs)
+
+    def check_source_migrate_data_at_dest(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, migrate_data: Any,
+        migration: objects.Migration, limits: Any,
+        allocations: dict[str, Any],
+    ) -> Any:
+        def check() -> Any:
+            return super(
+                LiveMigrationMixin, self,
+            ).check_source_migrate_data_at_dest(  # type: ignore[misc]
+                context, instance, migrate_data, migration, limits,
+                allocations)
+
+        profile = instance.flavor.extra_specs.get(device_profile.FLAVOR_KEY)
+        if profile is None:
+            return check()
+        with _refused():
+            leaving = self._accelerators.held_on(instance.node, instance)
+            with _without(migrate_data,
+                          {request.handle.uuid for request in leaving}):
+                # Not later than Nova's own checks: whoever fails after this
+                # one tells nobody here.
+                migrate_data = check()
+            self._accelerators.acquire(
+                instance, profile,
+                tree_module.allocated(self.provider_tree, allocations),
+                arq.Role.INCOMING)
+            try:
+                targets = live_migration.targets(
+                    leaving, self._accelerators.attachments.held_by(
+                        instance.uuid, arq.Role.INCOMING))
+            except exceptions.AcceleratorError:
+                self._accelerators.attachments.release(
+                    instance.uuid, arq.Role.INCOMING)
+                raise
+        # With it, empty or not, Nova tells the destination of a roll-back.
+        migrate_data.target_mdevs = {
+            **_field(migrate_data, 'target_mdevs'), **targets.mdevs}
+        migrate_data.pci_dev_map_src_dst = {
+            **_field(migrate_data, 'pci_dev_map_src_dst'), **targets.pci}
+        return migrate_data
+
+    def pre_live_migration(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, *args: Any, **kwargs: Any,
+    ) -> Any:
+        with _refused():
+            self._accelerators.plug(
+                instance,
+                instance.flavor.extra_specs.get(device_profile.FLAVOR_KEY),
+                arq.Role.INCOMING)
+        return super().pre_live_migration(  # type: ignore[misc]
+            context, instance, *args, **kwargs)
+
+    def post_live_migration_at_source(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, *args: Any, **kwargs: Any,
+    ) -> None:
+        try:
+            super().post_live_migration_at_source(  # type: ignore[misc]
+                context, instance, *args, **kwargs)
+        finally:
+            self._accelerators.attachments.release(instance.uuid)
+
+    def post_live_migration_at_destination(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, *args: Any, **kwargs: Any,
+    ) -> None:
+        try:
+            self._accelerators.attachments.move(
+                instance.uuid, arq.Role.INCOMING, arq.Role.ACTIVE)
+        except exceptions.AcceleratorError as error:
+            # The guest runs, and Nova would call it broken.
+            LOG.warning('Its accelerators are not its active ones yet, '
+                        'trying again later: %s', error, instance=instance)
+        super().post_live_migration_at_destination(  # type: ignore[misc]
+            context, instance, *args, **kwargs)
+
+    def rollback_live_migration_at_destination(
+        self, context: nova_context.RequestContext,
+        instance: objects.Instance, *args: Any, **kwargs: Any,
+    ) -> None:
+        try:
+            super().rollback_live_migration_at_destination(  # type: ignore
+                context, instance, *args, **kwargs)
+        finally:
+            self._accelerators.attachments.release(
+                instance.uuid, arq.Role.INCOMING)
+
+
+@contextlib.contextmanager
+def _refused() -> Iterator[None]:
+    """Translate our faults to the one that makes Nova try another host."""
+    try:
+        yield
+    except exceptions.AcceleratorError as error:
+        raise exception.MigrationPreCheckError(
+            reason=str(error)) from error
+
+
+@contextlib.contextmanager
+def _without(migrate_data: Any, uuids: set[str]) -> Iterator[None]:
+    """Take mediated devices out of those that Nova looks for a target for."""
+    types = _field(migrate_data, 'source_mdev_types')
+    if not uuids & types.keys():
+        yield
+        return
+    migrate_data.source_mdev_types = {
+        uuid: mdev_type for uuid, mdev_type in types.items()
+        if uuid not in uuids}
+    try:
+        yield
+    finally:
+        migrate_data.source_mdev_types = types
+
+
+def _field(migrate_data: Any, name: str) -> dict[str, str]:
+    """The value of a field, empty if it is not set."""
+    return getattr(migrate_data, name) if name in migrate_data else {}

@@ -30,9 +30,9 @@ from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_accel.host import node_devices
-from nova_accel.model import device_profile
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import faults
+from nova_accel.virt import flavor
 from nova_accel.virt import guest as guest_xml
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import live_migration
@@ -122,7 +122,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         bound.arguments['accel_info'] = list(found.others)
         with faults.as_unavailable():
             arqs = self._accelerators.plug(
-                instance, _profile(instance.flavor, found))
+                instance, flavor.profile(instance.flavor, found))
         # Callers harvest all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
             uuid for uuid in bound.arguments.get('mdevs') or ()
@@ -151,7 +151,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
                   accel_info: _AccelInfo) -> Iterator[None]:
         """Hold the instance's accelerators; not if the body fails."""
         found = self._accelerators.split(accel_info)
-        profile = _profile(instance.flavor, found)
+        profile = flavor.profile(instance.flavor, found)
         if profile is None:
             yield
             return
@@ -183,14 +183,3 @@ class LibvirtDriver(migration.MigrationMixin,
                     live_migration.LiveMigrationMixin, AcceleratorMixin,
                     suspend.SuspendMixin, libvirt_driver.LibvirtDriver):
     """``compute_driver = nova_accel.LibvirtDriver``"""
-
-
-def _profile(flavor: objects.Flavor,
-             found: accel_info_module.Split) -> str | None:
-    """The name of the device profile that the flavor asks us for.
-
-    By Cyborg's key it does if Nova has got ARQs of our devices.
-    """
-    return flavor.extra_specs.get(
-        device_profile.CYBORG_FLAVOR_KEY if found.ours
-        else device_profile.FLAVOR_KEY)

@@ -29,8 +29,8 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq
-from nova_accel.model import device_profile
 from nova_accel.model import live_migration
+from nova_accel.virt import flavor
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import provider_tree as tree_module
 
@@ -65,7 +65,7 @@ class LiveMigrationMixin:
                 context, instance, migrate_data, migration, limits,
                 allocations)
 
-        profile = instance.flavor.extra_specs.get(device_profile.FLAVOR_KEY)
+        profile = flavor.profile(instance.flavor)
         if profile is None:
             return check()
         with _refused():
@@ -100,8 +100,7 @@ class LiveMigrationMixin:
     ) -> Any:
         with _refused():
             self._accelerators.plug(
-                instance,
-                instance.flavor.extra_specs.get(device_profile.FLAVOR_KEY),
+                instance, flavor.profile(instance.flavor),
                 arq.Role.INCOMING)
         return super().pre_live_migration(  # type: ignore[misc]
             context, instance, *args, **kwargs)

@@ -29,8 +29,8 @@ from nova.compute import task_states
 
 from nova_accel import exceptions
 from nova_accel.model import arq
-from nova_accel.model import device_profile
 from nova_accel.virt import faults
+from nova_accel.virt import flavor
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import moving_bindings
 from nova_accel.virt import provider_tree as tree_module
@@ -57,7 +57,7 @@ class MigrationMixin:
         resize_instance: bool, allocations: dict[str, Any],
         *args: Any, **kwargs: Any,
     ) -> None:
-        profile = instance.flavor.extra_specs.get(device_profile.FLAVOR_KEY)
+        profile = flavor.profile(instance.flavor)
         if profile is not None:
             with faults.as_unavailable():
                 self._accelerators.acquire(

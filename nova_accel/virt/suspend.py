@@ -33,7 +33,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq
-from nova_accel.model import device_profile
+from nova_accel.virt import flavor
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import hot_plug
 
@@ -123,8 +123,7 @@ class SuspendMixin:
     def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
         """The instance's ARQs; the host may have been rebooted meanwhile."""
         return self._accelerators.plug(
-            instance, instance.flavor.extra_specs.get(
-                device_profile.FLAVOR_KEY))
+            instance, flavor.profile(instance.flavor))
 
     def _runs(self, instance: objects.Instance) -> bool:
         try:

@@ -17,12 +17,11 @@ from concurrent import futures
 import contextlib
 import json
 import os
-import subprocess
 from typing import Any
 
 from lab import glance
 from lab import processes
-from lab import settings
+from lab.checks import openstack_command
 from lab.checks import registry
 
 _TIMEOUT_S = 300
@@ -149,7 +148,7 @@ def wait_for_server(id_: str, statuses: tuple[str, ...] = ('ACTIVE', 'ERROR'),
                 and found['OS-EXT-STS:task_state'] is None)
 
     processes.wait_for(f'server {id_}: {" or ".join(statuses)}', seconds,
-                       settled, interval=0.5)
+                       settled, interval=1)
     return found
 
 
@@ -228,12 +227,10 @@ def _names(*kind: str) -> list[str]:
 
 
 def _run(words: tuple[str, ...], environment: dict[str, str] | None,
-         ) -> subprocess.CompletedProcess[str]:
+         ) -> openstack_command.Result:
     try:
-        return subprocess.run(
-            [settings.BIN / 'openstack', *words], capture_output=True,
-            text=True, env={**os.environ, **(environment or {})},
-            timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL, check=False)
-    except subprocess.TimeoutExpired:
+        return openstack_command.run(
+            words, {**os.environ, **(environment or {})}, _TIMEOUT_S)
+    except TimeoutError:
         raise CommandFailed(
             f'{" ".join(words)}: no end after {_TIMEOUT_S} s') from None

@@ -21,7 +21,7 @@ from lab import glance
 from lab import keystone
 from lab import processes
 from lab.checks import cloud
-from lab.checks import devices
+from lab.checks import real_servers
 from lab.checks import registry
 from lab.device_vm import compute
 
@@ -38,7 +38,7 @@ def boot(evidence: registry.Evidence) -> None:
 
     From the request to ACTIVE, in the device VM, one server at a time.
     """
-    devices.start()
+    real_servers.start()
     cloud.wait_for_compute(compute.HOST)
     flavors = (cloud.plain_flavor(), cloud.accelerated_flavor(*_GROUPS))
     seconds: dict[str, list[float]] = {flavor: [] for flavor in flavors}

@@ -1,0 +1,33 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The device profile that a server's flavor asks us for."""
+
+from nova import objects
+
+from nova_accel.model import device_profile
+from nova_accel.virt import accel_info
+
+_NONE = accel_info.Split()
+
+
+def profile(flavor: objects.Flavor,
+            found: accel_info.Split = _NONE) -> str | None:
+    """Its name, None if the flavor has none.
+
+    :param found: the ARQs that Nova has got for the server; by Cyborg's key
+        we are asked if there are some of our devices
+    """
+    name: str | None = flavor.extra_specs.get(
+        device_profile.CYBORG_FLAVOR_KEY if found.ours
+        else device_profile.FLAVOR_KEY)
+    return name

@@ -1,0 +1,100 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Operations of servers in the device VM keep, free and move devices.
+
+No other host has such devices. So resize is to the same host, and a server is
+not cold migrated, evacuated or migrated live with them.
+"""
+
+from lab import glance
+from lab.checks import cloud
+from lab.checks import real_servers
+from lab.checks import registry
+
+_ALL, _ALL_SEEN = real_servers.ALL, real_servers.ALL_SEEN
+
+
+@registry.check('devices')
+def suspend(evidence: registry.Evidence) -> None:
+    """A suspended guest has no devices, and has them again when resumed."""
+    free = real_servers.drivers()
+    with real_servers.server(evidence, *_ALL) as server:
+        server.sees(_ALL_SEEN)
+        mdevs = real_servers.mdevs()
+        server.act('suspend', status='SUSPENDED')
+        registry.expect(real_servers.drivers() == free,
+                        'the host has not got its functions back')
+        registry.expect(real_servers.mdevs() == mdevs, 'the mdev is gone')
+        server.act('resume')
+        server.sees(_ALL_SEEN, restarted=False)
+
+
+@registry.check('devices')
+def rescue(evidence: registry.Evidence) -> None:
+    """The rescue system has the devices, and the guest after it."""
+    with real_servers.server(evidence, *_ALL) as server:
+        server.sees(_ALL_SEEN)
+        server.act('rescue', status='RESCUE')
+        server.sees(_ALL_SEEN)
+        server.act('unrescue')
+        server.sees(_ALL_SEEN)
+
+
+@registry.check('devices')
+def rebuild(evidence: registry.Evidence) -> None:
+    """A rebuilt server has the devices that it had."""
+    with real_servers.server(evidence, *_ALL) as server:
+        server.sees(_ALL_SEEN)
+        before = real_servers.mdevs(), real_servers.drivers()
+        server.act('rebuild', '--image', glance.IMAGE)
+        server.sees(_ALL_SEEN)
+        registry.expect(
+            (real_servers.mdevs(), real_servers.drivers()) == before,
+            'it has others')
+
+
+@registry.check('devices')
+def shelve(evidence: registry.Evidence) -> None:
+    """An offloaded server has no devices, an unshelved one has."""
+    free = real_servers.drivers()
+    with real_servers.server(evidence, *_ALL) as server:
+        server.sees(_ALL_SEEN)
+        server.act('shelve', status='SHELVED_OFFLOADED')
+        registry.expect_soon('drivers of the host', real_servers.drivers,
+                             free, seconds=30)
+        registry.expect(not real_servers.mdevs(), 'an mdev is left')
+        server.act('unshelve')
+        server.sees(_ALL_SEEN)
+
+
+@registry.check('devices')
+def resize(evidence: registry.Evidence) -> None:
+    """Another device profile: reverted, and then confirmed."""
+    other = cloud.accelerated_flavor(*real_servers.MDEVS)
+    with real_servers.server(evidence, *_ALL) as server:
+        server.sees(_ALL_SEEN)
+        before = real_servers.mdevs(), real_servers.drivers()
+        server.act('resize', '--flavor', other, status='VERIFY_RESIZE')
+        registry.expect(len(real_servers.mdevs()) == 3,
+                        f'mdevs: {real_servers.mdevs()}')
+        server.sees(real_servers.MDEVS_SEEN)
+        server.act('resize', 'revert')
+        server.sees(_ALL_SEEN)
+        registry.expect(
+            (real_servers.mdevs(), real_servers.drivers()) == before,
+            'it has others than before')
+        server.act('resize', '--flavor', other, status='VERIFY_RESIZE')
+        server.act('resize', 'confirm')
+        server.sees(real_servers.MDEVS_SEEN)
+        registry.expect(len(real_servers.mdevs()) == 2,
+                        f'mdevs: {real_servers.mdevs()}')

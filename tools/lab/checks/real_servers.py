@@ -1,0 +1,213 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Servers in the device VM: their guests have real, if emulated, devices."""
+
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import json
+import time
+
+from lab import configuration
+from lab import processes
+from lab.checks import cloud
+from lab.checks import registry
+from lab.device_vm import compute
+from lab.device_vm import hardware
+from lab.device_vm import machine
+
+HOST = compute.HOST
+
+_DEVICE_SPECS = (
+    {'vendor_id': '1234', 'product_id': '11e8', 'driver': 'mdev',
+     'mdev_type': hardware.MDEV_TYPES[0], 'type': 'VGPU'},
+    {'vendor_id': '8086', 'product_id': '10ca', 'driver': 'pci',
+     'type': 'NIC'},
+    {'vendor_id': '8086', 'product_id': '10d3', 'driver': 'pci',
+     'type': 'NIC'},
+    {'vendor_id': '1b36', 'product_id': '0005', 'driver': 'pci',
+     'type': 'FPGA'},
+    *({'address': address, 'driver': 'pci', 'type': 'SSD'}
+      for address in hardware.NVME_VF_ADDRESSES),
+)
+
+#: A device profile with a device of each kind, and what a guest sees of them.
+ALL = ('lab-vm-all',
+       'resources:VGPU=1,trait:CUSTOM_1234_11E8_LABGPU_1=required',
+       'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10CA=required',
+       'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10D3=required',
+       'resources:CUSTOM_SSD=1,trait:CUSTOM_SSD_1B36_0010=required')
+ALL_SEEN = {'mediated device': hardware.MDEV,
+            'virtual function of igb': hardware.IGB_VF,
+            'e1000e, a whole function': hardware.E1000E,
+            'virtual function of NVMe': hardware.NVME}
+
+#: One with two mediated devices and nothing else.
+MDEVS = ('lab-vm-mdevs',
+         'resources:VGPU=2,trait:CUSTOM_1234_11E8_LABGPU_1=required')
+MDEVS_SEEN = {'mediated device': hardware.MDEV}
+
+_GUEST_SECONDS = 400
+
+_DRIVERS = '''
+for address in /sys/bus/pci/devices/*; do
+    driver=$(readlink "$address/driver")
+    echo "${address##*/} ${driver##*/}"
+done
+'''
+
+_MDEVS = 'ls /sys/bus/mdev/devices'
+
+
+def start() -> None:
+    """Have the machine and its nova-compute run."""
+    machine.up()
+    compute.start('\n'.join((
+        configuration.template('nova.conf'),
+        configuration.template(
+            'nova-compute.conf', host=HOST, libvirt_uri='qemu:///system',
+            instances='/var/lib/nova/instances', virt_type='kvm'),
+        configuration.guide_compute(
+            map(json.dumps, _DEVICE_SPECS), '/var/lib/nova'))))
+
+
+def drivers() -> dict[str, str]:
+    """Which driver each PCI function of the machine is bound to."""
+    return dict(line.partition(' ')[::2] for line
+                in machine.run(_DRIVERS).splitlines())
+
+
+def mdevs() -> list[str]:
+    """The uuids of the machine's mediated devices."""
+    return machine.run(_MDEVS).split()
+
+
+@dataclasses.dataclass
+class RealServer:
+    """A server in the machine.
+
+    ``boot`` is what its guest said first when it was last seen, and
+    ``listings`` how often it had listed its devices then.
+    """
+
+    id: str
+    evidence: registry.Evidence
+    boot: str = ''
+    listings: int = 0
+
+    def act(self, *words: str, status: str = 'ACTIVE') -> None:
+        """Do something to it, and wait until it is done.
+
+        :param words: of ``openstack server``, such as ``rebuild``
+        """
+        begin = time.monotonic()
+        cloud.openstack('server', *words, self.id)
+        self.wait(status)
+        self.evidence(f'{words[0]}: {status} after '
+                      f'{time.monotonic() - begin:.0f} s')
+
+    def wait(self, status: str) -> None:
+        """Wait until it is so and nothing goes on.
+
+        :raises Failed: it is in ERROR.
+        """
+        found = cloud.wait_for_server(self.id, (status, 'ERROR'))
+        registry.expect(found['status'] == status, cloud.fault(found))
+
+    def sees(self, devices: dict[str, str], restarted: bool = True) -> None:
+        """Wait until its guest says that it has the devices.
+
+        :param restarted: the guest boots, since it was last seen; otherwise
+            its devices change
+        """
+        begin = time.monotonic()
+        seen: dict[str, str] = {}
+
+        def said() -> bool:
+            boot, listings = _said(cloud.console(self.id))
+            if (boot == self.boot if restarted
+                    else len(listings) == self.listings) or not listings:
+                return False
+            seen.clear()
+            seen.update(_find(devices, listings[-1]))
+            if seen.keys() != devices.keys():
+                return False
+            self.boot, self.listings = boot, len(listings)
+            return True
+
+        try:
+            processes.wait_for('the guest', _GUEST_SECONDS, said, interval=1)
+        except processes.LabError as error:
+            raise registry.Failed(
+                f'of {", ".join(devices)} the guest sees {seen}: '
+                f'{error}') from error
+        self.evidence(f'the guest is up after {time.monotonic() - begin:.0f} '
+                      's more')
+        for what, line in seen.items():
+            self.evidence(f'{what}, in the guest: {line}')
+
+
+@contextlib.contextmanager
+def server(evidence: registry.Evidence, name: str, *groups: str,
+           wait: bool = True, **kwargs: str) -> Iterator[RealServer]:
+    """A server in the machine; in the end its devices are given back.
+
+    There is one at a time: QEMU emulates KVM, and does not do so well with
+    several guests at once.
+    """
+    before = drivers()
+    flavor = cloud.accelerated_flavor(name, *groups, **kwargs)
+    begin = time.monotonic()
+    made = RealServer(cloud.create_server(
+        flavor, '--host', HOST, name=name)['id'], evidence)
+    try:
+        if wait:
+            made.wait('ACTIVE')
+            evidence(f'ACTIVE after {time.monotonic() - begin:.0f} s')
+            for address, driver in sorted(
+                    drivers().items() - before.items()):
+                registry.expect(driver == 'vfio-pci', f'{address}: {driver}')
+                evidence(f'{address} is bound to {driver}')
+        yield made
+    finally:
+        cloud.delete_servers(made.id)
+    processes.wait_for('the drivers of the host', 30,
+                       lambda: drivers() == before, interval=1)
+    for address in (*hardware.IGB_VF_ADDRESSES, *hardware.E1000E_ADDRESSES):
+        evidence(f'given back: {address} is bound to '
+                 f'{before[address] or "no driver"}')
+
+
+def _said(console: str) -> tuple[str, list[list[str]]]:
+    """How the guest's last boot began, and its lists of devices since."""
+    boot, listings, lines = '', [], []
+    for line in console.splitlines():
+        if 'LAB-GUEST-UP' in line:
+            boot, listings, lines = line, [], []
+        elif 'LAB-GUEST-END' in line:
+            listings.append(lines)
+            lines = []
+        elif 'LAB-PCI' in line:
+            lines.append(line)
+    return boot, listings
+
+
+def _find(devices: dict[str, str], listing: list[str]) -> dict[str, str]:
+    """What of the devices is in the list -> its line."""
+    found = {}
+    for what, device in devices.items():
+        vendor, product = device.split(':')
+        for line in listing:
+            if f'0x{vendor}:0x{product}' in line:
+                found[what] = line.strip()
+    return found

@@ -36,7 +36,8 @@ def merge(spec):
         nova_context.get_admin_context(), spec)
 
 
-class TestMerge(testtools.TestCase):
+class RequestFilterTestCase(testtools.TestCase):
+    """A host without accelerators, in Placement."""
 
     def setUp(self):
         super().setUp()
@@ -44,6 +45,12 @@ class TestMerge(testtools.TestCase):
         self.placement = self.useFixture(scheduling.Placement())
         self.host = self.placement.add_provider(
             'host', {'VCPU': 8, 'MEMORY_MB': 1024})
+
+
+class TestMerge(RequestFilterTestCase):
+
+    def setUp(self):
+        super().setUp()
         self.ours = self.placement.add_provider(
             'host_accel', {'VGPU': 4, 'FPGA': 2}, self.host,
             [naming.OWNERSHIP_TRAIT, 'CUSTOM_A'])
@@ -199,14 +206,10 @@ class TestMerge(testtools.TestCase):
         self.assertEqual(1, len(self.placement.candidates(spec)))
 
 
-class TestCyborgsKey(testtools.TestCase):
+class TestCyborgsKey(RequestFilterTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(database.Database())
-        self.placement = self.useFixture(scheduling.Placement())
-        self.host = self.placement.add_provider(
-            'host', {'VCPU': 8, 'MEMORY_MB': 1024})
         self.ours, self.theirs = (
             self.placement.add_provider(name, {'FPGA': 1}, self.host, owner)
             for name, owner in (('ours', [naming.OWNERSHIP_TRAIT]),

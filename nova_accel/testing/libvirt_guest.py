@@ -155,6 +155,9 @@ class GuestDevices(fixtures.Fixture):
             hostdevs.remove(found[0])
 
     def create(self, domain: fakelibvirt.Domain, flags: int) -> None:
+        if domain.isActive():
+            raise _error('domain is already running',
+                         fakelibvirt.VIR_ERR_OPERATION_INVALID)
         defined = list(_present(domain))
         # What has been saved had no host devices.
         started = [] if domain.hasManagedSaveImage(0) else list(defined)

@@ -103,6 +103,11 @@ class TestGuestDevices(testtools.TestCase):
             self.assert_refused(
                 fakelibvirt.VIR_ERR_OPERATION_INVALID, change, MDEV, LIVE)
 
+    def test_a_domain_that_runs_is_not_started(self):
+        self.domain.createWithFlags(0)
+        self.assert_refused(fakelibvirt.VIR_ERR_OPERATION_INVALID,
+                            self.domain.createWithFlags, 0)
+
     def test_attach(self):
         self.domain.create()
         self.domain.detachDeviceFlags(MDEV, LIVE)

@@ -36,6 +36,7 @@ from nova_accel.model import provider_layout
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import attachments as attachments_module
 from nova_accel.virt import given_traits as given_traits_module
+from nova_accel.virt import hot_plug
 from nova_accel.virt import journal
 from nova_accel.virt import moving_bindings
 from nova_accel.virt import provider_tree as tree_module
@@ -90,6 +91,7 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
                           nova_claims.NovaClaims()),
         api, after=end_of_cycle)
     attachments.undo_interrupted()
+    hot_plug.attach_missing(host, attachments.held_by)
     publisher.refresh()
     publisher.start_cycle()
     return HostAccelerators(

@@ -16,16 +16,21 @@ What is held does not change. Only the running guest is touched: its
 definition keeps the devices, for its next start.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 import time
 
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import guest as libvirt_guest
+from nova.virt.libvirt import host as libvirt_host
+from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.model import pci_address
 from nova_accel.virt import guest as guest_xml
+
+LOG = logging.getLogger(__name__)
 
 _POLL_INTERVAL_S = 0.5
 
@@ -57,6 +62,27 @@ def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq]) -> None:
     """
     for hostdev in _hostdevs(arqs, _names(guest), present=False):
         guest.attach_device(hostdev, live=True)
+
+
+def attach_missing(host: libvirt_host.Host,
+                   held_by: Callable[[str], Iterable[arq.Arq]]) -> None:
+    """Give every running guest what it has let go of and still holds.
+
+    For the start of nova-compute, which may have been killed between the two.
+
+    :param held_by: the ARQs of an instance
+    """
+    for guest in host.list_guests():
+        try:
+            arqs = tuple(held_by(guest.uuid))
+            if arqs and _hostdevs(arqs, _names(guest), present=False):
+                LOG.warning('The guest of instance %s runs without all of '
+                            'its accelerators; attaching them', guest.uuid)
+                attach(guest, arqs)
+        except (exceptions.AcceleratorError,
+                libvirt_host.libvirt.libvirtError) as error:
+            LOG.error('The guest of instance %s may lack accelerators until '
+                      'a hard reboot: %s', guest.uuid, error)
 
 
 def _hostdevs(

@@ -12,6 +12,7 @@
 
 import types
 
+from nova.tests import fixtures as nova_fixtures
 from nova.virt.libvirt import config as vconfig
 import testtools
 
@@ -19,6 +20,7 @@ from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
+from nova_accel.testing import libvirt
 from nova_accel.virt import guest as guest_xml
 from nova_accel.virt import hot_plug
 
@@ -39,7 +41,8 @@ OTHER = an_arq(0, 0x81, 0, 0)
 class Guest:
     """A guest that lets go of a device when it has been looked at."""
 
-    def __init__(self, *arqs, looks=0):
+    def __init__(self, *arqs, looks=0, uuid=None):
+        self.uuid = uuid
         self.devices = guest_xml.hostdevs(arqs)
         self.leaving = []
         self.looks = looks
@@ -108,3 +111,45 @@ class TestHotPlug(testtools.TestCase):
             hot_plug.attach(guest, [PCI, MDEV])
             self.assertEqual(xml(OTHER, MDEV, PCI), guest.xml)
         self.assertEqual([(False, True)], guest.asked)
+
+
+class TestAttachMissing(testtools.TestCase):
+    """As after a nova-compute that was killed while it suspended a guest."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(nova_fixtures.LibvirtFixture())
+
+    def attach_missing(self, held, *guests):
+        host = types.SimpleNamespace(list_guests=lambda: guests)
+        hot_plug.attach_missing(host, lambda uuid: held.get(uuid, ()))
+
+    def test_each_running_guest_gets_what_it_holds(self):
+        some, nothing, everything, plain = (
+            Guest(*arqs, uuid=uuid) for uuid, *arqs in (
+                ('some', PCI), ('nothing',), ('everything', PCI, MDEV),
+                ('plain',)))
+        both = (PCI, MDEV)
+        self.attach_missing(
+            {'some': both, 'nothing': both, 'everything': both},
+            some, nothing, everything, plain)
+        for guest in (some, nothing, everything):
+            self.assertEqual(xml(*both), guest.xml)
+        self.assertEqual([[], []], [everything.asked, plain.asked])
+
+    def test_one_that_fails_does_not_stop_the_others(self):
+        def refuse(conf, **kwargs):
+            raise libvirt.libvirt_error('the device is stuck')
+
+        stuck, other = Guest(uuid='stuck'), Guest(uuid='other')
+        stuck.attach_device = refuse
+        self.attach_missing(
+            {'stuck': (PCI,), 'other': (MDEV,)}, stuck, other)
+        self.assertEqual(xml(MDEV), other.xml)
+
+    def test_a_damaged_journal_does_not_stop_the_start(self):
+        def damaged(uuid):
+            raise exceptions.DeviceError('the journal is damaged')
+
+        host = types.SimpleNamespace(list_guests=lambda: [Guest(uuid='a')])
+        hot_plug.attach_missing(host, damaged)

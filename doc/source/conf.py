@@ -12,11 +12,13 @@
 """Configuration of the manual."""
 
 import pathlib
+import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).parent
+TOOLS = SOURCE.parents[1] / 'tools'
 
-sys.path.insert(0, str(SOURCE.parents[1] / 'tools'))
+sys.path.insert(0, str(TOOLS))
 
 extensions = [
     'openstackdocstheme',
@@ -61,5 +63,13 @@ def write_states(app):
         states_to_svg.table(transitions))
 
 
+def write_operations(app):
+    # Nova's test modules change the process that imports them.
+    subprocess.run([  # noqa: S603
+        sys.executable, TOOLS / 'operations_to_rst.py', '--output',
+        SOURCE / 'admin' / 'tested-operations.inc.rst'], check=True)
+
+
 def setup(app):
     app.connect('builder-inited', write_states)
+    app.connect('builder-inited', write_operations)

@@ -113,17 +113,20 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
     def start_accelerated_compute(
             self, hostname: str,
             pci_info: fakelibvirt.HostPCIDevicesInfo | None = None,
-            device_spec: Sequence[str] = devices.DEVICE_SPEC) -> Any:
+            device_spec: Sequence[str] = devices.DEVICE_SPEC,
+            cell_name: str | None = None) -> Any:
         """Start nova-compute on a host with accelerators.
 
         :param pci_info: see :func:`nova_accel.testing.devices.pci_info`
+        :param cell_name: None is the only cell
         :returns: the service
         """
         self.flags(device_spec=list(device_spec), group='nova_accel')
         self.start_compute(
             hostname, pci_info=pci_info or devices.pci_info(),
             mdev_info=fakelibvirt.HostMdevDevicesInfo(),
-            libvirt_version=_LIBVIRT_VERSION, qemu_version=_QEMU_VERSION)
+            libvirt_version=_LIBVIRT_VERSION, qemu_version=_QEMU_VERSION,
+            cell_name=cell_name)
         return self.computes[hostname]
 
     def _setup_services(self) -> None:

@@ -12,22 +12,50 @@
 
 """What the functional tests have in common."""
 
+import contextlib
+
 import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 
+from nova_accel import exceptions
+from nova_accel.drivers import mdev
 from nova_accel.model import attach_handle
+from nova_accel.model import device_profile
 from nova_accel.testing import cloud
+from nova_accel.testing import driver as fake_driver
 from nova_accel.testing import hostdev
+
+FPGA = {'resources:FPGA': '1'}
+QAT = {'resources:CUSTOM_QAT': '1'}
+VGPU = {'resources:VGPU': '1'}
+
+_DRIVERS = {'PCI': fake_driver.FakeFpgaDriver, 'mdev': mdev.MdevDriver}
 
 
 class AcceleratorTestCase(cloud.Cloud):
     """A cloud whose servers' devices can be named.
 
-    :ivar failures: how many calls of libvirt were made to fail
+    :cvar hosts: started, with all kinds of devices, before each test
+    :cvar flavor_key: by which servers get accelerators: NATIVE, or Cyborg's
+        for COMPAT
+    :ivar failures: how many calls were made to fail
+    :ivar wsgi: what serves all APIs
     """
 
     ADMIN_API = True
+    hosts = ('host1',)
+    flavor_key = device_profile.FLAVOR_KEY
     failures = 0
+
+    def setUp(self):
+        super().setUp()
+        self.wsgi = self.server
+        self.flags(
+            cyborg_compatible=(
+                self.flavor_key == device_profile.CYBORG_FLAVOR_KEY),
+            group='nova_accel')
+        for host in self.hosts:
+            self.start_accelerated_compute(host)
 
     def guest_devices(self, server):
         """What the guest has: PCI addresses and uuids of mdevs, sorted."""
@@ -53,6 +81,10 @@ class AcceleratorTestCase(cloud.Cloud):
         return super()._create_flavor(**{
             'memory_mb': 64, 'vcpu': 1, 'disk': 1, 'ephemeral': 0, **kwargs})
 
+    def create_accel_flavor(self, profile, key=None, **kwargs):
+        return super().create_accel_flavor(
+            profile, key or self.flavor_key, **kwargs)
+
     def boot(self, flavor, **kwargs):
         return self._create_server(
             flavor_id=flavor, networks='none', **kwargs)
@@ -68,19 +100,73 @@ class AcceleratorTestCase(cloud.Cloud):
             self._delete_server(server)
         self.assert_nothing_left()
 
+    def assert_guest_has_its_arqs(self, server, *expected):
+        """Each ARQ is bound and is one <hostdev>; and nothing else is.
+
+        :param expected: (group, attach handle type) of each
+        """
+        arqs = self.arqs(server)
+        self.assertEqual(sorted(expected), sorted(
+            (arq['device_profile_group_id'], arq['attach_handle_type'])
+            for arq in arqs))
+        host = server['OS-EXT-SRV-ATTR:host']
+        self.assertEqual({('Bound', host, server['id'])}, {
+            (arq['state'], arq['hostname'], arq['instance_uuid'])
+            for arq in arqs})
+        self.assertEqual(sorted(map(self.arq_device, arqs)),
+                         self.guest_devices(server))
+        self.assertEqual(
+            sorted(arq['attach_handle_uuid'] for arq in arqs
+                   if arq['attach_handle_type'] == 'MDEV'),
+            sorted(self.mdevs(host)))
+
+    def settle(self, host):
+        """Have the host do now what it does periodically."""
+        self.computes[host].driver._accelerators._publisher._run()
+
     def break_libvirt(self, method, times):
         """The first calls of a method fail; the ones after it do not."""
-        target, name = method
+        self.break_method(*method, fakelibvirt.make_libvirtError(
+            fakelibvirt.libvirtError, 'the device is stuck',
+            error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR), times)
+
+    def break_method(self, target, name, error, times=1):
+        """The first calls of a method of a class raise the error."""
         real = getattr(target, name)
         failing = iter(range(times))
 
         def fail_first(*args, **kwargs):
             if next(failing, None) is not None:
                 self.failures += 1
-                raise fakelibvirt.make_libvirtError(
-                    fakelibvirt.libvirtError, 'the device is stuck',
-                    error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR)
+                raise error
             return real(*args, **kwargs)
 
         self.useFixture(fixtures.MonkeyPatch(
             f'{target.__module__}.{target.__name__}.{name}', fail_first))
+
+    def each_refusing(self, method='plug', times=1):
+        """A device of each kind after the other refuses."""
+        for device in _DRIVERS:
+            before = self.failures
+            self.break_plug(device, method, times)
+            yield
+            self.assertEqual(before + times, self.failures)
+
+    def break_plug(self, device, method='plug', times=1):
+        """The next device of the kind, PCI or mdev, refuses."""
+        self.break_method(
+            _DRIVERS[device], method,
+            exceptions.DeviceError('the device is stuck'), times)
+
+    @contextlib.contextmanager
+    def api_away(self):
+        """Whoever calls the accelerator API gets a 503."""
+        def unavailable(_environ, start_response):
+            start_response('503 Service Unavailable', [])
+            return [b'']
+
+        self.wsgi.mount('/accelerator', unavailable)
+        try:
+            yield
+        finally:
+            self.wsgi.unmount('/accelerator')

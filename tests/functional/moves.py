@@ -14,7 +14,6 @@
 
 import functools
 
-import fixtures
 from nova.virt import libvirt
 import sqlalchemy as sa
 
@@ -25,9 +24,6 @@ from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.testing import hostdev
 
-FPGA = {'resources:FPGA': '1'}
-VGPU = {'resources:VGPU': '1'}
-
 
 class MoveTestCase(base.AcceleratorTestCase):
     """Two hosts, and flavors with and without accelerators."""
@@ -36,10 +32,8 @@ class MoveTestCase(base.AcceleratorTestCase):
 
     def setUp(self):
         super().setUp()
-        for host in self.hosts:
-            self.start_accelerated_compute(host)
         self.plain = self._create_flavor()
-        self.create_profile('both', [FPGA, VGPU])
+        self.create_profile('both', [base.FPGA, base.VGPU])
         self.both = self.create_accel_flavor('both')
         self.create_profile('vgpus', [{'resources:VGPU': '2'}])
         self.vgpus = self.create_accel_flavor('vgpus')
@@ -93,11 +87,6 @@ class MoveTestCase(base.AcceleratorTestCase):
         self.assertEqual({'FPGA': 0, 'VGPU': 0, 'CUSTOM_QAT': 0, **usage},
                          found)
 
-    def settle(self, host):
-        """Have the host's worker do now what it does periodically."""
-        publisher = self.computes[host].driver._accelerators._publisher
-        publisher.start_cycle(at_once=True)
-
     def cut_off(self, host):
         """The host's requests to the API fail, until what is returned."""
         api = self.computes[host].driver._accelerators.attachments._api
@@ -108,15 +97,6 @@ class MoveTestCase(base.AcceleratorTestCase):
         api._call = fail
         return functools.partial(delattr, api, '_call')
 
-    def break_driver(self, name, error, times=1):
-        """The first calls of a method of Nova's driver raise."""
-        path = f'nova.virt.libvirt.LibvirtDriver.{name}'
-        real = getattr(libvirt.LibvirtDriver, name)
-        failing = iter(range(times))
-
-        def fail_first(*args, **kwargs):
-            if next(failing, None) is not None:
-                raise error
-            return real(*args, **kwargs)
-
-        self.useFixture(fixtures.MonkeyPatch(path, fail_first))
+    def break_driver(self, name, error):
+        """The next call of a method of Nova's driver raises."""
+        self.break_method(libvirt.LibvirtDriver, name, error)

@@ -12,38 +12,21 @@
 
 """A server that has accelerators, for tests of what is done to it."""
 
-import contextlib
-
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import base
-from nova_accel.model import device_profile
 
 
 class OneServerTestCase(base.AcceleratorTestCase):
-    """A server with a PCI device and an mdev, before anything is done to it.
-
-    :cvar flavor_key: by which it gets them: NATIVE, or Cyborg's for COMPAT
-    :ivar wsgi: what serves all APIs
-    """
+    """A server with a PCI device and an mdev, to which things are done."""
 
     # As a call, a refusal would go back to nova-api.
     CAST_AS_CALL = False
-    hosts = ('host1',)
-    flavor_key = device_profile.FLAVOR_KEY
 
     def setUp(self):
         super().setUp()
-        self.wsgi = self.server
-        self.flags(
-            cyborg_compatible=(
-                self.flavor_key == device_profile.CYBORG_FLAVOR_KEY),
-            group='nova_accel')
-        for host in self.hosts:
-            self.start_accelerated_compute(host)
-        self.create_profile('both', [{'resources:FPGA': '1'},
-                                     {'resources:VGPU': '1'}])
-        self.flavor = self.create_accel_flavor('both', self.flavor_key)
+        self.create_profile('both', [base.FPGA, base.VGPU])
+        self.flavor = self.create_accel_flavor('both')
         self.server = self.boot(self.flavor)
         self.host = self.server['OS-EXT-SRV-ATTR:host']
         self.devices = self.guest_devices(self.server)
@@ -113,6 +96,20 @@ class OneServerTestCase(base.AcceleratorTestCase):
         self.wait_for_status('ACTIVE')
         self.assert_runs_with_all()
 
+    def go_down(self):
+        """nova-compute ends, and Nova knows."""
+        self.computes[self.host].stop()
+        self.force_down(True)
+
+    def come_back(self):
+        self.restart_compute_service(self.host)
+        self.force_down(False)
+
+    def force_down(self, is_down):
+        (service,) = self.api.get_services(
+            binary='nova-compute', host=self.host)
+        self.api.put_service_force_down(service['id'], is_down)
+
     def reboot_host(self):
         """What a reboot of the host does to mediated devices and guests."""
         if self.domain().isActive():
@@ -121,16 +118,3 @@ class OneServerTestCase(base.AcceleratorTestCase):
         for name in connection.listDevices('mdev', 0):
             connection.nodeDeviceLookupByName(name).destroy()
         self.assertFalse(self.mdevs(self.host))
-
-    @contextlib.contextmanager
-    def api_away(self):
-        """Whoever calls the accelerator API gets a 503."""
-        def unavailable(_environ, start_response):
-            start_response('503 Service Unavailable', [])
-            return [b'']
-
-        self.wsgi.mount('/accelerator', unavailable)
-        try:
-            yield
-        finally:
-            self.wsgi.unmount('/accelerator')

@@ -22,10 +22,6 @@ from nova_accel.testing import devices
 class TestScheduling(base.AcceleratorTestCase):
     """A request that cannot be met says why, and holds nothing."""
 
-    def setUp(self):
-        super().setUp()
-        self.start_accelerated_compute('host1')
-
     def assert_refused(self, flavor, *names):
         server = self.boot(flavor, expected_state='ERROR')
         for name in names:
@@ -59,6 +55,8 @@ class TestScheduling(base.AcceleratorTestCase):
 
 class TestExtraSpecs(base.AcceleratorTestCase):
 
+    hosts = ()
+
     def assert_refused(self, key, value, *names):
         flavor = self._create_flavor()
         error = self.assertRaises(
@@ -80,6 +78,8 @@ class TestExtraSpecs(base.AcceleratorTestCase):
 
 class TestDeviceSpec(base.AcceleratorTestCase):
     """nova-compute does not start, and the error names the culprit."""
+
+    hosts = ()
 
     def assert_no_start(self, line, *names):
         error = self.assertRaises(
@@ -121,6 +121,8 @@ class TestDeviceSpec(base.AcceleratorTestCase):
 
 
 class TestDeviceProfiles(base.AcceleratorTestCase):
+
+    hosts = ()
 
     def assert_refused(self, status, body, *names):
         before = self.accelerator.get('/device_profiles')

@@ -11,44 +11,24 @@
 # under the License.
 
 from functional import base
-
-FPGA = {'resources:FPGA': '1'}
-VGPU = {'resources:VGPU': '1'}
-QAT = {'resources:CUSTOM_QAT': '1'}
+from functional import operations
 
 
 class TestBoot(base.AcceleratorTestCase):
     """From the flavor's extra spec to the guest's XML and back."""
 
-    def setUp(self):
-        super().setUp()
-        self.start_accelerated_compute('host1')
-
-    def assert_guest_has_its_arqs(self, server, *expected):
-        """Each ARQ is bound and is one <hostdev>; and nothing else is.
-
-        :param expected: (group, attach handle type) of each
-        """
-        arqs = self.arqs(server)
-        self.assertEqual(sorted(expected), sorted(
-            (arq['device_profile_group_id'], arq['attach_handle_type'])
-            for arq in arqs))
-        self.assertEqual({('Bound', 'host1', server['id'])}, {
-            (arq['state'], arq['hostname'], arq['instance_uuid'])
-            for arq in arqs})
-        self.assertEqual(sorted(map(self.arq_device, arqs)),
-                         self.guest_devices(server))
-
+    @operations.shows('boot', devices=['PCI'])
     def test_pci(self):
-        server = self.boot_with(QAT)
+        server = self.boot_with(base.QAT)
         self.assert_guest_has_its_arqs(server, (0, 'PCI'))
         (hostdev,) = self.hostdevs(server)
         self.assertEqual(('pci', 'yes'),
                          (hostdev.get('type'), hostdev.get('managed')))
         self.delete(server)
 
+    @operations.shows('boot', devices=['mdev'])
     def test_mdev(self):
-        server = self.boot_with(VGPU)
+        server = self.boot_with(base.VGPU)
         self.assert_guest_has_its_arqs(server, (0, 'MDEV'))
         (arq,) = self.arqs(server)
         self.assertEqual([arq['attach_handle_uuid']],
@@ -56,7 +36,7 @@ class TestBoot(base.AcceleratorTestCase):
         self.delete(server)
 
     def test_two_groups(self):
-        server = self.boot_with(FPGA, VGPU)
+        server = self.boot_with(base.FPGA, base.VGPU)
         self.assert_guest_has_its_arqs(server, (0, 'PCI'), (1, 'MDEV'))
         self.delete(server)
 
@@ -74,8 +54,8 @@ class TestBoot(base.AcceleratorTestCase):
         trait0, trait1 = (
             next(iter(set(provider['traits']) - set(other['traits'])))
             for provider, other in ((first, second), (second, first)))
-        server = self.boot_with({**FPGA, f'trait:{trait1}': 'required'},
-                           {**FPGA, f'trait:{trait0}': 'required'})
+        server = self.boot_with({**base.FPGA, f'trait:{trait1}': 'required'},
+                           {**base.FPGA, f'trait:{trait0}': 'required'})
         self.assertEqual(
             {0: second['uuid'], 1: first['uuid']},
             {arq['device_profile_group_id']: arq['device_rp_uuid']
@@ -87,14 +67,14 @@ class TestBoot(base.AcceleratorTestCase):
             provider for provider in self.accelerator_providers('host1')
             if 'FPGA' in provider['inventory'])
         trait = next(iter(set(first['traits']) - set(second['traits'])))
-        server = self.boot_with({**FPGA, f'trait:{trait}': 'forbidden'})
+        server = self.boot_with({**base.FPGA, f'trait:{trait}': 'forbidden'})
         (arq,) = self.arqs(server)
         self.assertEqual(second['uuid'], arq['device_rp_uuid'])
         self.delete(server)
 
     def test_the_flavors_group_policy_rules_the_groups(self):
         server = self.boot_with(
-            FPGA, FPGA, extra_spec={'group_policy': 'isolate'})
+            base.FPGA, base.FPGA, extra_spec={'group_policy': 'isolate'})
         self.assertEqual(
             2, len({arq['device_rp_uuid'] for arq in self.arqs(server)}))
         self.delete(server)
@@ -105,10 +85,10 @@ class TestBoot(base.AcceleratorTestCase):
         self.assert_nothing_left()
 
     def test_an_edited_profile_does_not_touch_running_servers(self):
-        server = self.boot_with(QAT)
+        server = self.boot_with(base.QAT)
         before = self.guest_devices(server)
         self.accelerator.delete('/device_profiles?value=profile')
-        self.create_profile('profile', [VGPU])
+        self.create_profile('profile', [base.VGPU])
         self._reboot_server(server, hard=True)
         self.assertEqual(before, self.guest_devices(server))
         self.delete(server)

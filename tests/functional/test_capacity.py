@@ -13,31 +13,35 @@
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import base
-
-FPGA = {'resources:FPGA': '1'}
-QAT = {'resources:CUSTOM_QAT': '1'}
-VGPU = {'resources:VGPU': '1'}
+from functional import operations
+from nova_accel.model import device_profile
 
 
 class TestOneHost(base.AcceleratorTestCase):
 
     def setUp(self):
         super().setUp()
-        self.start_accelerated_compute('host1')
-        self.create_profile('fpga', [FPGA])
-        self.flavor = self.create_accel_flavor('fpga')
+        self.create_profile('fpga', [base.FPGA])
+        self.create_profile('vgpus', [{'resources:VGPU': '8'}])
+        # Of each there are two.
+        self.flavors = {'fpga': self.create_accel_flavor('fpga'),
+                        'vgpus': self.create_accel_flavor('vgpus')}
 
+    @operations.shows('boot', 'no device is free')
     def test_exhaustion(self):
-        servers = [self.boot(self.flavor) for _number in range(2)]
-        failed = self.boot(self.flavor, expected_state='ERROR')
-        self.assertIn('device profile fpga: no device has device_profile_0 '
-                      'free: FPGA=1',
-                      failed['fault']['message'])
-        self.assertEqual(2, len(self.all_devices(servers)))
-        self._delete_server(failed)
-        self._delete_server(servers.pop())
-        servers.append(self.boot(self.flavor))
-        self.delete(*servers)
+        for profile, shortage, count in (('fpga', 'FPGA=1', 2),
+                                         ('vgpus', 'VGPU=8', 16)):
+            flavor = self.flavors[profile]
+            servers = [self.boot(flavor) for _number in range(2)]
+            failed = self.boot(flavor, expected_state='ERROR')
+            self.assertIn(f'device profile {profile}: no device has '
+                          f'device_profile_0 free: {shortage}',
+                          failed['fault']['message'])
+            self.assertEqual(count, len(self.all_devices(servers)))
+            self._delete_server(failed)
+            self._delete_server(servers.pop())
+            servers.append(self.boot(flavor))
+            self.delete(*servers)
 
     def multi_create(self, flavor, count):
         body = self._build_server(flavor_id=flavor, networks='none')
@@ -53,57 +57,67 @@ class TestOneHost(base.AcceleratorTestCase):
         return {device for server in servers
                 for device in self.guest_devices(server)}
 
+    @operations.shows('multi-create')
     def test_multi_create_takes_every_device(self):
         """Of providers with one unit each, and of one with many."""
-        self.create_profile('qat', [QAT])
-        for flavor, count in ((self.flavor, 2),
-                              (self.create_accel_flavor('qat'), 8)):
+        self.create_profile('qat', [base.QAT])
+        for flavor, count, each in (
+                (self.flavors['fpga'], 2, 1), (self.flavors['vgpus'], 2, 8),
+                (self.create_accel_flavor('qat'), 8, 1)):
             servers = [self._wait_for_state_change(server, 'ACTIVE')
                        for server in self.multi_create(flavor, count)]
-            self.assertEqual(count, len(self.all_devices(servers)))
+            self.assertEqual(count * each, len(self.all_devices(servers)))
             self.delete(*servers)
 
+    @operations.shows('multi-create', 'too few devices are free')
     def test_a_multi_create_that_does_not_fit_takes_nothing(self):
-        for server in self.multi_create(self.flavor, 3):
-            failed = self._wait_for_state_change(server, 'ERROR')
-            self.assertIn('No valid host', failed['fault']['message'])
-        self.assert_nothing_left()
+        for flavor in self.flavors.values():
+            for server in self.multi_create(flavor, 3):
+                failed = self._wait_for_state_change(server, 'ERROR')
+                self.assertIn('No valid host', failed['fault']['message'])
+                self._delete_server(failed)
+            self.assert_nothing_left()
+
+
+class TestOneHostCompat(TestOneHost):
+
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
 
 class TestTwoHosts(base.AcceleratorTestCase):
 
+    hosts = ('host1', 'host2')
+
     def setUp(self):
         super().setUp()
-        for host in ('host1', 'host2'):
-            self.start_accelerated_compute(host)
-        self.create_profile('both', [FPGA, VGPU])
+        self.create_profile('both', [base.FPGA, base.VGPU])
         self.flavor = self.create_accel_flavor('both')
 
     def assert_rescheduled(self):
         server = self.boot(self.flavor)
-        self.assertEqual(1, self.failures)
         self.assertEqual({server['OS-EXT-SRV-ATTR:host']},
                          {arq['hostname'] for arq in self.arqs(server)})
         self.assertEqual(1, sum(
             len(self.mdevs(host)) for host in self.computes))
         self.delete(server)
 
+    @operations.shows('reschedule', 'the guest does not start')
     def test_a_guest_that_does_not_start_is_rescheduled(self):
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_rescheduled()
+        self.assertEqual(1, self.failures)
 
+    @operations.shows('reschedule', 'a device refuses')
     def test_a_device_that_refuses_is_rescheduled(self):
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), times=1)
-        self.assert_rescheduled()
+        for _device in self.each_refusing():
+            self.assert_rescheduled()
 
+    @operations.shows('boot', 'every host fails')
     def test_all_hosts_failing_leaves_nothing(self):
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), times=2)
-        server = self.boot(self.flavor, expected_state='ERROR')
-        self.assertEqual(2, self.failures)
-        self.assert_nothing_left()
-        self._delete_server(server)
+        for _device in self.each_refusing(times=2):
+            server = self.boot(self.flavor, expected_state='ERROR')
+            self.assert_nothing_left()
+            self._delete_server(server)
 
     def test_servers_spread_over_hosts_with_free_accelerators(self):
         servers = [self.boot(self.flavor)
@@ -112,3 +126,8 @@ class TestTwoHosts(base.AcceleratorTestCase):
         self.assertEqual({'host1': 2, 'host2': 2},
                          {host: hosts.count(host) for host in set(hosts)})
         self.assertNotEqual(hosts[0], hosts[1])
+
+
+class TestTwoHostsCompat(TestTwoHosts):
+
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY

@@ -29,6 +29,7 @@ OURS = json.dumps({
 class TestNovasOwnVgpus(base.AcceleratorTestCase):
     """Nova's vGPUs and ours in one host never mix."""
 
+    hosts = ()
     device_spec = (OURS,)
 
     def setUp(self):
@@ -126,6 +127,8 @@ class TestNotYetPublished(TestNovasOwnVgpus):
 
 class TestNovasPciTracking(base.AcceleratorTestCase):
     """A QAT function of Nova's and seven of ours."""
+
+    hosts = ()
 
     def test_each_hands_out_its_own(self):
         alias = {'vendor_id': '8086', 'product_id': '37c9', 'name': 'qat'}

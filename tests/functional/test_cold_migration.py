@@ -11,9 +11,9 @@
 # under the License.
 
 from nova import exception
-from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import moves
+from functional import operations
 
 
 class TestColdMigration(moves.MoveTestCase):
@@ -30,6 +30,7 @@ class TestColdMigration(moves.MoveTestCase):
             self.server['id'], {'migrate': None})
         return self._wait_for_state_change(self.server, status)
 
+    @operations.shows('cold migration', 'confirmed')
     def test_confirm(self):
         server = self.migrate()
         held = self.held(server)
@@ -44,6 +45,7 @@ class TestColdMigration(moves.MoveTestCase):
         self.assert_usage('host1')
         self.delete(server)
 
+    @operations.shows('cold migration', 'reverted')
     def test_revert(self):
         arqs = self.arqs(self.server)
         server = self.revert(self.migrate())
@@ -67,12 +69,13 @@ class TestColdMigration(moves.MoveTestCase):
         held = self.held(server)
         for host in self.hosts:
             self.restart_compute_service(host)
-            self.computes[host].driver._accelerators._publisher._run()
+            self.settle(host)
         self.assertEqual(held, self.held(server))
         self.revert(server)
         self.assert_guest(server, 'host1', self.before)
         self.delete(server)
 
+    @operations.shows('cold migration', 'the source fails')
     def test_a_source_that_fails(self):
         self.break_driver(
             'migrate_disk_and_power_off', exception.InternalError('broken'))
@@ -82,9 +85,19 @@ class TestColdMigration(moves.MoveTestCase):
         self._reboot_server(self.server, hard=True)
         self.delete(self.server)
 
-    def test_a_destination_that_fails(self):
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), 1)
+    @operations.shows('cold migration', 'a device refuses on the destination',
+                      devices=['PCI'])
+    def test_a_pci_device_refuses_on_the_destination(self):
+        self.break_plug('PCI')
+        self.assert_stays_on_the_destination()
+
+    @operations.shows('cold migration', 'a device refuses on the destination',
+                      devices=['mdev'])
+    def test_an_mdev_refuses_on_the_destination(self):
+        self.break_plug('mdev')
+        self.assert_stays_on_the_destination()
+
+    def assert_stays_on_the_destination(self):
         self.migrate('ERROR')
         self.assertEqual(1, self.failures)
         self._wait_for_migration_status(self.server, ['error'])
@@ -96,6 +109,7 @@ class TestColdMigration(moves.MoveTestCase):
                           self.held(self.server)['host2', 'active'])
         self.delete(self.server)
 
+    @operations.shows('cold migration', 'the API is away on the source')
     def test_an_api_that_is_away_on_the_source_delays_nothing(self):
         """What it is told late changes nothing for others."""
         reconnect = self.cut_off('host1')
@@ -103,12 +117,13 @@ class TestColdMigration(moves.MoveTestCase):
         self.assertEqual(['active'] * 2,
                          [role for _host, role in self.held(server)])
         reconnect()
-        self.computes['host1'].driver._accelerators._publisher._run()
+        self.settle('host1')
         self.assertEqual({('host1', 'old'), ('host2', 'active')},
                          set(self.held(server)))
         self.confirm(server)
         self.delete(server)
 
+    @operations.shows('cold migration', 'the API is away on the destination')
     def test_an_api_that_is_away_on_the_destination(self):
         """The server is where Nova leaves it; a rebuild acquires anew."""
         reconnect = self.cut_off('host2')
@@ -116,7 +131,7 @@ class TestColdMigration(moves.MoveTestCase):
         self._wait_for_migration_status(self.server, ['error'])
         reconnect()
         for host in self.hosts:
-            self.computes[host].driver._accelerators._publisher._run()
+            self.settle(host)
         self.assertEqual({}, self.held(self.server))
         self.assertFalse(self.mdevs('host1'))
         self.assert_usage('host1')

@@ -13,179 +13,118 @@
 import fixtures
 from nova.accelerator import cyborg
 from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.api import client as api_client
 from oslo_utils import uuidutils
 
 from functional import base
+from functional import one_server
+from functional import operations
 from nova_accel.model import device_profile
 from nova_accel.testing import libvirt
-
-FPGA = {'resources:FPGA': '1'}
-QAT = {'resources:CUSTOM_QAT': '1'}
-VGPU = {'resources:VGPU': '1'}
 
 
 class CompatTestCase(base.AcceleratorTestCase):
     """Nova's own Cyborg client talks to our REST API."""
 
-    hosts = ('host1',)
-
-    def setUp(self):
-        super().setUp()
-        self.flags(cyborg_compatible=True, group='nova_accel')
-        for host in self.hosts:
-            self.start_accelerated_compute(host)
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
     def compat_flavor(self, *groups, name='profile'):
         self.create_profile(name, groups)
-        return self.create_accel_flavor(
-            name, device_profile.CYBORG_FLAVOR_KEY)
+        return self.create_accel_flavor(name)
 
     def boot_compat(self, *groups):
         return self.boot(self.compat_flavor(*groups))
 
-    def assert_guest_has_its_arqs(self, server, *expected):
-        """Each ARQ is bound and is one <hostdev>; and nothing else is.
-
-        :param expected: (group, attach handle type) of each
-        """
-        arqs = self.arqs(server)
-        self.assertEqual(sorted(expected), sorted(
-            (arq['device_profile_group_id'], arq['attach_handle_type'])
-            for arq in arqs))
-        host = server['OS-EXT-SRV-ATTR:host']
-        self.assertEqual({('Bound', host)}, {
-            (arq['state'], arq['hostname']) for arq in arqs})
-        self.assertEqual(sorted(map(self.arq_device, arqs)),
-                         self.guest_devices(server))
-        self.assertEqual(
-            sorted(arq['attach_handle_uuid'] for arq in arqs
-                   if arq['attach_handle_type'] == 'MDEV'),
-            sorted(self.mdevs(host)))
-
 
 class TestBoot(CompatTestCase):
 
+    @operations.shows('boot', devices=['PCI'])
     def test_pci(self):
-        server = self.boot_compat(QAT)
+        server = self.boot_compat(base.QAT)
         self.assert_guest_has_its_arqs(server, (0, 'PCI'))
         self.delete(server)
 
+    @operations.shows('boot', devices=['mdev'])
     def test_mdev(self):
-        server = self.boot_compat(VGPU)
+        server = self.boot_compat(base.VGPU)
         self.assert_guest_has_its_arqs(server, (0, 'MDEV'))
         self.delete(server)
 
     def test_groups_of_several_units(self):
         server = self.boot_compat(
-            {'resources:CUSTOM_QAT': '2'}, {'resources:VGPU': '2'}, FPGA)
+            {'resources:CUSTOM_QAT': '2'}, {'resources:VGPU': '2'}, base.FPGA)
         self.assert_guest_has_its_arqs(
             server, (0, 'PCI'), (0, 'PCI'), (1, 'MDEV'), (1, 'MDEV'),
             (2, 'PCI'))
         self.delete(server)
 
-    def test_several_servers_in_one_request(self):
-        flavor = self.compat_flavor(FPGA)
-        body = self._build_server(flavor_id=flavor, networks='none')
-        body.update(min_count=2, max_count=2, return_reservation_id=True)
-        reservation = self.api.post_server({'server': body})
-        servers = [self._wait_for_state_change(server, 'ACTIVE') for server
-                   in self.api.get_servers(search_opts=reservation)]
-        self.assertEqual(2, len({device for server in servers
-                                 for device in self.guest_devices(server)}))
-        self.delete(*servers)
-
-    def test_a_shortage_is_explained(self):
-        flavor = self.compat_flavor(FPGA)
-        servers = [self.boot(flavor) for _number in range(2)]
-        failed = self.boot(flavor, expected_state='ERROR')
-        self.assertIn('device profile profile: no device has '
-                      'device_profile_0 free: FPGA=1',
-                      failed['fault']['message'])
-        self.delete(failed, *servers)
-
     def test_a_device_that_would_have_to_be_programmed(self):
         failed = self.boot(
-            self.compat_flavor({**FPGA, 'accel:function_name': 'gzip'}),
+            self.compat_flavor({**base.FPGA, 'accel:function_name': 'gzip'}),
             expected_state='ERROR')
         self.assertIn('accel:function_name', failed['fault']['message'])
         self.delete(failed)
 
     def test_turned_off(self):
         self.flags(cyborg_compatible=False, group='nova_accel')
-        failed = self.boot(self.compat_flavor(FPGA), expected_state='ERROR')
+        failed = self.boot(
+            self.compat_flavor(base.FPGA), expected_state='ERROR')
         self.assertIn('No valid host', failed['fault']['message'])
         self.delete(failed)
 
 
-class TestLifecycle(CompatTestCase):
+class TestForbidden(one_server.OneServerTestCase):
+    """What Nova does not do with Cyborg's key it refuses, unharmed."""
 
-    def setUp(self):
-        super().setUp()
-        self.server = self.boot_compat(FPGA, VGPU)
-        self.before = self.guest_devices(self.server)
-        self.arqs_before = self.arqs(self.server)
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
-    def assert_kept(self):
-        self.assertEqual(self.before, self.guest_devices(self.server))
-        self.assertEqual(self.arqs_before, self.arqs(self.server))
-        self.assertEqual(1, len(self.mdevs('host1')))
+    def assert_forbidden(self, name, value=None):
+        error = self.assertRaises(
+            api_client.OpenStackApiException, self.act, name, value)
+        self.assert_says_so(error)
+        self.assert_runs_with_all()
 
-    def lose_mdev(self):
-        """As a reboot of the host does."""
-        connection = self.connection('host1')
-        (name,) = connection.listDevices('mdev', 0)
-        connection.nodeDeviceLookupByName(name).destroy()
-        self.assertFalse(self.mdevs('host1'))
+    def assert_says_so(self, error):
+        self.assertEqual(400, error.response.status_code)
+        self.assertIn('not supported with instances that have accelerators',
+                      error.response.text)
 
-    def test_hard_reboot(self):
-        self._reboot_server(self.server, hard=True)
-        self.assert_kept()
+    @operations.refuses('suspend', 'resume')
+    def test_suspend(self):
+        self.assert_forbidden('suspend')
         self.delete(self.server)
 
-    def test_stop_and_start(self):
-        self._stop_server(self.server)
-        self.lose_mdev()
-        self._start_server(self.server)
-        self.assert_kept()
+    @operations.refuses(
+        'resize', 'resize to a plain flavor', 'resize between profiles',
+        'resize from our vGPUs to those of Nova', 'resize to another cell')
+    def test_resize(self):
+        for flavor in (self._create_flavor(),
+                       self.create_accel_flavor('both')):
+            self.assert_forbidden('resize', {'flavorRef': flavor})
         self.delete(self.server)
 
-    def test_rebuild(self):
-        self._rebuild_server(
-            self.server, '70a599e0-31e7-49b7-b260-868f441e862b')
-        self.assert_kept()
+    @operations.refuses('resize to accelerators',
+                        'resize from vGPUs of Nova to ours')
+    def test_resize_to_accelerators(self):
+        plain = self.boot(self._create_flavor())
+        error = self.assertRaises(
+            api_client.OpenStackApiException,
+            self.admin_api.post_server_action, plain['id'],
+            {'resize': {'flavorRef': self.flavor}})
+        self.assert_says_so(error)
+        self._delete_server(plain)
         self.delete(self.server)
 
-    def test_reboot_of_the_host(self):
-        self.flags(resume_guests_state_on_host_boot=True)
-        connection = self.connection('host1')
-        (domain,) = connection.listAllDomains(
-            fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
-        domain.destroy()
-        self.lose_mdev()
-        self.restart_compute_service('host1')
-        self._wait_for_assert(self.assert_kept)
+    @operations.refuses('cold migration')
+    def test_cold_migration(self):
+        self.assert_forbidden('migrate')
         self.delete(self.server)
 
-    def test_a_device_that_is_stuck_stays_taken(self):
-        """Whatever Nova tells its Cyborg."""
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceLookupByName'), times=1)
-        self._delete_server(self.server)
-        self.assertEqual(1, self.failures)
-        self.assertEqual(1, len(self.mdevs('host1')))
-        self.assertEqual(self.arqs_before, self.arqs(self.server))
-        self.computes['host1'].driver._accelerators.attachments.retry()
-        self.assert_nothing_left()
-
-    def test_deleted_while_nova_compute_is_down(self):
-        """The guest runs on, so its devices stay taken."""
-        compute = self.computes['host1']
-        compute.stop()
-        self.api.put_service_force_down(
-            self.api.get_services(binary='nova-compute')[0]['id'], True)
-        self.api.delete_server(self.server['id'])
-        self._wait_until_deleted(self.server)
-        self.assert_kept()
+    @operations.refuses('live migration')
+    def test_live_migration(self):
+        self.assert_forbidden('os-migrateLive', {
+            'host': None, 'block_migration': 'auto'})
+        self.delete(self.server)
 
 
 class TestReschedule(CompatTestCase):
@@ -194,7 +133,7 @@ class TestReschedule(CompatTestCase):
 
     def setUp(self):
         super().setUp()
-        self.flavor = self.compat_flavor(FPGA, VGPU)
+        self.flavor = self.compat_flavor(base.FPGA, base.VGPU)
 
     def lose_races(self, times):
         """Others take the first ARQ's device just before it is bound."""
@@ -208,7 +147,7 @@ class TestReschedule(CompatTestCase):
 
         self.useFixture(fixtures.MonkeyPatch(
             'nova.accelerator.cyborg._CyborgClient.bind_arqs', bind_late))
-        self.create_profile('fpga', [FPGA])
+        self.create_profile('fpga', [base.FPGA])
 
     def steal(self, binding):
         (arq,) = self.accelerator.post('/accelerator_requests', {
@@ -231,19 +170,6 @@ class TestReschedule(CompatTestCase):
         self.assertEqual(1, sum(
             len(self.mdevs(host)) for host in self.computes))
         return server
-
-    def test_a_device_that_refuses(self):
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), times=1)
-        server = self.assert_rescheduled()
-        self.assertEqual(1, self.failures)
-        self.delete(server)
-
-    def test_a_guest_that_does_not_start(self):
-        self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
-        server = self.assert_rescheduled()
-        self.assertEqual(1, self.failures)
-        self.delete(server)
 
     def test_a_host_that_cannot_give_back_yet(self):
         """What it still has is not given to the guest on the other host."""
@@ -290,8 +216,9 @@ class TestSideBySide(CompatTestCase):
     CAST_AS_CALL = False
 
     def test_native_and_compat_in_parallel(self):
-        compat = self.compat_flavor(QAT, VGPU)
-        native = self.create_accel_flavor('profile')
+        compat = self.compat_flavor(base.QAT, base.VGPU)
+        native = self.create_accel_flavor(
+            'profile', device_profile.FLAVOR_KEY)
         servers = [self.api.post_server({'server': self._build_server(
             flavor_id=flavor, networks='none')})
             for flavor in (compat, native) * 3]

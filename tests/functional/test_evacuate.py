@@ -16,6 +16,7 @@ import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import one_server
+from functional import operations
 from nova_accel.model import device_profile
 from nova_accel.testing import hostdev
 
@@ -29,18 +30,6 @@ class TestEvacuate(one_server.OneServerTestCase):
         super().setUp()
         self.source = self.host
         (self.destination,) = set(self.hosts) - {self.source}
-
-    def go_down(self):
-        self.computes[self.source].stop()
-        (service,) = self.api.get_services(
-            binary='nova-compute', host=self.source)
-        self.api.put_service_force_down(service['id'], True)
-
-    def come_back(self):
-        self.restart_compute_service(self.source)
-        (service,) = self.api.get_services(
-            binary='nova-compute', host=self.source)
-        self.api.put_service_force_down(service['id'], False)
 
     def evacuate(self):
         self.go_down()
@@ -68,6 +57,8 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.assertEqual(count, len(list(self.state_path.glob(
             f'nova_accel/{self.source}/*.json'))))
 
+    @operations.shows('evacuate')
+    @operations.shows('return of the source of an evacuation')
     def test_the_source_gives_back_its_own(self):
         self.evacuate()
         self.assert_destination_has_its_own()
@@ -79,6 +70,8 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.assert_destination_has_its_own()
         self.delete(self.server)
 
+    @operations.shows(
+        'return of the source of an evacuation', 'the API is away')
     def test_the_source_returns_while_the_api_is_away(self):
         self.evacuate()
         with self.api_away():
@@ -92,6 +85,8 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.assert_destination_has_its_own()
         self.delete(self.server)
 
+    @operations.shows(
+        'return of the source of an evacuation', 'the server is deleted')
     def test_deleted_before_the_source_returns(self):
         self.evacuate()
         self._delete_server(self.server)
@@ -99,6 +94,8 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.come_back()
         self.assert_nothing_left()
 
+    @operations.shows(
+        'return of the source of an evacuation', 'too early')
     def test_the_source_returns_too_early(self):
         """The destination does not have the server yet."""
         create = fakelibvirt.Domain.createWithFlags
@@ -123,6 +120,7 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.assert_destination_has_its_own()
         self.delete(self.server)
 
+    @operations.shows('evacuate', 'the destination fails')
     def test_a_destination_that_fails(self):
         """It holds nothing, and the source's guest keeps what it has."""
         self.go_down()
@@ -173,6 +171,7 @@ class TestShelve(one_server.OneServerTestCase):
                          {arq['hostname'] for arq in self.arqs_before})
         self.assert_runs_with_all()
 
+    @operations.shows('shelve')
     def test_without_offload(self):
         self.shelve(offload=False)
         self.assert_kept()
@@ -180,6 +179,8 @@ class TestShelve(one_server.OneServerTestCase):
         self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('shelve offload')
+    @operations.shows('unshelve', 'on the same host', 'on another host')
     def test_each_host(self):
         for host in self.hosts:
             self.shelve(offload=True)
@@ -189,6 +190,7 @@ class TestShelve(one_server.OneServerTestCase):
             self.assert_has_new_ones()
         self.delete(self.server)
 
+    @operations.shows('unshelve', 'the guest does not start')
     def test_a_host_that_fails(self):
         self.shelve(offload=True)
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)

@@ -10,53 +10,62 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-from functional import base
+
+from nova import context as nova_context
+
+from functional import one_server
+from functional import operations
+from nova_accel.model import device_profile
 
 
-class TestLifecycle(base.AcceleratorTestCase):
-    """What a server does to itself leaves it its devices."""
+class TestLifecycle(one_server.OneServerTestCase):
+    """What is done to a server on its host leaves it its devices."""
 
-    def setUp(self):
-        super().setUp()
-        self.start_accelerated_compute('host1')
-        self.create_profile('both', [{'resources:FPGA': '1'},
-                                     {'resources:VGPU': '1'}])
-        self.flavor = self.create_accel_flavor('both')
-        self.server = self.boot(self.flavor)
-        self.devices = self.guest_devices(self.server)
-        self.arqs_before = self.arqs(self.server)
-
-    def assert_kept(self):
-        self.assertEqual(self.devices, self.guest_devices(self.server))
-        self.assertEqual(self.arqs_before, self.arqs(self.server))
-        self.assertEqual(1, len(self.mdevs('host1')))
-
+    @operations.shows('hard reboot')
     def test_hard_reboot(self):
         self._reboot_server(self.server, hard=True)
+        self.assert_runs_with_all()
+        self.delete(self.server)
+
+    @operations.shows('hard reboot', 'a device refuses')
+    def test_hard_reboot_with_a_device_that_refuses(self):
+        for _device in self.each_refusing():
+            self.assertIn('the device is stuck', self.assert_fails(
+                'reboot', {'type': 'HARD'}, 'reboot', 'ERROR'))
+            self.assert_held()
+            self.assert_hard_reboot_helps()
+        self.delete(self.server)
+
+    @operations.shows('soft reboot')
+    def test_soft_reboot(self):
+        self._reboot_server(self.server)
+        self.assert_runs_with_all()
+        self.delete(self.server)
+
+    @operations.shows('stop, start')
+    def test_stop_and_start(self):
+        self._stop_server(self.server)
         self.assert_kept()
+        self._start_server(self.server)
+        self.assert_runs_with_all()
         self.delete(self.server)
 
     def test_start_makes_a_lost_mdev_again(self):
         """As after a reboot of the host, which forgets them."""
         self._stop_server(self.server)
-        connection = self.connection('host1')
-        (name,) = connection.listDevices('mdev', 0)
-        connection.nodeDeviceLookupByName(name).destroy()
-        self.assertFalse(self.mdevs('host1'))
+        self.reboot_host()
         self._start_server(self.server)
-        self.assert_kept()
+        self.assert_runs_with_all()
         self.delete(self.server)
 
-    def test_soft_reboot(self):
-        self._reboot_server(self.server)
-        self.assert_kept()
-        self.delete(self.server)
-
-    def test_stop_and_start(self):
+    @operations.shows('stop, start', 'a device refuses')
+    def test_start_with_a_device_that_refuses(self):
         self._stop_server(self.server)
-        self.assert_kept()
+        for _device in self.each_refusing():
+            self.assertIn('the device is stuck', self.assert_fails(
+                'os-start', None, 'start', 'SHUTOFF'))
         self._start_server(self.server)
-        self.assert_kept()
+        self.assert_runs_with_all()
         self.delete(self.server)
 
     def test_a_stopped_server_keeps_its_devices_from_others(self):
@@ -67,29 +76,13 @@ class TestLifecycle(base.AcceleratorTestCase):
         self.boot(self.flavor, expected_state='ERROR')
         self.delete(self.server, other)
 
+    @operations.shows('pause, unpause')
     def test_pause_and_unpause(self):
         for action, status in (('pause', 'PAUSED'), ('unpause', 'ACTIVE')):
-            self.api.post_server_action(self.server['id'], {action: None})
-            self._wait_for_state_change(self.server, status)
+            self.act(action)
+            self.wait_for_status(status)
             self.assert_kept()
-        self.delete(self.server)
-
-    def test_shelve_and_unshelve(self):
-        """Offloaded it has nothing, and it may get other devices."""
-        self.flags(shelved_offload_time=0)
-        self._shelve_server(self.server)
-        self.assert_nothing_left()
-        self._unshelve_server(self.server)
-        self.assertEqual(2, len(self.guest_devices(self.server)))
-        self.delete(self.server)
-
-    def test_rebuild(self):
-        self._rebuild_server(
-            self.server, '70a599e0-31e7-49b7-b260-868f441e862b')
-        self.assertEqual(self.devices, self.guest_devices(self.server))
-        self.assertEqual(
-            [arq['uuid'] for arq in self.arqs_before],
-            [arq['uuid'] for arq in self.arqs(self.server)])
+        self.assert_runs_with_all()
         self.delete(self.server)
 
     def test_restart_of_nova_compute(self):
@@ -98,3 +91,53 @@ class TestLifecycle(base.AcceleratorTestCase):
         self._reboot_server(self.server, hard=True)
         self.assert_kept()
         self.delete(self.server)
+
+
+class TestLifecycleCompat(TestLifecycle):
+
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY
+
+
+class TestDelete(one_server.OneServerTestCase):
+    """Whatever fails is made up for, and until then nobody gets a device."""
+
+    @operations.shows('delete')
+    def test_delete(self):
+        self.delete(self.server)
+
+    @operations.shows('delete', 'a device is stuck')
+    def test_a_device_that_is_stuck(self):
+        server = self.server
+        for _device in self.each_refusing('unplug'):
+            self._delete_server(server)
+            # Whatever Nova tells its Cyborg.
+            self.assertEqual(2, len(self.arqs(server)))
+            self.settle(self.host)
+            self.assert_nothing_left()
+            server = self.boot(self.flavor)
+        self.delete(server)
+
+    @operations.shows('delete', 'the API is away')
+    def test_the_api_is_away(self):
+        with self.api_away():
+            self._delete_server(self.server)
+            self.assertFalse(self.mdevs(self.host))
+        self.settle(self.host)
+        self.assert_nothing_left()
+
+    @operations.shows('local delete')
+    def test_nova_compute_is_down(self):
+        """The guest runs on with its devices until it is back."""
+        self.go_down()
+        self.api.delete_server(self.server['id'])
+        self._wait_until_deleted(self.server)
+        self.assert_runs_with_all()
+        self.come_back()
+        self.computes[self.host].manager._cleanup_running_deleted_instances(
+            nova_context.get_admin_context())
+        self.assert_nothing_left()
+
+
+class TestDeleteCompat(TestDelete):
+
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY

@@ -18,6 +18,7 @@ from nova import exception
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import moves
+from functional import operations
 from nova_accel.testing import devices
 
 QAT = {'resources:CUSTOM_QAT': '1'}
@@ -98,6 +99,7 @@ class TestMediatedDevices(LiveMigrationTestCase):
         self.server = self.boot_on('host1', self.vgpus)
         self.before = self.guest_devices(self.server)
 
+    @operations.shows('live migration', devices=['mdev'])
     def test_they_are_others_on_the_destination(self):
         self.live_migrate(self.server)
         self.assertFalse(
@@ -145,11 +147,15 @@ class TestMediatedDevices(LiveMigrationTestCase):
         self.assert_guest(self.server, 'host2', found)
         self.delete(self.server)
 
+    @operations.shows(
+        'live migration', 'the guest does not arrive', devices=['mdev'])
     def test_libvirt_fails(self):
         self.migrate = self.stay
         self.live_migrate(self.server, 'failed')
         self.assert_stayed(self.server, self.before)
 
+    @operations.shows('live migration', 'the destination makes no device',
+                      devices=['mdev'])
     def test_the_destination_makes_no_device(self):
         self.break_libvirt(
             (fakelibvirt.Connection, 'nodeDeviceCreateXML'), 1)
@@ -316,6 +322,7 @@ class TestPciFunctions(LiveMigrationTestCase):
         self.create_profile('qat', [QAT, {'resources:VGPU': '1'}])
         return self.boot_on('host1', self.create_accel_flavor('qat'))
 
+    @operations.shows('live migration', devices=['PCI'])
     def test_a_driver_that_saves_their_state(self):
         server = self.boot_with_qat('qat_vfio_pci')
         before = self.guest_devices(server)
@@ -323,6 +330,8 @@ class TestPciFunctions(LiveMigrationTestCase):
         self.assertFalse(set(before) & set(self.guest_devices(server)))
         self.assert_arrived(server)
 
+    @operations.shows(
+        'live migration', 'the guest does not arrive', devices=['PCI'])
     def test_roll_back(self):
         server = self.boot_with_qat('qat_vfio_pci')
         before = self.guest_devices(server)
@@ -330,6 +339,8 @@ class TestPciFunctions(LiveMigrationTestCase):
         self.live_migrate(server, 'failed')
         self.assert_stayed(server, before)
 
+    @operations.shows('live migration', 'refused by the driver of a device',
+                      devices=['PCI'])
     def test_the_driver_that_fits_all(self):
         self.assert_refused(
             self.boot_with_qat('vfio-pci'),

@@ -17,6 +17,7 @@ from nova import context as nova_context
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import one_server
+from functional import operations
 from nova_accel.model import device_profile
 
 _COMPAT = device_profile.CYBORG_FLAVOR_KEY
@@ -26,6 +27,8 @@ _OTHER_IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'
 class TestPower(one_server.OneServerTestCase):
     """What turns the guest off and on, or stops it for a while."""
 
+    @operations.shows('rescue')
+    @operations.shows('unrescue')
     def test_rescue_and_unrescue(self):
         self.act('rescue', {})
         self.wait_for_status('RESCUE')
@@ -40,15 +43,12 @@ class TestPower(one_server.OneServerTestCase):
         self.wait_for_status('RESCUE')
         self.delete(self.server)
 
-    def test_rescue_with_a_device_that_cannot_be_made(self):
-        self.act('os-stop')
-        self.wait_for_status('SHUTOFF')
-        self.reboot_host()
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), times=1)
-        self.assertIn('the device is stuck', self.assert_fails(
-            'rescue', {}, 'rescue', 'ERROR'))
-        self.assert_hard_reboot_helps()
+    @operations.shows('rescue', 'a device refuses')
+    def test_rescue_with_a_device_that_refuses(self):
+        for _device in self.each_refusing():
+            self.assertIn('the device is stuck', self.assert_fails(
+                'rescue', {}, 'rescue', 'ERROR'))
+            self.assert_hard_reboot_helps()
         self.delete(self.server)
 
     def test_unrescue_after_a_reboot_of_the_host(self):
@@ -60,15 +60,15 @@ class TestPower(one_server.OneServerTestCase):
         self.assert_runs_with_all()
         self.delete(self.server)
 
-    def test_unrescue_with_a_device_that_cannot_be_made(self):
-        self.act('rescue', {})
-        self.wait_for_status('RESCUE')
-        self.reboot_host()
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), times=1)
-        self.assertIn('the device is stuck', self.assert_fails(
-            'unrescue', None, 'unrescue', 'ERROR'))
-        self.assert_hard_reboot_helps()
+    @operations.shows('unrescue', 'a device refuses')
+    def test_unrescue_with_a_device_that_refuses(self):
+        for device in ('PCI', 'mdev'):
+            self.act('rescue', {})
+            self.wait_for_status('RESCUE')
+            self.break_plug(device)
+            self.assertIn('the device is stuck', self.assert_fails(
+                'unrescue', None, 'unrescue', 'ERROR'))
+            self.assert_hard_reboot_helps()
         self.delete(self.server)
 
     def soft_delete(self):
@@ -78,6 +78,7 @@ class TestPower(one_server.OneServerTestCase):
         self.assertFalse(self.domain().isActive())
         self.assert_kept()
 
+    @operations.shows('soft delete, restore')
     def test_soft_delete_and_restore(self):
         self.soft_delete()
         self.reboot_host()
@@ -87,6 +88,20 @@ class TestPower(one_server.OneServerTestCase):
         self.flags(reclaim_instance_interval=0)
         self.delete(self.server)
 
+    @operations.shows('soft delete, restore', 'a device refuses')
+    def test_restore_with_a_device_that_refuses(self):
+        self.soft_delete()
+        for _device in self.each_refusing():
+            self.assertIn('the device is stuck', self.assert_fails(
+                'restore', None, 'restore', 'SOFT_DELETED'))
+            self.assert_held()
+        self.act('restore')
+        self.wait_for_status('ACTIVE')
+        self.assert_runs_with_all()
+        self.flags(reclaim_instance_interval=0)
+        self.delete(self.server)
+
+    @operations.shows('soft delete, restore', 'reclaimed instead')
     def test_soft_delete_and_reclaim(self):
         self.soft_delete()
         self.flags(reclaim_instance_interval=1)
@@ -103,6 +118,8 @@ class TestPower(one_server.OneServerTestCase):
         self._wait_until_deleted(self.server)
         self.assert_nothing_left()
 
+    @operations.shows(
+        'rebuild', 'with the same image', 'with a new image')
     def test_rebuild(self):
         for image in (self.server['image']['id'], _OTHER_IMAGE):
             self.act('rebuild', {'imageRef': image})
@@ -111,6 +128,7 @@ class TestPower(one_server.OneServerTestCase):
             self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('rebuild', 'the guest does not start')
     def test_rebuild_that_fails(self):
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_fails(
@@ -125,6 +143,9 @@ class TestPower(one_server.OneServerTestCase):
             'rebuild', {'imageRef': _OTHER_IMAGE}, 'rebuild', 'ERROR')
         self.delete(self.server)
 
+    @operations.shows('crash dump')
+    @operations.shows('set password')
+    @operations.shows('lock, unlock')
     def test_crash_dump_password_and_lock(self):
         self.act('trigger_crash_dump')
         self.act('lock')
@@ -142,6 +163,8 @@ class TestPower(one_server.OneServerTestCase):
         self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('attach, detach an interface')
+    @operations.shows('attach, detach a volume')
     def test_interfaces_and_volumes(self):
         port = self.neutron.port_2['id']
         self.neutron.create_port({'port': self.neutron.port_2})
@@ -154,8 +177,12 @@ class TestPower(one_server.OneServerTestCase):
         self.assert_runs_with_all()
         self._detach_interface(self.server, port)
         self.assert_runs_with_all()
+        self.api.delete_server_volume(self.server['id'], volume)
+        self._wait_for_volume_detach(self.server['id'], volume)
+        self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('reboot of the host')
     def test_reboot_of_the_host(self):
         """All is made again, although the API is away."""
         self.flags(resume_guests_state_on_host_boot=True)
@@ -166,6 +193,18 @@ class TestPower(one_server.OneServerTestCase):
                 (1, 1), (self.domain().isActive(),
                          len(self.mdevs(self.host)))))
         self.assert_runs_with_all()
+        self.delete(self.server)
+
+    @operations.shows('reboot of the host', 'a device refuses')
+    def test_reboot_of_the_host_with_a_device_that_refuses(self):
+        self.flags(resume_guests_state_on_host_boot=True)
+        for _device in self.each_refusing():
+            self.reboot_host()
+            self.restart_compute_service(self.host)
+            self.assertEqual(
+                'ERROR', self.api.get_server(self.server['id'])['status'])
+            self.assertEqual(self.arqs_before, self.arqs(self.server))
+            self.assert_hard_reboot_helps()
         self.delete(self.server)
 
 

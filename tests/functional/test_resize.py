@@ -14,11 +14,14 @@ from nova import exception
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import moves
+from functional import operations
 
 
 class TestResize(moves.MoveTestCase):
     """To another host."""
 
+    @operations.shows(
+        'resize between profiles', 'to another host, confirmed')
     def test_between_profiles_and_confirm(self):
         server = self.boot_on('host1', self.both)
         before = self.guest_devices(server)
@@ -38,6 +41,8 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host2', after)
         self.delete(server)
 
+    @operations.shows(
+        'resize between profiles', 'to another host, reverted')
     def test_between_profiles_and_revert(self):
         server = self.boot_on('host1', self.both)
         before = self.guest_devices(server)
@@ -53,6 +58,8 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host1', before)
         self.delete(server)
 
+    @operations.shows(
+        'resize to accelerators', 'to another host, confirmed')
     def test_to_accelerators_and_confirm(self):
         server = self.resize(self.boot_on('host1', self.plain), self.both)
         devices = self.held(server)['host2', 'active']
@@ -60,6 +67,8 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host2', devices)
         self.delete(server)
 
+    @operations.shows(
+        'resize to accelerators', 'to another host, reverted')
     def test_to_accelerators_and_revert(self):
         server = self.resize(self.boot_on('host1', self.plain), self.both)
         self.assertEqual([('host2', 'active')], list(self.held(server)))
@@ -67,6 +76,8 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host1', [])
         self.assert_nothing_left()
 
+    @operations.shows(
+        'resize to a plain flavor', 'to another host, confirmed')
     def test_to_a_plain_flavor_and_confirm(self):
         server = self.resize(self.boot_on('host1', self.both), self.plain)
         self.assertEqual([('host1', 'old')], list(self.held(server)))
@@ -75,6 +86,8 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host2', [])
         self.assert_nothing_left()
 
+    @operations.shows(
+        'resize to a plain flavor', 'to another host, reverted')
     def test_to_a_plain_flavor_and_revert(self):
         server = self.boot_on('host1', self.both)
         before = self.guest_devices(server)
@@ -82,6 +95,7 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host1', before)
         self.delete(server)
 
+    @operations.shows('resize', 'deleted before it is confirmed')
     def test_deleted_before_it_is_confirmed(self):
         server = self.resize(self.boot_on('host1', self.both), self.vgpus)
         self.flags(host='host1')
@@ -124,6 +138,8 @@ class TestSameHost(moves.MoveTestCase):
         self.assert_usage('host1', FPGA=1, VGPU=3)
         self.assertEqual(3, len(self.mdevs('host1')))
 
+    @operations.shows(
+        'resize between profiles', 'on the same host, confirmed')
     def test_confirm(self):
         server = self.resize(self.server, self.vgpus)
         after = self.guest_devices(server)
@@ -134,6 +150,8 @@ class TestSameHost(moves.MoveTestCase):
         self.assert_guest(server, 'host1', after)
         self.delete(server)
 
+    @operations.shows(
+        'resize between profiles', 'on the same host, reverted')
     def test_revert(self):
         self.revert(self.resize(self.server, self.vgpus))
         self.assert_guest(self.server, 'host1', self.before)
@@ -152,6 +170,9 @@ class TestSameHost(moves.MoveTestCase):
         self.assert_guest(server, 'host1', after)
         self.delete(server)
 
+    @operations.shows(
+        'resize to a plain flavor', 'on the same host, reverted',
+        'on the same host, confirmed')
     def test_to_a_plain_flavor_and_back(self):
         server = self.resize(self.server, self.plain)
         self.assertEqual([], self.guest_devices(server))
@@ -160,11 +181,14 @@ class TestSameHost(moves.MoveTestCase):
         self.confirm(self.resize(server, self.plain))
         self.assert_nothing_left()
 
+    @operations.shows(
+        'resize to accelerators', 'on the same host, reverted',
+        'on the same host, confirmed')
     def test_to_accelerators(self):
         plain = self.boot(self.plain)
-        self.revert(self.resize(plain, self.vgpus))
+        self.revert(self.resize(plain, self.both))
         self.assert_guest(plain, 'host1', [])
-        server = self.resize(plain, self.vgpus)
+        server = self.resize(plain, self.both)
         after = self.guest_devices(server)
         self.confirm(server)
         self.assert_guest(plain, 'host1', after)
@@ -208,6 +232,7 @@ class TestFailures(moves.MoveTestCase):
         self.assert_guest(self.server, 'host1', self.before)
         self.delete(self.server)
 
+    @operations.shows('resize', 'the source refuses')
     def test_refused_on_the_source(self):
         self.break_driver(
             'migrate_disk_and_power_off', exception.InstanceFaultRollback(
@@ -218,6 +243,7 @@ class TestFailures(moves.MoveTestCase):
         self._wait_for_state_change(self.server, 'ACTIVE')
         self.assert_unharmed()
 
+    @operations.shows('resize', 'the source fails')
     def test_failed_on_the_source(self):
         self.break_driver(
             'migrate_disk_and_power_off', exception.InternalError('broken'))
@@ -225,11 +251,22 @@ class TestFailures(moves.MoveTestCase):
         self.wait_for_error()
         self.assert_unharmed()
 
-    def test_failed_on_the_destination(self):
-        """The server stays there, as Nova has it, with its new devices."""
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), 1)
-        self.start_resize()
+    @operations.shows('resize', 'a device refuses on the destination',
+                      devices=['PCI'])
+    def test_a_pci_device_refuses_on_the_destination(self):
+        self.break_plug('PCI')
+        self.assert_stays_on_the_destination(
+            self.create_accel_flavor('both'))
+
+    @operations.shows('resize', 'a device refuses on the destination',
+                      devices=['mdev'])
+    def test_an_mdev_refuses_on_the_destination(self):
+        self.break_plug('mdev')
+        self.assert_stays_on_the_destination(self.vgpus)
+
+    def assert_stays_on_the_destination(self, flavor):
+        """As Nova has it, with its new devices."""
+        self.start_resize(flavor)
         self.wait_for_error()
         self.assertEqual(1, self.failures)
         self._wait_for_migration_status(self.server, ['error'])
@@ -244,6 +281,7 @@ class TestFailures(moves.MoveTestCase):
         self.assert_guest(self.server, 'host2', devices)
         self.delete(self.server)
 
+    @operations.shows('resize', 'the destination fails, deleted')
     def test_failed_on_the_destination_and_deleted(self):
         self.break_driver('_create_image', exception.InternalError('broken'))
         self.start_resize()
@@ -255,6 +293,7 @@ class TestFailures(moves.MoveTestCase):
         self.settle('host1')
         self._wait_for_assert(self.assert_nothing_left)
 
+    @operations.shows('resize', 'the revert fails on the source')
     def test_a_revert_that_fails_on_the_source(self):
         """A hard reboot there repairs it."""
         self.start_resize()
@@ -270,6 +309,7 @@ class TestFailures(moves.MoveTestCase):
         self._reboot_server(self.server, hard=True)
         self.assert_unharmed()
 
+    @operations.shows('resize', 'the confirmation fails')
     def test_a_confirmation_that_fails(self):
         self.start_resize()
         server = self._wait_for_state_change(self.server, 'VERIFY_RESIZE')

@@ -17,6 +17,7 @@ from nova.conf import devices as nova_devices_conf
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import moves
+from functional import operations
 from nova_accel.testing import devices
 
 NOVAS_TYPE = fakelibvirt.NVIDIA_11_VGPU_TYPE
@@ -58,6 +59,8 @@ class TestNativeVgpus(moves.MoveTestCase):
         self._reboot_server(server, hard=True)
         self.assertEqual(list(types), self.types(server, host))
 
+    @operations.shows('resize from vGPUs of Nova to ours',
+                      'to another host, confirmed', devices=['mdev'])
     def test_from_novas_to_ours_and_confirm(self):
         server = self.boot_on('host1', self.native)
         self.assertEqual([NOVAS_TYPE], self.types(server, 'host1'))
@@ -67,6 +70,8 @@ class TestNativeVgpus(moves.MoveTestCase):
         self.assert_types(server, 'host2', OUR_TYPE, OUR_TYPE)
         self.delete(server)
 
+    @operations.shows('resize from vGPUs of Nova to ours',
+                      'to another host, reverted', devices=['mdev'])
     def test_from_novas_to_ours_and_revert(self):
         server = self.boot_on('host1', self.native)
         before = self.guest_devices(server)
@@ -75,6 +80,8 @@ class TestNativeVgpus(moves.MoveTestCase):
         self.assert_types(server, 'host1', NOVAS_TYPE)
         self.assert_nothing_left()
 
+    @operations.shows('resize from our vGPUs to those of Nova',
+                      'to another host, confirmed', devices=['mdev'])
     def test_from_ours_to_novas_and_confirm(self):
         server = self.resize(
             self.boot_on('host1', self.vgpus), self.native)
@@ -82,6 +89,8 @@ class TestNativeVgpus(moves.MoveTestCase):
         self.assert_types(server, 'host2', NOVAS_TYPE)
         self.assert_nothing_left()
 
+    @operations.shows('resize from our vGPUs to those of Nova',
+                      'to another host, reverted', devices=['mdev'])
     def test_from_ours_to_novas_and_revert(self):
         server = self.boot_on('host1', self.vgpus)
         before = self.guest_devices(server)

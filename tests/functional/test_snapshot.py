@@ -16,6 +16,7 @@ from nova import objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import one_server
+from functional import operations
 from nova_accel.model import device_profile
 
 
@@ -48,6 +49,7 @@ class TestSnapshot(one_server.OneServerTestCase):
             f'nova.tests.fixtures.libvirt.Domain.{method}', counted))
         return called
 
+    @operations.shows('live snapshot')
     def test_live(self):
         detached = self.count('detachDeviceFlags')
         self.snapshot()
@@ -55,6 +57,7 @@ class TestSnapshot(one_server.OneServerTestCase):
         self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('cold snapshot')
     def test_cold(self):
         self.cold()
         saved = self.count('managedSave')
@@ -83,6 +86,7 @@ class TestSnapshot(one_server.OneServerTestCase):
         self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('cold snapshot', 'a device is not detached')
     def test_cold_with_a_device_that_is_not_detached(self):
         self.cold()
         self.break_libvirt(
@@ -92,6 +96,7 @@ class TestSnapshot(one_server.OneServerTestCase):
         self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('cold snapshot', 'a device is not attached')
     def test_cold_with_a_device_that_is_not_attached(self):
         self.cold()
         self.break_libvirt(

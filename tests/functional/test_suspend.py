@@ -14,6 +14,7 @@ import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import one_server
+from functional import operations
 
 _ATTACH = (fakelibvirt.Domain, 'attachDeviceFlags')
 _DETACH = (fakelibvirt.Domain, 'detachDeviceFlags')
@@ -38,6 +39,8 @@ class SuspendTestCase(one_server.OneServerTestCase):
 
 class TestSuspend(SuspendTestCase):
 
+    @operations.shows('suspend')
+    @operations.shows('resume')
     def test_suspend_and_resume(self):
         for _number in range(2):
             self.suspend()
@@ -90,6 +93,7 @@ class TestSuspendFails(SuspendTestCase):
     def assert_suspend_fails(self, status='ACTIVE'):
         return self.assert_fails('suspend', None, 'suspend', status)
 
+    @operations.shows('suspend', 'a device is not detached')
     def test_a_device_that_is_not_detached(self):
         self.break_libvirt(_DETACH, times=1)
         self.assertIn('the device is stuck', self.assert_suspend_fails())
@@ -98,6 +102,7 @@ class TestSuspendFails(SuspendTestCase):
         self.resume()
         self.delete(self.server)
 
+    @operations.shows('suspend', 'the guest does not let go')
     def test_a_guest_that_does_not_let_go(self):
         self.flags(device_detach_timeout=1, group='libvirt')
         with fixtures.MonkeyPatch(
@@ -110,12 +115,14 @@ class TestSuspendFails(SuspendTestCase):
         self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('suspend', 'the guest is not saved')
     def test_a_guest_that_is_not_saved(self):
         self.break_libvirt(_SAVE, times=1)
         self.assertIn('the device is stuck', self.assert_suspend_fails())
         self.assert_runs_with_all()
         self.delete(self.server)
 
+    @operations.shows('suspend', 'devices do not come back either')
     def test_devices_that_do_not_come_back_either(self):
         self.break_libvirt(_SAVE, times=1)
         self.break_libvirt(_ATTACH, times=1)
@@ -123,6 +130,27 @@ class TestSuspendFails(SuspendTestCase):
                       self.assert_suspend_fails('ERROR'))
         self.assert_held()
         self.assert_hard_reboot_helps()
+        self.delete(self.server)
+
+
+    @operations.shows('suspend', 'the guest dies')
+    def test_a_guest_that_dies_before_it_is_saved(self):
+        """It has let go of its devices, and they are still its own."""
+        def die(domain, flags):
+            domain.destroy()
+            raise fakelibvirt.make_libvirtError(
+                fakelibvirt.libvirtError, 'domain is not running',
+                error_code=fakelibvirt.VIR_ERR_OPERATION_INVALID)
+
+        with fixtures.MonkeyPatch(
+                'nova.tests.fixtures.libvirt.Domain.managedSave', die):
+            self.assertIn('domain is not running',
+                          self.assert_suspend_fails())
+        self.assertFalse(self.domain().isActive())
+        self.assert_held()
+        self.assert_hard_reboot_helps()
+        self.suspend()
+        self.resume()
         self.delete(self.server)
 
 
@@ -135,6 +163,7 @@ class TestResumeFails(SuspendTestCase):
     def assert_resume_fails(self, status='SUSPENDED'):
         return self.assert_fails('resume', None, 'resume', status)
 
+    @operations.shows('resume', 'a device is not attached')
     def test_a_device_that_is_not_attached(self):
         """Be it the first or the last one, it can be tried again."""
         attach = fakelibvirt.Domain.attachDeviceFlags
@@ -157,6 +186,7 @@ class TestResumeFails(SuspendTestCase):
         self.resume()
         self.delete(self.server)
 
+    @operations.shows('resume', 'it is not suspended again')
     def test_a_guest_that_is_not_suspended_again(self):
         self.break_libvirt(_ATTACH, times=2)
         self.break_libvirt(_SAVE, times=1)
@@ -166,15 +196,16 @@ class TestResumeFails(SuspendTestCase):
         self.assert_hard_reboot_helps()
         self.delete(self.server)
 
-    def test_a_device_that_cannot_be_made_again(self):
+    @operations.shows('resume', 'a device refuses')
+    def test_a_device_that_refuses(self):
         self.reboot_host()
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), times=1)
-        self.assertIn('the device is stuck', self.assert_resume_fails())
-        self.assertTrue(self.domain().hasManagedSaveImage(0))
+        for _device in self.each_refusing():
+            self.assertIn('the device is stuck', self.assert_resume_fails())
+            self.assertTrue(self.domain().hasManagedSaveImage(0))
         self.resume()
         self.delete(self.server)
 
+    @operations.shows('resume', 'the journal is lost')
     def test_a_lost_journal(self):
         """The guest is not started without what it should have."""
         (path,) = self.state_path.glob('nova_accel/*/*.json')

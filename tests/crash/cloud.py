@@ -1,0 +1,243 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Two hosts, the accelerator API and its database, and what must hold."""
+
+import logging
+from typing import Any
+
+import fixtures
+from lxml import etree
+from nova import conf as nova_conf
+from nova import exception
+from nova.compute import vm_states
+from nova.tests import fixtures as nova_fixtures
+from nova.tests.fixtures import conf as conf_fixture
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.virt.libvirt import utils as libvirt_utils
+import sqlalchemy as sa
+
+from crash import effects
+from crash import imitation
+from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import arq
+from nova_accel.testing import accelerator_api
+from nova_accel.testing import devices
+from nova_accel.testing import hostdev
+from nova_accel.testing import libvirt
+from nova_accel.testing import libvirt_guest
+from nova_accel.virt import journal
+from nova_accel.virt import moving_bindings
+
+CONF = nova_conf.CONF
+
+_NODES = {'host1': '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11',
+          'host2': '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c12'}
+
+
+class _Done:
+    """The future of what has been done."""
+
+    @staticmethod
+    def done() -> bool:
+        return True
+
+
+def _at_once(function: Any) -> _Done:
+    function()
+    return _Done()
+
+
+class Cloud(fixtures.Fixture):
+    """Started, with the device profile ``both``: an FPGA and a vGPU.
+
+    :ivar effects: of both hosts
+    :ivar nova: with what is done to instances
+    """
+
+    def _setUp(self) -> None:
+        self._log = self.useFixture(fixtures.FakeLogger(
+            'nova_accel', level=logging.ERROR))
+        self.useFixture(conf_fixture.ConfFixture(CONF))
+        self._api = self.useFixture(accelerator_api.AcceleratorApi())
+        for name, value in (
+                ('nova_accel.client.accelerator_api.adapter_from_conf',
+                 lambda: self._api.adapter),
+                # A worker's cycle is a step like any other.
+                ('nova_accel.virt.publisher.thread_pool_factory.spawn',
+                 _at_once),
+                ('nova.objects.Instance.get_by_uuid', self._instance),
+                ('nova.objects.MigrationList.get_by_filters',
+                 self._migrations)):
+            self.useFixture(fixtures.MonkeyPatch(name, value))
+        for fixture in (nova_fixtures.LibvirtFixture(),
+                        libvirt.MediatedDevices(),
+                        libvirt_guest.GuestDevices()):
+            self.useFixture(fixture)
+        state_path = self.useFixture(fixtures.TempDir()).path
+        for name, value, group in (
+                ('state_path', state_path, None),
+                ('device_spec', list(devices.DEVICE_SPEC), 'nova_accel'),
+                ('publish_timeout_s', 0, 'nova_accel')):
+            CONF.set_override(name, value, group)
+            self.addCleanup(CONF.clear_override, name, group)
+        device_profile.create('both', [{'resources:FPGA': '1'},
+                                       {'resources:VGPU': '1'}])
+        self.hosts = [imitation.Host(name, uuid, fakelibvirt.Connection(
+            'qemu:///system', hostname=name, pci_info=devices.pci_info(
+                gpus=1, fpgas=2, qats=0)))
+            for name, uuid in _NODES.items()]
+        for host in self.hosts:
+            host.start()
+        self.nova = imitation.Nova(self.hosts, ('FPGA', 'VGPU'))
+        self.effects = self.useFixture(effects.Effects(
+            self._api, engine.manager().writer.get_engine()))
+
+    def restart_and_reconcile(self) -> None:
+        """Every nova-compute starts once, and its worker runs once."""
+        self.effects.mend()
+        self._log.reset_output()
+        for host in self.hosts:
+            host.start()
+            self.nova.recover(host)
+        for host in self.hosts:
+            host.run_periodic()
+
+    def drift(self) -> list[str]:
+        """What is held without need, or missing; should be empty."""
+        held = self._held()
+        found = self._log.output.splitlines()
+        found += [f'{uuid} is bound ({role}) on {host}'
+                 for uuid, host, role in held
+                 if not self._is_needed(uuid, host, role)]
+        for host in self.hosts:
+            found += self._drift_of(host, held)
+        used = sum(map(len, held.values()))
+        with engine.reader() as connection:
+            taken = connection.execute(
+                sa.select(sa.func.count()).where(
+                    schema.ATTACH_HANDLES.c.arq_uuid.is_not(None))).scalar()
+        if used != taken:
+            found.append(f'{taken} attach handles are taken by {used} ARQs')
+        return found
+
+    def delete_all(self) -> None:
+        """As their owners do in the end."""
+        for instance in list(self.nova.instances.values()):
+            self.nova.delete(instance)
+        for host in self.hosts:
+            host.run_periodic()
+
+    def leftovers(self) -> list[str]:
+        """Should be empty when there are no instances."""
+        # What a migration that was cut short has is for Nova's own audit.
+        migrations = {migration.uuid for migration in self.nova.migrations}
+        return [*self.drift(), *map(str, self._held()),
+                *sorted(self.nova.allocations.keys() - migrations),
+                *(f'{uuid} on {host.name}' for host in self.hosts
+                  for uuid in self._mdevs(host))]
+
+    def _held(self) -> dict[tuple[str, str, str], set[str]]:
+        """(instance, host, role) -> attach handles, as the API knows it."""
+        handles, arqs = schema.ATTACH_HANDLES, schema.ARQS
+        held: dict[tuple[str, str, str], set[str]] = {}
+        with engine.reader() as connection:
+            for row in connection.execute(
+                    sa.select(arqs.c.instance_uuid, arqs.c.hostname,
+                              arqs.c.role, handles.c.uuid)
+                    .outerjoin(handles, handles.c.arq_uuid == arqs.c.uuid)):
+                held.setdefault(tuple(row[:3]), set()).add(row.uuid)
+        return held
+
+    def _is_needed(self, uuid: str, host: str, role: str) -> bool:
+        instance = self.nova.instances.get(uuid)
+        if instance is None:
+            return False
+        if role is None:
+            # Not adopted: Nova deletes them with their instance.
+            return True
+        if role == arq.Role.ACTIVE:
+            return bool(instance.host == host)
+        return any(migration.instance_uuid == uuid
+                   and migration.source_compute == host
+                   and migration.status in moving_bindings.UNFINISHED
+                   for migration in self.nova.migrations)
+
+    def _drift_of(self, host: imitation.Host, held: Any) -> list[str]:
+        """On the host itself."""
+        found = []
+        entries = journal.Journal(
+            host.driver._accelerators.attachments._journal._directory,
+        ).entries()
+        found += [f'{entry.instance_uuid} ({entry.role}) is {entry.step} in '
+                  f'the journal of {host.name}' for entry in entries
+                  if entry.step is not journal.Step.HELD
+                  or entry.moved_from is not None]
+        journaled = {(entry.instance_uuid, host.name, str(entry.role)): {
+            request.handle.uuid for request in entry.arqs}
+            for entry in entries}
+        bound = {key: uuids for key, uuids in held.items()
+                 if key[1] == host.name and key[2] is not None}
+        if journaled != bound:
+            found.append(f'the journal of {host.name} has {journaled}, the '
+                         f'API {bound}')
+        found += [f'mediated device {uuid} on {host.name} is nobody\'s'
+                  for uuid in self._mdevs(host)
+                  - set().union(*journaled.values())]
+        return found + list(filter(None, (
+            self._guest_lacks(instance, host)
+            for instance in self.nova.instances.values()
+            if instance.host == host.name)))
+
+    def _guest_lacks(self, instance: imitation.Instance,
+                     host: imitation.Host) -> str | None:
+        """Devices; or itself, where its server is active."""
+        try:
+            guest = host.host.get_guest(instance)
+        except exception.InstanceNotFound:
+            guest = None
+        if guest is None or not guest.is_active():
+            if (instance.vm_state == vm_states.ACTIVE
+                    and instance.task_state is None):
+                return f'{instance.uuid} is active, its guest is not'
+            return None
+        has = sorted(hostdev.identity(element) for element
+                     in etree.fromstring(guest.get_xml_desc()).iterfind(
+                         'devices/hostdev'))
+        should = sorted(
+            str(request.handle.uuid if request.handle.mdev_type
+                else request.handle.address)
+            for request in host.driver._accelerators.attachments.held_by(
+                instance.uuid))
+        if len(has) == 2 and has == should:
+            return None
+        return f'the guest of {instance.uuid} has {has}, holds {should}'
+
+    @staticmethod
+    def _mdevs(host: imitation.Host) -> set[str]:
+        return set(map(libvirt_utils.mdev_name2uuid,
+                       host.connection.mdev_info.get_all_devices()))
+
+    def _instance(self, *args: Any,
+                  expected_attrs: Any = None) -> imitation.Instance:
+        *_class_and_context, uuid = args
+        try:
+            return self.nova.instances[uuid]
+        except KeyError:
+            raise exception.InstanceNotFound(instance_id=uuid) from None
+
+    def _migrations(self, *args: Any) -> list[Any]:
+        *_class_and_context, filters = args
+        return [migration for migration in self.nova.migrations
+                if migration.instance_uuid == filters['instance_uuid']]

@@ -1,0 +1,146 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from collections.abc import Callable
+import contextlib
+import os
+
+import testtools
+
+from crash import cloud as cloud_module
+from crash import effects
+from crash import imitation
+from nova_accel.model import device_profile
+
+_NATIVE = device_profile.FLAVOR_KEY
+_COMPAT = device_profile.CYBORG_FLAVOR_KEY
+
+Cloud = cloud_module.Cloud
+
+#: Points of each operation that are tried, None for all.
+_SAMPLE = None if os.environ.get('CRASH_POINTS') == 'all' else 2
+
+
+class Operation:
+    """What is done to a server.
+
+    :param before: what was done to it before that
+    """
+
+    def __init__(self, act: Callable[[Cloud, imitation.Instance], None],
+                 *before: Callable[[Cloud, imitation.Instance], None],
+                 key: str = _NATIVE) -> None:
+        self._act = act
+        self._before = before
+        self._key = key
+
+    def run(self, cloud: Cloud, point: effects.Point | None = None,
+            ) -> list[effects.Point]:
+        """:returns: its points"""
+        server = cloud.nova.boot(cloud.hosts[0], self._key)
+        for act in self._before:
+            act(cloud, server)
+        with (contextlib.suppress(effects.Killed),
+              cloud.effects.counted(point) as points):
+            self._act(cloud, server)
+        return points
+
+
+class Boot(Operation):
+
+    def __init__(self, key: str) -> None:
+        super().__init__(lambda cloud, server: None, key=key)
+
+    def run(self, cloud: Cloud, point: effects.Point | None = None,
+            ) -> list[effects.Point]:
+        with (contextlib.suppress(effects.Killed),
+              cloud.effects.counted(point) as points):
+            cloud.nova.boot(cloud.hosts[0], self._key)
+        return points
+
+
+def _of(name: str) -> Callable[[Cloud, imitation.Instance], None]:
+    """An operation that needs nothing but the server."""
+    return lambda cloud, server: getattr(cloud.nova, name)(server)
+
+
+def _to(name: str, number: int) -> Callable[[Cloud, imitation.Instance], None]:
+    return lambda cloud, server: getattr(cloud.nova, name)(
+        server, cloud.hosts[number])
+
+
+def _source_returns(cloud: Cloud, server: imitation.Instance) -> None:
+    cloud.hosts[0].start()
+    cloud.nova.recover(cloud.hosts[0])
+
+
+OPERATIONS = {
+    'boot': Boot(_NATIVE),
+    'boot_compat': Boot(_COMPAT),
+    'delete': Operation(_of('delete')),
+    'delete_compat': Operation(_of('delete'), key=_COMPAT),
+    'hard_reboot': Operation(_of('hard_reboot')),
+    'hard_reboot_compat': Operation(_of('hard_reboot'), key=_COMPAT),
+    'start': Operation(_of('start'), _of('stop')),
+    'suspend': Operation(_of('suspend')),
+    'resume': Operation(_of('resume'), _of('suspend')),
+    'rebuild': Operation(_of('rebuild')),
+    'resize_on_one_host': Operation(_to('migrate', 0)),
+    'confirm_on_one_host': Operation(_of('confirm'), _to('migrate', 0)),
+    'revert_on_one_host': Operation(_of('revert'), _to('migrate', 0)),
+    'cold_migration': Operation(_to('migrate', 1)),
+    'confirm': Operation(_of('confirm'), _to('migrate', 1)),
+    'revert': Operation(_of('revert'), _to('migrate', 1)),
+    'delete_before_confirmed': Operation(_of('delete'), _to('migrate', 1)),
+    'evacuation': Operation(_to('evacuate', 1)),
+    'return_of_the_source': Operation(_source_returns, _to('evacuate', 1)),
+}
+
+
+class TestPoints(testtools.TestCase):
+    """A test for each operation, made below; and whether they suffice."""
+
+    def points(self, operation):
+        with Cloud() as cloud:
+            points = operation.run(cloud)
+            self.assertEqual([], cloud.drift())
+        return points
+
+    def strike(self, name, operation, point):
+        """Do it, and say what is wrong after a restart."""
+        with Cloud() as cloud:
+            operation.run(cloud, point)
+            self.assertTrue(cloud.effects.struck)
+            cloud.restart_and_reconcile()
+            wrong = cloud.drift()
+            cloud.delete_all()
+            wrong += cloud.leftovers()
+        return [f'{name}, {point.number}: {point.effect}, '
+                f'{point.fault.value}: {line}' for line in wrong]
+
+    def check(self, name):
+        operation = OPERATIONS[name]
+        points = self.points(operation)
+        if _SAMPLE is not None:
+            points = points[::len(points) // _SAMPLE]
+        self.assertEqual([], [line for point in points
+                              for line in self.strike(name, operation, point)])
+
+    def test_there_are_enough(self):
+        self.assertGreater(sum(
+            len(self.points(operation)) for operation in OPERATIONS.values()),
+            200)
+
+
+for _name in OPERATIONS:
+    setattr(TestPoints, f'test_{_name}',
+            lambda self, name=_name: self.check(name))

@@ -10,12 +10,16 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import importlib
 import io
+import pkgutil
 
+import jsonschema
 import webob
 
 from nova_accel import exceptions
 from nova_accel.api import request
+from nova_accel.api import schemas
 from unit.api import base
 
 
@@ -43,6 +47,18 @@ class RequestTest(base.ApiTestCase):
             self.assertEqual(
                 f'ExtArq not found with uuid={base.NOBODY}',
                 self.refused(404, 'GET', f'/accelerator_requests/{form}'))
+
+    def test_schemas_are_right(self) -> None:
+        """Requests are checked; schemas are not, when they come."""
+        checked = 0
+        for found in pkgutil.iter_modules(schemas.__path__):
+            module = importlib.import_module(
+                f'{schemas.__name__}.{found.name}')
+            for name, value in vars(module).items():
+                if name.isupper() and isinstance(value, dict):
+                    jsonschema.Draft202012Validator.check_schema(value)
+                    checked += 1
+        self.assertGreater(checked, 10)
 
     def test_refuses_what_is_no_json(self) -> None:
         for raw in (b'', b'{', b'\xff', b'[NaN]', b'[' * 100_000,

@@ -62,6 +62,9 @@ API: Table = {
     '/hosts/{hostname}': {
         'PUT': host.report,
     },
+    '/hosts/{hostname}/provisioning': {
+        'PUT': host.set_provisioning,
+    },
     '/hosts/{hostname}/instances/{instance_uuid}/{role}': {
         'GET': binding.get_binding,
         'PUT': binding.acquire,

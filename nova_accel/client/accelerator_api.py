@@ -87,6 +87,14 @@ class AcceleratorApi:
             'node_uuid': node_uuid, 'service_host': service_host,
             'digest': digest, 'devices': list(devices)})
 
+    def provisioning(self, arq_uuids: Iterable[str]) -> None:
+        """Say of which ARQs the host makes the devices again: all of them.
+
+        :raises ServiceUnavailable: the API gave no usable answer.
+        """
+        self._call('PUT', f'/hosts/{self._hostname}/provisioning',
+                   json={'arqs': list(arq_uuids)})
+
     def acquire(self, instance_uuid: str, role: arq.Role, attempt: int,
                 project_id: str, device_profile_name: str,
                 providers: Iterable[matching.Provider]) -> tuple[arq.Arq, ...]:

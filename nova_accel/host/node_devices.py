@@ -104,10 +104,16 @@ class NodeDevices:
         """
         functions = list(self._read(
             parents, pci_function.parse_pci, unreadable))
-        mdevs = self._read(
-            self._host.list_mediated_devices(), pci_function.parse_mdev,
-            unreadable)
-        return functions, tuple(mdev for mdev in mdevs if mdev is not None)
+        return functions, self._read_mdevs(unreadable)
+
+    @exclusive
+    def mdevs(self) -> tuple[pci_function.Mdev, ...]:
+        """The mediated devices that are there and can be read.
+
+        :raises DeviceError: libvirt does not list them.
+        """
+        with _libvirt_errors('libvirt does not list its devices'):
+            return self._read_mdevs([])
 
     @exclusive
     def create_mdev(self, uuid: str, parent: pci_address.PciAddress,
@@ -152,6 +158,13 @@ class NodeDevices:
                 raise exceptions.DeviceError(
                     f'the mediated device {uuid} was destroyed, but is '
                     f'still there after {self._gone_within_s} s') from error
+
+    def _read_mdevs(
+            self, unreadable: list[str]) -> tuple[pci_function.Mdev, ...]:
+        found = self._read(
+            self._host.list_mediated_devices(), pci_function.parse_mdev,
+            unreadable)
+        return tuple(mdev for mdev in found if mdev is not None)
 
     def _read(self, names: Iterable[str], parse: Callable[[str], _Parsed],
               unreadable: list[str]) -> Iterator[_Parsed]:

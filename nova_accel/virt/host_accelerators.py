@@ -40,6 +40,7 @@ from nova_accel.virt import hot_plug
 from nova_accel.virt import journal
 from nova_accel.virt import moving_bindings
 from nova_accel.virt import provider_tree as tree_module
+from nova_accel.virt import provisioning as provisioning_module
 from nova_accel.virt import publisher as publisher_module
 
 CONF = conf.CONF
@@ -82,6 +83,7 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
         return False
 
     def end_of_cycle() -> None:
+        provisioning.go_on()
         attachments.retry()
         moving_bindings.settle(attachments, service_host, has_guest)
 
@@ -91,6 +93,8 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
                           nova_claims.NovaClaims()),
         api, after=end_of_cycle)
     attachments.undo_interrupted()
+    provisioning = provisioning_module.Provisioning(
+        api, attachments, {mdev.uuid for mdev in node_devices.mdevs()})
     hot_plug.attach_missing(host, attachments.held_by)
     publisher.refresh()
     publisher.start_cycle()

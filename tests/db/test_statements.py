@@ -25,6 +25,7 @@ from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import binding
 from nova_accel.db import capacity
 from nova_accel.db import device_profile
+from nova_accel.db import provisioning
 from nova_accel.db import schema
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -91,6 +92,10 @@ class LifeTestCase(base.DatabaseTestCase):
             ('unbind', lambda: arqs.unbind(created)),
             ('bind again', bind),
             ('adopt', lambda: binding.adopt(key, 1, created)),
+            ('provision',
+             lambda: provisioning.replace(self.host.hostname, created)),
+            ('provisioned',
+             lambda: provisioning.replace(self.host.hostname, [])),
             ('adopt again', lambda: binding.adopt(key, 2, created)),
             ('release the adopted', lambda: binding.release(*key, 2)),
             ('create once more', create),

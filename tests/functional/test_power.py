@@ -192,6 +192,29 @@ class TestPower(one_server.OneServerTestCase):
             self._wait_for_assert(lambda: self.assertEqual(
                 (1, 1), (self.domain().isActive(),
                          len(self.mdevs(self.host)))))
+        self.settle_twice()
+        self.assert_runs_with_all()
+        self.delete(self.server)
+
+    def settle_twice(self):
+        """The API hears of what is missing, and then of what is not."""
+        for _time in range(2):
+            self.settle(self.host)
+
+    def test_reboot_of_the_host_of_a_stopped_server(self):
+        """Its mediated device is made again, and Provisioning until then."""
+        self.act('os-stop')
+        self.wait_for_status('SHUTOFF')
+        self.reboot_host()
+        self.restart_compute_service(self.host)
+        self._wait_for_assert(lambda: self.assertEqual(
+            ['Bound', 'Provisioning'],
+            sorted(arq['state'] for arq in self.arqs(self.server))))
+        self.assertFalse(self.mdevs(self.host))
+        self.settle_twice()
+        self.assert_kept()
+        self.act('os-start')
+        self.wait_for_status('ACTIVE')
         self.assert_runs_with_all()
         self.delete(self.server)
 
@@ -203,6 +226,7 @@ class TestPower(one_server.OneServerTestCase):
             self.restart_compute_service(self.host)
             self.assertEqual(
                 'ERROR', self.api.get_server(self.server['id'])['status'])
+            self.settle_twice()
             self.assertEqual(self.arqs_before, self.arqs(self.server))
             self.assert_hard_reboot_helps()
         self.delete(self.server)

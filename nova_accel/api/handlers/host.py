@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/hosts``: what nova-compute reports."""
+"""``/hosts``: what nova-compute says of its devices."""
 
 import webob
 
@@ -20,6 +20,7 @@ from nova_accel.api.policies import host as policies
 from nova_accel.api.schemas import host as schemas
 from nova_accel.api.schemas import scalars
 from nova_accel.db import host as host_db
+from nova_accel.db import provisioning
 
 #: Bytes. A function of a card is about 200 of them in a report, so there is
 #: room for some forty thousand.
@@ -35,4 +36,14 @@ def report(req: webob.Request) -> webob.Response:
         hostname=hostname, node_uuid=body['node_uuid'],
         service_host=body['service_host'], devices=body['devices'],
         digest=body['digest'])
+    return webob.Response(status=204, content_type=None)
+
+
+def set_provisioning(req: webob.Request) -> webob.Response:
+    """The ARQs whose devices the host makes again: all of them."""
+    policy.authorize(request.context(req), policies.REPORT)
+    hostname = req.urlvars['hostname']
+    request.check(hostname, scalars.HOSTNAME)
+    body = request.json_body(req, schemas.PROVISIONING)
+    provisioning.replace(hostname, body['arqs'])
     return webob.Response(status=204, content_type=None)

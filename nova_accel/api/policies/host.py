@@ -23,6 +23,10 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [
         policy.DocumentedRuleDefault(
             name=REPORT, check_str=personas.SERVICE, scope_types=['project'],
-            description='Report what devices a compute host has.',
-            operations=[{'method': 'PUT', 'path': '/v2/hosts/{hostname}'}]),
+            description='Report what devices a compute host has, and which '
+                        'it makes again.',
+            operations=[
+                {'method': 'PUT', 'path': '/v2/hosts/{hostname}'},
+                {'method': 'PUT',
+                 'path': '/v2/hosts/{hostname}/provisioning'}]),
     ]

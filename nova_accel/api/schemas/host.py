@@ -61,3 +61,9 @@ REPORT = scalars.strict_object({
     'digest': scalars.NAME,
     'devices': {'type': 'array', 'items': _DEVICE, 'maxItems': 1024},
 })
+
+PROVISIONING = scalars.strict_object({
+    'arqs': {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
+             # As many as there can be handles of a card.
+             'maxItems': 256 * 1024},
+})

@@ -101,6 +101,15 @@ class TestAcceleratorApi(testtools.TestCase):
         self.assertRaises(exceptions.StaleAttempt, self.client.move, *move)
         self.assertEqual([], accelerator_request.get_all())
 
+    def test_what_is_made_again_is_provisioning_until_then(self):
+        self.report()
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        (bound,) = self.acquire()
+        for uuids, state in (([bound.uuid], 'Provisioning'), ([], 'Bound')):
+            self.client.provisioning(uuids)
+            self.assertEqual([state], [
+                row['state'] for row in accelerator_request.get_all()])
+
     def test_what_is_held_on_another_host(self):
         self.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])

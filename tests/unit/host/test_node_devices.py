@@ -114,6 +114,22 @@ class TestLook(NodeDevicesTestCase):
             self.assertIn('connection lost', str(fault))
 
 
+class TestMdevs(NodeDevicesTestCase):
+
+    def test_all_that_are_there(self):
+        self.assertEqual((), self.node_devices.mdevs())
+        self.node_devices.create_mdev(UUID, GPU, 'nvidia-11')
+        self.assertEqual((pci_function.Mdev(UUID, 'nvidia-11', GPU),),
+                         self.node_devices.mdevs())
+
+    def test_libvirt_fails(self):
+        def fail(*_args):
+            raise error('connection lost')
+
+        self.patch_connection('listDevices', fail)
+        self.assertRaises(exceptions.DeviceError, self.node_devices.mdevs)
+
+
 class TestFunction(NodeDevicesTestCase):
 
     def test_it_is_seen_as_it_is_now(self):

@@ -45,6 +45,22 @@ class HostTest(base.ApiTestCase):
             (shown['state'], shown['attach_handle_type'],
              shown['attach_handle_uuid'], shown['attach_handle_info']))
 
+    def test_what_is_made_again_is_provisioning_until_then(self) -> None:
+        self.report_host()
+        self.create_profile('profile', {'resources:FPGA': '1'})
+        arq = self.create_arq()
+        self.bind(arq)
+        for arqs, state in (([arq], 'Provisioning'), ([], 'Bound')):
+            self.ok('PUT', f'{_PATH}/provisioning', {'arqs': arqs},
+                    roles=base.SERVICE)
+            self.assertEqual(state, self.ok(
+                'GET', f'/accelerator_requests/{arq}')['state'])
+        self.refused(403, 'PUT', f'{_PATH}/provisioning', {'arqs': []},
+                     roles=base.MEMBER)
+        for body in ({}, {'arqs': ['x']}, {'arqs': [arq, arq]}):
+            self.refused(400, 'PUT', f'{_PATH}/provisioning', body,
+                         roles=base.SERVICE)
+
     def test_may_be_repeated(self) -> None:
         for functions in (4, 4, 2, 4):
             self.report_host(functions)

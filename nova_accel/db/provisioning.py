@@ -1,0 +1,55 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""ARQs whose devices their host is making again, after a reboot of it."""
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_accel.db import arq as arq_rows
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import arq
+
+_ARQS = schema.ARQS
+
+
+@engine.retried
+def replace(hostname: str, uuids: Collection[str]) -> list[dict[str, Any]]:
+    """Say which these are: all of the host's; the same again changes nothing.
+
+    Those that were bound are Provisioning, and what was so before is bound
+    again. ARQs that are neither, or another host's, stay as they are.
+
+    :returns: those that are bound again
+    """
+    here = _ARQS.c.hostname == hostname
+    with engine.writer() as connection:
+        made = [row['uuid'] for row in arq_rows.lock(
+            connection, here, _ARQS.c.state == arq.State.PROVISIONING,
+            _ARQS.c.uuid.not_in(list(uuids)))]
+        _move(connection, made, arq.State.PROVISIONING, arq.State.BOUND)
+        _move(connection, uuids, arq.State.BOUND, arq.State.PROVISIONING,
+              here)
+        return arq_rows.read(connection, _ARQS.c.uuid.in_(made))
+
+
+def _move(connection: sa.Connection, uuids: Collection[str],
+          present: arq.State, wanted: arq.State,
+          *where: sa.ColumnElement[bool]) -> None:
+    connection.execute(
+        sa.update(_ARQS)
+        .where(_ARQS.c.uuid.in_(list(uuids)), _ARQS.c.state == present,
+               *where)
+        .values(state=wanted, updated_at=schema.now()))

@@ -65,9 +65,13 @@ class Group:
                 yield resource_class
 
 
-def requester_id(index: int) -> str:
-    """The id of the ``index``-th group, counted from zero, in Nova."""
-    return f'device_profile_{index}'
+def requester_id(index: int, port_uuid: str = '') -> str:
+    """The id of the ``index``-th group, counted from zero, in Nova.
+
+    :param port_uuid: of the port that has the profile, if it is not the
+        flavor's
+    """
+    return f'device_profile_{index}{port_uuid}'
 
 
 def check_name(name: str) -> None:

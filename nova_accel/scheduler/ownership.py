@@ -86,6 +86,25 @@ def profile_keys(request_spec: 'objects.RequestSpec') -> list[str]:
             if key in extra_specs(request_spec)]
 
 
+def port_profiles(request_spec: 'objects.RequestSpec') -> dict[str, str]:
+    """Port uuid -> the device profile that Neutron has for the port."""
+    if 'requested_networks' not in request_spec:
+        return {}
+    return {network.port_id: network.device_profile
+            for network in request_spec.requested_networks
+            if network.port_id and network.device_profile}
+
+
+def profile_name(request_spec: 'objects.RequestSpec',
+                 group: 'objects.RequestGroup') -> str:
+    """The device profile that one of our groups is of."""
+    for port_uuid, name in port_profiles(request_spec).items():
+        if group.requester_id.endswith(port_uuid):
+            return name
+    [key] = profile_keys(request_spec)
+    return extra_specs(request_spec)[key]
+
+
 def add_extra_specs(request_spec: 'objects.RequestSpec',
                     added: Mapping[str, str]) -> None:
     """Change the flavor for this one scheduling.

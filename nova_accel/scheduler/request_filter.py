@@ -18,6 +18,7 @@ copy of the request, which nobody saves.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from nova import context as nova_context
 from nova import exception
@@ -43,25 +44,37 @@ CONF = conf.CONF
 _GROUP_POLICIES = frozenset({'none', 'isolate'})
 
 
+class _Served(NamedTuple):
+    """A device profile of the flavor, or of a port.
+
+    ``replace``: Nova has put the same groups, as anyone's, into the request.
+    """
+
+    name: str
+    port_uuid: str = ''
+    replace: bool = False
+
+
 @request_filter.trace_request_filter
 def merge_device_profile(ctxt: nova_context.RequestContext,
                          request_spec: 'objects.RequestSpec') -> bool:
     """Add the groups of the flavor's device profile to the request.
 
-    All other groups are kept away from our providers, whatever the flavor.
+    In place of a real Cyborg those of the ports' profiles are ours too. All
+    other groups are kept away from our providers, whatever the flavor.
 
     :returns: whether there was anything to do
     :raises RequestFilterFailed: the reason names the device profile
     """
-    key = _served_key(request_spec)
-    if key is not None:
-        _merge(ctxt, request_spec, key)
+    served = _served(request_spec)
+    for profile in served:
+        _merge(ctxt, request_spec, profile)
     suffixes = ownership.exposed_suffixes(request_spec)
     groups = ownership.exposed_groups(request_spec)
     if suffixes or groups:
         traits.ensure_ownership(ctxt)
         _keep_away(request_spec, suffixes, groups)
-    return bool(key is not None or suffixes or groups)
+    return bool(served or suffixes or groups)
 
 
 def _keep_away(request_spec: 'objects.RequestSpec', suffixes: Sequence[str],
@@ -74,8 +87,8 @@ def _keep_away(request_spec: 'objects.RequestSpec', suffixes: Sequence[str],
             for suffix in suffixes})
 
 
-def _served_key(request_spec: 'objects.RequestSpec') -> str | None:
-    """The extra spec with the device profile that we serve.
+def _served(request_spec: 'objects.RequestSpec') -> list[_Served]:
+    """The profiles whose groups we serve: the flavor's, and of its ports.
 
     :raises RequestFilterFailed: the flavor has two of them
     """
@@ -84,24 +97,25 @@ def _served_key(request_spec: 'objects.RequestSpec') -> str | None:
         raise exception.RequestFilterFailed(
             reason=f'the flavor has both {" and ".join(keys)}, it can have '
                    'one of them')
-    if (keys == [device_profile.CYBORG_FLAVOR_KEY]
-            and not CONF.nova_accel.cyborg_compatible):
-        return None
-    return keys[0] if keys else None
+    names = ownership.extra_specs(request_spec)
+    if not CONF.nova_accel.cyborg_compatible:
+        return [_Served(names[key]) for key in keys
+                if key == device_profile.FLAVOR_KEY]
+    return [
+        *(_Served(names[key], replace=key == device_profile.CYBORG_FLAVOR_KEY)
+          for key in keys),
+        *(_Served(name, port_uuid, replace=True) for port_uuid, name
+          in ownership.port_profiles(request_spec).items())]
 
 
 def _merge(ctxt: nova_context.RequestContext,
-           request_spec: 'objects.RequestSpec', key: str) -> None:
-    name = ownership.extra_specs(request_spec)[key]
+           request_spec: 'objects.RequestSpec', served: _Served) -> None:
     try:
-        groups = _placeable(ctxt, _load(name))
-        # By Cyborg's key Nova has put the same groups, as anyone's, into the
-        # request already.
-        merged = _merged(request_spec, groups, replace=(
-            key == device_profile.CYBORG_FLAVOR_KEY))
+        groups = _placeable(ctxt, _load(served.name), served.port_uuid)
+        merged = _merged(request_spec, groups, served.replace)
     except exceptions.AcceleratorError as error:
         raise exception.RequestFilterFailed(
-            reason=f'device profile {name}: {error}') from error
+            reason=f'device profile {served.name}: {error}') from error
     request_spec.requested_resources = merged
     _set_group_policy(request_spec)
 
@@ -127,7 +141,7 @@ def _load(name: str) -> tuple[device_profile.Group, ...]:
 
 
 def _placeable(ctxt: nova_context.RequestContext,
-               groups: Sequence[device_profile.Group],
+               groups: Sequence[device_profile.Group], port_uuid: str,
                ) -> 'list[objects.RequestGroup]':
     """The groups as Nova's, with no trait that Placement does not know."""
     traits.ensure_ownership(ctxt)
@@ -146,7 +160,7 @@ def _placeable(ctxt: nova_context.RequestContext,
             + ', '.join(sorted(required - known)))
     return [objects.RequestGroup(
         use_same_provider=True,
-        requester_id=device_profile.requester_id(index),
+        requester_id=device_profile.requester_id(index, port_uuid),
         resources=dict(group.resources),
         required_traits={*group.required, naming.OWNERSHIP_TRAIT},
         # What no provider has needs not be forbidden.

@@ -41,29 +41,31 @@ def explain_shortage(ctxt: nova_context.RequestContext,
     groups = ownership.our_groups(request_spec)
     if not groups:
         return False
-    extra_specs = ownership.extra_specs(request_spec)
-    policy = extra_specs.get('group_policy', 'none')
+    policy = ownership.extra_specs(request_spec).get('group_policy', 'none')
     found = candidates.ask(ctxt, groups, policy, limit=1)
     # Without an answer Nova is not going to get one either, and says so.
     if found is None or found.requests:
         return True
-    [key] = ownership.profile_keys(request_spec)
+    unmet = _unmet(ctxt, groups)
+    names = {ownership.profile_name(request_spec, group)
+             for group in unmet or groups}
     raise exception.RequestFilterFailed(
-        reason=f'device profile {extra_specs[key]}: '
-               + _explain(ctxt, groups))
+        reason=f'device profile {", ".join(sorted(names))}: '
+               + (f'no device has {_names(unmet)} free: {_details(unmet)}'
+                  if unmet else f'no host has {_names(groups)} free '
+                  f'together: {_details(groups)}'))
 
 
-def _explain(ctxt: nova_context.RequestContext,
-             groups: 'Sequence[objects.RequestGroup]') -> str:
+def _unmet(ctxt: nova_context.RequestContext,
+           groups: 'Sequence[objects.RequestGroup]',
+           ) -> 'list[objects.RequestGroup]':
+    """Those that no device of any host can serve on its own."""
     unmet = []
     for group in groups:
         found = candidates.ask(ctxt, [group], limit=1)
         if found is not None and not found.requests:
             unmet.append(group)
-    if unmet:
-        return f'no device has {_names(unmet)} free: {_details(unmet)}'
-    return (f'no host has {_names(groups)} free together: '
-            + _details(groups))
+    return unmet
 
 
 def _names(groups: 'Sequence[objects.RequestGroup]') -> str:

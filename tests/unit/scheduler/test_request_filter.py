@@ -16,6 +16,7 @@ from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.scheduler import request_filter as nova_filters
+from oslo_utils import uuidutils
 import testtools
 
 from nova_accel import conf
@@ -271,14 +272,83 @@ class TestCyborgsKey(RequestFilterTestCase):
             self.spec(**{KEY: 'profile'}))
         self.assertIn(KEY, str(error))
 
-    def test_groups_of_ports_are_kept_away(self):
-        spec = self.spec()
-        port = objects.RequestGroup(
-            requester_id=f'device_profile_0{self.ours}',
-            resources={'FPGA': 1})
-        spec.requested_resources.append(port)
+
+
+class TestPorts(testtools.TestCase):
+    """Ports for which Neutron has a device profile."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(database.Database())
+        self.placement = self.useFixture(scheduling.Placement())
+        host = self.placement.add_provider(
+            'host', {'VCPU': 8, 'MEMORY_MB': 1024})
+        self.ours, self.theirs = (
+            self.placement.add_provider(
+                name, {'CUSTOM_NIC': 2, 'FPGA': 1}, host, owner)
+            for name, owner in (('ours', [naming.OWNERSHIP_TRAIT]),
+                                ('theirs', ['OWNER_CYBORG'])))
+        CONF.set_override('cyborg_compatible', True, 'nova_accel')
+        self.addCleanup(
+            CONF.clear_override, 'cyborg_compatible', 'nova_accel')
+        device_profile.create('nic', [{'resources:CUSTOM_NIC': '1'}])
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+
+    def spec(self, *names, **extra_specs):
+        """As Nova makes it, with ports of these profiles."""
+        self.ports = [uuidutils.generate_uuid() for _name in names]
+        spec = scheduling.request_spec(extra_specs, [
+            objects.RequestGroup(requester_id=f'device_profile_0{port}',
+                                 resources={'CUSTOM_NIC': 1})
+            for port in self.ports])
+        spec.requested_networks = objects.NetworkRequestList(objects=[
+            objects.NetworkRequest(port_id=port, device_profile=name)
+            for port, name in zip(self.ports, names, strict=True)])
+        return spec
+
+    def served_by(self, spec):
         merge(spec)
-        self.assertEqual({naming.OWNERSHIP_TRAIT}, port.forbidden_traits)
+        return [{group: uuids for group, uuids
+                 in candidate['mappings'].items() if group}
+                for candidate in self.placement.candidates(spec)]
+
+    def test_are_served_by_ours_alone(self):
+        spec = self.spec('nic', 'nic')
+        self.assertEqual([{f'device_profile_0{port}': [self.ours]
+                           for port in self.ports}], self.served_by(spec))
+
+    def test_twice(self):
+        spec = self.spec('nic')
+        merge(spec)
+        before = spec.obj_to_primitive()
+        merge(spec)
+        self.assertEqual(before, spec.obj_to_primitive())
+
+    def test_beside_the_flavors(self):
+        for key in (KEY, 'accel:device_profile'):
+            served = self.served_by(self.spec('nic', **{key: 'fpga'}))
+            self.assertEqual([{
+                'device_profile_0': [self.ours],
+                f'device_profile_0{self.ports[0]}': [self.ours]}], served)
+
+    def test_turned_off(self):
+        CONF.set_override('cyborg_compatible', False, 'nova_accel')
+        spec = self.spec('nic', **{KEY: 'fpga'})
+        self.assertEqual([{
+            'device_profile_0': [self.ours],
+            f'device_profile_0{self.ports[0]}': [self.theirs]}],
+            self.served_by(spec))
+
+    def test_without_a_profile(self):
+        spec = self.spec()
+        spec.requested_networks.objects.append(
+            objects.NetworkRequest(port_id=uuidutils.generate_uuid()))
+        self.assertFalse(merge(spec))
+
+    def test_an_unknown_profile(self):
+        error = self.assertRaises(
+            exception.RequestFilterFailed, merge, self.spec('nowhere'))
+        self.assertIn('device profile nowhere: ', str(error))
 
 
 class TestKeepAway(testtools.TestCase):

@@ -13,6 +13,7 @@
 from nova import context as nova_context
 from nova import exception
 from nova import objects
+from oslo_utils import uuidutils
 import testtools
 
 from nova_accel.model import device_profile
@@ -83,6 +84,29 @@ class TestExplainShortage(testtools.TestCase):
         self.assertIn('device_profile_0 free: FPGA=1, CUSTOM_0 required',
                       self.reason(({'FPGA': 1}, 'CUSTOM_0')))
         self.assertTrue(self.explain(({'FPGA': 1},)))
+
+    def test_ports(self):
+        port, other = (uuidutils.generate_uuid() for _port in range(2))
+        spec = scheduling.request_spec({self.key: 'profile'}, [
+            objects.RequestGroup(
+                requester_id=device_profile.requester_id(0, owner),
+                resources={'FPGA': amount},
+                required_traits={naming.OWNERSHIP_TRAIT})
+            for owner, amount in ((port, 2), (other, 1), ('', 1))])
+        spec.requested_networks = objects.NetworkRequestList(objects=[
+            objects.NetworkRequest(port_id=port, device_profile='nic'),
+            objects.NetworkRequest(port_id=other, device_profile='other')])
+        error = self.assertRaises(
+            exception.RequestFilterFailed, shortage.explain_shortage,
+            nova_context.get_admin_context(), spec)
+        self.assertIn(f'device profile nic: no device has device_profile_0'
+                      f'{port} free: FPGA=2', str(error))
+        spec.requested_resources[0].resources = {'FPGA': 1}
+        error = self.assertRaises(
+            exception.RequestFilterFailed, shortage.explain_shortage,
+            nova_context.get_admin_context(), spec)
+        self.assertIn('device profile nic, other, profile: no host has',
+                      str(error))
 
     def test_placement_is_away(self):
         """Nova finds that out by itself."""

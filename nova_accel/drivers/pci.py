@@ -43,7 +43,7 @@ class PciDriver(base.Driver):
         known = facts.of(function, spec)
         handle = attach_handle.AttachHandle(
             naming.derived_uuid(self._node_uuid, function.name, 'handle'),
-            function.address)
+            function.address, physical_network=spec.physical_network)
         return known.device(
             [known.deployable('function', [handle])], pooled=True)
 

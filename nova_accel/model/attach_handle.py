@@ -34,11 +34,14 @@ class AttachHandle:
     ``uuid`` names the handle; a mediated device has it as its own uuid.
     ``address`` is the PCI function, or the mediated device's parent.
     ``mdev_type`` is the parent's mdev type id, None for a PCI function.
+    ``physical_network`` is the one that the function is plugged into, which
+    Nova wants to know of a function that it gives to a port.
     """
 
     uuid: str
     address: pci_address.PciAddress
     mdev_type: str | None = None
+    physical_network: str | None = None
 
     @property
     def type(self) -> HandleType:
@@ -50,6 +53,8 @@ class AttachHandle:
         info = self.address.parts
         if self.mdev_type is not None:
             info['asked_type'] = self.mdev_type
+        if self.physical_network is not None:
+            info['physical_network'] = self.physical_network
         return info
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,4 +72,5 @@ def from_dict(value: Mapping[str, Any]) -> AttachHandle:
         uuid=value['uuid'],
         address=pci_address.PciAddress.parse(
             '{domain}:{bus}:{device}.{function}'.format(**info)),
-        mdev_type=info.get('asked_type'))
+        mdev_type=info.get('asked_type'),
+        physical_network=info.get('physical_network'))

@@ -54,6 +54,8 @@ SCHEMA = {
                       'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z'}},
         'pool': {'type': 'boolean'},
         'mdev_type': {'type': 'string', 'minLength': 1},
+        'physical_network': {
+            'type': 'string', 'pattern': r'^(?=.*[a-zA-Z0-9])[ -~]{1,200}\Z'},
     },
     'required': ['driver'],
     'additionalProperties': False,
@@ -68,7 +70,8 @@ class DeviceSpec:
     """One line of the option; ``text`` is the line as the operator wrote it.
 
     ``address`` may have ``*`` for any of its parts. ``pool`` None leaves it
-    to the driver whether its devices are interchangeable.
+    to the driver whether its devices are interchangeable. ``traits`` have
+    that of the physical network.
     """
 
     text: str
@@ -81,6 +84,7 @@ class DeviceSpec:
     traits: frozenset[str] = frozenset()
     pool: bool | None = None
     mdev_type: str | None = None
+    physical_network: str | None = None
 
     def matches(self, address: pci_address.PciAddress, vendor_id: str,
                 product_id: str) -> bool:
@@ -149,6 +153,8 @@ def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
     for key in ('vendor_id', 'product_id'):
         if key in result:
             result[key] = result[key].lower()
-    if 'traits' in result:
-        result['traits'] = frozenset(result['traits'])
+    result['traits'] = frozenset(result.get('traits', ()))
+    if 'physical_network' in result:
+        # Functions of two networks are not interchangeable.
+        result['traits'] |= {naming.network_trait(result['physical_network'])}
     return result

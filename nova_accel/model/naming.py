@@ -100,6 +100,11 @@ def vgpu_trait(vendor: str, product_id: str, mdev_type: str) -> str:
     return custom_trait(vendor, product_id, mdev_type)
 
 
+def network_trait(physical_network: str) -> str:
+    """``CUSTOM_PHYSNET_<NAME>``, as Neutron's own providers have it."""
+    return custom_trait('PHYSNET', physical_network)
+
+
 def provider_name(nodename: str, *parts: str) -> str:
     """``<nodename>_accel_<device>``; parts below it are joined with ``_``.
 

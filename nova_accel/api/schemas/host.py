@@ -25,7 +25,8 @@ _HANDLE = scalars.strict_object({
         'device': scalars.hexadecimal(2, 2),
         'function': scalars.hexadecimal(1, 1),
         'asked_type': scalars.NAME,
-    }, 'asked_type'),
+        'physical_network': scalars.NAME,
+    }, 'asked_type', 'physical_network'),
 })
 
 _DEPLOYABLE = scalars.strict_object({

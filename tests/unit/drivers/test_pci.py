@@ -71,6 +71,14 @@ class TestPciDriver(testtools.TestCase):
                              ({'pool': False}, False)):
             self.assertIs(pooled, discover(a_function(1), **keys).pooled)
 
+    def test_physical_network(self):
+        self.assertIsNone(handle_of(discover(a_function(1))).physical_network)
+        device = discover(a_function(1), physical_network='physnet1')
+        self.assertEqual('physnet1', handle_of(device).physical_network)
+        self.assertIn('CUSTOM_PHYSNET_PHYSNET1', device.operator_traits)
+        (deployable,) = device.deployables
+        self.assertIn('CUSTOM_PHYSNET_PHYSNET1', deployable.traits)
+
     def test_handles_uuid(self):
         """The same at every look, unique in the cloud."""
         handles = [handle_of(discover(a_function(number), node_uuid)).uuid

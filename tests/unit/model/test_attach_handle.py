@@ -29,7 +29,8 @@ ADDRESSES = st.builds(
 
 HANDLES = st.builds(
     attach_handle.AttachHandle, uuid=st.uuids().map(str), address=ADDRESSES,
-    mdev_type=st.none() | st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']))
+    mdev_type=st.none() | st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
+    physical_network=st.none() | st.just('physnet1'))
 
 
 class TestAttachHandle(testtools.TestCase):
@@ -50,6 +51,12 @@ class TestAttachHandle(testtools.TestCase):
              'info': {'domain': '0000', 'bus': '84', 'device': '00',
                       'function': '0', 'asked_type': 'nvidia-11'}},
             handle.to_dict())
+
+    def test_a_function_of_a_network_names_it(self):
+        handle = attach_handle.AttachHandle(
+            UUID, pci_address.PciAddress(0, 0x81, 2, 3),
+            physical_network='physnet1')
+        self.assertEqual('physnet1', handle.info['physical_network'])
 
     @given(HANDLES)
     def test_round_trip_through_json(self, handle):

@@ -25,7 +25,8 @@ DRIVERS = ('pci', 'mdev')
 
 GOOD = {'vendor_id': '8086', 'product_id': '37c9', 'address': '0000:3d:*.*',
         'driver': 'pci', 'type': 'QAT', 'resource_class': 'CUSTOM_QAT_GEN4',
-        'traits': ['CUSTOM_RACK_7'], 'pool': False, 'mdev_type': 'nvidia-11'}
+        'traits': ['CUSTOM_RACK_7'], 'pool': False, 'mdev_type': 'nvidia-11',
+        'physical_network': 'physnet-1'}
 
 #: What replaces the value of a key of GOOD and must be refused.
 MALFORMED = {
@@ -45,6 +46,7 @@ MALFORMED = {
                ['CUSTOM_' + 'X' * 249], None),
     'pool': ('true', 0, 1, None),
     'mdev_type': ('', None, 11),
+    'physical_network': ('', None, 1, '-', 'a\n', 'ü', 'a' * 201),
 }
 
 #: Vendor, product, domain, bus, slot and function, as sysfs writes them.
@@ -101,8 +103,10 @@ class TestParse(testtools.TestCase):
             text=text, driver='pci', vendor_id='8086', product_id='37c9',
             address='0000:3d:*.*', type='QAT',
             resource_class='CUSTOM_QAT_GEN4',
-            traits=frozenset({'CUSTOM_RACK_7'}), pool=False,
-            mdev_type='nvidia-11'),), device_spec.parse([text], DRIVERS))
+            traits=frozenset({'CUSTOM_RACK_7', 'CUSTOM_PHYSNET_PHYSNET_1'}),
+            pool=False, mdev_type='nvidia-11',
+            physical_network='physnet-1'),),
+            device_spec.parse([text], DRIVERS))
 
     def test_a_line_with_two_faults_names_both(self):
         """A key that is mistyped is missing too."""

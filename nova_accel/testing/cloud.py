@@ -24,43 +24,23 @@ import nova.tests.functional  # noqa: F401 isort: skip
 
 from collections.abc import Sequence
 import pathlib
-import secrets
 from typing import Any
 
 import fixtures
-from nova.tests import fixtures as nova_fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.libvirt import base
 from nova.virt.libvirt import utils as libvirt_utils
-from oslo_config import cfg
 
 from nova_accel.testing import accelerator_steps
-from nova_accel.testing import clients
-from nova_accel.testing import database
+from nova_accel.testing import control_plane
 from nova_accel.testing import devices
 from nova_accel.testing import glance as glance_stub
-from nova_accel.testing import keystone as keystone_stub
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
-from nova_accel.testing import nova_conf
-from nova_accel.testing import wsgi_server
-
-CONF = cfg.CONF
-
-DEMO_PROJECT = keystone_stub.Project(nova_fixtures.PROJECT_ID, 'demo')
-SERVICE_PROJECT = keystone_stub.Project(
-    '2f4d7a6c5b1e4f0c8f3b8e7d6a9c0b1d', 'service')
-
 
 #: As libvirt and Nova write 10.0.0 and 8.2.2.
 _LIBVIRT_VERSION = 10_000_000
 _QEMU_VERSION = 8_002_002
-
-
-def _user(number: int, name: str, project: keystone_stub.Project,
-          *roles: str) -> keystone_stub.User:
-    return keystone_stub.User(f'{number:032x}', name, secrets.token_urlsafe(),
-                              project, roles)
 
 
 def _create_image(_driver: Any, _context: Any, instance: Any,
@@ -80,27 +60,17 @@ def _migrate_disk(driver: Any, _context: Any, instance: Any,
     return '[]'
 
 
-class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
+class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
+            base.ServersTestBase):
     """The base class of functional tests, and the body of the quickstart.
 
-    :cvar PORT: where it listens; 0 takes a free port
-    :ivar url: nova-api; ``url/identity`` is Keystone, ``url/image`` Glance
-    :ivar state_path: Nova's, with ``nova.conf``; what Nova keeps outside its
-        databases is below it
-    :ivar api: Nova's test client as the user demo, ``admin_api`` as admin
-    :ivar accelerator: the accelerator API as admin, ``demo_accelerator`` as
-        demo
+    Glance is at ``url/image``, and what Nova keeps outside its databases is
+    below ``state_path``.
     """
 
-    PORT = 0
     STUB_KEYSTONE = False
-    microversion = 'latest'
 
     def setUp(self) -> None:
-        # Last of all cleanups, when Nova's fixture has reset the options.
-        self.addCleanup(nova_conf.forget_credentials)
-        self.state_path = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
         super().setUp()
         for name, function in (
                 ('_create_image', _create_image),
@@ -130,11 +100,8 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
         return self.computes[hostname]
 
     def _setup_services(self) -> None:
-        self.server = self.useFixture(wsgi_server.WsgiServer(self.PORT))
-        self.url = self.server.url
-        self._setup_identity()
+        self._listen()
         self._setup_image()
-        self.useFixture(database.Database())
         self._setup_configuration()
         super()._setup_services()
         self.server.mount('/', self.api_fixture.app())
@@ -146,49 +113,7 @@ class Cloud(accelerator_steps.AcceleratorSteps, base.ServersTestBase):
     def _setup_scheduler_service(self) -> Any:
         return self.start_service('scheduler')
 
-    def _setup_identity(self) -> None:
-        self.demo = _user(1, 'demo', DEMO_PROJECT, 'member', 'reader')
-        self.admin = _user(
-            2, 'admin', DEMO_PROJECT, 'admin', 'member', 'reader')
-        self.nova = _user(3, 'nova', SERVICE_PROJECT, 'service')
-        self.keystone = keystone_stub.Keystone(
-            f'{self.url}/identity', (self.demo, self.admin, self.nova))
-        self.auth_url = self.server.mount('/identity', self.keystone)
-        self.keystone.register('compute', 'nova', f'{self.url}/v2.1')
-        # With its version: nova-conductor and nova-compute discover none.
-        self.keystone.register(
-            'accelerator', 'nova-accel', f'{self.url}/accelerator/v2')
-
     def _setup_image(self) -> None:
         url = f'{self.url}/image'
         self.server.mount('/image', glance_stub.Glance(url, self.glance))
         self.keystone.register('image', 'glance', url)
-
-    def _setup_configuration(self) -> None:
-        self.nova_conf = self.state_path / 'nova.conf'
-        nova_conf.write(self.nova_conf, nova_conf.sections(
-            self.auth_url, self.nova, str(self.state_path),
-            CONF.filter_scheduler.enabled_filters))
-        # Keeps the overrides and defaults that Nova's fixtures have set.
-        CONF([], project='nova', default_config_files=[str(self.nova_conf)],
-             default_config_dirs=[])
-
-    def _setup_clients(self) -> None:
-        url = f'{self.url}/v2.1'
-        for name, user, roles in (
-                ('api', self.demo, None),
-                ('alternative_api', self.demo, None),
-                ('admin_api', self.admin, None),
-                ('alternative_admin_api', self.admin, None),
-                ('reader_api', self.demo, ('reader',)),
-                ('other_api', self.demo, ('other',))):
-            api = clients.ComputeClient(self.keystone, user, url, roles)
-            setattr(self.api_fixture, name, api)
-        self.admin_api = self.api_fixture.admin_api
-        self.api = self.admin_api if self.ADMIN_API else self.api_fixture.api
-        self.api.microversion = self.microversion
-        self.admin_api.microversion = self.microversion
-        self.accelerator, self.demo_accelerator = (
-            clients.AcceleratorClient(
-                self.keystone, user, f'{self.url}/accelerator/v2')
-            for user in (self.admin, self.demo))

@@ -10,10 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import functools
+
 import fixtures
 from nova.accelerator import cyborg
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.tests.functional.api import client as api_client
+import oslo_messaging
 from oslo_utils import uuidutils
 
 from functional import base
@@ -34,6 +37,23 @@ class CompatTestCase(base.AcceleratorTestCase):
 
     def boot_compat(self, *groups):
         return self.boot(self.compat_flavor(*groups))
+
+    def create_arq(self, profile):
+        """The uuid of the one ARQ of a profile."""
+        (arq,) = self.accelerator.post('/accelerator_requests', {
+            'device_profile_name': profile})['arqs']
+        return arq['uuid']
+
+    def bind(self, arq_uuid, binding):
+        """As nova-conductor does."""
+        self.accelerator.patch('/accelerator_requests', {arq_uuid: [
+            {'op': 'add', 'path': f'/{name}', 'value': value}
+            for name, value in binding.items()]}, service_user=self.nova)
+
+    def delete_arqs_of(self, instance_uuid):
+        self.accelerator.delete(
+            f'/accelerator_requests?instance={instance_uuid}',
+            service_user=self.nova)
 
 
 class TestBoot(CompatTestCase):
@@ -150,19 +170,13 @@ class TestReschedule(CompatTestCase):
         self.create_profile('fpga', [base.FPGA])
 
     def steal(self, binding):
-        (arq,) = self.accelerator.post('/accelerator_requests', {
-            'device_profile_name': 'fpga'})['arqs']
         self.thieves.append(uuidutils.generate_uuid())
-        self.accelerator.patch('/accelerator_requests', {arq['uuid']: [
-            {'op': 'add', 'path': f'/{name}', 'value': value}
-            for name, value in {
-                **binding, 'instance_uuid': self.thieves[-1]}.items()]},
-            service_user=self.nova)
+        self.bind(self.create_arq('fpga'),
+                  {**binding, 'instance_uuid': self.thieves[-1]})
 
     def free_what_was_stolen(self):
         for uuid in self.thieves:
-            self.accelerator.delete(f'/accelerator_requests?instance={uuid}',
-                                    service_user=self.nova)
+            self.delete_arqs_of(uuid)
 
     def assert_rescheduled(self):
         server = self.boot(self.flavor)
@@ -206,6 +220,56 @@ class TestReschedule(CompatTestCase):
                       server['fault']['message'])
         self.free_what_was_stolen()
         self.assert_nothing_left()
+        self.delete(server)
+
+
+class TestBoundEvent(CompatTestCase):
+    """Nova hears of a binding of an instance that is on a host."""
+
+    def setUp(self):
+        super().setUp()
+        self.create_profile('fpga', [base.FPGA])
+        self.plain = self._create_flavor()
+        self.received = []
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.manager.ComputeManager._process_instance_event',
+            lambda manager, instance, event: self.received.append(
+                (instance.uuid, event.name, event.status, event.tag))))
+        self.provider = next(
+            provider['uuid'] for provider
+            in self.accelerator_providers('host1')
+            if 'FPGA' in provider['inventory'])
+
+    def bind_to(self, server):
+        """An ARQ, of a provider that has one unit."""
+        arq_uuid = self.create_arq('fpga')
+        self.bind(arq_uuid, {
+            'hostname': 'host1', 'device_rp_uuid': self.provider,
+            'instance_uuid': server['id']})
+        return arq_uuid
+
+    def test_completed_and_failed(self):
+        for status in ('completed', 'failed'):
+            server = self.boot(self.plain)
+            arq_uuid = self.bind_to(server)
+            self._wait_for_assert(functools.partial(
+                self.assertIn, (server['id'], 'accelerator-request-bound',
+                                status, arq_uuid), self.received))
+            self.addCleanup(self.delete_arqs_of, server['id'])
+        self.assertEqual(2, len(self.received))
+
+    def test_a_message_that_cannot_be_sent(self):
+        def fail(*_args, **_kwargs):
+            raise oslo_messaging.MessageDeliveryFailure('the queue is away')
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.compute.rpcapi.ComputeAPI.external_instance_event', fail))
+        server = self.boot(self.plain)
+        arq_uuid = self.bind_to(server)
+        (arq,) = self.arqs(server)
+        self.assertEqual((arq_uuid, 'Bound'), (arq['uuid'], arq['state']))
+        self.assertIn(arq_uuid, self.stdlog.logger.output)
+        self.delete_arqs_of(server['id'])
         self.delete(server)
 
 

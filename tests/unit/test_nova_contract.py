@@ -189,6 +189,16 @@ SIGNATURES = {
         'nova.scheduler.utils:get_weight_multiplier':
             'host_state multiplier_name multiplier_config',
     },
+    'api/bound_event.py': {
+        'nova.compute.api:API.external_instance_event':
+            'self api_context instances events',
+        'nova.context:target_cell': 'context cell_mapping',
+        'nova.objects.instance_mapping:InstanceMappingList'
+        '.get_by_instance_uuids': 'context uuids',
+        'nova.objects.instance:InstanceList.get_by_filters':
+            'context filters sort_key sort_dir limit marker expected_attrs '
+            'use_slave sort_keys sort_dirs',
+    },
     'conf/client.py': {
         'nova.conf.utils:register_ksa_opts':
             'conf group default_service_type include_auth deprecated_opts',
@@ -305,6 +315,17 @@ class TestNovaContract(testtools.TestCase):
         request = _resolve('nova.scheduler.utils:ResourceRequest')
         self.assertIn("('limit', self._limit)",
                       inspect.getsource(request.to_querystring))
+
+    def test_the_event_of_a_binding_is_one_that_computes_know(self):
+        """api/bound_event.py: name, statuses, and that it is not a call."""
+        events = _resolve('nova.objects.external_event')
+        self.assertIn('accelerator-request-bound', events.EVENT_NAMES)
+        self.assertLessEqual({'completed', 'failed'},
+                             set(events.EVENT_STATUSES))
+        self.assertIn("cctxt.cast(ctxt, 'external_instance_event'",
+                      inspect.getsource(_resolve(
+                          'nova.compute.rpcapi:ComputeAPI'
+                          '.external_instance_event')))
 
     def test_the_scheduler_claims_a_hosts_first_candidate(self):
         """And says in the request which providers that took."""

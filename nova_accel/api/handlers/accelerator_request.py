@@ -22,6 +22,7 @@ import webob.exc
 
 from nova_accel import exceptions
 from nova_accel.api import arq_patch
+from nova_accel.api import bound_event
 from nova_accel.api import microversion
 from nova_accel.api import policy
 from nova_accel.api import representation
@@ -89,7 +90,7 @@ def patch_arqs(req: webob.Request) -> webob.Response:
             if any('project_id' in fields for fields in bindings.values()):
                 microversion.require(req, '2.1')
                 policy.authorize(context, policies.SET_PROJECT)
-            arq_db.bind(bindings)
+            bound_event.send(arq_db.bind(bindings))
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(
             f"Couldn't apply patch. Reason: {error}") from error

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``accelerator-request-bound``: tells nova-compute how a binding has ended.
+
+It goes the way of Nova's own ``POST /os-server-external-events``, in process:
+a nova-api that called itself through HTTP could wait for itself.
+"""
+
+import collections
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
+
+from nova import context as nova_context
+from nova import objects
+from nova.compute import api as compute_api
+from oslo_log import log as logging
+
+from nova_accel.model import arq
+
+LOG = logging.getLogger(__name__)
+
+_NAME = 'accelerator-request-bound'
+
+# The tag is the uuid of the ARQ.
+_STATUSES = {arq.State.BOUND: 'completed', arq.State.BIND_FAILED: 'failed'}
+
+
+def send(arqs: Iterable[Mapping[str, Any]]) -> None:
+    """Send an event for each ARQ whose instance is on a host.
+
+    An instance that is being built has none yet: its host asks for itself.
+    Does not raise, since what is bound stays so.
+
+    :param arqs: with ``uuid``, ``state`` and ``instance_uuid``
+    """
+    arqs = list(arqs)
+    try:
+        _send(arqs)
+    except Exception:
+        LOG.exception('Nova is not told of the binding of ARQs %s',
+                      ', '.join(arq['uuid'] for arq in arqs))
+
+
+def _send(arqs: Iterable[Mapping[str, Any]]) -> None:
+    context = nova_context.get_admin_context()
+    instances = {
+        instance.uuid: instance for instance
+        in _instances(context, {arq['instance_uuid'] for arq in arqs})
+        if instance.host}
+    events = [
+        objects.InstanceExternalEvent(
+            context, instance_uuid=arq['instance_uuid'], name=_NAME,
+            status=_STATUSES[arq['state']], tag=arq['uuid'])
+        for arq in arqs if arq['instance_uuid'] in instances]
+    if events:
+        compute_api.API().external_instance_event(
+            context, list(instances.values()), events)
+
+
+def _instances(context: nova_context.RequestContext,
+               uuids: Iterable[str]) -> 'list[objects.Instance]':
+    """Those that exist, each in the context of its cell."""
+    mappings = objects.InstanceMappingList.get_by_instance_uuids(
+        context, list(uuids))
+    cells: dict[str, Any] = {}
+    uuids_of: dict[str, list[str]] = collections.defaultdict(list)
+    for mapping in mappings:
+        if mapping.cell_mapping is not None:
+            cells[mapping.cell_mapping.uuid] = mapping.cell_mapping
+            uuids_of[mapping.cell_mapping.uuid].append(mapping.instance_uuid)
+    found = []
+    for uuid, cell in cells.items():
+        with nova_context.target_cell(context, cell) as cell_context:
+            found.extend(objects.InstanceList.get_by_filters(
+                cell_context, {'uuid': uuids_of[uuid], 'deleted': False},
+                expected_attrs=['migration_context']))
+    return found

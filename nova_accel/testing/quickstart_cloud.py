@@ -22,6 +22,9 @@ from nova_accel.testing import quickstart_report
 
 IMAGE_NAME = 'guest'
 
+#: The one compute host.
+HOST = 'compute1'
+
 _KEPT = """
 The cloud stays up at {url}; interrupt this to end it. Keystone and Glance are
 stubs on loopback; networks and volumes do not exist. In another terminal,
@@ -55,7 +58,10 @@ class QuickstartCloud(cloud.Cloud):
 
     def _setup_configuration(self) -> None:
         super()._setup_configuration()
-        self.flags(periodic_enable=True)
+        # Nova's driver looks at the one option that all services here share.
+        self.flags(periodic_enable=True, allow_resize_to_same_host=True,
+                   host=HOST)
+        self.flags(cyborg_compatible=True, group='nova_accel')
 
     def _setup_image(self) -> None:
         super()._setup_image()

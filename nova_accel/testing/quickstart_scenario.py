@@ -22,11 +22,12 @@ import math
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.testing import cloud as cloud_module
+from nova_accel.testing import quickstart_cloud
 from nova_accel.testing import quickstart_hardware
 from nova_accel.testing import quickstart_report
 from nova_accel.testing import quickstart_server
 
-HOST = 'compute1'
+HOST = quickstart_cloud.HOST
 
 #: The profile, and the flavor, of two groups.
 TWO_GROUPS = 'fpga-and-vgpu'
@@ -54,14 +55,21 @@ class Scenario:
         both = quickstart_server.Wish(
             TWO_GROUPS, (region, self._hardware.vgpu))
         one = quickstart_server.Wish('one-qat', (self._hardware.qat,))
+        cyborgs = quickstart_server.Wish(
+            'cyborgs-vgpu', (self._hardware.vgpu,),
+            device_profile.CYBORG_FLAVOR_KEY)
+        other = quickstart_server.Wish(
+            'other-region', (self._hardware.regions[0],))
         too_much = quickstart_server.Wish(
             'all-regions-and-vgpu',
             (region,) * region.units + (self._hardware.vgpu,))
         self._show_devices()
-        self._make_profiles(both, one, too_much)
+        self._make_profiles(both, one, cyborgs, other, too_much)
         self._boot(both)
         self._boot(one)
+        self._boot(cyborgs)
         self._refuse(too_much)
+        self._resize(self._booted[1], other)
         self._reboot(self._booted[0])
         self._delete()
 
@@ -104,8 +112,8 @@ class Scenario:
             self._report.check(f'groups of profile {wish.name}',
                                list(wish.groups), made['groups'])
             self._flavors[wish.name] = self._cloud.create_accel_flavor(
-                wish.name, name=wish.name, disk=1, ephemeral=0,
-                memory_mb=512, vcpu=1)
+                wish.name, wish.flavor_key, name=wish.name, disk=1,
+                ephemeral=0, memory_mb=512, vcpu=1)
         self._report.rows(
             'device profiles', ('name', 'group', 'asks for'),
             [(wish.name, number,
@@ -113,19 +121,23 @@ class Scenario:
              for wish in wishes for number, group in enumerate(wish.groups)])
 
     def _boot(self, wish: quickstart_server.Wish) -> None:
-        self._report.step(f'A server of flavor {wish.name}')
+        self._report.step(f'A server of flavor {wish.name}, by '
+                          f'{wish.flavor_key}')
         server = quickstart_server.Server(self._cloud, self._report, wish)
         server.show_candidates(self._expected_candidates(wish))
         server.boot(self._flavors[wish.name])
         server.show_accelerators()
         server.show_hostdevs(HOST, self._hardware)
         self._booted.append(server)
+        self._check_handed_out()
+        self._show_usage()
+        self._check_usage()
+
+    def _check_handed_out(self) -> None:
         handed_out = [one for server in self._booted for one in server.devices]
         self._report.check('devices that were handed out twice', [], [
             device for device, times
             in collections.Counter(handed_out).items() if times > 1])
-        self._show_usage()
-        self._check_usage()
 
     def _refuse(self, wish: quickstart_server.Wish) -> None:
         self._report.step(f'A server of flavor {wish.name}, which cannot fit')
@@ -140,6 +152,21 @@ class Scenario:
             [name for name in named if name in fault])
         self._check_usage()
         server.delete()
+
+    def _resize(self, server: quickstart_server.Server,
+                wish: quickstart_server.Wish) -> None:
+        self._report.step(f'Resize of {server.name} to flavor {wish.name}, '
+                          'on the same host')
+        server.show_candidates(self._expected_candidates(wish), wish)
+        server.resize(self._flavors[wish.name], wish)
+        self._report.line('until it is confirmed it has both:')
+        self._show_usage()
+        self._check_usage()
+        server.confirm()
+        server.show_accelerators()
+        server.show_hostdevs(HOST, self._hardware)
+        self._check_handed_out()
+        self._check_usage()
 
     def _reboot(self, server: quickstart_server.Server) -> None:
         self._report.step(f'Hard reboot of {server.name}')
@@ -182,7 +209,7 @@ class Scenario:
         wanted: collections.Counter[str] = collections.Counter({
             kind.resource_class: 0 for kind in self._hardware.kinds})
         for server in self._booted:
-            wanted.update(server.wish.resources)
+            wanted.update(server.wanted)
         used: collections.Counter[str] = collections.Counter()
         for provider in self._cloud.accelerator_providers(HOST):
             used.update(provider['usage'])

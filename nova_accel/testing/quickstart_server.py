@@ -37,6 +37,7 @@ class Wish:
 
     name: str
     kinds: tuple[quickstart_hardware.Kind, ...]
+    flavor_key: str = device_profile.FLAVOR_KEY
 
     @property
     def groups(self) -> list[dict[str, str]]:
@@ -61,6 +62,7 @@ class Server:
         self._report = report
         self._candidates: list[tuple[str, ...]] = []
         self.wish = wish
+        self._old_wish: Wish | None = None
         self.name = f'server-{wish.name}'
         self.id = self._status = ''
         self.devices: list[str] = []
@@ -71,15 +73,25 @@ class Server:
         """Those of ``devices`` that are mediated ones."""
         return [device for device in self.devices if ':' not in device]
 
-    def show_candidates(self, expected: int) -> None:
-        """What Placement offers for the profile's groups just now."""
+    @property
+    def wanted(self) -> collections.Counter[str]:
+        """Resource class -> units that it must have at the moment."""
+        old = self._old_wish.resources if self._old_wish else {}
+        return self.wish.resources + collections.Counter(old)
+
+    def show_candidates(self, expected: int,
+                        wish: Wish | None = None) -> None:
+        """What Placement offers for the profile's groups just now.
+
+        :param wish: before it is the server's own
+        """
+        wish = wish or self.wish
         self._candidates = candidates.ask(
-            self._cloud.placement,
-            device_profile.parse_groups(self.wish.groups))
+            self._cloud.placement, device_profile.parse_groups(wish.groups))
         names = self._cloud.provider_names()
         self._report.rows(
             'allocation candidates',
-            [f'group {number}' for number in range(len(self.wish.kinds))],
+            [f'group {number}' for number in range(len(wish.kinds))],
             [[names[uuid] for uuid in candidate]
              for candidate in self._candidates])
         self._report.check('number of allocation candidates', expected,
@@ -107,16 +119,38 @@ class Server:
     def reboot(self) -> None:
         self._cloud.api.post_server_action(
             self.id, {'reboot': {'type': 'HARD'}})
-        self._report.check(f'status of {self.name}', 'ACTIVE',
-                           self._settled()['status'])
+        self._check_status('ACTIVE')
+
+    def _check_status(self, expected: str) -> None:
+        self._report.check(f'status of {self.name}', expected,
+                           self._settled(expected)['status'])
+
+    def resize(self, flavor: str, wish: Wish) -> None:
+        """It has the old accelerators and the new ones then."""
+        self._cloud.api.post_server_action(
+            self.id, {'resize': {'flavorRef': flavor}})
+        self._check_status('VERIFY_RESIZE')
+        self.wish, self._old_wish = wish, self.wish
+
+    def confirm(self) -> None:
+        """And gives the old ones back, which the migration holds."""
+        (migration,) = self._cloud.admin_api.api_get(
+            f'/os-migrations?instance_uuid={self.id}').body['migrations']
+        self._cloud.api.post_server_action(self.id, {'confirmResize': None})
+        self._check_status('ACTIVE')
+        self._wait_until_free(migration['uuid'])
+        self._old_wish = None
 
     def delete(self) -> None:
         self._cloud.api.delete_server(self.id)
         self._cloud._wait_until_deleted(
             {'id': self.id, 'status': self._status})
-        # Nova frees the allocations last.
+        self._wait_until_free(self.id)
+
+    def _wait_until_free(self, consumer: str) -> None:
+        """Nova frees allocations last, when the server's status is final."""
         for _poll in range(_POLLS):
-            if not self._allocations():
+            if not self._allocations(consumer):
                 break
             time.sleep(_POLL_S)
 
@@ -153,11 +187,11 @@ class Server:
         self._report.check(
             'allocations of accelerators in Placement', dict(expected),
             {uuid: allocation['resources'] for uuid, allocation
-             in self._allocations().items() if uuid in names})
+             in self._allocations(self.id).items() if uuid in names})
 
-    def _allocations(self) -> dict[str, Any]:
+    def _allocations(self, consumer: str) -> dict[str, Any]:
         allocations: dict[str, Any] = self._cloud.placement.get(
-            f'/allocations/{self.id}', version='1.28').body['allocations']
+            f'/allocations/{consumer}', version='1.28').body['allocations']
         return allocations
 
     def show_hostdevs(self, hostname: str,
@@ -197,13 +231,16 @@ class Server:
             key: server.get(key) for key in ('id', 'name', 'status')})
         return server
 
-    def _settled(self) -> dict[str, Any]:
-        """The server, when no task of it is under way any more."""
+    def _settled(self, expected: str = 'ACTIVE') -> dict[str, Any]:
+        """The server, when no task of it is under way any more.
+
+        :param expected: its status then, unless it has a fault
+        """
         for _poll in range(_POLLS):
             server: dict[str, Any] = self._cloud.admin_api.get_server(self.id)
             # Nova records the fault after the status.
             if server['OS-EXT-STS:task_state'] is None and (
-                    server['status'] == 'ACTIVE' or 'fault' in server):
+                    server['status'] == expected or 'fault' in server):
                 break
             time.sleep(_POLL_S)
         self._status = server['status']

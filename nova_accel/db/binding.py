@@ -67,7 +67,8 @@ class Request:
 def acquire(request: Request) -> list[dict[str, Any]]:
     """Bind what the request asks for; the same again changes nothing.
 
-    A newer attempt keeps what an older one got if it asks for the same.
+    A newer attempt keeps what an older one got if it asks for the same. What
+    the instance's ports hold of the providers is theirs.
 
     :returns: the ARQs, all Bound
     :raises StaleAttempt: a newer attempt is known, or this one is released
@@ -77,6 +78,8 @@ def acquire(request: Request) -> list[dict[str, Any]]:
     """
     with engine.writer() as connection:
         admitted = fence.admit(connection, request.key, request.attempt)
+        if admitted is not fence.Admitted.REPEATED:
+            request = _without_ports(connection, request)
         if admitted is fence.Admitted.FIRST:
             _bind(connection, request)
         elif admitted is fence.Admitted.NEWER:
@@ -136,6 +139,22 @@ def release(instance_uuid: str, hostname: str, role: str,
         held = arq_rows.lock(connection, *fence.where(_ARQS, key))
         arq_rows.delete(connection, [row['uuid'] for row in held])
         fence.forget_old(connection, hostname)
+
+
+def _without_ports(connection: sa.Connection, request: Request) -> Request:
+    """The request, with what is allocated for the flavor alone.
+
+    An ARQ that Nova has bound to the instance is a port's, since the flavor's
+    are made here; its host may have adopted it already.
+    """
+    held = collections.Counter(connection.execute(
+        sa.select(_ARQS.c.device_rp_uuid, _ARQS.c.resource_class).where(
+            _ARQS.c.instance_uuid == request.instance_uuid,
+            _ARQS.c.hostname == request.hostname,
+            sa.or_(_ARQS.c.role.is_(None), _ARQS.c.role == arq.Role.PORT),
+        )).tuples())
+    return dataclasses.replace(request, providers=matching.without(
+        request.providers, held))
 
 
 def _suffices(connection: sa.Connection, request: Request,

@@ -82,6 +82,9 @@ class Role(enum.StrEnum):
     OLD = 'old'
     #: Held by the destination of a live migration until its end.
     INCOMING = 'incoming'
+    #: Held for ports that have a device profile: their devices go into the
+    #: guest as network interfaces, which Nova makes.
+    PORT = 'port'
 
 
 @dataclasses.dataclass(frozen=True)

@@ -45,6 +45,22 @@ class Provider:
                 and not group.forbidden & self.traits)
 
 
+def without(providers: Sequence[Provider],
+            held: Mapping[tuple[str, str], int]) -> tuple[Provider, ...]:
+    """The providers, with what is left when something of them is held.
+
+    :param held: (provider uuid, resource class) -> amount
+    """
+    left = (
+        dataclasses.replace(provider, allocated={
+            resource_class: amount - held.get((provider.uuid, resource_class),
+                                              0)
+            for resource_class, amount in provider.allocated.items()
+            if amount > held.get((provider.uuid, resource_class), 0)})
+        for provider in providers)
+    return tuple(provider for provider in left if provider.allocated)
+
+
 #: (group index, provider uuid) -> the price of that choice, not negative.
 Cost = Callable[[int, str], float]
 

@@ -27,6 +27,7 @@ from nova_accel.db import schema
 from nova_accel.model import device_profile
 from nova_accel.model import pci_address
 from nova_accel.testing import clients
+from nova_accel.testing import hostdev
 
 
 class AcceleratorSteps:
@@ -67,13 +68,22 @@ class AcceleratorSteps:
 
         :param hostname: while a server moves, two hosts have its domain
         """
+        return self._elements(server, 'hostdev', hostname)
+
+    def network_devices(self, server: Mapping[str, Any]) -> list[str]:
+        """The PCI functions that are interfaces of the domain, sorted."""
+        return sorted(map(hostdev.identity, self._elements(
+            server, 'interface[@type="hostdev"]')))
+
+    def _elements(self, server: Mapping[str, Any], path: str,
+                  hostname: str | None = None) -> list[etree._Element]:
         for name in [hostname] if hostname else self.computes:
             for domain in self.connection(name).listAllDomains(
                     libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
                     | libvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE):
                 if domain.UUIDString() == server['id']:
                     return list(etree.fromstring(domain.XMLDesc(0)).iterfind(
-                        'devices/hostdev'))
+                        f'devices/{path}'))
         raise LookupError(f'no host has a domain of server {server["id"]}')
 
     def arqs(self, server: Mapping[str, Any]) -> list[dict[str, Any]]:

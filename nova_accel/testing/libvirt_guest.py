@@ -23,6 +23,7 @@ import nova.tests.functional  # noqa: F401 isort: skip
 
 from collections.abc import Iterator
 import copy
+import re
 from typing import Any
 
 import fixtures
@@ -30,7 +31,12 @@ from lxml import etree
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.virt.libvirt import utils as libvirt_utils
 
+from nova_accel.model import pci_address
+
 _FAKE = 'nova.tests.fixtures.libvirt'
+
+#: What Nova's fake writes instead.
+_NAMED_FUNCTION = re.compile(r"<source hostdev='(pci_\w+)'/>")
 
 _Hostdev = dict[str, Any]
 
@@ -100,6 +106,23 @@ def _check_free(domain: fakelibvirt.Domain, hostdev: _Hostdev) -> None:
                          fakelibvirt.VIR_ERR_OPERATION_INVALID)
 
 
+def _source(named: re.Match[str]) -> str:
+    """The PCI function of an interface as libvirt writes it."""
+    parts = pci_address.PciAddress.parse_node_device(named[1]).parts
+    return (
+        '<source><address type="pci" domain="0x{domain}" bus="0x{bus}" '
+        'slot="0x{device}" function="0x{function}"/></source>'.format(
+            **parts))
+
+
+def _name_function(domain: fakelibvirt.Domain, xml: str) -> None:
+    """Have the interface that was attached last keep its PCI function."""
+    source = etree.fromstring(xml).find('source/address')
+    domain._def['devices']['nics'][-1]['source'] = '_'.join(
+        ['pci', *(source.get(part).removeprefix('0x') for part in (
+            'domain', 'bus', 'slot', 'function'))])
+
+
 class GuestDevices(fixtures.Fixture):
     """Hostdevs are attached, detached, in use, and forbid a managed save."""
 
@@ -130,6 +153,8 @@ class GuestDevices(fixtures.Fixture):
                flags: int = 0) -> None:
         if not xml.startswith('<hostdev'):
             self._attach(domain, xml, flags)
+            if xml.startswith('<interface type="hostdev"'):
+                _name_function(domain, xml)
             return
         hostdev = _parse(etree.fromstring(xml))
         for hostdevs in _lists(domain, flags):
@@ -186,7 +211,7 @@ class GuestDevices(fixtures.Fixture):
             domain._def = {**domain._def, 'devices': {
                 **domain._def['devices'], 'hostdevs': defined}}
         xml: str = self._describe(domain, flags)
-        return xml
+        return _NAMED_FUNCTION.sub(_source, xml)
 
     def define(self, connection: fakelibvirt.Connection,
                xml: str) -> fakelibvirt.Domain:

@@ -10,10 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``accel_info``: the ARQs that Nova's own Cyborg client has got.
+"""The ARQs that Nova's own Cyborg client has got.
 
-Nova gives it to ``spawn`` and to what makes a guest anew. Those of our
-devices are plugged by us; a real Cyborg's are left to Nova.
+``accel_info`` has the flavor's. Nova gives it to ``spawn`` and to what makes
+a guest anew. Those of our devices are plugged by us; a real Cyborg's are left
+to Nova. Those of ports are named in what Neutron knows of the ports.
 """
 
 from collections.abc import Container
@@ -31,6 +32,19 @@ class Split(NamedTuple):
 
     ours: tuple[str, ...] = ()
     others: tuple[WireArq, ...] = ()
+
+
+def of_ports(network_info: Iterable[Mapping[str, Any]],
+             functions: Container[str]) -> frozenset[str]:
+    """The uuids of the ARQs of ports that have one of our PCI functions.
+
+    :param network_info: the instance's, as Nova has it
+    :param functions: the addresses of ours on the host
+    """
+    profiles = (vif.get('profile') or {} for vif in network_info)
+    return frozenset(
+        profile['arq_uuid'] for profile in profiles
+        if profile.get('arq_uuid') and profile.get('pci_slot') in functions)
 
 
 def split(accel_info: Iterable[WireArq], nodename: str,

@@ -183,10 +183,13 @@ class Attachments:
                 for entry in self._journal.entries()
                 if entry.role is role and entry.step is _Step.HELD}
 
-    def held_arqs(self) -> list[arq.Arq]:
-        """All that instances hold, or that is not yet given back."""
+    def held_arqs(self, role: arq.Role | None = None) -> list[arq.Arq]:
+        """All that instances hold, or that is not yet given back.
+
+        :param role: in this one alone
+        """
         return [request for entry in self._journal.entries()
-                for request in entry.arqs]
+                if role in (None, entry.role) for request in entry.arqs]
 
     def _hold(self, instance_uuid: str, role: arq.Role,
               ask: Callable[[int], tuple[arq.Arq, ...]]) -> None:

@@ -30,6 +30,7 @@ from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_accel.host import node_devices
+from nova_accel.model import arq
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import faults
 from nova_accel.virt import flavor
@@ -101,6 +102,8 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             context, instance, *args, **kwargs)
         if not self._keeps_accelerators(instance):
             self._accelerators.attachments.release(instance.uuid)
+            self._accelerators.attachments.release(
+                instance.uuid, arq.Role.PORT)
 
     def _hard_reboot(self, context: nova_context.RequestContext,
                      instance: objects.Instance, *args: Any,
@@ -121,6 +124,8 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         found = self._accelerators.split(bound.arguments.get('accel_info'))
         bound.arguments['accel_info'] = list(found.others)
         with faults.as_unavailable():
+            self._accelerators.plug_ports(
+                instance, bound.arguments['network_info'])
             arqs = self._accelerators.plug(
                 instance, flavor.profile(instance.flavor, found))
         # Callers harvest all mediated devices of the old domain.

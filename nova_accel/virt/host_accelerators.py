@@ -20,6 +20,7 @@ import pathlib
 from nova import exception as nova_exception
 from nova import objects
 from nova.compute import provider_tree
+from nova.network import model as network_model
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_accel import conf
@@ -156,7 +157,12 @@ class HostAccelerators:
         ours = self._publisher.view.layout.uuids | {
             request.device_rp_uuid
             for request in self.attachments.held_arqs()}
-        return accel_info_module.split(accel_info or (), self._nodename, ours)
+        # Except for the first time, Nova puts those of ports in as well.
+        ports = {request.uuid for request
+                 in self.attachments.held_arqs(arq.Role.PORT)}
+        return accel_info_module.split(
+            (request for request in accel_info or ()
+             if request['uuid'] not in ports), self._nodename, ours)
 
     def plug(self, instance: objects.Instance, profile: str | None,
              role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
@@ -172,6 +178,23 @@ class HostAccelerators:
                 f'the journal of this host has no accelerators for instance '
                 f'{instance.uuid}, whose flavor asks for {profile}')
         return arqs
+
+    def plug_ports(self, instance: objects.Instance,
+                   network_info: network_model.NetworkInfo) -> None:
+        """Hold, and make ready, the devices that the instance's ports have.
+
+        :raises AcceleratorError: an ARQ cannot be held, or a device not be
+            made ready.
+        """
+        held = {request.uuid: str(request.handle.address) for request
+                in self.attachments.held_by(instance.uuid, arq.Role.PORT)}
+        named = accel_info_module.of_ports(
+            network_info,
+            self._publisher.view.functions.union(held.values()))
+        if named - held.keys():
+            self.attachments.adopt(
+                instance.uuid, sorted(named), arq.Role.PORT)
+        self.attachments.plug(instance.uuid, arq.Role.PORT)
 
     def owns_mdev(self, uuid: str) -> bool:
         """Whether a mediated device is one that we make and hand out."""

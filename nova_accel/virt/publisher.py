@@ -69,6 +69,14 @@ class View:
                 for deployable in device.deployables
                 for handle in deployable.handles}
 
+    @functools.cached_property
+    def functions(self) -> frozenset[str]:
+        """The addresses of the PCI functions that guests can get."""
+        return frozenset(
+            str(handle.address) for device in self.devices
+            for deployable in device.deployables
+            for handle in deployable.handles if handle.mdev_type is None)
+
 
 class Publisher:
     """Discovers, keeps the view and reports it.

@@ -122,6 +122,7 @@ class SuspendMixin:
 
     def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
         """The instance's ARQs; the host may have been rebooted meanwhile."""
+        self._accelerators.plug_ports(instance, instance.get_network_info())
         return self._accelerators.plug(
             instance, flavor.profile(instance.flavor))
 

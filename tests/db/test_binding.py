@@ -187,6 +187,62 @@ class TestAcquire(BindingTestCase):
         self.assertNotEqual(of_old['uuid'], of_active['uuid'])
 
 
+class TestPorts(BindingTestCase):
+    """What ports hold is not the flavor's, before and after it is adopted."""
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.make_profile({'resources:CUSTOM_QAT': '1'}, name='qat')
+        self.flavors = self.request(
+            self.host.allocated_functions(3), device_profile_name='qat-2')
+        self.make_profile({'resources:CUSTOM_QAT': '2'}, name='qat-2')
+        [port] = arqs.create('qat', base.PROJECT)
+        self.port = port['uuid']
+        arqs.bind({self.port: self.place(
+            self.host.allocated_functions(1).uuid,
+            self.flavors.instance_uuid)})
+        self.key = *self.flavors.key[:2], arq_model.Role.PORT
+
+    def adopt(self) -> None:
+        binding.adopt(self.key, 1, [self.port])
+
+    def test_before_it_is_adopted(self) -> None:
+        self.assertEqual(2, len(binding.acquire(self.flavors)))
+        self.adopt()
+        self.assert_consistent()
+        self.assertEqual(3, len(self.taken()))
+
+    def test_after_it_is_adopted(self) -> None:
+        self.adopt()
+        found = binding.acquire(self.flavors)
+        self.assertEqual(2, len(found))
+        self.assertEqual(
+            found, binding.acquire(self.again(self.flavors, attempt=2)))
+
+    def test_the_same_profile(self) -> None:
+        self.adopt()
+        self.assertEqual(1, len(binding.acquire(self.again(
+            self.flavors, device_profile_name='qat',
+            providers=(self.host.allocated_functions(2),)))))
+
+    def test_of_another_instance_or_host(self) -> None:
+        """It is no part of the allocation."""
+        self.adopt()
+        other = self.again(
+            self.flavors, instance_uuid=uuidutils.generate_uuid(),
+            providers=(self.host.allocated_functions(2),))
+        self.assertEqual(2, len(binding.acquire(other)))
+
+    def test_they_are_given_back_apart(self) -> None:
+        self.adopt()
+        binding.acquire(self.flavors)
+        binding.release(*self.key, attempt=1)
+        self.assertEqual(2, len(self.taken()))
+        binding.release(*self.flavors.key, attempt=1)
+        self.assertEqual({}, self.taken())
+
+
 class TestAdopt(BindingTestCase):
     """What Nova's Cyborg client has bound becomes the host's."""
     scenarios = database.SCENARIOS

@@ -190,3 +190,28 @@ class TestSuits(testtools.TestCase):
             all(trait in traits for trait in group.required)
             and not any(trait in traits for trait in group.forbidden),
             provider.suits(group))
+
+
+class TestWithout(testtools.TestCase):
+
+    def without(self, held):
+        return [(provider.uuid, provider.allocated)
+                for provider in matching.without([
+                    matching.Provider('a', {'FPGA': 2, 'VGPU': 1},
+                                      frozenset()),
+                    matching.Provider('b', {'FPGA': 1}, frozenset())], held)]
+
+    def test_nothing_is_held(self):
+        self.assertEqual(
+            [('a', {'FPGA': 2, 'VGPU': 1}), ('b', {'FPGA': 1})],
+            self.without({}))
+
+    def test_some_of_it_is_held(self):
+        self.assertEqual(
+            [('a', {'FPGA': 1}), ('b', {'FPGA': 1})],
+            self.without({('a', 'FPGA'): 1, ('a', 'VGPU'): 1,
+                          ('b', 'VGPU'): 1, ('c', 'FPGA'): 1}))
+
+    def test_a_provider_of_which_all_is_held(self):
+        self.assertEqual([('a', {'FPGA': 2, 'VGPU': 1})],
+                         self.without({('b', 'FPGA'): 2}))

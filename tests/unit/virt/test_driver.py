@@ -50,6 +50,7 @@ class Attachments:
 
     def __init__(self):
         self.held = False
+        self.held_for_ports = False
         self.adopted = ()
         self.lost_race = False
 
@@ -62,8 +63,11 @@ class Attachments:
     def holds(self, instance_uuid):
         return self.held
 
-    def release(self, instance_uuid):
-        self.held = False
+    def release(self, instance_uuid, role=arq.Role.ACTIVE):
+        if role is arq.Role.PORT:
+            self.held_for_ports = False
+        else:
+            self.held = False
 
 
 class Accelerators:
@@ -84,6 +88,9 @@ class Accelerators:
 
     def split(self, arqs):
         return accel_info.split(arqs or (), 'here', {PROVIDER})
+
+    def plug_ports(self, instance, network_info):
+        self.attachments.held_for_ports = bool(network_info)
 
     def plug(self, instance, profile):
         if not self.attachments.held:
@@ -270,6 +277,16 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertEqual([OURS], self.mdevs(an_instance()))
         self.assertEqual(
             [NOVAS, OURS], self.mdevs(an_instance(), [OURS, NOVAS]))
+
+    def test_what_ports_have_is_held_with_the_guest(self):
+        attachments = self.accelerators.attachments
+        instance = an_instance(None)
+        self.driver._get_guest_config(instance, ['port'], None, None)
+        self.assertTrue(attachments.held_for_ports)
+        self.driver._hard_reboot(None, instance, None, None)
+        self.assertTrue(attachments.held_for_ports)
+        self.cleanup(instance)
+        self.assertFalse(attachments.held_for_ports)
 
     def test_a_stale_mdev_is_dropped(self):
         """Callers take all mediated devices of the old domain."""

@@ -18,7 +18,9 @@ from nova.tests.fixtures import conf as conf_fixture
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
+from nova_accel.model import arq as arq_model
 from nova_accel.model import matching
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import devices
@@ -84,6 +86,31 @@ class TestStart(testtools.TestCase):
         self.assertEqual((('ours',), (cyborgs,)),
                          started.split([ours, cyborgs]))
         self.assertEqual(((), ()), started.split(None))
+
+    def test_what_ports_have_is_held_once_and_is_not_the_flavors(self):
+        CONF.set_override('device_spec', [json.dumps({
+            **json.loads(devices.QAT_SPEC), 'physical_network': 'physnet1'})],
+            'nova_accel')
+        device_profile.create('qat', [{'resources:CUSTOM_QAT': '1'}])
+        started = self.start()
+        started._publisher.wait_published(60)
+        provider = started._publisher.view.layout.providers[0].uuid
+        (created,) = accelerator_request.create('qat', 'project')
+        (arq,) = accelerator_request.bind({created['uuid']: {
+            'hostname': self.libvirt.host.get_hostname(),
+            'device_rp_uuid': provider, 'instance_uuid': Instance.uuid}})
+        info = arq['attach_handle_info']
+        self.assertEqual('physnet1', info['physical_network'])
+        ports = [{'profile': {
+            'arq_uuid': arq['uuid'],
+            'pci_slot': '{domain}:{bus}:{device}.{function}'.format(**info)}}]
+        for _time in range(2):
+            started.plug_ports(Instance, ports)
+            (held,) = started.attachments.held_arqs(arq_model.Role.PORT)
+            self.assertEqual(arq['uuid'], held.uuid)
+            self.api.refuse = True
+        self.assertEqual((), started.attachments.held_by(Instance.uuid))
+        self.assertEqual(((), ()), started.split([arq]))
 
     def test_our_mdevs_are_known_before_they_are_made(self):
         started = self.start()

@@ -21,6 +21,7 @@ from nova_accel.virt import hot_plug
 from nova_accel.virt import suspend
 
 INSTANCE = types.SimpleNamespace(
+    get_network_info=list,
     uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
     flavor=types.SimpleNamespace(
         extra_specs={'nova_accel:device_profile': 'gpu'}))
@@ -39,6 +40,9 @@ class Accelerators:
         if self.fault:
             raise exceptions.DeviceError(self.fault)
         return self.arqs
+
+    def plug_ports(self, instance, network_info):
+        pass
 
     def plug(self, instance, profile):
         self.profiles.append(profile)

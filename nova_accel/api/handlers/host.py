@@ -14,6 +14,7 @@
 
 import webob
 
+from nova_accel.api import bound_event
 from nova_accel.api import policy
 from nova_accel.api import request
 from nova_accel.api.policies import host as policies
@@ -40,10 +41,13 @@ def report(req: webob.Request) -> webob.Response:
 
 
 def set_provisioning(req: webob.Request) -> webob.Response:
-    """The ARQs whose devices the host makes again: all of them."""
+    """The ARQs whose devices the host makes again: all of them.
+
+    Of those that are bound again nova-compute is told, as of a first binding.
+    """
     policy.authorize(request.context(req), policies.REPORT)
     hostname = req.urlvars['hostname']
     request.check(hostname, scalars.HOSTNAME)
     body = request.json_body(req, schemas.PROVISIONING)
-    provisioning.replace(hostname, body['arqs'])
+    bound_event.send(provisioning.replace(hostname, body['arqs']))
     return webob.Response(status=204, content_type=None)

@@ -108,7 +108,8 @@ class TestWire(testtools.TestCase):
         self.assertEqual({'Bound', 'BindFailed', 'Deleting'}, arq.RESOLVED)
 
     def test_roles(self):
-        self.assertEqual(['active', 'old', 'incoming'], list(arq.Role))
+        self.assertEqual(['active', 'old', 'incoming', 'port'],
+                         list(arq.Role))
 
 
 class TestArq(testtools.TestCase):

@@ -12,6 +12,7 @@
 
 """Two hosts, the accelerator API and its database, and what must hold."""
 
+from collections.abc import Iterator
 import logging
 from typing import Any
 
@@ -59,6 +60,14 @@ def _at_once(function: Any) -> _Done:
     return _Done()
 
 
+def _arrive(domain: Any, destination: Any, params: Any, flags: int) -> None:
+    """The guest runs there, where it is not defined, and no more here."""
+    source = domain._connection
+    destination.createXML(params['destination_xml'], 0)
+    source._mark_not_running(domain)
+    source._vms.pop(domain.name(), None)
+
+
 class Cloud(fixtures.Fixture):
     """Started, with the device profile ``both``: an FPGA and a vGPU.
 
@@ -77,6 +86,7 @@ class Cloud(fixtures.Fixture):
                 # A worker's cycle is a step like any other.
                 ('nova_accel.virt.publisher.thread_pool_factory.spawn',
                  _at_once),
+                ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
                 ('nova.objects.Instance.get_by_uuid', self._instance),
                 ('nova.objects.MigrationList.get_by_filters',
                  self._migrations)):
@@ -92,15 +102,17 @@ class Cloud(fixtures.Fixture):
                 ('publish_timeout_s', 0, 'nova_accel')):
             CONF.set_override(name, value, group)
             self.addCleanup(CONF.clear_override, name, group)
-        device_profile.create('both', [{'resources:FPGA': '1'},
-                                       {'resources:VGPU': '1'}])
+        profiles = {'both': ('FPGA', 'VGPU'), 'vgpu': ('VGPU',)}
+        for name, resources in profiles.items():
+            device_profile.create(name, [
+                {f'resources:{resource}': '1'} for resource in resources])
         self.hosts = [imitation.Host(name, uuid, fakelibvirt.Connection(
             'qemu:///system', hostname=name, pci_info=devices.pci_info(
                 gpus=1, fpgas=2, qats=0)))
             for name, uuid in _NODES.items()]
         for host in self.hosts:
             host.start()
-        self.nova = imitation.Nova(self.hosts, ('FPGA', 'VGPU'))
+        self.nova = imitation.Nova(self.hosts, profiles)
         self.effects = self.useFixture(effects.Effects(
             self._api, engine.manager().writer.get_engine()))
 
@@ -123,6 +135,8 @@ class Cloud(fixtures.Fixture):
                  if not self._is_needed(uuid, host, role)]
         for host in self.hosts:
             found += self._drift_of(host, held)
+        for instance in self.nova.instances.values():
+            found += self._guest_drift(instance)
         used = sum(map(len, held.values()))
         with engine.reader() as connection:
             taken = connection.execute(
@@ -133,9 +147,15 @@ class Cloud(fixtures.Fixture):
         return found
 
     def delete_all(self) -> None:
-        """As their owners do in the end."""
+        """As their owners do in the end.
+
+        A guest that Nova has lost, because it died while that moved, is
+        removed by the operator.
+        """
         for instance in list(self.nova.instances.values()):
             self.nova.delete(instance)
+            for host in self.hosts:
+                host.driver.remove(instance)
         for host in self.hosts:
             host.run_periodic()
 
@@ -168,11 +188,26 @@ class Cloud(fixtures.Fixture):
             # Not adopted: Nova deletes them with their instance.
             return True
         if role == arq.Role.ACTIVE:
-            return bool(instance.host == host)
+            return instance.host == host or any(
+                migration.instance_uuid == uuid
+                and migration.migration_type == 'evacuation'
+                and (not migration.source_is_back
+                     if host == migration.source_compute
+                     else instance.task_state is not None)
+                for migration in self.nova.migrations)
+        if role == arq.Role.INCOMING and self._runs(instance, host):
+            # It has arrived, and Nova does not know.
+            return True
         return any(migration.instance_uuid == uuid
-                   and migration.source_compute == host
+                   and host == (migration.source_compute
+                                if role == arq.Role.OLD
+                                else migration.dest_compute)
                    and migration.status in moving_bindings.UNFINISHED
                    for migration in self.nova.migrations)
+
+    def _runs(self, instance: imitation.Instance, name: str) -> bool:
+        return any(host.name == name and host.runs(instance)
+                   for host in self.hosts)
 
     def _drift_of(self, host: imitation.Host, held: Any) -> list[str]:
         """On the host itself."""
@@ -195,34 +230,28 @@ class Cloud(fixtures.Fixture):
         found += [f'mediated device {uuid} on {host.name} is nobody\'s'
                   for uuid in self._mdevs(host)
                   - set().union(*journaled.values())]
-        return found + list(filter(None, (
-            self._guest_lacks(instance, host)
-            for instance in self.nova.instances.values()
-            if instance.host == host.name)))
+        return found
 
-    def _guest_lacks(self, instance: imitation.Instance,
-                     host: imitation.Host) -> str | None:
-        """Devices; or itself, where its server is active."""
-        try:
-            guest = host.host.get_guest(instance)
-        except exception.InstanceNotFound:
-            guest = None
-        if guest is None or not guest.is_active():
-            if (instance.vm_state == vm_states.ACTIVE
-                    and instance.task_state is None):
-                return f'{instance.uuid} is active, its guest is not'
-            return None
-        has = sorted(hostdev.identity(element) for element
-                     in etree.fromstring(guest.get_xml_desc()).iterfind(
-                         'devices/hostdev'))
-        should = sorted(
-            str(request.handle.uuid if request.handle.mdev_type
-                else request.handle.address)
-            for request in host.driver._accelerators.attachments.held_by(
-                instance.uuid))
-        if len(has) == 2 and has == should:
-            return None
-        return f'the guest of {instance.uuid} has {has}, holds {should}'
+    def _guest_drift(self, instance: imitation.Instance) -> Iterator[str]:
+        """Which has not its devices, or does not run although it should."""
+        hosts = [host for host in self.hosts if host.runs(instance)]
+        if (not hosts and instance.vm_state == vm_states.ACTIVE
+                and instance.task_state is None):
+            yield f'{instance.uuid} is active, its guest is not'
+        for host in hosts:
+            xml = etree.fromstring(
+                host.host.get_guest(instance).get_xml_desc())
+            has = sorted(map(hostdev.identity,
+                             xml.iterfind('devices/hostdev')))
+            attachments = host.driver._accelerators.attachments
+            held = [sorted(
+                str(request.handle.uuid if request.handle.mdev_type
+                    else request.handle.address)
+                for request in attachments.held_by(instance.uuid, role))
+                for role in (arq.Role.ACTIVE, arq.Role.INCOMING)]
+            if not has or has not in held:
+                yield (f'the guest of {instance.uuid} on {host.name} has '
+                       f'{has}, holds {held}')
 
     @staticmethod
     def _mdevs(host: imitation.Host) -> set[str]:

@@ -87,7 +87,7 @@ _KINDS = (
           lambda: exceptions.DeviceError('the device is stuck')),
     _Kind('guest', ((fakelibvirt.Domain, (
         'createWithFlags', 'destroy', 'undefineFlags', 'managedSave',
-        'attachDeviceFlags', 'detachDeviceFlags')),
+        'attachDeviceFlags', 'detachDeviceFlags', 'migrateToURI3')),
         (fakelibvirt.Connection, ('defineXML',))),
         lambda: libvirt.libvirt_error('the guest is stuck')),
 )

@@ -29,6 +29,7 @@ from nova.compute import power_state
 from nova.compute import provider_tree
 from nova.compute import task_states
 from nova.compute import vm_states
+from nova.objects import migrate_data
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import guest as libvirt_guest
 from nova.virt.libvirt import host as libvirt_host
@@ -37,6 +38,7 @@ from nova_accel import exceptions
 from nova_accel.db import accelerator_request
 from nova_accel.model import device_profile
 from nova_accel.virt import driver as accelerator_driver
+from nova_accel.virt import live_migration
 from nova_accel.virt import migration as migration_module
 from nova_accel.virt import suspend
 
@@ -67,13 +69,16 @@ class LibvirtDriver:
         self._create(instance, accel_info=accel_info)
 
     def destroy(self, context: Any, instance: Instance) -> None:
-        with contextlib.suppress(exception.InstanceNotFound):
-            self._host.get_guest(instance).poweroff()
+        self._power_off(instance)
         self.cleanup(context, instance)
 
+    def remove(self, instance: Instance) -> None:
+        """What an operator does, without Nova."""
+        self._power_off(instance)
+        self._undefine(instance)
+
     def cleanup(self, context: Any, instance: Instance) -> None:
-        with contextlib.suppress(exception.InstanceNotFound):
-            self._host.get_guest(instance).delete_configuration()
+        self._undefine(instance)
 
     def power_off(self, instance: Instance) -> None:
         self._host.get_guest(instance).poweroff()
@@ -114,10 +119,56 @@ class LibvirtDriver:
                                 instance: Instance) -> None:
         self._create(instance)
 
+    def check_can_live_migrate_source(self, context: Any,
+                                      instance: Instance) -> Any:
+        return migrate_data.LibvirtLiveMigrateData()
+
+    def check_source_migrate_data_at_dest(
+            self, context: Any, instance: Instance, data: Any,
+            migration: Any, limits: Any, allocations: Any) -> Any:
+        return data
+
+    def pre_live_migration(self, context: Any, instance: Instance,
+                           data: Any) -> Any:
+        return data
+
+    def live_migration(self, context: Any, instance: Instance,
+                       destination: Any, data: Any) -> None:
+        domain = self._host.get_guest(instance)._domain
+        xml = domain.XMLDesc(0)
+        for source, target in data.target_mdevs.items():
+            xml = xml.replace(source, target)
+        domain.migrateToURI3(destination, {'destination_xml': xml}, 0)
+
+    def post_live_migration_at_source(self, context: Any,
+                                      instance: Instance) -> None:
+        """Networks and volumes alone."""
+
+    def post_live_migration_at_destination(self, context: Any,
+                                           instance: Instance) -> None:
+        guest = self._host.get_guest(instance)
+        self._host.write_instance_config(guest.get_xml_desc())
+
+    def rollback_live_migration_at_destination(
+            self, context: Any, instance: Instance) -> None:
+        self.destroy(context, instance)
+
     def _create(self, instance: Instance, **kwargs: Any) -> None:
         config = self._get_guest_config(instance, None, None, None, **kwargs)
-        guest = libvirt_guest.Guest.create(config.to_xml(), self._host)
-        guest.launch()
+        try:
+            guest = libvirt_guest.Guest.create(config.to_xml(), self._host)
+            guest.launch()
+        except Exception:
+            self._undefine(instance)
+            raise
+
+    def _power_off(self, instance: Instance) -> None:
+        with contextlib.suppress(exception.InstanceNotFound):
+            self._host.get_guest(instance).poweroff()
+
+    def _undefine(self, instance: Instance) -> None:
+        with contextlib.suppress(exception.InstanceNotFound):
+            self._host.get_guest(instance).delete_configuration()
 
     def _get_guest_config(self, instance: Instance, network_info: Any,
                           image_meta: Any, disk_info: Any,
@@ -133,6 +184,7 @@ class LibvirtDriver:
 
 
 class Driver(migration_module.MigrationMixin,
+             live_migration.LiveMigrationMixin,
              accelerator_driver.AcceleratorMixin,
              suspend.SuspendMixin, LibvirtDriver):
     """The product's, over the above."""
@@ -158,6 +210,11 @@ class Host:
         tree.new_root(self.name, self.node_uuid)
         self.driver._accelerators.update_provider_tree(tree, self.name)
 
+    def runs(self, instance: Instance) -> bool:
+        return self.driver.instance_exists(instance) and (
+            self.host.get_guest(instance).get_power_state(self.host)
+            == power_state.RUNNING)
+
     def run_periodic(self) -> None:
         """The worker's cycle: report, retry, reconcile."""
         self.driver._accelerators._publisher._run()
@@ -170,22 +227,23 @@ def flavor(**extra_specs: str) -> types.SimpleNamespace:
 class Nova:
     """Instances, migrations and what Placement has allocated to both.
 
-    :param resources: the resource class of each group of the profile
+    :param profiles: the resource class of each group of a device profile
     """
 
     def __init__(self, hosts: list[Host],
-                 resources: tuple[str, ...]) -> None:
+                 profiles: dict[str, tuple[str, ...]]) -> None:
         self.hosts = {host.name: host for host in hosts}
         self.instances: dict[str, Instance] = {}
         self.migrations: list[types.SimpleNamespace] = []
         #: consumer -> name of the host -> provider -> amounts
         self.allocations: dict[str, dict[str, dict[str, Any]]] = {}
-        self._resources = resources
+        self._profiles = profiles
 
-    def boot(self, host: Host, key: str) -> Instance:
+    def boot(self, host: Host, key: str, profile: str) -> Instance:
         instance = Instance(
             uuid=str(uuid.uuid4()), project_id='project', host=host.name,
-            flavor=flavor(**{key: 'both'}), old_flavor=None,
+            node=host.name, profile=profile,
+            flavor=flavor(**{key: profile}), old_flavor=None,
             vm_state=vm_states.BUILDING, task_state=task_states.SPAWNING)
         self.instances[instance.uuid] = instance
         self._claim(instance, host)
@@ -270,24 +328,17 @@ class Nova:
     def migrate(self, instance: Instance, destination: Host) -> None:
         """A resize to the same profile, or a cold migration."""
         source = self.hosts[instance.host]
-        migration = types.SimpleNamespace(
-            uuid=str(uuid.uuid4()), instance_uuid=instance.uuid,
-            source_compute=source.name, dest_compute=destination.name,
-            status='migrating', migration_type='migration')
-        self.migrations.append(migration)
-        self.allocations[migration.uuid] = self.allocations.pop(
-            instance.uuid)
-        self._claim(instance, destination)
+        migration = self._begin_migration(
+            instance, destination, 'migration', 'migrating')
         instance.task_state = task_states.RESIZE_MIGRATING
         try:
             source.driver.migrate_disk_and_power_off(None, instance)
         except Exception as error:
-            migration.status = 'error'
-            self._revert_allocations(migration)
-            self._end(instance, vm_states.ACTIVE if isinstance(
-                error, exception.InstanceFaultRollback) else vm_states.ERROR)
+            self._end_migration(migration, instance, 'error')
+            if not isinstance(error, exception.InstanceFaultRollback):
+                instance.vm_state = vm_states.ERROR
             return
-        instance.host = destination.name
+        instance.host = instance.node = destination.name
         instance.task_state = task_states.RESIZE_FINISH
         instance.old_flavor = instance.flavor
         migration.status = 'post-migrating'
@@ -328,7 +379,7 @@ class Nova:
         instance.task_state = task_states.RESIZE_REVERTING
         try:
             destination.driver.destroy(None, instance)
-            instance.host = source.name
+            instance.host = instance.node = source.name
             self._revert_allocations(migration)
             instance.old_flavor = None
             source.driver.finish_revert_migration(None, instance)
@@ -339,12 +390,71 @@ class Nova:
             migration.status = 'reverted'
             self._end(instance)
 
+    def live_migrate(self, instance: Instance, destination: Host) -> None:
+        source = self.hosts[instance.host]
+        migration = self._begin_migration(
+            instance, destination, 'live-migration', 'accepted')
+        instance.task_state = task_states.MIGRATING
+        try:
+            data = destination.driver.check_source_migrate_data_at_dest(
+                None, instance, source.driver.check_can_live_migrate_source(
+                    None, instance),
+                migration, None, self._allocated(instance, destination))
+        except Exception:
+            self._end_migration(migration, instance, 'error')
+            return
+        migration.status = 'preparing'
+        try:
+            destination.driver.pre_live_migration(None, instance, data)
+            migration.status = 'running'
+            source.driver.live_migration(
+                None, instance, destination.connection, data)
+        except Exception:
+            with contextlib.suppress(Exception):
+                destination.driver.rollback_live_migration_at_destination(
+                    None, instance)
+            self._end_migration(migration, instance, 'failed')
+            return
+        try:
+            source.driver.post_live_migration_at_source(None, instance)
+            source.driver.cleanup(None, instance)
+            destination.driver.post_live_migration_at_destination(
+                None, instance)
+        except Exception:
+            # Where it is Nova knows; the rest it leaves.
+            instance.vm_state = vm_states.ERROR
+        instance.host = instance.node = destination.name
+        instance.task_state = None
+        migration.status = 'completed'
+        self.allocations.pop(migration.uuid)
+
+    def _begin_migration(self, instance: Instance, destination: Host,
+                         migration_type: str, status: str) -> Any:
+        """What the instance has becomes the migration's, as Nova does it."""
+        migration = types.SimpleNamespace(
+            uuid=str(uuid.uuid4()), instance_uuid=instance.uuid,
+            source_compute=instance.host, dest_compute=destination.name,
+            status=status, migration_type=migration_type)
+        self.migrations.append(migration)
+        self.allocations[migration.uuid] = self.allocations.pop(
+            instance.uuid)
+        self._claim(instance, destination)
+        return migration
+
+    def _end_migration(self, migration: Any, instance: Instance,
+                       status: str) -> None:
+        """The instance is where it was."""
+        migration.status = status
+        self._revert_allocations(migration)
+        instance.task_state = None
+
     def evacuate(self, instance: Instance, destination: Host) -> None:
         source = self.hosts[instance.host]
         migration = types.SimpleNamespace(
             uuid=str(uuid.uuid4()), instance_uuid=instance.uuid,
             source_compute=source.name, dest_compute=destination.name,
-            status='accepted', migration_type='evacuation')
+            status='accepted', migration_type='evacuation',
+            source_is_back=False)
         self.migrations.append(migration)
         self._claim(instance, destination)
         instance.task_state = task_states.REBUILDING
@@ -358,7 +468,7 @@ class Nova:
             self._end(instance, vm_states.ERROR)
         else:
             migration.status = 'done'
-            instance.host = destination.name
+            instance.host = instance.node = destination.name
             self._end(instance)
 
     def recover(self, host: Host) -> None:
@@ -374,6 +484,7 @@ class Nova:
 
     def _destroy_evacuated(self, migration: Any, host: Host) -> None:
         instance = self.instances.get(migration.instance_uuid)
+        migration.source_is_back = True
         if instance is None or not host.driver.instance_exists(instance):
             return
         host.driver.destroy(None, instance)
@@ -388,7 +499,7 @@ class Nova:
             case task_states.DELETING:
                 self.delete(instance)
             case task_states.REBOOT_STARTED_HARD:
-                if self._runs(instance, host):
+                if host.runs(instance):
                     self._end(instance)
                 else:
                     self.hard_reboot(instance)
@@ -399,11 +510,11 @@ class Nova:
                     host.driver.finish_revert_migration(None, instance)
                 # The migration is left as it is.
                 instance.task_state = None
-
-    def _runs(self, instance: Instance, host: Host) -> bool:
-        return host.driver.instance_exists(instance) and (
-            host.host.get_guest(instance).get_power_state(host.host)
-            == power_state.RUNNING)
+            case task_states.MIGRATING:
+                for migration in self.migrations:
+                    if migration.status == 'running':
+                        migration.status = 'error'
+                instance.task_state = None
 
     def _driver(self, instance: Instance) -> Driver:
         return self.hosts[instance.host].driver
@@ -435,7 +546,8 @@ class Nova:
 
     def _bind(self, instance: Instance, host: Host) -> list[Any]:
         """As Nova's Cyborg client does; ``accel_info``."""
-        arqs = accelerator_request.create('both', instance.project_id)
+        arqs = accelerator_request.create(
+            instance.profile, instance.project_id)
         providers = self.allocations[instance.uuid][host.name]
         accelerator_request.bind({
             found['uuid']: {'hostname': host.name,
@@ -456,7 +568,7 @@ class Nova:
                 for found in hosts.values() for rp_uuid in found]
         claimed: dict[str, Any] = {}
         layout = host.driver._accelerators._publisher.view.layout
-        for resource_class in self._resources:
+        for resource_class in self._profiles[instance.profile]:
             rp_uuid = next(
                 provider.uuid for provider in layout.providers
                 if provider.totals.get(resource_class, 0)

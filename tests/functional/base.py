@@ -76,6 +76,11 @@ class AcceleratorTestCase(cloud.Cloud):
             server, expected_params, max_retries=max(max_retries, 60),
             **kwargs)
 
+    def _wait_for_assert(self, assert_func, max_retries=10, **kwargs):
+        """With as much time."""
+        return super()._wait_for_assert(
+            assert_func, max_retries=max(max_retries, 60), **kwargs)
+
     def _create_flavor(self, **kwargs):
         """Small, so that accelerators are what runs out."""
         return super()._create_flavor(**{

@@ -235,3 +235,22 @@ class TestPower(one_server.OneServerTestCase):
 class TestPowerCompat(TestPower):
 
     flavor_key = _COMPAT
+
+
+class TestLostJournal(one_server.OneServerTestCase):
+
+    def test_reboot_of_the_host(self):
+        """No guest starts without its devices; a rebuild finds them again."""
+        self.flags(resume_guests_state_on_host_boot=True)
+        self.reboot_host()
+        (path,) = self.state_path.glob('nova_accel/*/*.json')
+        path.unlink()
+        self.restart_compute_service(self.host)
+        self.assertEqual(
+            'ERROR', self.api.get_server(self.server['id'])['status'])
+        self.assertEqual([], self.connection(self.host).listAllDomains(
+            fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE))
+        self.act('rebuild', {'imageRef': self.server['image']['id']})
+        self.wait_for_status('ACTIVE')
+        self.assert_runs_with_all()
+        self.delete(self.server)

@@ -65,6 +65,12 @@ API: Table = {
     '/hosts/{hostname}/provisioning': {
         'PUT': host.set_provisioning,
     },
+    '/hosts/{hostname}/instances': {
+        'GET': binding.list_bindings,
+    },
+    '/hosts/{hostname}/instances/{instance_uuid}': {
+        'DELETE': binding.delete_unadopted,
+    },
     '/hosts/{hostname}/instances/{instance_uuid}/{role}': {
         'GET': binding.get_binding,
         'PUT': binding.acquire,

@@ -30,6 +30,7 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.conf import client as client_conf
 from nova_accel.model import arq
+from nova_accel.model import binding
 from nova_accel.model import matching
 
 CONF = conf.CONF
@@ -161,6 +162,26 @@ class AcceleratorApi:
         """
         self._call('DELETE', self._binding(instance_uuid, role),
                    params={'attempt': attempt})
+
+    def bindings(self) -> list[binding.Binding]:
+        """All that instances have of this host's, adopted or not.
+
+        :raises ServiceUnavailable: the API gave no usable answer.
+        """
+        answer = self._call('GET', f'/hosts/{self._hostname}/instances')
+        return [binding.from_dict(value) for value in answer['bindings']]
+
+    def delete_unadopted(self, instance_uuid: str,
+                         arq_uuids: Iterable[str]) -> None:
+        """Delete ARQs that Nova's Cyborg client has bound to this host.
+
+        Those that are gone, or adopted by now, are left as they are.
+
+        :raises ServiceUnavailable: it is not known whether they are deleted.
+        """
+        self._call(
+            'DELETE', f'/hosts/{self._hostname}/instances/{instance_uuid}',
+            params={'arqs': ','.join(arq_uuids)})
 
     def _binding(self, instance_uuid: str, role: arq.Role) -> str:
         return f'/hosts/{self._hostname}/instances/{instance_uuid}/{role}'

@@ -126,6 +126,56 @@ def get(instance_uuid: str, hostname: str, role: str) -> list[dict[str, Any]]:
             *fence.where(_ARQS, (instance_uuid, hostname, role)))
 
 
+def get_of_host(hostname: str) -> list[dict[str, Any]]:
+    """All bindings of a host: instance_uuid, role, attempt and arqs.
+
+    What Nova's Cyborg client has bound and the host has not adopted has
+    neither a role nor an attempt. The ARQs are in their stored states.
+    """
+    with engine.reader() as connection:
+        # First, so that no attempt looks newer than the ARQs that it got.
+        attempts = fence.attempts(connection, hostname)
+        arqs = arq_rows.read(connection, _ARQS.c.hostname == hostname)
+    return [{'instance_uuid': instance_uuid, 'role': role,
+             'attempt': None if role is None
+             else attempts.get((instance_uuid, role), 0), 'arqs': rows}
+            for (_, instance_uuid, role), rows in _grouped(arqs).items()]
+
+
+def get_of_hosts(hostnames: Collection[str]) -> list[dict[str, Any]]:
+    """All bindings of the hosts: hostname, instance_uuid, role and arqs."""
+    with engine.reader() as connection:
+        arqs = arq_rows.read(
+            connection, _ARQS.c.hostname.in_(list(hostnames)))
+    return [{'hostname': hostname, 'instance_uuid': instance_uuid,
+             'role': role, 'arqs': rows}
+            for (hostname, instance_uuid, role), rows
+            in _grouped(arqs).items()]
+
+
+def _grouped(
+    arqs: Sequence[dict[str, Any]],
+) -> dict[tuple[str, str, str | None], list[dict[str, Any]]]:
+    """Hostname, instance uuid and role -> the ARQs."""
+    found: dict[tuple[str, str, str | None], list[dict[str, Any]]] = {}
+    for row in arqs:
+        found.setdefault((row['hostname'], row['instance_uuid'], row['role']),
+                         []).append(row)
+    return found
+
+
+@engine.retried
+def delete_unadopted(instance_uuid: str, hostname: str,
+                     uuids: Collection[str]) -> None:
+    """Delete those of the ARQs that are bound so and have no role."""
+    with engine.writer() as connection:
+        rows = arq_rows.lock(
+            connection, _ARQS.c.uuid.in_(list(uuids)),
+            _ARQS.c.instance_uuid == instance_uuid,
+            _ARQS.c.hostname == hostname, _ARQS.c.role.is_(None))
+        arq_rows.delete(connection, [row['uuid'] for row in rows])
+
+
 @engine.retried
 def release(instance_uuid: str, hostname: str, role: str,
             attempt: int) -> None:

@@ -83,6 +83,16 @@ def close(connection: sa.Connection, key: Key, attempt: int) -> None:
         _update(connection, key, attempt, schema.now())
 
 
+def attempts(connection: sa.Connection,
+             hostname: str) -> dict[tuple[str, str], int]:
+    """(Instance uuid, role) -> the newest attempt, of what may be held."""
+    query = sa.select(
+        _TABLE.c.instance_uuid, _TABLE.c.role, _TABLE.c.attempt,
+    ).where(_TABLE.c.hostname == hostname, _TABLE.c.released_at.is_(None))
+    return {(row.instance_uuid, row.role): row.attempt
+            for row in connection.execute(query)}
+
+
 def forget_old(connection: sa.Connection, hostname: str) -> None:
     """Forget the host's fences of what was released long ago."""
     connection.execute(sa.delete(_TABLE).where(

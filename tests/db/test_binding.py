@@ -526,3 +526,47 @@ class TestRelease(BindingTestCase):
             [request.instance_uuid
              for request in (elsewhere, recent, held, another)],
             [fence['instance_uuid'] for fence in self.rows(schema.BINDINGS)])
+
+
+class TestOfHost(BindingTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_all_that_a_host_has(self) -> None:
+        self.make_noise(reports.SimulatedHost('compute-2'))
+        request = self.request(attempt=3)
+        held = binding.acquire(request)
+        [uuid] = self.make_arqs(1)
+        place = self.place(self.host.rp_uuid(1))
+        [unadopted] = arqs.bind({uuid: place})
+        self.make_arqs(1)
+        self.assertEqual([
+            {'instance_uuid': request.instance_uuid, 'role': 'active',
+             'attempt': 3, 'arqs': held},
+            {'instance_uuid': place['instance_uuid'], 'role': None,
+             'attempt': None, 'arqs': [unadopted]},
+        ], binding.get_of_host(self.host.hostname))
+        binding.release(*request.key, 3)
+        binding.delete_unadopted(
+            place['instance_uuid'], self.host.hostname, [uuid])
+        self.assertEqual([], binding.get_of_host(self.host.hostname))
+        self.assertEqual([], binding.get_of_host('compute-9'))
+        self.assertEqual(1, len(binding.get_of_host('compute-2')))
+
+    def test_only_what_is_named_and_not_adopted_is_deleted(self) -> None:
+        adopted, other = self.make_arqs(2)
+        place = self.place()
+        arqs.bind({adopted: place})
+        key = place['instance_uuid'], self.host.hostname
+        binding.adopt((*key, 'active'), 1, [adopted])
+        arqs.bind({other: {**place, 'device_rp_uuid': self.host.rp_uuid(1)}})
+        before = self.everything()
+        for instance_uuid, hostname, uuids in (
+                (*key, [adopted]), (*key, [uuidutils.generate_uuid()]),
+                (key[0], 'compute-2', [other]),
+                (uuidutils.generate_uuid(), key[1], [other])):
+            binding.delete_unadopted(instance_uuid, hostname, uuids)
+        self.assertEqual(before, self.everything())
+        binding.delete_unadopted(*key, [adopted, other])
+        self.assertEqual(
+            [adopted], [arq['uuid'] for arq in arqs.get_all()])
+        self.assert_consistent()

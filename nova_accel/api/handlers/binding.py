@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/hosts/{hostname}/instances/{instance_uuid}/{role}``.
+"""``/hosts/{hostname}/instances`` and what is below it.
 
 nova-compute acquires and releases here what an instance holds on its host. A
 call may be repeated: the attempt says whether it is the same one.
@@ -31,6 +31,28 @@ from nova_accel.api.schemas import scalars
 from nova_accel.db import binding as binding_db
 from nova_accel.model import arq as arq_model
 from nova_accel.model import matching
+
+
+def list_bindings(req: webob.Request) -> webob.Response:
+    """All of a host's, so that it can compare them with what it knows."""
+    policy.authorize(request.context(req), policies.LIST)
+    hostname = req.urlvars['hostname']
+    request.check(hostname, scalars.HOSTNAME)
+    return webob.Response(json_body={'bindings': [
+        {**binding, 'arqs': [_shown(arq) for arq in binding['arqs']]}
+        for binding in binding_db.get_of_host(hostname)]})
+
+
+def delete_unadopted(req: webob.Request) -> webob.Response:
+    """ARQs that Nova has bound to the host, and nobody came for them."""
+    policy.authorize(request.context(req), policies.RELEASE)
+    hostname = req.urlvars['hostname']
+    request.check(hostname, scalars.HOSTNAME)
+    uuids = request.query(req, 'arqs').get('arqs', '').split(',')
+    binding_db.delete_unadopted(
+        request.path_uuid(req, 'instance_uuid'), hostname,
+        request.uuids('arqs', uuids))
+    return webob.Response(status=204, content_type=None)
 
 
 def get_binding(req: webob.Request) -> webob.Response:

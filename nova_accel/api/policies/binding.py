@@ -16,15 +16,21 @@ from oslo_policy import policy
 
 from nova_accel.api.policies import personas
 
+LIST = 'nova_accel:binding:list'
 SHOW = 'nova_accel:binding:show'
 ACQUIRE = 'nova_accel:binding:acquire'
 RELEASE = 'nova_accel:binding:release'
 
-_PATH = '/v2/hosts/{hostname}/instances/{instance_uuid}/{role}'
+_LIST_PATH = '/v2/hosts/{hostname}/instances'
+_PATH = _LIST_PATH + '/{instance_uuid}/{role}'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [
+        policy.DocumentedRuleDefault(
+            name=LIST, check_str=personas.SERVICE, scope_types=['project'],
+            description='List what instances hold on a host.',
+            operations=[{'method': 'GET', 'path': _LIST_PATH}]),
         policy.DocumentedRuleDefault(
             name=SHOW, check_str=personas.SERVICE, scope_types=['project'],
             description='Show what an instance holds on a host.',
@@ -39,6 +45,9 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         policy.DocumentedRuleDefault(
             name=RELEASE, check_str=personas.SERVICE,
             scope_types=['project'],
-            description='Release what an instance holds on a host.',
-            operations=[{'method': 'DELETE', 'path': _PATH}]),
+            description='Release what an instance holds on a host, or what '
+                        'Nova has bound for it there.',
+            operations=[{'method': 'DELETE', 'path': _PATH},
+                        {'method': 'DELETE',
+                         'path': _LIST_PATH + '/{instance_uuid}'}]),
     ]

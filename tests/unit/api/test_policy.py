@@ -56,6 +56,11 @@ _CALLS = {
         'service vouched'),
     'report_host': ('PUT', f'/hosts/{base.HOSTNAME}', base.report(),
                     'service'),
+    'list_bindings': ('GET', f'/hosts/{base.HOSTNAME}/instances', None,
+                      'service'),
+    'delete_unadopted': (
+        'DELETE', f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}'
+                  f'?arqs={base.NOBODY}', None, 'service'),
     'get_binding': ('GET', _BINDING, None, 'service'),
     'acquire': ('PUT', _BINDING, {}, 'service'),
     'adopt': ('PUT', f'{_BINDING}/arqs', {}, 'service'),

@@ -119,6 +119,29 @@ class TestAcceleratorApi(testtools.TestCase):
             self.assertEqual(held, other.held_on(
                 hostname, INSTANCE, arq.Role.ACTIVE))
 
+    def test_what_the_host_has_is_listed(self):
+        self.report()
+        self.assertEqual([], self.client.bindings())
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        (bound,) = self.acquire()
+        (listed,) = self.client.bindings()
+        self.assertEqual(
+            (INSTANCE, arq.Role.ACTIVE, 1, (bound.uuid,), (bound,)),
+            (listed.instance_uuid, listed.role, listed.attempt,
+             listed.arq_uuids, listed.arqs))
+        self.assertEqual([], self.api.client('compute-2').bindings())
+
+    def test_what_nova_has_bound_can_be_deleted(self):
+        self.report()
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        (made,) = accelerator_request.create('fpga', 'project')
+        accelerator_request.bind({made['uuid']: {
+            'hostname': 'compute-1', 'instance_uuid': INSTANCE,
+            'device_rp_uuid': self.host.rp_uuid()}})
+        for _again in range(2):
+            self.client.delete_unadopted(INSTANCE, (made['uuid'],))
+            self.assertEqual([], accelerator_request.get_all())
+
     def test_faults_arrive_as_what_they_were(self):
         error = self.assertRaises(exceptions.NotFound, self.acquire)
         self.assertIn('fpga', str(error))

@@ -13,9 +13,11 @@
 from typing import Any
 
 from nova_accel.model import arq as arq_model
+from nova_accel.model import binding as binding_model
 from unit.api import base
 
-_PATH = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
+_LIST = f'/hosts/{base.HOSTNAME}/instances'
+_PATH = f'{_LIST}/{base.INSTANCE}/active'
 
 
 def wanted(attempt: int = 1, units: int = 1, **more: Any) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def wanted(attempt: int = 1, units: int = 1, **more: Any) -> dict[str, Any]:
                                     'traits': base.TRAITS}}, **more}
 
 
-class BindingTest(base.ApiTestCase):
+class BindingTestCase(base.ApiTestCase):
 
     def setUp(self) -> None:
         super().setUp()
@@ -44,6 +46,9 @@ class BindingTest(base.ApiTestCase):
         answer = self.call(method, path, body, roles=base.SERVICE)
         self.assertEqual(status, answer.status_int, answer.text)
         return str(answer.json['error_code'])
+
+
+class BindingTest(BindingTestCase):
 
     def test_gives_what_the_model_reads(self) -> None:
         [value] = self.acquire()
@@ -172,3 +177,57 @@ class BindingTest(base.ApiTestCase):
                       f'?attempt={"9" * 9999}'):
             self.assertEqual('InvalidRequest',
                              self.fault(400, 'DELETE', _PATH + query))
+
+
+class BindingsTest(BindingTestCase):
+
+    def listed(self, path: str = _LIST) -> list[binding_model.Binding]:
+        return [binding_model.from_dict(value) for value in self.ok(
+            'GET', path, roles=base.SERVICE)['bindings']]
+
+    def delete(self, *arqs: str) -> None:
+        self.ok('DELETE', f'{_LIST}/{base.INSTANCE}?arqs={",".join(arqs)}',
+                roles=base.SERVICE)
+
+    def test_gives_all_of_a_host(self) -> None:
+        [value] = self.acquire(attempt=5)
+        arq = self.create_arq()
+        self.bind(arq)
+        held, unadopted = self.listed()
+        self.assertEqual(
+            (base.INSTANCE, 'active', 5, (value['uuid'],)),
+            (held.instance_uuid, held.role, held.attempt, held.arq_uuids))
+        self.assertEqual((None, None, (arq,)), (
+            unadopted.role, unadopted.attempt, unadopted.arq_uuids))
+        self.assertTrue(held.is_whole)
+        self.assertEqual([], self.listed('/hosts/compute-2/instances'))
+
+    def test_gives_those_that_have_no_device(self) -> None:
+        arqs = [self.create_arq() for _number in range(3)]
+        self.bind(*arqs)
+        [failed] = self.listed()
+        self.assertEqual(set(arqs), set(failed.arq_uuids))
+        self.assertEqual((), failed.arqs)
+
+    def test_deletes_what_was_not_adopted(self) -> None:
+        arqs = [self.create_arq() for _number in range(2)]
+        self.bind(*arqs)
+        self.delete(base.NOBODY, arqs[0])
+        self.assertEqual([(arqs[1],)], [
+            binding.arq_uuids for binding in self.listed()])
+        self.ok('PUT', f'{_PATH}/arqs', {'attempt': 1, 'arqs': arqs[1:]},
+                roles=base.SERVICE)
+        self.delete(arqs[1])
+        self.assertEqual(1, len(self.held()))
+
+    def test_refuses_what_it_cannot_read(self) -> None:
+        for method, path in (
+                ('GET', '/hosts/a%20b/instances'),
+                ('DELETE', f'/hosts/a%20b/instances/{base.INSTANCE}'
+                           f'?arqs={base.NOBODY}'),
+                ('DELETE', f'{_LIST}/xyz?arqs={base.NOBODY}'),
+                ('DELETE', f'{_LIST}/{base.INSTANCE}'),
+                ('DELETE', f'{_LIST}/{base.INSTANCE}?arqs=xyz'),
+                ('DELETE', f'{_LIST}/{base.INSTANCE}?uuids=xyz')):
+            self.assertEqual('InvalidRequest',
+                             self.fault(400, method, path), path)

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from oslo_db import exception as db_exc
+from oslo_log import log as logging
 import sqlalchemy as sa
 
 from nova_accel import conf
@@ -31,10 +32,12 @@ from nova_accel.db import arq as arq_rows
 from nova_accel.db import attach_handle
 from nova_accel.db import device_profile
 from nova_accel.db import engine
+from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.model import arq
 
 CONF = conf.CONF
+LOG = logging.getLogger(__name__)
 
 _TABLE = schema.ARQS
 
@@ -90,11 +93,12 @@ def bind(bindings: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
     """Bind ARQs to what was allocated; in the end all of them are resolved.
 
     An instance gets a handle for each of its ARQs, or for none: then they
-    are BindFailed.
+    are BindFailed, and the reason is logged. So it is on a silent host.
 
     :param bindings: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and
         project_id if the ARQ is to be that project's from now on
-    :raises NotFound: names an ARQ or a provider
+    :raises NotFound: names an ARQ, a host or a provider
+    :raises Conflict: other bindings were first, again and again
     :raises InvalidRequest: an instance has ARQs of an earlier binding
     :raises InvalidTransition: an ARQ cannot be bound in its present state
     """
@@ -109,21 +113,43 @@ def bind(bindings: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
             binding['hostname'], binding['device_rp_uuid'],
             rows[uuid]['resource_class'])
             for uuid, binding in bindings.items()}
-        stock = attach_handle.stock(
-            connection, {slot.rp_uuid for slot in wanted.values()})
-        stock.check_providers(
-            {(slot.hostname, slot.rp_uuid) for slot in wanted.values()})
-        allotted: dict[str, str] = {}
-        failed: list[str] = []
-        for uuids in _by_instance(bindings).values():
-            try:
-                allotted |= stock.allot({uuid: wanted[uuid] for uuid in uuids})
-            except exceptions.AcceleratorsBusy:
-                failed.extend(uuids)
+        allotted, failed = _allot(connection, bindings, wanted)
         _place(connection, arq.State.BOUND, bindings, list(allotted.values()))
-        _place(connection, arq.State.BIND_FAILED, bindings, failed)
+        _place(connection, arq.State.BIND_FAILED, bindings, list(failed))
         attach_handle.take(connection, allotted)
-        return arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
+        result = arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
+    for uuid, why in failed.items():
+        LOG.warning('ARQ %s of instance %s is %s: %s', uuid,
+                    bindings[uuid]['instance_uuid'], arq.State.BIND_FAILED,
+                    why)
+    return result
+
+
+def _allot(
+    connection: sa.Connection, bindings: Mapping[str, Mapping[str, str]],
+    wanted: Mapping[str, attach_handle.Slot],
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Handle uuid -> ARQ uuid; and ARQ uuid -> why it gets none."""
+    silence_s = CONF.nova_accel.host_silence_s
+    silent = host.silent(
+        connection, {slot.hostname for slot in wanted.values()}, silence_s)
+    stock = attach_handle.stock(
+        connection, {slot.rp_uuid for slot in wanted.values()})
+    stock.check_providers(
+        {(slot.hostname, slot.rp_uuid) for slot in wanted.values()})
+    allotted: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    for uuids in _by_instance(bindings).values():
+        slots = {uuid: wanted[uuid] for uuid in uuids}
+        try:
+            for hostname in silent & {each.hostname for each
+                                      in slots.values()}:
+                raise exceptions.AcceleratorsBusy(
+                    f'host {hostname} has not reported for {silence_s} s')
+            allotted |= stock.allot(slots)
+        except exceptions.AcceleratorsBusy as fault:
+            failed |= dict.fromkeys(uuids, str(fault))
+    return allotted, failed
 
 
 def _by_instance(
@@ -174,7 +200,7 @@ def _place(connection: sa.Connection, state: arq.State,
                     **values))
     except db_exc.DBDuplicateEntry as fault:
         # Another binding of the instance came first: next time it is seen.
-        raise db_exc.RetryRequest(exceptions.InvalidRequest(
+        raise db_exc.RetryRequest(exceptions.Conflict(
             'The instances are being bound at the same time.')) from fault
 
 

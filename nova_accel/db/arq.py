@@ -18,7 +18,6 @@ Everything here is a part of its caller's transaction.
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
-import datetime
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -26,6 +25,7 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import attach_handle
+from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import device_profile
@@ -72,12 +72,9 @@ def read_derived(connection: sa.Connection, silence_s: int,
     :param silence_s: seconds without a report after which a host is silent
     :param states: only ARQs that are in one of these, as they are read
     """
-    silent = sa.or_(
-        _HOSTS.c.reported_at.is_(None),
-        _HOSTS.c.reported_at
-        < schema.now() - datetime.timedelta(seconds=silence_s))
     state = sa.case(
-        (sa.and_(_TABLE.c.state == arq.State.BOUND, silent),
+        (sa.and_(_TABLE.c.state == arq.State.BOUND,
+                 host.is_silent(silence_s)),
          arq.State.UNKNOWN.value),
         else_=_TABLE.c.state)
     if states is not None:

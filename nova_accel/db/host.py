@@ -12,8 +12,10 @@
 
 """Hosts: what devices they have, and when they last said so."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
 
 from oslo_db import exception as db_exc
@@ -62,6 +64,37 @@ def report(hostname: str, node_uuid: str, service_host: str,
                     'hostname': hostname, 'reported_at': schema.now(),
                     **facts})
             _replace(connection, hostname, devices)
+
+
+def is_silent(silence_s: int) -> sa.ColumnElement[bool]:
+    """Whether the last report of a host's row is older than so many seconds.
+
+    So is that of a host without a row, in an outer join.
+    """
+    return sa.or_(
+        _HOSTS.c.reported_at.is_(None),
+        _HOSTS.c.reported_at
+        < schema.now() - datetime.timedelta(seconds=silence_s))
+
+
+def silent(connection: sa.Connection, hostnames: Collection[str],
+           silence_s: int) -> set[str]:
+    """Those of the hosts that have not reported for so many seconds.
+
+    A part of its caller's transaction.
+
+    :raises NotFound: names those that have never reported
+    """
+    query = sa.select(
+        _HOSTS.c.hostname, is_silent(silence_s).label('is_silent'),
+    ).where(_HOSTS.c.hostname.in_(list(hostnames)))
+    found = {row.hostname: row.is_silent for row in connection.execute(query)}
+    unknown = sorted(set(hostnames) - found.keys())
+    if unknown:
+        raise exceptions.NotFound('; '.join(
+            f'Host {hostname} not found: it has never reported its devices'
+            for hostname in unknown))
+    return {hostname for hostname, is_so in found.items() if is_so}
 
 
 def _update_host(connection: sa.Connection, where: sa.ColumnElement[bool],

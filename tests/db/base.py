@@ -44,7 +44,7 @@ class DatabaseTestCase(testtools.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.useFixture(fixtures.FakeLogger())
+        self.log = self.useFixture(fixtures.FakeLogger())
         self.database = self.useFixture(database.Database(self.backend))
         self.host = reports.SimulatedHost()
 

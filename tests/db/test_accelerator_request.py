@@ -213,6 +213,40 @@ class TestBind(ArqTestCase):
         self.assertEqual('Bound', bound['state'])
 
 
+    def test_a_silent_host_gets_nothing(self) -> None:
+        other = reports.SimulatedHost('compute-2')
+        self.silence()
+        other.report()
+        here, there = self.make_arqs(2)
+        arqs.bind({here: self.place(), there: {
+            **self.place(other.rp_uuid()), 'hostname': 'compute-2'}})
+        self.assertEqual(['BindFailed', 'Bound'], [
+            arqs.get(uuid)['state'] for uuid in (here, there)])
+        self.assertEqual([there], list(self.taken().values()))
+        self.assertIn(
+            f'ARQ {here} of instance {arqs.get(here)["instance_uuid"]} is '
+            'BindFailed: host compute-1 has not reported for 180 s',
+            self.log.output)
+        self.host.report()
+        [again] = self.make_arqs(1)
+        arqs.bind({again: self.place()})
+        self.assertEqual('Bound', arqs.get(again)['state'])
+
+    def test_one_of_two_hosts_is_silent(self) -> None:
+        """An instance is on one host, but who knows."""
+        other = reports.SimulatedHost('compute-2')
+        self.silence()
+        other.report()
+        pair = self.make_arqs(2)
+        place = self.place()
+        arqs.bind({pair[0]: place, pair[1]: {
+            **place, 'hostname': 'compute-2',
+            'device_rp_uuid': other.rp_uuid()}})
+        self.assertEqual({'BindFailed'}, {
+            arqs.get(uuid)['state'] for uuid in pair})
+        self.assertEqual({}, self.taken())
+
+
 class TestUnbindAndDelete(ArqTestCase):
     scenarios = database.SCENARIOS
 

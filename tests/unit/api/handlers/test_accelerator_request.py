@@ -12,6 +12,12 @@
 
 from typing import Any
 
+import fixtures
+import sqlalchemy as sa
+
+from nova_accel.db import attach_handle
+from nova_accel.db import engine
+from nova_accel.db import schema
 from unit.api import base
 
 _PATH = '/accelerator_requests'
@@ -101,6 +107,52 @@ class AcceleratorRequestTest(base.ApiTestCase):
             good: base.patch(), bad: base.patch(rp=base.NOBODY)},
             roles=base.SERVICE))
         self.assertEqual({good: 'Initial', bad: 'Initial'}, self.states())
+
+    def test_a_host_that_never_reported_changes_nothing(self) -> None:
+        arq = self.create_arq()
+        self.assertEqual(
+            'Host compute-9 not found: it has never reported its devices',
+            self.refused(404, 'PATCH', _PATH, {
+                arq: base.patch(hostname='compute-9')}, roles=base.SERVICE))
+        self.assertEqual({arq: 'Initial'}, self.states())
+
+    def test_a_race_that_is_lost_each_time(self) -> None:
+        """Nobody knows what the next attempt would give."""
+        arq, thief = self.create_arq(), self.create_arq()
+        stock, attempts = attach_handle.stock, []
+
+        def stock_of_which_one_is_taken(
+                connection: sa.Connection, *args: Any) -> attach_handle.Stock:
+            read = stock(connection, *args)
+            attempts.append(read)
+            connection.execute(
+                sa.update(schema.ATTACH_HANDLES)
+                .where(schema.ATTACH_HANDLES.c.uuid
+                       == base.report()['devices'][0]['deployables'][0][
+                           'attach_handles'][0]['uuid'])
+                .values(arq_uuid=thief))
+            return read
+
+        self.report_host(functions=1)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.db.attach_handle.stock',
+            stock_of_which_one_is_taken))
+        self.assertEqual(
+            'other requests took the free attach handles', self.refused(
+                409, 'PATCH', _PATH, {arq: base.patch()},
+                roles=base.SERVICE))
+        self.assertEqual(engine.RETRIES + 1, len(attempts))
+        self.assertEqual({arq: 'Initial', thief: 'Initial'}, self.states())
+
+    def test_a_silent_host_is_not_bound_to(self) -> None:
+        arq = self.create_arq()
+        self.useFixture(base.HourLater())
+        self.bind(arq)
+        # It is resolved for Nova, which reads the state of no silent host.
+        self.assertEqual({arq: 'BindFailed'}, self.states(
+            f'?instance={base.INSTANCE}&bind_state=resolved'))
+        self.assertIn('host compute-1 has not reported for 180 s',
+                      self.log.output)
 
     def test_resolved_filters_where_no_instance_is_named(self) -> None:
         bound, unbound = self.create_arq(), self.create_arq()

@@ -52,6 +52,13 @@ Example::
              '``[DEFAULT] update_resources_interval`` rules (by default every '
              '60 seconds).'),
     cfg.IntOpt(
+        'reconcile_interval_s', default=300, min=1,
+        help='Seconds between two comparisons, at the least, of what is held '
+             'of the accelerators of this host with the instances that there '
+             'are; what has leaked is freed. It is a part of the report, see '
+             'report_interval_s, and asks Placement once for each resource '
+             'provider of an accelerator.'),
+    cfg.IntOpt(
         'publish_timeout_s', default=60, min=0,
         help='Seconds that the boot of a server waits at most for the first '
              'report of this host to be accepted by the accelerator API.'),

@@ -31,6 +31,8 @@ from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import base
 from nova_accel.model import arq
+from nova_accel.model import attach_handle
+from nova_accel.model import binding as binding_model
 from nova_accel.model import matching
 from nova_accel.virt import journal as journal_module
 from nova_accel.virt import role_moves
@@ -124,7 +126,9 @@ class Attachments:
         with self._locked(instance_uuid):
             arqs = self.held_by(instance_uuid, role)
             for request in arqs:
-                self._present_driver(request).plug(request.handle)
+                driver = self._present_driver(request)
+                with self._handle_locked(request.handle):
+                    driver.plug(request.handle)
             return arqs
 
     def move(self, instance_uuid: str, source: arq.Role,
@@ -177,11 +181,54 @@ class Attachments:
                 with self._locked(entry.instance_uuid):
                     self._moves.tell_or_warn(entry.instance_uuid)
 
-    def attempts(self, role: arq.Role) -> dict[str, int]:
-        """Instance uuid -> attempt of each complete binding of the role."""
-        return {entry.instance_uuid: entry.attempt
-                for entry in self._journal.entries()
-                if entry.role is role and entry.step is _Step.HELD}
+    def recover(self, binding: binding_model.Binding) -> None:
+        """Hold again what the API has and a journal that was lost had.
+
+        :raises AcceleratorError: it has changed since, or nothing is known.
+        """
+        entry = _held(binding)
+        with self._locked(entry.instance_uuid):
+            if self._journal.read(entry.instance_uuid, entry.role) is None:
+                # A guest may have them: not acquiring, which would be undone.
+                attempt = journal_module.next_attempt(entry)
+                arqs = self._api.adopt(entry.instance_uuid, entry.role,
+                                       attempt, binding.arq_uuids)
+                self._journal.write(dataclasses.replace(
+                    entry, attempt=attempt, arqs=arqs))
+
+    def take_back(self, binding: binding_model.Binding) -> None:
+        """Free what the API has and no guest needs, without a journal of it.
+
+        :raises AcceleratorError: it is not freed yet.
+        """
+        entry = _held(binding)
+        with self._locked(entry.instance_uuid):
+            if self._journal.read(entry.instance_uuid, entry.role) is None:
+                for request in entry.arqs:
+                    self.unplug_unheld(request.handle)
+                self._release(dataclasses.replace(entry, arqs=()))
+
+    def unplug_unheld(self, handle: attach_handle.AttachHandle) -> None:
+        """Unplug a device, unless an instance holds it by now.
+
+        :raises DeviceError: it refused.
+        """
+        with self._handle_locked(handle):
+            if all(request.handle.uuid != handle.uuid
+                   for request in self.held_arqs()):
+                self._unplug_handle(handle)
+
+    def bindings(self) -> list[binding_model.Binding]:
+        """All that is complete."""
+        return [binding_model.Binding(
+            entry.instance_uuid, entry.role, entry.attempt,
+            tuple(request.uuid for request in entry.arqs), entry.arqs)
+            for entry in self._journal.entries()
+            if entry.step is _Step.HELD]
+
+    def journaled(self) -> set[tuple[str, arq.Role]]:
+        """Instance and role of all that the journal knows anything of."""
+        return self._journal.keys()
 
     def held_arqs(self, role: arq.Role | None = None) -> list[arq.Arq]:
         """All that instances hold, or that is not yet given back.
@@ -255,10 +302,13 @@ class Attachments:
     def _unplug(self, arqs: Iterable[arq.Arq]) -> None:
         """:raises DeviceError: a device refused."""
         for request in arqs:
-            driver = self._driver_of(request.handle.uuid)
-            # A device that is gone took what was made of it along.
-            if driver is not None:
-                driver.unplug(request.handle)
+            self._unplug_handle(request.handle)
+
+    def _unplug_handle(self, handle: attach_handle.AttachHandle) -> None:
+        driver = self._driver_of(handle.uuid)
+        # A device that is gone took what was made of it along.
+        if driver is not None:
+            driver.unplug(handle)
 
     def _present_driver(self, request: arq.Arq) -> base.Driver:
         """:raises DeviceError: the device is gone."""
@@ -277,3 +327,21 @@ class Attachments:
         self, instance_uuid: str,
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-{instance_uuid}')
+
+    def _handle_locked(
+        self, handle: attach_handle.AttachHandle,
+    ) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
+
+
+def _held(binding: binding_model.Binding) -> journal_module.Entry:
+    """The entry of a binding that only the API knows.
+
+    :raises Conflict: it is not adopted, so no host holds it.
+    """
+    if binding.role is None or binding.attempt is None:
+        raise exceptions.Conflict(
+            f'what instance {binding.instance_uuid} has is not adopted')
+    return journal_module.Entry(
+        binding.instance_uuid, binding.role, binding.attempt, _Step.HELD,
+        binding.arqs)

@@ -13,11 +13,9 @@
 """The accelerators of the host that one nova-compute runs on."""
 
 from collections.abc import Iterable
-import contextlib
 import functools
 import pathlib
 
-from nova import exception as nova_exception
 from nova import objects
 from nova.compute import provider_tree
 from nova.network import model as network_model
@@ -28,6 +26,7 @@ from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import loading
 from nova_accel.host import discovery
+from nova_accel.host import guests
 from nova_accel.host import node_devices as node_devices_module
 from nova_accel.host import nova_claims
 from nova_accel.model import arq
@@ -39,10 +38,10 @@ from nova_accel.virt import attachments as attachments_module
 from nova_accel.virt import given_traits as given_traits_module
 from nova_accel.virt import hot_plug
 from nova_accel.virt import journal
-from nova_accel.virt import moving_bindings
 from nova_accel.virt import provider_tree as tree_module
 from nova_accel.virt import provisioning as provisioning_module
 from nova_accel.virt import publisher as publisher_module
+from nova_accel.virt import reconcile
 
 CONF = conf.CONF
 
@@ -77,16 +76,14 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
         node.nodename, journal.Journal(state / node.nodename), api, drivers,
         lambda: publisher.view.drivers)
 
-    def has_guest(instance: objects.Instance) -> bool:
-        with contextlib.suppress(nova_exception.InstanceNotFound):
-            host.get_guest(instance)
-            return True
-        return False
+    reconciler = reconcile.Reconciler(
+        service_host, CONF.nova_accel.reconcile_interval_s, api, attachments,
+        node_devices, guests.Guests(host), lambda: publisher.view)
 
     def end_of_cycle() -> None:
         provisioning.go_on()
         attachments.retry()
-        moving_bindings.settle(attachments, service_host, has_guest)
+        reconciler.run()
 
     publisher = publisher_module.Publisher(
         node, CONF.nova_accel.report_interval_s,
@@ -100,7 +97,8 @@ def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
     publisher.refresh()
     publisher.start_cycle()
     return HostAccelerators(
-        node, api, publisher, attachments, given_traits_module.GivenTraits(
+        node, api, publisher, attachments, reconciler,
+        given_traits_module.GivenTraits(
             state / f'{node.nodename}.traits.json'))
 
 
@@ -111,11 +109,13 @@ class HostAccelerators:
                  api: accelerator_api.AcceleratorApi,
                  publisher: publisher_module.Publisher,
                  attachments: attachments_module.Attachments,
+                 reconciler: reconcile.Reconciler,
                  given_traits: given_traits_module.GivenTraits) -> None:
         self.service_host = node.service_host
         self._nodename = node.nodename
         self._api = api
         self.attachments = attachments
+        self.reconciler = reconciler
         self._publisher = publisher
         self._given_traits = given_traits
 

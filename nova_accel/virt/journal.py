@@ -132,6 +132,18 @@ class Journal:
         """Every entry that could be understood."""
         return list(self._entries.values())
 
+    def keys(self) -> set[tuple[str, arq.Role]]:
+        """Instance and role of every entry, and what an entry moved from.
+
+        Also of those that could not be understood.
+        """
+        keys = {_key(path) for path in self._damaged}
+        for entry in self.entries():
+            keys.add((entry.instance_uuid, entry.role))
+            if entry.moved_from is not None:
+                keys.add((entry.instance_uuid, entry.moved_from))
+        return {key for key in keys if key is not None}
+
     def _load(self, path: pathlib.Path) -> None:
         try:
             entry = Entry.from_dict(json.loads(path.read_text()))
@@ -147,3 +159,12 @@ class Journal:
 
     def _path(self, instance_uuid: str, role: arq.Role) -> pathlib.Path:
         return self._directory / f'{instance_uuid}.{role}.json'
+
+
+def _key(path: pathlib.Path) -> tuple[str, arq.Role] | None:
+    """What a file of the journal is about; None for one of another name."""
+    instance_uuid, _, role = path.stem.partition('.')
+    try:
+        return instance_uuid, arq.Role(role)
+    except ValueError:
+        return None

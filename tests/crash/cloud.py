@@ -14,6 +14,7 @@
 
 from collections.abc import Iterator
 import logging
+import types
 from typing import Any
 
 import fixtures
@@ -33,13 +34,13 @@ from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import arq
+from nova_accel.model import drift
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import devices
 from nova_accel.testing import hostdev
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
 from nova_accel.virt import journal
-from nova_accel.virt import moving_bindings
 
 CONF = nova_conf.CONF
 
@@ -87,9 +88,13 @@ class Cloud(fixtures.Fixture):
                 ('nova_accel.virt.publisher.thread_pool_factory.spawn',
                  _at_once),
                 ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
-                ('nova.objects.Instance.get_by_uuid', self._instance),
-                ('nova.objects.MigrationList.get_by_filters',
-                 self._migrations)):
+                ('nova.objects.InstanceList', types.SimpleNamespace(
+                    get_by_host=self._instances_on,
+                    get_by_filters=self._instances)),
+                ('nova.objects.MigrationList', types.SimpleNamespace(
+                    get_by_filters=self._migrations)),
+                ('nova.scheduler.client.report.report_client_singleton',
+                 lambda: self)):
             self.useFixture(fixtures.MonkeyPatch(name, value))
         for fixture in (nova_fixtures.LibvirtFixture(),
                         libvirt.MediatedDevices(),
@@ -202,7 +207,7 @@ class Cloud(fixtures.Fixture):
                    and host == (migration.source_compute
                                 if role == arq.Role.OLD
                                 else migration.dest_compute)
-                   and migration.status in moving_bindings.UNFINISHED
+                   and migration.status in drift.UNFINISHED
                    for migration in self.nova.migrations)
 
     def _runs(self, instance: imitation.Instance, name: str) -> bool:
@@ -258,15 +263,32 @@ class Cloud(fixtures.Fixture):
         return set(map(libvirt_utils.mdev_name2uuid,
                        host.connection.mdev_info.get_all_devices()))
 
-    def _instance(self, *args: Any,
-                  expected_attrs: Any = None) -> imitation.Instance:
-        *_class_and_context, uuid = args
-        try:
-            return self.nova.instances[uuid]
-        except KeyError:
-            raise exception.InstanceNotFound(instance_id=uuid) from None
+    def get_allocations_for_resource_provider(
+            self, _context: Any, rp_uuid: str) -> Any:
+        """As Placement's client has it."""
+        return types.SimpleNamespace(allocations={
+            consumer: providers[rp_uuid]
+            for consumer, hosts in self.nova.allocations.items()
+            for providers in hosts.values() if rp_uuid in providers})
 
-    def _migrations(self, *args: Any) -> list[Any]:
-        *_class_and_context, filters = args
+    def remove_resources_from_instance_allocation(
+            self, _context: Any, consumer_uuid: str, resources: Any) -> None:
+        for providers in self.nova.allocations[consumer_uuid].values():
+            for rp_uuid in resources:
+                providers.pop(rp_uuid, None)
+
+    def _instances_on(self, _context: Any, host: str,
+                      expected_attrs: Any) -> list[imitation.Instance]:
+        return [instance for instance in self.nova.instances.values()
+                if instance.host == host]
+
+    def _instances(self, _context: Any, filters: Any,
+                   expected_attrs: Any) -> list[imitation.Instance]:
+        return [instance for instance in self.nova.instances.values()
+                if instance.uuid in filters['uuid']]
+
+    def _migrations(self, _context: Any, filters: Any) -> list[Any]:
         return [migration for migration in self.nova.migrations
-                if migration.instance_uuid == filters['instance_uuid']]
+                if migration.status in filters['status']
+                and filters.get('host') in (migration.source_compute,
+                                            migration.dest_compute)]

@@ -216,8 +216,9 @@ class Host:
             == power_state.RUNNING)
 
     def run_periodic(self) -> None:
-        """The worker's cycle: report, retry, reconcile."""
+        """The worker's cycle, report and retry, and a whole comparison."""
         self.driver._accelerators._publisher._run()
+        self.driver._accelerators.reconciler.repair()
 
 
 def flavor(**extra_specs: str) -> types.SimpleNamespace:

@@ -114,11 +114,26 @@ SIGNATURES = {
             'self context instance network_info block_device_info '
             'destroy_disks migrate_data',
     },
-    'virt/moving_bindings.py': {
-        'nova.objects.instance:Instance.get_by_uuid':
-            'context uuid expected_attrs use_slave',
+    'virt/servers.py': {
+        'nova.objects.instance:InstanceList.get_by_host':
+            'context host expected_attrs use_slave',
+        'nova.objects.instance:InstanceList.get_by_filters':
+            'context filters sort_key sort_dir limit marker expected_attrs '
+            'use_slave sort_keys sort_dirs',
         'nova.objects.migration:MigrationList.get_by_filters':
             'context filters sort_keys sort_dirs limit marker',
+    },
+    'virt/allocations.py': {
+        'nova.scheduler.client.report:report_client_singleton': '',
+        'nova.scheduler.client.report:SchedulerReportClient'
+        '.get_allocations_for_resource_provider': 'self context rp_uuid',
+        'nova.scheduler.client.report:SchedulerReportClient'
+        '.remove_resources_from_instance_allocation':
+            'self context consumer_uuid resources',
+    },
+    'host/guests.py': {
+        'nova.virt.libvirt.host:Host.list_guests': 'self only_running',
+        'nova.virt.libvirt.guest:Guest.get_config': 'self',
     },
     'virt/host_accelerators.py': {
         'nova.virt.libvirt.host:Host.get_hostname': 'self',
@@ -282,7 +297,7 @@ class TestNovaContract(testtools.TestCase):
         self.assertIn('self.driver.finish_revert_migration(', source)
 
     def test_a_revert_forgets_the_old_flavor_even_if_it_fails(self):
-        """virt/moving_bindings.py tells it so from a failed resize."""
+        """model/drift.py tells it so from a failed resize."""
         manager = _resolve('nova.compute.manager:ComputeManager')
         source = inspect.getsource(manager.finish_revert_resize)
         self.assertIn('finally:\n            '

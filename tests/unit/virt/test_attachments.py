@@ -324,11 +324,15 @@ class TestAttachments(testtools.TestCase):
         self.set_aside()
         self.assertEqual((), self.attachments.plug(INSTANCE))
         self.assertTrue(self.attachments.holds(INSTANCE, arq.Role.OLD))
-        self.assertEqual([INSTANCE],
-                         list(self.attachments.attempts(arq.Role.OLD)))
+        (binding,) = self.attachments.bindings()
+        self.assertEqual((INSTANCE, arq.Role.OLD, arqs), (
+            binding.instance_uuid, binding.role, binding.arqs))
+        self.assertEqual({(INSTANCE, arq.Role.OLD)},
+                         self.attachments.journaled())
         self.restore()
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
-        self.assertEqual({}, self.attachments.attempts(arq.Role.OLD))
+        self.assertEqual({(INSTANCE, arq.Role.ACTIVE)},
+                         self.attachments.journaled())
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 
@@ -467,7 +471,8 @@ class TestAttachments(testtools.TestCase):
     def test_only_the_attempt_that_is_meant_is_released(self):
         self.acquire()
         self.set_aside()
-        (attempt,) = self.attachments.attempts(arq.Role.OLD).values()
+        (attempt,) = (binding.attempt
+                      for binding in self.attachments.bindings())
         self.attachments.release(INSTANCE, arq.Role.OLD, attempt - 1)
         self.assertTrue(self.attachments.holds(INSTANCE, arq.Role.OLD))
         self.attachments.release(INSTANCE, arq.Role.OLD, attempt)
@@ -498,3 +503,104 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual(2, len(self.attachments.held_arqs()))
         self.attachments.release(INSTANCE, arq.Role.INCOMING)
         self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
+
+    def lose_journal(self):
+        """What the API has of it then."""
+        self.acquire()
+        self.attachments.plug(INSTANCE)
+        for entry in journal.Journal(self.directory).entries():
+            journal.Journal(self.directory).remove(entry)
+        self.attachments = self.restarted()
+        (binding,) = self.api.client(HOST).bindings()
+        return binding
+
+    def test_a_lost_journal_is_recovered(self):
+        binding = self.lose_journal()
+        self.assertFalse(self.attachments.holds(INSTANCE))
+        for _again in range(2):
+            self.attachments.recover(binding)
+            self.assertEqual(binding.arqs, self.attachments.plug(INSTANCE))
+        self.assertTrue(self.restarted().holds(INSTANCE))
+        # What the nova-compute before it may still be asking for is too old.
+        self.assertRaises(
+            exceptions.StaleAttempt, self.api.client(HOST).release,
+            INSTANCE, arq.Role.ACTIVE, binding.attempt)
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_what_is_not_recovered_is_not_undone(self):
+        """A guest may have it."""
+        binding = self.lose_journal()
+        for api_breaks in ('refuse', 'lose_answers'):
+            setattr(self.api, api_breaks, True)
+            self.assertRaises(exceptions.ServiceUnavailable,
+                              self.attachments.recover, binding)
+            setattr(self.api, api_breaks, False)
+            self.attachments.retry()
+            self.assertEqual(set(), self.attachments.journaled())
+            self.assertEqual(1, len(self.arqs()))
+        self.attachments.recover(binding)
+        self.assertTrue(self.attachments.holds(INSTANCE))
+
+    def test_what_changed_since_it_was_listed_is_not_recovered(self):
+        binding = self.lose_journal()
+        self.api.client(HOST).release(
+            INSTANCE, arq.Role.ACTIVE, binding.attempt)
+        self.assertRaises(
+            exceptions.NotFound, self.attachments.recover, binding)
+        self.assertFalse(self.attachments.holds(INSTANCE))
+
+    def test_what_is_held_by_now_stays_so(self):
+        binding = self.lose_journal()
+        self.acquire()
+        arqs = self.attachments.plug(INSTANCE)
+        self.attachments.recover(binding)
+        self.attachments.take_back(binding)
+        self.assertEqual(arqs, self.attachments.plug(INSTANCE))
+        self.assertEqual(1, len(self.arqs()))
+
+    def test_what_only_the_api_has_is_taken_back(self):
+        binding = self.lose_journal()
+        self.attachments.take_back(binding)
+        self.assert_nothing_left()
+
+    def test_the_api_goes_away_while_it_is_taken_back(self):
+        binding = self.lose_journal()
+        self.api.refuse = True
+        self.assertRaises(exceptions.ServiceUnavailable,
+                          self.attachments.take_back, binding)
+        self.api.refuse = False
+        self.restarted().retry()
+        self.assertEqual([], self.arqs())
+        self.assertEqual(set(), self.driver.plugged)
+
+    def test_a_stuck_device_is_not_taken_back(self):
+        binding = self.lose_journal()
+        self.driver.refuses = True
+        self.assertRaises(exceptions.DeviceError,
+                          self.attachments.take_back, binding)
+        self.assertEqual(1, len(self.arqs()))
+
+    def test_a_newer_attempt_is_not_taken_back(self):
+        binding = self.lose_journal()
+        self.api.client(HOST).adopt(
+            INSTANCE, arq.Role.ACTIVE, binding.attempt + 1,
+            binding.arq_uuids)
+        self.attachments.take_back(binding)
+        self.assertEqual(1, len(self.arqs()))
+        self.assertEqual(set(), self.attachments.journaled())
+
+    def test_what_is_not_adopted_is_nobodys_to_take_back(self):
+        binding = dataclasses.replace(
+            self.lose_journal(), role=None, attempt=None)
+        for step in (self.attachments.take_back, self.attachments.recover):
+            self.assertRaises(exceptions.Conflict, step, binding)
+
+    def test_only_what_nobody_holds_is_unplugged(self):
+        self.acquire(bus=0)
+        (held,) = self.attachments.plug(INSTANCE)
+        orphan = self.host.devices()[1].deployables[0].handles[0]
+        self.driver.plug(orphan)
+        for handle in (held.handle, orphan):
+            self.attachments.unplug_unheld(handle)
+        self.assertEqual({held.handle}, self.driver.plugged)

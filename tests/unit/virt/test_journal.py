@@ -69,6 +69,15 @@ class TestJournal(testtools.TestCase):
         self.journal.write(moved)
         self.assertEqual([moved], self.reopened().entries())
 
+    def test_all_that_it_knows_anything_of(self):
+        self.assertEqual(set(), self.journal.keys())
+        self.journal.write(dataclasses.replace(
+            an_entry(journal.Step.RELEASING), moved_from=arq.Role.INCOMING))
+        for name in (f'{INSTANCE}.old', f'{INSTANCE}.frob', 'x'):
+            (self.directory / f'{name}.json').write_text('{"attem')
+        self.assertEqual({(INSTANCE, role) for role in arq.Role},
+                         self.reopened().keys())
+
     def test_a_journal_of_the_first_version(self):
         value = an_entry().to_dict()
         del value['moved_from']

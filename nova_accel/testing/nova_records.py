@@ -1,0 +1,109 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""What Nova and Placement know of servers, without their services."""
+
+from collections.abc import Mapping
+import types
+from typing import Any
+
+import fixtures
+from oslo_utils import uuidutils
+
+#: Provider uuid -> resource class -> amount.
+Resources = dict[str, dict[str, int]]
+
+
+class NovaRecords(fixtures.Fixture):
+    """Instances, migrations and allocations, and who asks for them.
+
+    :ivar allocations: consumer uuid -> what Placement has allocated to it
+    :ivar calls: the names of the calls that were made, in their order
+    :ivar fault: if it is set, Nova's answer to all calls
+    """
+
+    def _setUp(self) -> None:
+        self.instances: dict[str, types.SimpleNamespace] = {}
+        self.migrations: list[types.SimpleNamespace] = []
+        self.allocations: dict[str, Resources] = {}
+        self.calls: list[str] = []
+        self.fault: Exception | None = None
+        for name, fake in (
+                ('objects.InstanceList', types.SimpleNamespace(
+                    get_by_host=self.get_by_host,
+                    get_by_filters=self.get_instances)),
+                ('objects.MigrationList', types.SimpleNamespace(
+                    get_by_filters=self.get_migrations)),
+                ('scheduler.client.report.report_client_singleton',
+                 lambda: self)):
+            self.useFixture(fixtures.MonkeyPatch(f'nova.{name}', fake))
+
+    def add_instance(self, host: str | None, **fields: Any) -> Any:
+        """An active instance, unless the fields say otherwise."""
+        instance = types.SimpleNamespace(**{
+            'uuid': uuidutils.generate_uuid(), 'project_id': 'project',
+            'host': host, 'vm_state': 'active', 'task_state': None,
+            'old_flavor': None, **fields})
+        self.instances[instance.uuid] = instance
+        return instance
+
+    def add_migration(self, instance: Any, status: str, source: str,
+                      destination: str | None,
+                      migration_type: str = 'migration') -> None:
+        self.migrations.append(types.SimpleNamespace(
+            instance_uuid=instance.uuid, status=status,
+            source_compute=source, dest_compute=destination,
+            migration_type=migration_type))
+
+    def get_by_host(self, _context: Any, host: str,
+                    expected_attrs: list[str]) -> list[Any]:
+        self._called('InstanceList.get_by_host')
+        return [instance for instance in self.instances.values()
+                if instance.host == host]
+
+    def get_instances(self, _context: Any, filters: Mapping[str, Any],
+                      expected_attrs: list[str]) -> list[Any]:
+        self._called('InstanceList.get_by_filters')
+        return [instance for instance in self.instances.values()
+                if instance.uuid in filters['uuid']]
+
+    def get_migrations(self, _context: Any,
+                       filters: Mapping[str, Any]) -> list[Any]:
+        self._called('MigrationList.get_by_filters')
+        return [migration for migration in self.migrations
+                if migration.status in filters['status']
+                and filters.get('host', migration.source_compute) in (
+                    migration.source_compute, migration.dest_compute)
+                and filters.get('migration_type', migration.migration_type)
+                == migration.migration_type]
+
+    def get_allocations_for_resource_provider(
+            self, _context: Any, rp_uuid: str) -> Any:
+        self._called('allocations')
+        return types.SimpleNamespace(allocations={
+            consumer: {'resources': resources[rp_uuid]}
+            for consumer, resources in self.allocations.items()
+            if rp_uuid in resources})
+
+    def remove_resources_from_instance_allocation(
+            self, _context: Any, consumer_uuid: str,
+            resources: Mapping[str, Any]) -> None:
+        self._called('take away')
+        for rp_uuid, removed in resources.items():
+            assert self.allocations[consumer_uuid].pop(
+                rp_uuid) == removed['resources']
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        if self.fault is not None:
+            raise self.fault

@@ -22,6 +22,8 @@ from cliff import command
 from cliff import commandmanager
 from nova import config as nova_config
 
+from nova_accel.cmd import audit
+from nova_accel.cmd import host
 from nova_accel.db import migration
 
 
@@ -58,6 +60,8 @@ class Manage(app.App):
         commands = commandmanager.CommandManager('nova_accel.manage')
         commands.add_command('db sync', DbSync)
         commands.add_command('db version', DbVersion)
+        commands.add_command('audit', audit.Audit)
+        commands.add_command('host forget', host.Forget)
         super().__init__(
             description='Manage the accelerators of Nova.',
             version=metadata.version('nova-accel'), command_manager=commands)

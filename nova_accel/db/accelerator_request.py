@@ -20,6 +20,7 @@ using what they hold, and its host is the one to say that it does not.
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
 
 from oslo_db import exception as db_exc
@@ -86,6 +87,19 @@ def get_all(project_id: str | None = None, instance_uuid: str | None = None,
     with engine.reader() as connection:
         return arq_rows.read_derived(
             connection, CONF.nova_accel.host_silence_s, states, *where)
+
+
+def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:
+    """Those that nobody has bound since so long, oldest first.
+
+    Of whatever age if one has a handle, which nobody can use.
+    """
+    changed_at = sa.func.coalesce(_TABLE.c.updated_at, _TABLE.c.created_at)
+    with engine.reader() as connection:
+        return arq_rows.read(
+            connection, _TABLE.c.hostname.is_(None), sa.or_(
+                changed_at < schema.now() - age,
+                schema.ATTACH_HANDLES.c.uuid.is_not(None)))
 
 
 @engine.retried

@@ -66,6 +66,50 @@ def report(hostname: str, node_uuid: str, service_host: str,
             _replace(connection, hostname, devices)
 
 
+def get_all(silence_s: int) -> list[dict[str, Any]]:
+    """hostname, service_host, reported_at and is_silent of each, sorted.
+
+    :param silence_s: seconds without a report after which a host is silent
+    """
+    query = sa.select(
+        _HOSTS.c.hostname, _HOSTS.c.service_host, _HOSTS.c.reported_at,
+        is_silent(silence_s).label('is_silent')).order_by(_HOSTS.c.hostname)
+    with engine.reader() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
+@engine.retried
+def forget(hostname: str, silence_s: int) -> dict[str, int]:
+    """Delete a host that will not come back, with all that it has.
+
+    :param silence_s: seconds without a report after which a host is silent
+    :returns: the names of the tables and how many rows went
+    :raises NotFound: there is no such host
+    :raises Conflict: it reports
+    """
+    arqs, fences = schema.ARQS, schema.BINDINGS
+    devices = sa.select(_DEVICES.c.uuid).where(_DEVICES.c.hostname == hostname)
+    deployables = sa.select(_DEPLOYABLES.c.uuid).where(
+        _DEPLOYABLES.c.device_uuid.in_(devices))
+    with engine.writer() as connection:
+        # A report updates this row first, so none comes in between.
+        connection.execute(sa.select(_HOSTS.c.id).where(
+            _HOSTS.c.hostname == hostname).with_for_update())
+        if hostname not in silent(connection, [hostname], silence_s):
+            raise exceptions.Conflict(
+                f'host {hostname} reports its devices: stop its nova-compute '
+                f'and wait for {silence_s} s')
+        return {table.name: connection.execute(
+            sa.delete(table).where(where)).rowcount
+            for table, where in (
+                (_HANDLES, _HANDLES.c.deployable_uuid.in_(deployables)),
+                (arqs, arqs.c.hostname == hostname),
+                (_DEPLOYABLES, _DEPLOYABLES.c.device_uuid.in_(devices)),
+                (_DEVICES, _DEVICES.c.hostname == hostname),
+                (fences, fences.c.hostname == hostname),
+                (_HOSTS, _HOSTS.c.hostname == hostname))}
+
+
 def is_silent(silence_s: int) -> sa.ColumnElement[bool]:
     """Whether the last report of a host's row is older than so many seconds.
 

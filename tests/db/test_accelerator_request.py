@@ -134,6 +134,33 @@ class TestCreateAndRead(ArqTestCase):
         self.assertEqual('Bound', arqs.get(bound)['state'])
 
 
+    def test_forgotten(self) -> None:
+        self.bound()
+        old, unbound, recent = self.make_arqs(3)
+        arqs.bind({unbound: self.place(self.host.rp_uuid(1))})
+        for uuid, hours in ((old, 25), (unbound, 25), (recent, 23)):
+            with engine.writer() as connection:
+                connection.execute(
+                    sa.update(schema.ARQS).where(schema.ARQS.c.uuid == uuid)
+                    .values(created_at=schema.now() - datetime.timedelta(
+                        hours=hours)))
+
+        def forgotten() -> list[str]:
+            return [arq['uuid'] for arq in arqs.get_forgotten(
+                datetime.timedelta(days=1))]
+
+        self.assertEqual([old], forgotten())
+        arqs.unbind([unbound])
+        self.assertEqual([old], forgotten())
+        handle = self.host.devices()[1].deployables[0].handles[0].uuid
+        with engine.writer() as connection:
+            connection.execute(
+                sa.update(schema.ATTACH_HANDLES)
+                .where(schema.ATTACH_HANDLES.c.uuid == handle)
+                .values(arq_uuid=recent))
+        self.assertEqual([old, recent], forgotten())
+
+
 class TestBind(ArqTestCase):
     scenarios = database.SCENARIOS
 

@@ -196,3 +196,50 @@ class TestCapacity(base.DatabaseTestCase):
                               (['CUSTOM_QAT', 'PGPU'], {'compute-1': 3})):
             self.assertEqual(free, capacity.free_by_host(classes))
         self.assertEqual(1, len(self.statements(capacity.free_by_host)))
+
+
+class TestForget(base.DatabaseTestCase):
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = TWO_FPGAS
+        self.make_profile()
+        reports.SimulatedHost('compute-2').report()
+        self.without = self.everything()
+        self.host.report()
+        binding.acquire(self.request(self.host.allocated(bus=1)))
+
+    def test_only_its_own_goes(self) -> None:
+        self.assertEqual(
+            {'attach_handles': 6, 'arqs': 1, 'deployables': 6, 'devices': 5,
+             'bindings': 1, 'hosts': 1}, host.forget('compute-1', -1))
+        self.assertEqual(self.without, self.everything())
+
+    def test_not_while_it_reports(self) -> None:
+        before = self.everything()
+        error = self.assertRaises(
+            exceptions.Conflict, host.forget, 'compute-1', 180)
+        self.assertIn('compute-1', str(error))
+        error = self.assertRaises(
+            exceptions.NotFound, host.forget, 'compute-9', 180)
+        self.assertIn('compute-9', str(error))
+        self.assertEqual(before, self.everything())
+
+    def test_a_report_at_the_same_time(self) -> None:
+        """It comes before, or it is that of a new host."""
+        for _again in range(3):
+            base.race([self.host.report,
+                       lambda: host.forget('compute-1', -1)])
+            self.host.report()
+            self.assertEqual(7, len(self.rows(schema.ATTACH_HANDLES)))
+            self.assert_consistent()
+
+    def test_who_is_silent(self) -> None:
+        found = {silence_s: [
+            (row['hostname'], row['service_host'], row['is_silent'])
+            for row in host.get_all(silence_s)] for silence_s in (-1, 180)}
+        for silence_s, is_silent in ((-1, True), (180, False)):
+            self.assertEqual([
+                (name, f'{name}.service', is_silent)
+                for name in ('compute-1', 'compute-2')], found[silence_s])

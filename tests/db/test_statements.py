@@ -14,6 +14,7 @@
 
 from collections.abc import Callable
 import dataclasses
+import datetime
 from typing import Any
 
 from oslo_db import exception as db_exc
@@ -25,6 +26,7 @@ from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import binding
 from nova_accel.db import capacity
 from nova_accel.db import device_profile
+from nova_accel.db import host as host_rows
 from nova_accel.db import provisioning
 from nova_accel.db import schema
 from nova_accel.testing import database
@@ -102,6 +104,10 @@ class LifeTestCase(base.DatabaseTestCase):
             ('bind once more', bind),
             ('delete by instance',
              lambda: arqs.delete_by_instance(instance_uuid)),
+            ('create the unadopted', create),
+            ('bind the unadopted', bind),
+            ('delete the unadopted', lambda: binding.delete_unadopted(
+                *key[:2], created)),
             ('create again', create),
             ('delete', lambda: arqs.delete_by_uuids(created)),
             ('delete profile', lambda: device_profile.delete_by_names(
@@ -116,9 +122,15 @@ class TestNumberOfStatements(LifeTestCase):
         calls = self.life()
         reads: list[tuple[str, Callable[[], Any]]] = [
             ('get', lambda: binding.get('', self.host.hostname, 'active')),
+            ('get of host', lambda: binding.get_of_host('compute-2')),
             ('list', lambda: arqs.get_all(base.PROJECT)),
             ('list of instance', lambda: arqs.get_all(
                 instance_uuid=uuidutils.generate_uuid())),
+            ('get of hosts', lambda: binding.get_of_hosts(
+                ['compute-1', 'compute-2'])),
+            ('forgotten', lambda: arqs.get_forgotten(
+                datetime.timedelta(days=1))),
+            ('hosts', lambda: host_rows.get_all(180)),
             ('capacity', capacity.free_by_host),
             ('list profiles', device_profile.get_all),
             ('unchanged report', self.host.report)]
@@ -131,9 +143,11 @@ class TestNumberOfStatements(LifeTestCase):
         self.make_noise(reports.SimulatedHost('compute-3', (8,) * 25))
         self.assertEqual(201, len(self.rows(schema.ARQS)))
         self.assertEqual(few, self.counts())
-        for name in ('get', 'list', 'list of instance', 'capacity',
-                     'list profiles', 'unchanged report'):
+        for name in ('get', 'get of hosts', 'forgotten', 'hosts', 'list',
+                     'list of instance', 'capacity', 'list profiles',
+                     'unchanged report'):
             self.assertEqual(1, few[name], name)
+        self.assertEqual(2, few['get of host'])
         for name, count in few.items():
             self.assertLessEqual(count, 14, name)
 
@@ -152,6 +166,17 @@ class TestNumberOfStatements(LifeTestCase):
     def test_does_not_depend_on_how_much_is_asked_for(self) -> None:
         self.assertEqual(self.counts_of_functions(1),
                          self.counts_of_functions(40))
+
+    def test_does_not_depend_on_what_is_forgotten(self) -> None:
+        counts = []
+        for name, regions in (('compute-2', (1,)), ('compute-3', (8,) * 25)):
+            self.make_noise(reports.SimulatedHost(name, regions))
+            counts.append(len(self.statements(
+                # A report a second from now would still be too old.
+                lambda name=name: host_rows.forget(name, -1))))
+        self.assertEqual([8, 8], counts)
+        self.assertEqual({}, self.taken())
+        self.assertEqual([], self.rows(schema.ARQS))
 
     def test_does_not_depend_on_the_size_of_a_report(self) -> None:
         small = reports.SimulatedHost('compute-2')

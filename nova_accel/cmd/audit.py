@@ -1,0 +1,169 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""``nova-accel-manage audit``: what is held for nobody, of all hosts."""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+import datetime
+from typing import Any
+
+from cliff import lister
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.cmd import cells
+from nova_accel.db import accelerator_request
+from nova_accel.db import binding
+from nova_accel.db import host
+from nova_accel.model import arq
+from nova_accel.model import drift
+
+CONF = conf.CONF
+
+#: Hosts whose bindings, and whose servers, are read at a time.
+PAGE = 100
+
+#: Whoever makes an ARQ binds it soon, or has died.
+FORGOTTEN_AFTER = datetime.timedelta(days=1)
+
+COLUMNS = ('Host', 'Server', 'Role', 'ARQs', 'What is wrong', 'Remedy')
+
+#: The exit status if it could not be found out.
+UNKNOWN = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    ``fix`` does what ``remedy`` says; None if that cannot be done from here.
+    """
+
+    hostname: str
+    instance_uuid: str
+    role: str
+    arq_uuids: tuple[str, ...]
+    why: str
+    remedy: str
+    fix: Callable[[], None] | None = None
+
+    def row(self, remedy: str) -> tuple[str, ...]:
+        return (self.hostname, self.instance_uuid, self.role,
+                ' '.join(self.arq_uuids), self.why, remedy)
+
+
+class Audit(lister.Lister):
+    """Show accelerators that are held for nobody.
+
+    The exit status is 0 if there are none or all are freed, 1 if some are
+    left, and 2 if that could not be found out.
+    """
+
+    _left = 0
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            '--fix', action='store_true',
+            help='free what no host has to unplug before')
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        try:
+            cells.connect()
+            super().run(parsed_args)
+        except Exception as error:
+            if self.app.options.debug:
+                raise
+            self.app.stderr.write(f'{error}\n')
+            return UNKNOWN
+        return 1 if self._left else 0
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[
+            tuple[str, ...], list[tuple[str, ...]]]:
+        return COLUMNS, [
+            finding.row(self._remedy(finding, parsed_args.fix))
+            for finding in find()]
+
+    def _remedy(self, finding: Finding, is_to_be_fixed: bool) -> str:
+        """What was done, or is to be."""
+        if is_to_be_fixed and finding.fix is not None:
+            try:
+                finding.fix()
+                return 'done'
+            except exceptions.AcceleratorError as error:
+                self._left += 1
+                return f'failed: {error}'
+        self._left += 1
+        return finding.remedy
+
+
+def find() -> Iterator[Finding]:
+    """All that is wrong; a few statements for each page of hosts.
+
+    :raises ServiceUnavailable: the database of accelerators does not answer
+    :raises ConfigurationError: Nova knows of no cell.
+    """
+    hosts = host.get_all(CONF.nova_accel.host_silence_s)
+    for number in range(0, len(hosts), PAGE):
+        page = {each['hostname']: each
+                for each in hosts[number:number + PAGE]}
+        # Nova is asked later: what is bound has its instance by then.
+        bindings = binding.get_of_hosts(page)
+        servers = cells.servers(
+            {each['instance_uuid'] for each in bindings}) if bindings else {}
+        for each in bindings:
+            yield from _check(each, page[each['hostname']],
+                              servers.get(each['instance_uuid']))
+    for request in accelerator_request.get_forgotten(FORGOTTEN_AFTER):
+        yield _forgotten(request)
+
+
+def _check(found: Mapping[str, Any], of_host: Mapping[str, Any],
+           server: drift.Server | None) -> Iterator[Finding]:
+    """What is wrong with a binding, if anything is."""
+    role = None if found['role'] is None else arq.Role(found['role'])
+    arq_uuids = tuple(request['uuid'] for request in found['arqs'])
+    names = (found['hostname'], found['instance_uuid'],
+             found['role'] or 'not adopted', arq_uuids)
+    why = drift.leak(role, server, of_host['service_host'])
+    if why is not None and role is None:
+        yield Finding(*names, why, 'delete them', lambda: (
+            binding.delete_unadopted(
+                found['instance_uuid'], found['hostname'], arq_uuids)))
+    elif why is not None:
+        yield Finding(*names, why, (
+            'nova-accel-manage host forget, if the host will not come back'
+            if of_host['is_silent'] else 'the host will unplug and free them'))
+    elif (server is not None and not server.is_busy
+          and not all(map(_is_bound, found['arqs']))):
+        yield Finding(*names, 'not all of its ARQs have a device',
+                      'rebuild or delete the server')
+
+
+def _is_bound(request: Mapping[str, Any]) -> bool:
+    return (request['state'] == arq.State.BOUND
+            and request['attach_handle_uuid'] is not None)
+
+
+def _forgotten(request: Mapping[str, Any]) -> Finding:
+    since = request['updated_at'] or request['created_at']
+    return Finding(
+        '', '', '', (request['uuid'],),
+        f'it is {request["state"]} and bound to nothing since {since}',
+        'delete it',
+        lambda: accelerator_request.delete_by_uuids([request['uuid']]))

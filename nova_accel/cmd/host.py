@@ -1,0 +1,71 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""``nova-accel-manage host``: the hosts that have reported accelerators."""
+
+import argparse
+
+from cliff import command
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.cmd import cells
+from nova_accel.db import binding
+from nova_accel.db import host
+
+CONF = conf.CONF
+
+
+class Forget(command.Command):
+    """Delete the devices and ARQs of a host that will not come back.
+
+    Refused while the host reports, and while a server is on it or moves from
+    or to it.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('hostname', metavar='<hostname>',
+                            help="Nova's name of the hypervisor")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        cells.connect()
+        deleted = forget(parsed_args.hostname)
+        for name, amount in deleted.items():
+            self.app.stdout.write(f'{amount} {name} deleted\n')
+
+
+def forget(hostname: str) -> dict[str, int]:
+    """Delete a host, unless somebody may need what it has.
+
+    :returns: how many rows of which table are deleted
+    :raises NotFound: it has never reported
+    :raises Conflict: it reports, or names the servers that are in the way
+    :raises ConfigurationError: Nova knows of no cell.
+    """
+    silence_s = CONF.nova_accel.host_silence_s
+    service_hosts = {each['hostname']: each['service_host']
+                     for each in host.get_all(silence_s)}
+    uuids = {each['instance_uuid']
+             for each in binding.get_of_hosts([hostname])}
+    there = sorted(
+        uuid for uuid, server in cells.servers(uuids).items()
+        if server.host == service_hosts.get(hostname) or server.is_busy
+        or server.is_migrating)
+    if there:
+        raise exceptions.Conflict(
+            f'host {hostname} has accelerators of servers that are there '
+            f'still, or are on the move: {", ".join(there)}. Evacuate or '
+            'delete them, or end their migrations')
+    return host.forget(hostname, silence_s)

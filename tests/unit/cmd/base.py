@@ -1,0 +1,94 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import datetime
+from typing import Any
+
+import fixtures
+import sqlalchemy as sa
+import testtools
+
+from nova_accel.conf import CONF
+from nova_accel.db import accelerator_request
+from nova_accel.db import binding
+from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import drift
+from nova_accel.testing import database
+from nova_accel.testing import reports
+
+SERVER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+HERE, THERE = 'compute-1.service', 'compute-2.service'
+
+
+class DriftTestCase(testtools.TestCase):
+    """A host with two regions, and what Nova says of servers.
+
+    :ivar servers: instance uuid -> server
+    """
+
+    def setUp(self) -> None:
+        super().setUp()
+        CONF([], project='nova', default_config_files=[],
+             default_config_dirs=[])
+        self.addCleanup(CONF.reset)
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.useFixture(database.Database())
+        self.host = reports.SimulatedHost(regions=(2,))
+        self.host.report()
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        self.servers: dict[str, drift.Server] = {}
+        self.asked: list[int] = []
+        for name, fake in (('connect', lambda: None),
+                           ('servers', self.ask)):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova_accel.cmd.cells.{name}', fake))
+
+    def ask(self, uuids: set[str]) -> dict[str, drift.Server]:
+        self.asked.append(len(uuids))
+        return {uuid: server for uuid, server in self.servers.items()
+                if uuid in uuids}
+
+    def acquire(self, role: str = 'active') -> None:
+        binding.acquire(binding.Request(
+            SERVER, 'compute-1', role, 1, 'project', 'fpga',
+            (self.host.allocated(),)))
+
+    def bind(self) -> str:
+        """As Nova's Cyborg client does."""
+        (made,) = accelerator_request.create('fpga', 'project')
+        accelerator_request.bind({made['uuid']: {
+            'hostname': 'compute-1', 'instance_uuid': SERVER,
+            'device_rp_uuid': self.host.rp_uuid()}})
+        uuid: str = made['uuid']
+        return uuid
+
+    def arqs(self) -> list[dict[str, Any]]:
+        return accelerator_request.get_all()
+
+    def taken(self) -> int:
+        with engine.reader() as connection:
+            return int(connection.scalar(
+                sa.select(sa.func.count()).select_from(
+                    schema.ATTACH_HANDLES).where(
+                    schema.ATTACH_HANDLES.c.arq_uuid.is_not(None))) or 0)
+
+    def age(self, table: sa.Table, name: str,
+            age: datetime.timedelta) -> None:
+        with engine.writer() as connection:
+            connection.execute(
+                sa.update(table).values({name: schema.now() - age}))
+
+    def silence(self) -> None:
+        self.age(schema.HOSTS, 'reported_at', datetime.timedelta(hours=1))

@@ -41,12 +41,11 @@ class Provisioning:
         self._api = api
         self._attachments = attachments
         self._missing = {
-            instance_uuid: lost
-            for instance_uuid in attachments.attempts(arq.Role.ACTIVE)
-            if (lost := [request.uuid for request
-                         in attachments.held_by(instance_uuid)
-                         if request.handle.mdev_type is not None
-                         and request.handle.uuid not in mdevs])}
+            held.instance_uuid: lost for held in attachments.bindings()
+            if held.role is arq.Role.ACTIVE and (lost := [
+                request.uuid for request in held.arqs
+                if request.handle.mdev_type is not None
+                and request.handle.uuid not in mdevs])}
         # An earlier nova-compute may have died in the middle of it.
         self._is_told = False
 

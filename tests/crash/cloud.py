@@ -20,7 +20,6 @@ from typing import Any
 import fixtures
 from lxml import etree
 from nova import conf as nova_conf
-from nova import exception
 from nova.compute import vm_states
 from nova.tests import fixtures as nova_fixtures
 from nova.tests.fixtures import conf as conf_fixture

@@ -73,7 +73,8 @@ class TestJournal(testtools.TestCase):
         self.assertEqual(set(), self.journal.keys())
         self.journal.write(dataclasses.replace(
             an_entry(journal.Step.RELEASING), moved_from=arq.Role.INCOMING))
-        for name in (f'{INSTANCE}.old', f'{INSTANCE}.frob', 'x'):
+        for name in (f'{INSTANCE}.old', f'{INSTANCE}.port',
+                     f'{INSTANCE}.frob', 'x'):
             (self.directory / f'{name}.json').write_text('{"attem')
         self.assertEqual({(INSTANCE, role) for role in arq.Role},
                          self.reopened().keys())

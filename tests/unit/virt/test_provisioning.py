@@ -16,6 +16,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.model import attach_handle
+from nova_accel.model import binding
 from nova_accel.model import pci_address
 from nova_accel.virt import provisioning
 
@@ -35,18 +36,18 @@ class Attachments:
         self.made = set()
         self.stuck = set()
 
-    def attempts(self, role):
-        assert role is arq.Role.ACTIVE
-        return dict.fromkeys(self.held, 1)
-
-    def held_by(self, instance_uuid):
-        return self.held.get(instance_uuid, ())
+    def bindings(self):
+        return [binding.Binding(
+            instance_uuid, role, 1,
+            tuple(request.uuid for request in arqs), arqs)
+            for instance_uuid, arqs in self.held.items()
+            for role in (arq.Role.ACTIVE, arq.Role.OLD)]
 
     def plug(self, instance_uuid):
         if instance_uuid in self.stuck:
             raise exceptions.DeviceError('the card is stuck')
-        self.made.update(request.handle.uuid
-                         for request in self.held_by(instance_uuid))
+        self.made.update(request.handle.uuid for request
+                         in self.held.get(instance_uuid, ()))
 
 
 class Api:

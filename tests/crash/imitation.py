@@ -154,7 +154,8 @@ class LibvirtDriver:
         self.destroy(context, instance)
 
     def _create(self, instance: Instance, **kwargs: Any) -> None:
-        config = self._get_guest_config(instance, None, None, None, **kwargs)
+        config = self._get_guest_config(
+            instance, instance.get_network_info(), None, None, **kwargs)
         try:
             guest = libvirt_guest.Guest.create(config.to_xml(), self._host)
             guest.launch()
@@ -245,6 +246,7 @@ class Nova:
             uuid=str(uuid.uuid4()), project_id='project', host=host.name,
             node=host.name, profile=profile,
             flavor=flavor(**{key: profile}), old_flavor=None,
+            get_network_info=list,
             vm_state=vm_states.BUILDING, task_state=task_states.SPAWNING)
         self.instances[instance.uuid] = instance
         self._claim(instance, host)

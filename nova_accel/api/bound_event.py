@@ -42,9 +42,12 @@ def send(arqs: Iterable[Mapping[str, Any]]) -> None:
     An instance that is being built has none yet: its host asks for itself.
     Does not raise, since what is bound stays so.
 
-    :param arqs: with ``uuid``, ``state`` and ``instance_uuid``
+    :param arqs: with ``uuid``, ``state`` and ``instance_uuid``; none costs
+        nothing
     """
     arqs = list(arqs)
+    if not arqs:
+        return
     try:
         _send(arqs)
     except Exception:

@@ -123,6 +123,10 @@ class TestSend(testtools.TestCase):
         bound_event.send([arq(instance) for _arq in range(8)])
         self.assertEqual(before, self.nova.lookups)
 
+    def test_none(self):
+        bound_event.send([])
+        self.assertEqual((0, {}), (self.nova.lookups, self.nova.events))
+
     def test_instances_without_a_host(self):
         """Being built, scheduled, or of no cloud that Nova knows."""
         for instance in (self.nova.add(None), self.nova.add('host1', None),

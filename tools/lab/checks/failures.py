@@ -14,7 +14,9 @@
 
 from lab import accelerator
 from lab import compute_host
+from lab import nova
 from lab import processes
+from lab import settings
 from lab.checks import boots
 from lab.checks import cloud
 from lab.checks import registry
@@ -48,6 +50,17 @@ def killed(evidence: registry.Evidence) -> None:
         cloud.wait_for_compute(host.name)
         server = cloud.wait_for_server(server['id'], ('ERROR',))
         evidence(f'ERROR: {cloud.fault(server)}')
+
+
+@registry.check('e2e')
+def audit(evidence: registry.Evidence) -> None:
+    """The audit finds nothing that is held for nobody."""
+    # It ends with 1 if it does, which is a failure here.
+    found = processes.run([
+        settings.BIN / 'nova-accel-manage', '--config-file', nova.api_file(),
+        'audit', '-f', 'value'])
+    registry.expect(not found.strip(), found)
+    evidence('nova-accel-manage audit: nothing')
 
 
 def _kill_with_journal() -> compute_host.ComputeHost:

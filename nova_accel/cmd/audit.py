@@ -30,6 +30,7 @@ from nova_accel.db import accelerator_request
 from nova_accel.db import binding
 from nova_accel.db import host
 from nova_accel.model import arq
+from nova_accel.model import binding as binding_model
 from nova_accel.model import drift
 
 CONF = conf.CONF
@@ -156,7 +157,7 @@ def _check(found: Mapping[str, Any], of_host: Mapping[str, Any],
 
 
 def _is_bound(request: Mapping[str, Any]) -> bool:
-    return (request['state'] == arq.State.BOUND
+    return (request['state'] in binding_model.HOLDING
             and request['attach_handle_uuid'] is not None)
 
 

@@ -101,6 +101,14 @@ class TestAudit(base.DriftTestCase):
             base.HERE, task_state='rebuilding')
         self.assert_clean()
 
+    def test_what_is_made_again_after_a_reboot_of_the_host(self) -> None:
+        self.acquire()
+        self.servers[base.SERVER] = drift.Server(base.HERE)
+        with engine.writer() as connection:
+            connection.execute(
+                sa.update(schema.ARQS).values(state='Provisioning'))
+        self.assert_clean()
+
     def test_what_nobody_has_bound(self) -> None:
         (made,) = accelerator_request.create('fpga', 'project')
         self.assert_clean()

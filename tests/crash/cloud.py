@@ -87,6 +87,9 @@ class Cloud(fixtures.Fixture):
                 ('nova_accel.virt.publisher.thread_pool_factory.spawn',
                  _at_once),
                 ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
+                # Nova's API has no database here, and so nobody to tell.
+                ('nova.objects.InstanceMappingList.get_by_instance_uuids',
+                 lambda *_args: []),
                 ('nova.objects.InstanceList', types.SimpleNamespace(
                     get_by_host=self._instances_on,
                     get_by_filters=self._instances)),
@@ -194,6 +197,9 @@ class Cloud(fixtures.Fixture):
         if role is None:
             # Not adopted: Nova deletes them with their instance.
             return True
+        if role != arq.Role.OLD and self._runs(instance, host):
+            # It has arrived, and Nova may not know.
+            return True
         if role == arq.Role.ACTIVE:
             return instance.host == host or any(
                 migration.instance_uuid == uuid
@@ -202,9 +208,6 @@ class Cloud(fixtures.Fixture):
                      if host == migration.source_compute
                      else instance.task_state is not None)
                 for migration in self.nova.migrations)
-        if role == arq.Role.INCOMING and self._runs(instance, host):
-            # It has arrived, and Nova does not know.
-            return True
         return any(migration.instance_uuid == uuid
                    and host == (migration.source_compute
                                 if role == arq.Role.OLD
@@ -292,5 +295,7 @@ class Cloud(fixtures.Fixture):
     def _migrations(self, _context: Any, filters: Any) -> list[Any]:
         return [migration for migration in self.nova.migrations
                 if migration.status in filters['status']
-                and filters.get('host') in (migration.source_compute,
-                                            migration.dest_compute)]
+                and filters.get('host', migration.dest_compute) in (
+                    migration.source_compute, migration.dest_compute)
+                and filters.get('migration_type', migration.migration_type)
+                == migration.migration_type]

@@ -87,9 +87,6 @@ class Cloud(fixtures.Fixture):
                 ('nova_accel.virt.publisher.thread_pool_factory.spawn',
                  _at_once),
                 ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
-                # Nova's API has no database here, and so nobody to tell.
-                ('nova.objects.InstanceMappingList.get_by_instance_uuids',
-                 lambda *_args: []),
                 ('nova.objects.InstanceList', types.SimpleNamespace(
                     get_by_host=self._instances_on,
                     get_by_filters=self._instances)),

@@ -52,7 +52,7 @@ def _left() -> list[str]:
             in machine.run(_LEFT).split()]
 
 
-@registry.check('devices')
+@real_servers.check
 def publishing(evidence: registry.Evidence) -> None:
     """The machine's devices are found and published."""
     real_servers.start()
@@ -72,14 +72,14 @@ def _published() -> set[tuple[str, int, str]]:
             in cloud.accelerators_of(real_servers.HOST)}
 
 
-@registry.check('devices')
+@real_servers.check
 def passthrough(evidence: registry.Evidence) -> None:
     """A guest sees VFs, a whole function and an mdev of one device profile."""
     with real_servers.server(evidence, *real_servers.ALL) as server:
         server.sees(real_servers.ALL_SEEN)
 
 
-@registry.check('devices')
+@real_servers.check
 def reboot(evidence: registry.Evidence) -> None:
     """The machine reboots; its guest comes back with its devices."""
     with real_servers.server(evidence, *real_servers.ALL) as server:
@@ -95,7 +95,7 @@ def reboot(evidence: registry.Evidence) -> None:
         server.sees(real_servers.ALL_SEEN)
 
 
-@registry.check('devices')
+@real_servers.check
 def killed(evidence: registry.Evidence) -> None:
     """nova-compute dies while it starts a guest with devices."""
     with real_servers.server(
@@ -108,7 +108,7 @@ def killed(evidence: registry.Evidence) -> None:
         evidence(f'then the server is {found["status"]}')
 
 
-@registry.check('devices')
+@real_servers.check
 def cyborgs_key(evidence: registry.Evidence) -> None:
     """A server with Cyborg's flavor key has its device in its guest."""
     with real_servers.server(

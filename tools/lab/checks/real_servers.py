@@ -15,6 +15,7 @@
 from collections.abc import Iterator
 import contextlib
 import dataclasses
+import functools
 import json
 import time
 
@@ -59,6 +60,9 @@ MDEVS_SEEN = {'mediated device': hardware.MDEV}
 
 _GUEST_SECONDS = 400
 
+#: How often a check is begun whose machine dies.
+_TIMES = 3
+
 _DRIVERS = '''
 for address in /sys/bus/pci/devices/*; do
     driver=$(readlink "$address/driver")
@@ -79,6 +83,36 @@ def start() -> None:
             instances='/var/lib/nova/instances', virt_type='kvm'),
         configuration.guide_compute(
             map(json.dumps, _DEVICE_SPECS), '/var/lib/nova'))))
+
+
+def check(function: registry.Function) -> registry.Function:
+    """Make a function a check that has the machine.
+
+    It is done again if the machine has died meanwhile: the KVM that QEMU
+    emulates corrupts the kernel under it now and then. All else is a failure.
+    """
+    @functools.wraps(function)
+    def again_if_it_dies(evidence: registry.Evidence) -> None:
+        for _time in range(_TIMES - 1):
+            try:
+                return function(evidence)
+            except Exception:
+                if machine.alive():
+                    raise
+                evidence(f'{machine.NAME} has died; once more')
+                _recover()
+        return function(evidence)
+
+    return registry.check('devices')(again_if_it_dies)
+
+
+def _recover() -> None:
+    """Delete what a machine that died has left."""
+    start()
+    cloud.wait_for_compute(HOST)
+    left = [found['ID'] for found in cloud.show('server', 'list')]
+    if left:
+        cloud.delete_servers(*left)
 
 
 def drivers() -> dict[str, str]:
@@ -180,7 +214,8 @@ def server(evidence: registry.Evidence, name: str, *groups: str,
                 evidence(f'{address} is bound to {driver}')
         yield made
     finally:
-        cloud.delete_servers(made.id)
+        if machine.alive():
+            cloud.delete_servers(made.id)
     processes.wait_for('the drivers of the host', 30,
                        lambda: drivers() == before, interval=1)
     for address in (*hardware.IGB_VF_ADDRESSES, *hardware.E1000E_ADDRESSES):

@@ -33,7 +33,8 @@ import time
 #: Takes lines that show that a check is true.
 Evidence = Callable[[str], None]
 
-_Function = Callable[[Evidence], None]
+#: What a check does.
+Function = Callable[[Evidence], None]
 
 CHECKS: list['Check'] = []
 
@@ -48,13 +49,13 @@ class Check:
 
     suite: str
     name: str
-    function: _Function
+    function: Function
     quick: bool
 
 
-def check(suite: str, quick: bool = True) -> Callable[[_Function], _Function]:
+def check(suite: str, quick: bool = True) -> Callable[[Function], Function]:
     """Make a function a check of a suite, in the order of definition."""
-    def register(function: _Function) -> _Function:
+    def register(function: Function) -> Function:
         name = (function.__doc__ or function.__name__).splitlines()[0]
         CHECKS.append(Check(suite, name.rstrip('.'), function, quick))
         return function

@@ -77,10 +77,7 @@ def arguments(files: image.Files, state: pathlib.Path,
         '-device', 'intel-iommu,intremap=on,caching-mode=on',
         '-serial', f'file:{logs / "console.log"}',
         '-kernel', str(files.kernel), '-initrd', str(files.initrd),
-        # Emulated processors that run guests lose a timer now and then. One
-        # that ticks goes on; one that is set for each tick would be gone.
         '-append', 'console=ttyS0 quiet intel_iommu=on iommu=pt '
-                   'nohz=off highres=off '
                    'mitigations=off random.trust_cpu=on '
                    f'lab_ports={ports}',
         '-netdev', 'user,id=outside,hostfwd=tcp:127.0.0.1:'

@@ -45,7 +45,7 @@ _UP_SECONDS = 300
 
 def up() -> None:
     """Switch it on, and wait until libvirt in it answers."""
-    if processes.alive(NAME):
+    if alive():
         return
     files = image.prepare()
     _prepare_share()
@@ -60,9 +60,14 @@ def up() -> None:
     _wait_until_up()
 
 
+def alive() -> bool:
+    """Whether it runs; its kernel ends it when it panics."""
+    return processes.alive(NAME)
+
+
 def down() -> None:
     """Switch it off, without loss of what it wrote."""
-    if processes.alive(NAME):
+    if alive():
         _end('poweroff')
 
 
@@ -90,7 +95,7 @@ def run(script: str, timeout: float = 120) -> str:
     :returns: its output, of both kinds
     :raises LabError: it failed or took too long; the message has its output.
     """
-    if not processes.alive(NAME):
+    if not alive():
         raise processes.LabError(f'{NAME} does not run')
     try:
         answer = _ask(script, timeout)

@@ -194,8 +194,8 @@ class Cloud(fixtures.Fixture):
         if role is None:
             # Not adopted: Nova deletes them with their instance.
             return True
-        if role != arq.Role.OLD and self._runs(instance, host):
-            # It has arrived, and Nova may not know.
+        if role != arq.Role.OLD and self._has_guest(instance, host):
+            # It has arrived, and Nova may not know; nothing is taken from it.
             return True
         if role == arq.Role.ACTIVE:
             return instance.host == host or any(
@@ -212,8 +212,8 @@ class Cloud(fixtures.Fixture):
                    and migration.status in drift.UNFINISHED
                    for migration in self.nova.migrations)
 
-    def _runs(self, instance: imitation.Instance, name: str) -> bool:
-        return any(host.name == name and host.runs(instance)
+    def _has_guest(self, instance: imitation.Instance, name: str) -> bool:
+        return any(host.name == name and host.driver.instance_exists(instance)
                    for host in self.hosts)
 
     def _drift_of(self, host: imitation.Host, held: Any) -> list[str]:

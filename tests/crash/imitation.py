@@ -268,7 +268,7 @@ class Nova:
     def delete(self, instance: Instance) -> None:
         if instance.host is None:
             self._unbind(instance)
-            del self.instances[instance.uuid]
+            self._forget(instance)
             return
         instance.task_state = task_states.DELETING
         try:
@@ -284,7 +284,14 @@ class Nova:
             if migration.status in ('finished', 'confirming'):
                 # Nova confirms a resize before it deletes the server.
                 self._confirm(migration, instance)
+        self._forget(instance)
+
+    def _forget(self, instance: Instance) -> None:
+        """Nova deletes an instance's migrations with it, ended or not."""
         del self.instances[instance.uuid]
+        for migration in self.migrations:
+            if migration.instance_uuid == instance.uuid:
+                migration.status = 'deleted'
 
     def hard_reboot(self, instance: Instance) -> None:
         instance.task_state = task_states.REBOOT_STARTED_HARD

@@ -18,6 +18,8 @@ touched. So a killed nova-compute knows at its next start what it had begun,
 and guests come back with their devices even while the API is away.
 """
 
+from collections.abc import Iterator
+import contextlib
 import dataclasses
 import enum
 import json
@@ -118,14 +120,22 @@ class Journal:
         return self._entries.get((instance_uuid, role))
 
     def write(self, entry: Entry) -> None:
-        """Store the entry, so that it survives a crash of the host."""
-        durable_file.write(self._path(entry.instance_uuid, entry.role),
-                           json.dumps(entry.to_dict()))
+        """Store the entry, so that it survives a crash of the host.
+
+        :raises DeviceError: the disk refused.
+        """
+        with _disk_errors():
+            durable_file.write(self._path(entry.instance_uuid, entry.role),
+                               json.dumps(entry.to_dict()))
         self._entries[entry.instance_uuid, entry.role] = entry
 
     def remove(self, entry: Entry) -> None:
-        """Forget the entry."""
-        durable_file.remove(self._path(entry.instance_uuid, entry.role))
+        """Forget the entry.
+
+        :raises DeviceError: the disk refused.
+        """
+        with _disk_errors():
+            durable_file.remove(self._path(entry.instance_uuid, entry.role))
         self._entries.pop((entry.instance_uuid, entry.role), None)
 
     def entries(self) -> list[Entry]:
@@ -168,3 +178,13 @@ def _key(path: pathlib.Path) -> tuple[str, arq.Role] | None:
         return instance_uuid, arq.Role(role)
     except ValueError:
         return None
+
+
+@contextlib.contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise exceptions.DeviceError(
+            f'the journal of accelerators cannot be written: {error}',
+        ) from error

@@ -71,7 +71,7 @@ class LiveMigrationTestCase(moves.MoveTestCase):
         self.assertEqual(devices, len(found))
         self.assert_guest(server, 'host2', found)
         self.assertFalse(self.mdevs('host1'))
-        self.assert_usage('host1')
+        self.wait_for_usage('host1')
         self._reboot_server(server, hard=True)
         self.assert_guest(server, 'host2', found)
         self.delete(server)
@@ -80,10 +80,14 @@ class LiveMigrationTestCase(moves.MoveTestCase):
         """On host1, with what it had; nothing on host2."""
         self.assert_guest(server, 'host1', before)
         self.assertFalse(self.mdevs('host2'))
-        self.assert_usage('host2')
+        self.wait_for_usage('host2')
         self._reboot_server(server, hard=True)
         self.assert_guest(server, 'host1', before)
         self.delete(server)
+
+    def wait_for_usage(self, host, **usage):
+        """Nova gives a migration's allocations back when all is done."""
+        self._wait_for_assert(lambda: self.assert_usage(host, **usage))
 
     def assert_refused(self, server, reason):
         before = self.guest_devices(server)

@@ -13,6 +13,7 @@
 import dataclasses
 import json
 import pathlib
+import shutil
 
 import fixtures
 import testtools
@@ -121,6 +122,14 @@ class TestJournal(testtools.TestCase):
         self.journal.write(an_entry())
         (self.directory / 'x.new').write_text('{"attem')
         self.assertEqual([an_entry()], self.reopened().entries())
+
+    def test_a_disk_that_refuses(self):
+        shutil.rmtree(self.directory)
+        for change in (self.journal.write, self.journal.remove):
+            error = self.assertRaises(
+                exceptions.DeviceError, change, an_entry())
+            self.assertIn('cannot be written', str(error))
+        self.assertEqual([], self.journal.entries())
 
     def test_a_damaged_file_is_named_and_does_not_stop_the_others(self):
         self.journal.write(an_entry())

@@ -166,6 +166,9 @@ class TestPower(one_server.OneServerTestCase):
     @operations.shows('attach, detach an interface')
     @operations.shows('attach, detach a volume')
     def test_interfaces_and_volumes(self):
+        # The simulated libvirt does not always tell when a disk is detached,
+        # and then Nova looks for itself.
+        self.flags(device_detach_timeout=1, group='libvirt')
         port = self.neutron.port_2['id']
         self.neutron.create_port({'port': self.neutron.port_2})
         volume = self.cinder.IMAGE_BACKED_VOL

@@ -172,7 +172,7 @@ class TestWhatIsUnderWay(ReconcileTestCase):
                        (fakelibvirt.Domain, 'createWithFlags')):
             self.repair_within(method)
             server = self.boot(self.flavor)
-            self.assertEqual(1, self.passes)
+            self.assertLess(0, self.passes)
             self.assertEqual(2, len(self.guest_devices(server)))
             self.assertEqual([], self.drift())
             self._delete_server(server)

@@ -433,15 +433,19 @@ class TestMove(BindingTestCase):
 
     def test_refusals_change_nothing(self) -> None:
         [other] = binding.acquire(self.request(self.host.allocated(bus=1)))
-        incoming = (*self.active.key[:2], 'incoming')
         before = self.everything()
         for call in (
                 lambda: self.move(2, other['uuid']),
-                lambda: self.move(2, self.arq['uuid'], other['uuid']),
-                lambda: binding.adopt(
-                    incoming, 2, [self.arq['uuid']], 'old')):
+                lambda: self.move(2, self.arq['uuid'], other['uuid'])):
             self.assertRaises(exceptions.Conflict, call)
             self.assertEqual(before, self.everything())
+
+    def test_the_first_of_two_moves_was_not_told(self) -> None:
+        incoming = (*self.active.key[:2], 'incoming')
+        [moved] = binding.adopt(incoming, 2, [self.arq['uuid']], 'old')
+        self.assertEqual((self.arq['uuid'], 'incoming'),
+                         (moved['uuid'], moved['role']))
+        self.assertEqual([], binding.get(*self.active.key))
 
 
 class TestRelease(BindingTestCase):

@@ -138,20 +138,25 @@ class AcceleratorSteps:
             key=lambda provider: provider['name'])
 
     def _provider(self, uuid: str) -> dict[str, Any]:
-        def get(what: str) -> Any:
-            return self.placement.get(
-                f'/resource_providers/{uuid}/{what}', version='1.14',
-            ).body[what]
         return {
             'inventory': {resource_class: inventory['total']
                           for resource_class, inventory
-                          in get('inventories').items()},
-            'usage': get('usages'), 'traits': sorted(get('traits'))}
+                          in self._of_provider(uuid, 'inventories').items()},
+            'usage': self._of_provider(uuid, 'usages'),
+            'traits': sorted(self._of_provider(uuid, 'traits'))}
+
+    def _of_provider(self, uuid: str, what: str) -> Any:
+        return self.placement.get(
+            f'/resource_providers/{uuid}/{what}', version='1.14').body[what]
+
+    def journal_files(self) -> list[str]:
+        """The names of what the journals of all hosts have."""
+        return [path.name for path in sorted(
+            self.state_path.glob('nova_accel/*/*.json'))]
 
     def leftovers(self) -> list[str]:
         """What is still held of any accelerator, by whom; should be empty."""
-        found = [f'journal {path.name}' for path in sorted(
-            self.state_path.glob('nova_accel/*/*.json'))]
+        found = [f'journal {name}' for name in self.journal_files()]
         with engine.reader() as connection:
             found += [f'ARQ {arq.uuid} {arq.state} of {arq.instance_uuid}'
                       for arq in connection.execute(sa.select(schema.ARQS))]
@@ -160,10 +165,10 @@ class AcceleratorSteps:
         for hostname in self.computes:
             found += [f'mediated device {uuid} on {hostname}'
                       for uuid in self.mdevs(hostname)]
-            found += [
-                f'usage {provider["usage"]} of {provider["name"]}'
-                for provider in self.accelerator_providers(hostname)
-                if any(provider['usage'].values())]
+            for provider in self._tree(hostname):
+                usage = self._of_provider(provider['uuid'], 'usages')
+                if any(usage.values()):
+                    found.append(f'usage {usage} of {provider["name"]}')
         return found
 
     def assert_nothing_left(self) -> None:

@@ -88,8 +88,7 @@ class OneServerTestCase(base.AcceleratorTestCase):
              if arq['attach_handle_type'] == 'MDEV'],
             list(self.mdevs(self.host)))
         self.assertEqual(
-            [f'journal {self.server["id"]}.active.json'],
-            [line for line in self.leftovers() if line.startswith('journal')])
+            [f'{self.server["id"]}.active.json'], self.journal_files())
 
     def assert_runs_with_all(self):
         self.assertTrue(self.domain().isActive())

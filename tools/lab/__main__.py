@@ -26,6 +26,7 @@ from lab.checks import runner
 _SUITES = {
     'e2e': 'the checks of servers on hosts with made-up devices',
     'devices': 'the checks in a virtual machine with real devices',
+    'operations': 'what is done to servers with real devices, there',
     'latency': 'how long a boot takes, with and without accelerators',
 }
 

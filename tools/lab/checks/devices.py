@@ -13,7 +13,6 @@
 """Devices of the device VM: published, in guests, and given back."""
 
 from lab.checks import cloud
-from lab.checks import leftovers
 from lab.checks import real_servers
 from lab.checks import registry
 from lab.device_vm import compute
@@ -33,31 +32,18 @@ _WHOLE = ('lab-vm-compat',
           'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10D3=required')
 _WHOLE_SEEN = {'e1000e, a whole function': hardware.E1000E}
 
-_JOURNAL = '/var/lib/nova/nova_accel'
-
 _KILL = f'''
-until find {_JOURNAL} -path "*/labvm/*.json" | grep -q .; do sleep 0.05; done
-head -c 300 {_JOURNAL}/labvm/*.json
-'''
-
-_LEFT = f'''
-virsh -q list --all --name
-ls /sys/bus/mdev/devices
-find {_JOURNAL} -path '*/labvm/*.json' 2>/dev/null || true
+cd {real_servers.JOURNAL}
+until find . -path "./{real_servers.HOST}/*.json" | grep -q .; do
+    sleep 0.05
+done
+head -c 300 {real_servers.HOST}/*.json
 '''
 
 
-def _left() -> list[str]:
-    return [f'{line} in the machine' for line
-            in machine.run(_LEFT).split()]
-
-
-@real_servers.check
+@real_servers.check('devices')
 def publishing(evidence: registry.Evidence) -> None:
     """The machine's devices are found and published."""
-    real_servers.start()
-    leftovers.SEARCHES.append(_left)
-    cloud.wait_for_compute(real_servers.HOST)
     registry.expect_soon('what is published', _published, _PUBLISHED,
                          seconds=120)
     for class_, units, trait in sorted(_PUBLISHED):
@@ -72,14 +58,14 @@ def _published() -> set[tuple[str, int, str]]:
             in cloud.accelerators_of(real_servers.HOST)}
 
 
-@real_servers.check
+@real_servers.check('devices')
 def passthrough(evidence: registry.Evidence) -> None:
     """A guest sees VFs, a whole function and an mdev of one device profile."""
     with real_servers.server(evidence, *real_servers.ALL) as server:
         server.sees(real_servers.ALL_SEEN)
 
 
-@real_servers.check
+@real_servers.check('devices')
 def reboot(evidence: registry.Evidence) -> None:
     """The machine reboots; its guest comes back with its devices."""
     with real_servers.server(evidence, *real_servers.ALL) as server:
@@ -87,7 +73,6 @@ def reboot(evidence: registry.Evidence) -> None:
         machine.reboot()
         real_servers.start()
         evidence('the machine has booted again')
-        cloud.wait_for_compute(real_servers.HOST)
         server.wait('ACTIVE')
         again = real_servers.mdevs()
         registry.expect(again == mdevs, f'mdevs {mdevs}, then {again}')
@@ -95,7 +80,7 @@ def reboot(evidence: registry.Evidence) -> None:
         server.sees(real_servers.ALL_SEEN)
 
 
-@real_servers.check
+@real_servers.check('devices')
 def killed(evidence: registry.Evidence) -> None:
     """nova-compute dies while it starts a guest with devices."""
     with real_servers.server(
@@ -103,12 +88,11 @@ def killed(evidence: registry.Evidence) -> None:
         evidence('noted when it died: ' + machine.run(_KILL, 60).strip())
         compute.kill()
         real_servers.start()
-        cloud.wait_for_compute(real_servers.HOST)
         found = cloud.wait_for_server(server.id, ('ERROR', 'ACTIVE'))
         evidence(f'then the server is {found["status"]}')
 
 
-@real_servers.check
+@real_servers.check('devices')
 def cyborgs_key(evidence: registry.Evidence) -> None:
     """A server with Cyborg's flavor key has its device in its guest."""
     with real_servers.server(

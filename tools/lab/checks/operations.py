@@ -24,7 +24,7 @@ from lab.checks import registry
 _ALL, _ALL_SEEN = real_servers.ALL, real_servers.ALL_SEEN
 
 
-@real_servers.check
+@real_servers.check('operations')
 def suspend(evidence: registry.Evidence) -> None:
     """A suspended guest has no devices, and has them again when resumed."""
     free = real_servers.drivers()
@@ -39,7 +39,7 @@ def suspend(evidence: registry.Evidence) -> None:
         server.sees(_ALL_SEEN, restarted=False)
 
 
-@real_servers.check
+@real_servers.check('operations')
 def rescue(evidence: registry.Evidence) -> None:
     """The rescue system has the devices, and the guest after it."""
     with real_servers.server(evidence, *_ALL) as server:
@@ -50,7 +50,7 @@ def rescue(evidence: registry.Evidence) -> None:
         server.sees(_ALL_SEEN)
 
 
-@real_servers.check
+@real_servers.check('operations')
 def rebuild(evidence: registry.Evidence) -> None:
     """A rebuilt server has the devices that it had."""
     with real_servers.server(evidence, *_ALL) as server:
@@ -63,7 +63,7 @@ def rebuild(evidence: registry.Evidence) -> None:
             'it has others')
 
 
-@real_servers.check
+@real_servers.check('operations')
 def shelve(evidence: registry.Evidence) -> None:
     """An offloaded server has no devices, an unshelved one has."""
     free = real_servers.drivers()
@@ -77,7 +77,7 @@ def shelve(evidence: registry.Evidence) -> None:
         server.sees(_ALL_SEEN)
 
 
-@real_servers.check
+@real_servers.check('operations')
 def resize(evidence: registry.Evidence) -> None:
     """Another device profile: reverted, and then confirmed."""
     other = cloud.accelerated_flavor(*real_servers.MDEVS)

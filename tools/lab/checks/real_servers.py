@@ -12,6 +12,7 @@
 
 """Servers in the device VM: their guests have real, if emulated, devices."""
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
@@ -22,12 +23,16 @@ import time
 from lab import configuration
 from lab import processes
 from lab.checks import cloud
+from lab.checks import leftovers
 from lab.checks import registry
 from lab.device_vm import compute
 from lab.device_vm import hardware
 from lab.device_vm import machine
 
 HOST = compute.HOST
+
+#: Of the machine's nova-compute.
+JOURNAL = '/var/lib/nova/nova_accel'
 
 _DEVICE_SPECS = (
     {'vendor_id': '1234', 'product_id': '11e8', 'driver': 'mdev',
@@ -72,9 +77,15 @@ done
 
 _MDEVS = 'ls /sys/bus/mdev/devices'
 
+_LEFT = f'''
+virsh -q list --all --name
+ls /sys/bus/mdev/devices
+find {JOURNAL} -path '*/{HOST}/*.json' 2>/dev/null || true
+'''
+
 
 def start() -> None:
-    """Have the machine and its nova-compute run."""
+    """Have the machine and its nova-compute run; nothing if they do."""
     machine.up()
     compute.start('\n'.join((
         configuration.template('nova.conf'),
@@ -83,33 +94,36 @@ def start() -> None:
             instances='/var/lib/nova/instances', virt_type='kvm'),
         configuration.guide_compute(
             map(json.dumps, _DEVICE_SPECS), '/var/lib/nova'))))
+    cloud.wait_for_compute(HOST)
 
 
-def check(function: registry.Function) -> registry.Function:
-    """Make a function a check that has the machine.
+def check(suite: str) -> Callable[[registry.Function], registry.Function]:
+    """Make a function a check of a suite that has the machine.
 
     It is done again if the machine has died meanwhile: the KVM that QEMU
     emulates corrupts the kernel under it now and then. All else is a failure.
     """
-    @functools.wraps(function)
-    def again_if_it_dies(evidence: registry.Evidence) -> None:
-        for _time in range(_TIMES - 1):
-            try:
-                return function(evidence)
-            except Exception:
-                if machine.alive():
-                    raise
-                evidence(f'{machine.NAME} has died; once more')
-                _recover()
-        return function(evidence)
+    def register(function: registry.Function) -> registry.Function:
+        @functools.wraps(function)
+        def again_if_it_dies(evidence: registry.Evidence) -> None:
+            start()
+            for _time in range(_TIMES - 1):
+                try:
+                    return function(evidence)
+                except Exception:
+                    if machine.alive():
+                        raise
+                    evidence(f'{machine.NAME} has died; once more')
+                    _recover()
+            return function(evidence)
 
-    return registry.check('devices')(again_if_it_dies)
+        return registry.check(suite)(again_if_it_dies)
+    return register
 
 
 def _recover() -> None:
     """Delete what a machine that died has left."""
     start()
-    cloud.wait_for_compute(HOST)
     left = [found['ID'] for found in cloud.show('server', 'list')]
     if left:
         cloud.delete_servers(*left)
@@ -124,6 +138,14 @@ def drivers() -> dict[str, str]:
 def mdevs() -> list[str]:
     """The uuids of the machine's mediated devices."""
     return machine.run(_MDEVS).split()
+
+
+def _left() -> list[str]:
+    return [f'{line} in the machine' for line
+            in machine.run(_LEFT).split()]
+
+
+leftovers.SEARCHES.append(_left)
 
 
 @dataclasses.dataclass

@@ -27,7 +27,8 @@ from lab.checks import registry
 _MODULES = {
     'e2e': ('libvirt', 'control_plane', 'publishing', 'boots', 'bad_input',
             'parallel', 'failures', 'hosts'),
-    'devices': ('devices', 'operations'),
+    'devices': ('devices',),
+    'operations': ('operations',),
     'latency': ('latency',),
 }
 

@@ -79,6 +79,7 @@ def arguments(files: image.Files, state: pathlib.Path,
         '-kernel', str(files.kernel), '-initrd', str(files.initrd),
         '-append', 'console=ttyS0 quiet intel_iommu=on iommu=pt '
                    'mitigations=off random.trust_cpu=on '
+                   'sysctl.kernel.panic_on_rcu_stall=1 '
                    f'lab_ports={ports}',
         '-netdev', 'user,id=outside,hostfwd=tcp:127.0.0.1:'
                    f'{agent_port}-10.0.2.15:7',

@@ -44,6 +44,9 @@ from nova_accel.virt import suspend
 
 _AccelInfo = Sequence[accel_info_module.WireArq] | None
 
+#: The roles of what a guest has.
+_OF_GUESTS = (arq.Role.ACTIVE, arq.Role.PORT)
+
 _GUEST_CONFIG = inspect.signature(
     libvirt_driver.LibvirtDriver._get_guest_config)
 
@@ -101,9 +104,8 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         super().cleanup(  # type: ignore[misc]
             context, instance, *args, **kwargs)
         if not self._keeps_accelerators(instance):
-            self._accelerators.attachments.release(instance.uuid)
-            self._accelerators.attachments.release(
-                instance.uuid, arq.Role.PORT)
+            for role in _OF_GUESTS:
+                self._accelerators.attachments.release(instance.uuid, role)
 
     def _hard_reboot(self, context: nova_context.RequestContext,
                      instance: objects.Instance, *args: Any,
@@ -154,18 +156,19 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     def _acquired(self, instance: objects.Instance,
                   allocations: dict[str, Any],
                   accel_info: _AccelInfo) -> Iterator[None]:
-        """Hold the instance's accelerators; not if the body fails."""
+        """Hold the instance's accelerators; not if the body fails.
+
+        The body holds those of its ports.
+        """
         found = self._accelerators.split(accel_info)
         profile = flavor.profile(instance.flavor, found)
-        if profile is None:
-            yield
-            return
         attachments = self._accelerators.attachments
         with faults.as_unavailable():
-            kept = attachments.holds(instance.uuid)
-            if found.ours:
+            kept = [role for role in _OF_GUESTS
+                    if attachments.holds(instance.uuid, role)]
+            if profile is not None and found.ours:
                 attachments.adopt(instance.uuid, found.ours)
-            else:
+            elif profile is not None:
                 self._accelerators.acquire(
                     instance, profile, tree_module.allocated(
                         self.provider_tree, allocations))
@@ -174,8 +177,10 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         except BaseException:
             # What a rebuild kept must be there for the next try, and what a
             # guest still has is released when it is destroyed.
-            if not kept and not self.instance_exists(instance):
-                attachments.release(instance.uuid)
+            if not self.instance_exists(instance):
+                for role in _OF_GUESTS:
+                    if role not in kept:
+                        attachments.release(instance.uuid, role)
             raise
 
     def _keeps_accelerators(self, instance: objects.Instance) -> bool:

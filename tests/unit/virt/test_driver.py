@@ -60,8 +60,8 @@ class Attachments:
         self.held = True
         self.adopted = arq_uuids
 
-    def holds(self, instance_uuid):
-        return self.held
+    def holds(self, instance_uuid, role):
+        return (self.held_for_ports if role is arq.Role.PORT else self.held)
 
     def release(self, instance_uuid, role=arq.Role.ACTIVE):
         if role is arq.Role.PORT:
@@ -113,10 +113,14 @@ class NovaDriver:
     leaves_guest = False
     initialised = False
 
+    def while_spawning(self):
+        """For a test to replace."""
+
     def init_host(self, host):
         self.initialised = True
 
     def spawn(self, *args, **kwargs):
+        self.while_spawning()
         if self.fails:
             raise exception.InternalError('it does not boot')
 
@@ -215,6 +219,17 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_a_failed_spawn_holds_nothing(self):
         self.failing_spawn(an_instance())
         self.assertFalse(self.held)
+
+    def test_a_failed_spawn_holds_nothing_of_its_ports(self):
+        attachments = self.accelerators.attachments
+        for profile in (None, 'gpu'):
+            self.driver.while_spawning = (
+                lambda: self.accelerators.plug_ports(None, ['port']))
+            self.failing_spawn(an_instance(profile=profile))
+            self.assertFalse(attachments.held_for_ports)
+        attachments.held_for_ports = True
+        self.failing_spawn(an_instance())
+        self.assertTrue(attachments.held_for_ports)
 
     def test_a_failed_spawn_leaves_its_guest_what_it_has(self):
         self.driver.leaves_guest = True

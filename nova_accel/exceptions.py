@@ -42,6 +42,10 @@ class NotFound(AcceleratorError):
     """The named thing does not exist, or not for this caller (HTTP 404)."""
 
 
+class BitstreamNotFound(NotFound):
+    """No bitstream is what was asked for, or the caller may not see it."""
+
+
 class Conflict(AcceleratorError):
     """The request is right but the present state forbids it (HTTP 409)."""
 
@@ -58,6 +62,10 @@ class AcceleratorsBusy(Conflict):
     """Fewer attach handles are free than the allocations promise."""
 
 
+class BitstreamRefused(Conflict):
+    """A bitstream does not fit the region, or cannot be trusted."""
+
+
 class InvalidTransition(Conflict):
     """An ARQ may not go from its present state to the wanted one."""
 
@@ -68,6 +76,10 @@ class DeviceError(AcceleratorError):
 
 class ServiceUnavailable(AcceleratorError):
     """The accelerator API gave no usable answer."""
+
+
+class CyborgAgentUnavailable(ServiceUnavailable):
+    """This host's devices are not published; its name is that of os-acc."""
 
 
 class ConfigurationError(AcceleratorError):

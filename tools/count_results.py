@@ -12,9 +12,11 @@
 """Counts what the parts of tools/test left in a directory.
 
 ``<part>.subunit`` holds a part's tests, ``<part>.status`` its exit status, and
-``checks`` one line ``<exit status> <name>`` for each check that is no test.
-Lists failures and skips; the last line is ``N passed, N failed, N skipped``.
-Exits with 1 when something failed or nothing ran.
+``checks`` one line ``<exit status> <name>`` for each check that is no test,
+``skipped`` one line ``<part>: <reason>`` for each part that is skipped. Lists
+failures, with the end of each traceback, and skips; the last line is ``N
+passed, N failed, N skipped``. Exits with 1 when something failed or nothing
+ran.
 """
 
 from collections.abc import Iterator
@@ -35,9 +37,12 @@ OUTCOMES = {
     'inprogress': 'failed',
 }
 
+#: Lines of a traceback that are shown once more.
+TRACEBACK_LINES = 15
+
 
 def read_tests(stream: pathlib.Path) -> Iterator[tuple[str, str, str]]:
-    """The (outcome, test id, reason of a skip) of each test in a stream."""
+    """The (outcome, test id, why) of each test in a stream."""
     tests: list[dict[str, Any]] = []
     result = testtools.StreamToDict(tests.append)
     result.startTestRun()
@@ -48,9 +53,17 @@ def read_tests(stream: pathlib.Path) -> Iterator[tuple[str, str, str]]:
     for test in tests:
         outcome = OUTCOMES.get(test['status'])
         if outcome:
-            reason = test['details'].get('reason')
-            yield (outcome, test['id'],
-                   reason.as_text().strip() if reason else 'no reason given')
+            yield outcome, test['id'], why(test['details'])
+
+
+def why(details: dict[str, Any]) -> str:
+    """The reason of a skip, or the end of the tracebacks."""
+    if 'reason' in details:
+        return details['reason'].as_text().strip()
+    return '\n'.join(
+        line for name, content in details.items()
+        if name.startswith('traceback')
+        for line in content.as_text().splitlines()[-TRACEBACK_LINES:])
 
 
 def read_part(status: pathlib.Path) -> Iterator[tuple[str, str, str]]:
@@ -68,6 +81,12 @@ def read_checks(checks: pathlib.Path) -> Iterator[tuple[str, str, str]]:
         yield 'failed' if int(code) else 'passed', name, ''
 
 
+def read_skipped(skipped: pathlib.Path) -> Iterator[tuple[str, str, str]]:
+    for line in skipped.read_text().splitlines():
+        part, reason = line.split(': ', maxsplit=1)
+        yield 'skipped', part, reason
+
+
 def main(directory: str) -> int:
     root = pathlib.Path(directory)
     results = []
@@ -75,10 +94,12 @@ def main(directory: str) -> int:
         results.extend(read_part(status))
     if (root / 'checks').exists():
         results.extend(read_checks(root / 'checks'))
+    if (root / 'skipped').exists():
+        results.extend(read_skipped(root / 'skipped'))
     print()
-    for outcome, name, _ in results:
+    for outcome, name, reason in results:
         if outcome == 'failed':
-            print(f'failed: {name}')
+            print(f'failed: {name}\n{reason}'.rstrip())
     for outcome, name, reason in results:
         if outcome == 'skipped':
             print(f'skipped: {name}: {reason}')

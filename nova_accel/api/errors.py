@@ -15,7 +15,8 @@
 As Cyborg does, an answer is ``{"error_message": "<JSON in a string>"}``. The
 inner JSON has ``faultstring`` where a handler gives a reason, and ``title``
 where HTTP itself does. The answers to compute hosts also have ``error_code``,
-the name of the exception, so that the client raises the same one.
+the name of the exception, so that the client raises the same one. Those of the
+programming service are ``{"error": "<text>"}``, as its specification has it.
 """
 
 import json
@@ -32,10 +33,14 @@ LOG = logging.getLogger(__name__)
 #: Paths of compute hosts start with it.
 _OWN_PATHS = '/hosts/'
 
+#: Of the programming service.
+FPGA_PATHS = '/fpga/'
+
 _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (exceptions.InvalidRequest, 400),
     (exceptions.NotFound, 404),
     (exceptions.Conflict, 409),
+    (exceptions.DeviceError, 502),
     (exceptions.ServiceUnavailable, 503),
 )
 
@@ -52,10 +57,10 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
     # WebOb's own attributes would fail where the path is not valid UTF-8.
     path = request.environ.get('PATH_INFO', '')
     if isinstance(fault, webob.exc.WSGIHTTPException):
-        return _http_answer(fault)
+        return _http_answer(path, fault)
     for kind, status in _STATUSES:
         if isinstance(fault, kind):
-            body = _fault(status, str(fault))
+            body = _fault(path, status, str(fault))
             if path.startswith(_OWN_PATHS):
                 body['error_code'] = type(fault).__name__
             return webob.Response(status=status, json_body=body)
@@ -63,12 +68,12 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
         if isinstance(fault, kind):
             LOG.warning('%s %s failed: %s', request.method, path, fault)
             return webob.Response(status=status,
-                                  json_body=_fault(status, text))
+                                  json_body=_fault(path, status, text))
     LOG.exception('%s %s failed', request.method, path)
     context = request.environ.get('nova.context')
     identity = getattr(context, 'request_id', 'unknown')
     return webob.Response(status=500, json_body=_fault(
-        500, f'Unexpected error, the service logged it as {identity}'))
+        path, 500, f'Unexpected error, the service logged it as {identity}'))
 
 
 def refusal(code: int, title: str, description: str) -> dict[str, str]:
@@ -77,9 +82,10 @@ def refusal(code: int, title: str, description: str) -> dict[str, str]:
         {'code': code, 'title': title, 'description': description})}
 
 
-def _http_answer(fault: webob.exc.WSGIHTTPException) -> webob.Response:
+def _http_answer(path: str,
+                 fault: webob.exc.WSGIHTTPException) -> webob.Response:
     """``detail`` is what a handler gives; HTTP itself gives none."""
-    body = (_fault(fault.code, fault.detail) if fault.detail
+    body = (_fault(path, fault.code, fault.detail) if fault.detail
             else refusal(fault.code, fault.title, ''))
     response = webob.Response(status=fault.status, json_body=body)
     if 'Allow' in fault.headers:
@@ -87,7 +93,9 @@ def _http_answer(fault: webob.exc.WSGIHTTPException) -> webob.Response:
     return response
 
 
-def _fault(status: int, text: str) -> dict[str, str]:
+def _fault(path: str, status: int, text: str) -> dict[str, str]:
+    if path.startswith(FPGA_PATHS):
+        return {'error': text}
     return {'error_message': json.dumps({
         'faultcode': 'Client' if status < 500 else 'Server',
         'faultstring': text, 'debuginfo': None})}

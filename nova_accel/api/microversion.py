@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Microversions 2.0 to 2.3 of the service type ``accelerator``."""
+"""Microversions 2.0 to 2.5 of the service type ``accelerator``."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -29,7 +29,9 @@ SERVICE_TYPE = 'accelerator'
 
 #: What each added, as Cyborg's REST history has it: 2.1 the ``project_id`` of
 #: a binding, 2.2 a device profile by its name, 2.3 the status of devices.
-VERSIONS = ('2.0', '2.1', '2.2', '2.3')
+#: The others are ours: 2.4 the health of devices and what is unclean of them,
+#: 2.5 the history of programmings and bitstreams that are fetched early.
+VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5')
 
 
 def negotiate(application: WSGIApplication) -> WSGIApplication:
@@ -51,10 +53,15 @@ def negotiate(application: WSGIApplication) -> WSGIApplication:
     return wrapped
 
 
+def is_at_least(request: webob.Request, least: str) -> bool:
+    """Whether the request's version is this one or newer."""
+    wanted = request.environ[f'{SERVICE_TYPE}.microversion']
+    return bool(wanted >= microversion_parse.parse_version_string(least))
+
+
 def require(request: webob.Request, least: str) -> None:
     """:raises HTTPNotAcceptable: the request's version is older."""
-    wanted = request.environ[f'{SERVICE_TYPE}.microversion']
-    if wanted < microversion_parse.parse_version_string(least):
+    if not is_at_least(request, least):
         raise webob.exc.HTTPNotAcceptable(
             'Request not acceptable. The minimal required API version should '
             f'be {least}')

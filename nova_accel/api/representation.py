@@ -25,6 +25,12 @@ def link(request: webob.Request, *path: str) -> list[dict[str, str]]:
              'rel': 'self'}]
 
 
+def bookmark(request: webob.Request, *path: str) -> list[dict[str, str]]:
+    """Cyborg's second link of some resources, without the version."""
+    root = request.application_url.rpartition('/')[0]
+    return [{'href': '/'.join((root, *path)), 'rel': 'bookmark'}]
+
+
 def times(row: Mapping[str, Any]) -> dict[str, str | None]:
     """``created_at`` and ``updated_at``: ``2026-11-20T19:10:25+00:00``.
 

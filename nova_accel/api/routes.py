@@ -21,8 +21,12 @@ import webob.exc
 
 from nova_accel.api.handlers import accelerator_request
 from nova_accel.api.handlers import binding
+from nova_accel.api.handlers import deployable
+from nova_accel.api.handlers import device
 from nova_accel.api.handlers import device_profile
+from nova_accel.api.handlers import fpga
 from nova_accel.api.handlers import host
+from nova_accel.api.handlers import programming
 from nova_accel.api.handlers import version
 
 Handler = Callable[[webob.Request], webob.Response]
@@ -59,11 +63,47 @@ API: Table = {
     '/accelerator_requests/{uuid}': {
         'GET': accelerator_request.get_arq,
     },
+    '/devices': {
+        'GET': device.list_devices,
+    },
+    '/devices/{uuid}': {
+        'GET': device.get_device,
+    },
+    '/devices/{uuid}/disable': {
+        'POST': device.disable_device,
+    },
+    '/devices/{uuid}/enable': {
+        'POST': device.enable_device,
+    },
+    '/deployables': {
+        'GET': deployable.list_deployables,
+    },
+    '/deployables/{uuid}': {
+        'GET': deployable.get_deployable,
+    },
+    '/deployables/{uuid}/program': {
+        'PATCH': deployable.program_deployable,
+    },
+    '/fpga/{deployable_uuid}': {
+        'POST': fpga.program_fpga,
+    },
+    '/programmings': {
+        'GET': programming.list_programmings,
+    },
+    '/bitstreams/{uuid}/prefetch': {
+        'POST': programming.prefetch,
+    },
     '/hosts/{hostname}': {
         'PUT': host.report,
     },
+    '/hosts/{hostname}/cleaning': {
+        'PUT': host.set_cleaning,
+    },
     '/hosts/{hostname}/provisioning': {
         'PUT': host.set_provisioning,
+    },
+    '/hosts/{hostname}/programmings/{uuid}': {
+        'PUT': host.set_programming,
     },
     '/hosts/{hostname}/instances': {
         'GET': binding.list_bindings,

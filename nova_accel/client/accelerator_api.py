@@ -19,12 +19,15 @@ lost; a fault of the API's becomes the exception that it was there.
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
+import datetime
 import json
 from typing import Any
 
 from keystoneauth1 import adapter as ks_adapter
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading as ks_loading
+from keystoneauth1 import plugin as ks_plugin
 
 from nova_accel import conf
 from nova_accel import exceptions
@@ -32,6 +35,9 @@ from nova_accel.conf import client as client_conf
 from nova_accel.model import arq
 from nova_accel.model import binding
 from nova_accel.model import matching
+from nova_accel.model import orders
+from nova_accel.model import programming as programming_model
+from nova_accel.model import reason
 
 CONF = conf.CONF
 
@@ -43,8 +49,8 @@ _FAULTS = {fault.__name__: fault for fault in (
     exceptions.AcceleratorsBusy, exceptions.InvalidTransition)}
 
 
-def adapter_from_conf() -> ks_adapter.Adapter:
-    """An adapter with the host's own credentials.
+def auth_from_conf() -> ks_plugin.BaseAuthPlugin:
+    """The host's own credentials.
 
     :raises ConfigurationError: ``[nova_accel_client]`` has none.
     """
@@ -57,6 +63,16 @@ def adapter_from_conf() -> ks_adapter.Adapter:
         raise exceptions.ConfigurationError(
             f'[{group}] auth_type (or auth_section) is not set: nova-compute '
             'needs credentials for the accelerator API')
+    return auth
+
+
+def adapter_from_conf() -> ks_adapter.Adapter:
+    """An adapter with the host's own credentials.
+
+    :raises ConfigurationError: ``[nova_accel_client]`` has none.
+    """
+    group = client_conf.GROUP.name
+    auth = auth_from_conf()
     session = ks_loading.load_session_from_conf_options(
         CONF, group, auth=auth)
     return ks_loading.load_adapter_from_conf_options(
@@ -75,18 +91,41 @@ class AcceleratorApi:
         self._hostname = hostname
 
     def report(self, node_uuid: str, service_host: str, digest: str,
-               devices: Sequence[Mapping[str, Any]]) -> None:
-        """Say what devices the host has.
+               devices: Sequence[Mapping[str, Any]],
+               orders_seen: int | None = None) -> orders.Orders | None:
+        """Say what devices the host has, and hear what is to be done.
 
         :param service_host: the host's name in Nova's RPC
         :param digest: names the content; an unchanged one costs the API one
             statement
         :param devices: see :meth:`nova_accel.model.device.Device.to_report`
-        :raises ServiceUnavailable: the API gave no usable answer.
+        :param orders_seen: the revision of the orders that the host has,
+            None if it has none
+        :returns: the orders; None if neither they nor the devices changed
+        :raises AcceleratorError: the report is refused (InvalidRequest,
+            Conflict), or there was no usable answer (ServiceUnavailable).
         """
-        self._call('PUT', f'/hosts/{self._hostname}', json={
+        answer = self._call('PUT', f'/hosts/{self._hostname}', json={
             'node_uuid': node_uuid, 'service_host': service_host,
-            'digest': digest, 'devices': list(devices)})
+            'digest': digest, 'devices': list(devices),
+            'orders_seen': orders_seen})
+        return None if answer is None else orders.from_dict(answer['orders'])
+
+    def cleaning(self, cleaned: Iterable[str], failed: Mapping[str, str],
+                 revision: int) -> None:
+        """Say how the cleaning of attach handles has ended.
+
+        :param cleaned: uuids of those that the next guest may have
+        :param failed: uuid -> why it could not be cleaned
+        :param revision: that of the orders by which the cleaning began. A
+            handle that was released once more since then stays unclean.
+        :raises AcceleratorError: nothing is noted (NotFound, Conflict), or
+            nothing is known (ServiceUnavailable).
+        """
+        self._call('PUT', f'/hosts/{self._hostname}/cleaning', json={
+            'revision': revision, 'cleaned': list(cleaned),
+            'failed': {uuid: reason.told(why)
+                       for uuid, why in failed.items()}})
 
     def provisioning(self, arq_uuids: Iterable[str]) -> None:
         """Say of which ARQs the host makes the devices again: all of them.
@@ -95,6 +134,23 @@ class AcceleratorApi:
         """
         self._call('PUT', f'/hosts/{self._hostname}/provisioning',
                    json={'arqs': list(arq_uuids)})
+
+    def programming(self, record: programming_model.Record) -> None:
+        """Say that a programming has begun, or how it has ended.
+
+        :raises AcceleratorError: it is refused (InvalidRequest, Conflict), or
+            there was no usable answer (ServiceUnavailable).
+        """
+        self._call(
+            'PUT', f'/hosts/{self._hostname}/programmings/{record.uuid}',
+            json={'device_uuid': record.device_uuid, 'region': record.region,
+                  'bitstream_id': record.bitstream_id,
+                  **dataclasses.asdict(record.asker),
+                  'started_at': _utc(record.started_at),
+                  'finished_at': (None if record.finished_at is None
+                                  else _utc(record.finished_at)),
+                  'failure': (None if record.failure is None
+                              else reason.told(record.failure))})
 
     def acquire(self, instance_uuid: str, role: arq.Role, attempt: int,
                 project_id: str, device_profile_name: str,
@@ -199,6 +255,10 @@ class AcceleratorApi:
 
 def _arqs(answer: Mapping[str, Any]) -> tuple[arq.Arq, ...]:
     return tuple(arq.Arq.from_dict(value) for value in answer['arqs'])
+
+
+def _utc(time: datetime.datetime) -> str:
+    return time.astimezone(datetime.UTC).isoformat()
 
 
 def _fault(response: Any) -> exceptions.AcceleratorError:

@@ -14,6 +14,7 @@
 
 import nova.conf
 
+from nova_accel.conf import bitstreams
 from nova_accel.conf import client
 from nova_accel.conf import compute
 from nova_accel.conf import database
@@ -21,6 +22,7 @@ from nova_accel.conf import scheduler
 
 CONF = nova.conf.CONF
 
+bitstreams.register_opts(CONF)
 client.register_opts(CONF)
 compute.register_opts(CONF)
 database.register_opts(CONF)

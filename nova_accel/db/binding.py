@@ -34,6 +34,7 @@ from nova_accel.db import engine
 from nova_accel.db import fence
 from nova_accel.db import schema
 from nova_accel.model import arq
+from nova_accel.model import binding as binding_model
 from nova_accel.model import device_profile
 from nova_accel.model import matching
 
@@ -273,7 +274,7 @@ def _check_adoptable(row: Mapping[str, Any], key: fence.Key,
                      from_role: str | None) -> None:
     """:raises Conflict: the ARQ is not Bound, or belongs elsewhere"""
     instance_uuid, hostname, role = key
-    if row['state'] != arq.State.BOUND:
+    if row['state'] not in binding_model.HOLDING:
         raise exceptions.Conflict(
             f'ARQ {row["uuid"]} is {row["state"]}, not {arq.State.BOUND}')
     if ((row['instance_uuid'], row['hostname']) != (instance_uuid, hostname)

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
+from nova_accel.db import attach_handle
 from nova_accel.db import engine
 from nova_accel.db import schema
 
@@ -30,7 +31,7 @@ def free_by_host(
     hostname = schema.DEVICES.c.hostname
     query = sa.select(hostname, sa.func.count(handles.c.id)).select_from(
         handles.join(deployables).join(schema.DEVICES)).where(
-        handles.c.arq_uuid.is_(None)).group_by(hostname)
+        attach_handle.is_free()).group_by(hostname)
     if resource_classes is not None:
         query = query.where(
             deployables.c.resource_class.in_(list(resource_classes)))

@@ -23,47 +23,48 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import engine
+from nova_accel.db import inventory
+from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
-
-#: The rows of one table by their uuid.
-_Rows = dict[str, dict[str, Any]]
+from nova_accel.model import orders
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
-_DEVICE_FACTS = ('uuid', 'name', 'type', 'vendor_id', 'vendor', 'product_id',
-                 'product', 'address', 'driver', 'numa_node')
-_DEPLOYABLE_FACTS = ('uuid', 'name', 'rp_uuid', 'resource_class', 'traits')
-_HANDLE_FACTS = ('uuid', 'type', 'info')
-
 
 @engine.retried
 def report(hostname: str, node_uuid: str, service_host: str,
-           devices: Sequence[Mapping[str, Any]], digest: str) -> None:
-    """Note what devices a host has: all of them, the others are gone.
+           devices: Sequence[Mapping[str, Any]], digest: str,
+           orders_seen: int | None = None) -> orders.Orders | None:
+    """Note what devices a host has, and tell it what to do.
 
-    A handle that is gone but taken stays, and so do its deployable and its
-    device, until it is given back.
-
-    :param devices: as :meth:`nova_accel.model.device.Device.to_report`
-    :param digest: anything that differs when ``devices`` do; the same as
-        last time makes this one statement
+    :param devices: as :meth:`nova_accel.model.device.Device.to_report`; the
+        others are gone
+    :param digest: anything that differs when ``devices`` do
+    :param orders_seen: the revision of the orders that the host knows
+    :returns: the orders; None if they and the digest are as last time, which
+        takes one statement
     :raises Conflict: a device is another host's
     """
     facts = {'node_uuid': node_uuid, 'service_host': service_host,
              'report_digest': digest}
+    same = sa.and_(_HOSTS.c.hostname == hostname, *(
+        _HOSTS.c[name] == value for name, value in facts.items()))
     with engine.writer() as connection:
-        same = sa.and_(_HOSTS.c.hostname == hostname, *(
-            _HOSTS.c[name] == value for name, value in facts.items()))
+        if orders_seen is not None and _update_host(
+                connection, sa.and_(same, _HOSTS.c.orders == orders_seen),
+                {}):
+            return None
         if not _update_host(connection, same, {}):
             known = _HOSTS.c.hostname == hostname
             if not _update_host(connection, known, facts):
                 _insert_host(connection, {
                     'hostname': hostname, 'reported_at': schema.now(),
                     **facts})
-            _replace(connection, hostname, devices)
+            inventory.replace(connection, hostname, devices)
+        return order_rows.read(connection, hostname)
 
 
 def get_all(silence_s: int) -> list[dict[str, Any]]:
@@ -153,101 +154,3 @@ def _insert_host(connection: sa.Connection, row: Mapping[str, Any]) -> None:
     except db_exc.DBDuplicateEntry as fault:
         raise db_exc.RetryRequest(exceptions.Conflict(
             f'host {row["hostname"]} is being reported already')) from fault
-
-
-def _replace(connection: sa.Connection, hostname: str,
-             devices: Sequence[Mapping[str, Any]]) -> None:
-    """Make the rows of the host, which is locked, those of the report."""
-    wanted = {_DEVICES: _device_rows(hostname, devices),
-              _DEPLOYABLES: _deployable_rows(devices),
-              _HANDLES: _handle_rows(devices)}
-    here = _DEVICES.c.hostname == hostname
-    deployables = _DEPLOYABLES.join(_DEVICES)
-    present = {
-        _DEVICES: _read(connection, _DEVICES, _DEVICES, sa.or_(
-            here, _DEVICES.c.uuid.in_(list(wanted[_DEVICES]))),
-            ('hostname', *_DEVICE_FACTS)),
-        _DEPLOYABLES: _read(connection, _DEPLOYABLES, deployables, here,
-                            ('device_uuid', *_DEPLOYABLE_FACTS)),
-        _HANDLES: _read(connection, _HANDLES, deployables.join(_HANDLES),
-                        here, ('deployable_uuid', 'present',
-                               *_HANDLE_FACTS))}
-    for uuid, device in present[_DEVICES].items():
-        if device['hostname'] != hostname:
-            raise exceptions.Conflict(
-                f'device {uuid} belongs to host {device["hostname"]}')
-    at = schema.now()
-    _put(connection, _DEVICES, wanted[_DEVICES], present[_DEVICES],
-         {'status': 'enabled', 'created_at': at}, {'updated_at': at})
-    for table in (_DEPLOYABLES, _HANDLES):
-        _put(connection, table, wanted[table], present[table], {}, {})
-    _remove(connection, {
-        table: list(present[table].keys() - wanted[table].keys())
-        for table in wanted})
-
-
-def _device_rows(hostname: str,
-                 devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {device['uuid']: {
-        'hostname': hostname, **{name: device[name] for name in _DEVICE_FACTS}
-    } for device in devices}
-
-
-def _deployable_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {deployable['uuid']: {
-        'device_uuid': device['uuid'],
-        **{name: deployable[name] for name in _DEPLOYABLE_FACTS}
-    } for device in devices for deployable in device['deployables']}
-
-
-def _handle_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {handle['uuid']: {
-        'deployable_uuid': deployable['uuid'], 'present': True,
-        **{name: handle[name] for name in _HANDLE_FACTS}
-    } for device in devices for deployable in device['deployables']
-        for handle in deployable['attach_handles']}
-
-
-def _read(connection: sa.Connection, table: sa.Table, source: sa.FromClause,
-          where: sa.ColumnElement[bool], names: Sequence[str]) -> _Rows:
-    query = sa.select(*(table.c[name] for name in names)).select_from(source)
-    return {row['uuid']: dict(row)
-            for row in connection.execute(query.where(where)).mappings()}
-
-
-def _put(connection: sa.Connection, table: sa.Table, wanted: _Rows,
-         present: _Rows, if_new: Mapping[str, Any],
-         if_changed: Mapping[str, Any]) -> None:
-    new = [{**row, **if_new} for uuid, row in wanted.items()
-           if uuid not in present]
-    if new:
-        try:
-            connection.execute(sa.insert(table), new)
-        except db_exc.DBDuplicateEntry as fault:
-            raise exceptions.Conflict(
-                f'some of the {table.name} belong to another host') from fault
-    changed = [{**row, **if_changed, 'of_uuid': uuid}
-               for uuid, row in wanted.items()
-               if uuid in present and present[uuid] != row]
-    if changed:
-        connection.execute(
-            sa.update(table).where(table.c.uuid == sa.bindparam('of_uuid')),
-            changed)
-
-
-def _remove(connection: sa.Connection,
-            gone: Mapping[sa.Table, list[str]]) -> None:
-    handles = _HANDLES.c.uuid.in_(gone[_HANDLES])
-    # In this order: one that is given back in between is deleted, either
-    # here or by who gives it back.
-    connection.execute(
-        sa.update(_HANDLES).where(handles).values(present=False))
-    connection.execute(
-        sa.delete(_HANDLES).where(handles, _HANDLES.c.arq_uuid.is_(None)))
-    for table, child, parent_uuid in (
-            (_DEPLOYABLES, _HANDLES, _HANDLES.c.deployable_uuid),
-            (_DEVICES, _DEPLOYABLES, _DEPLOYABLES.c.device_uuid)):
-        connection.execute(sa.delete(table).where(
-            table.c.uuid.in_(gone[table]),
-            ~sa.exists(sa.select(child.c.id).where(
-                parent_uuid == table.c.uuid))))

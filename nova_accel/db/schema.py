@@ -85,7 +85,10 @@ HOSTS = _table(
     sa.Column('node_uuid', sa.String(36), nullable=False),
     sa.Column('service_host', sa.String(255), nullable=False),
     sa.Column('report_digest', sa.String(255), nullable=False),
-    sa.Column('reported_at', UtcDateTime, nullable=False))
+    sa.Column('reported_at', UtcDateTime, nullable=False),
+    # The revision of what the host is to do: of its devices' status, and of
+    # which attach handles are unclean.
+    sa.Column('orders', sa.Integer, nullable=False, server_default='0'))
 
 DEVICES = _table(
     'devices', _uuid(),
@@ -101,6 +104,8 @@ DEVICES = _table(
     sa.Column('driver', sa.String(255), nullable=False),
     sa.Column('numa_node', sa.Integer),
     sa.Column('status', sa.String(16), nullable=False),
+    sa.Column('fault', sa.Text),
+    sa.Column('attributes', types.JsonEncodedDict(mysql_as_medium=True)),
     *_times())
 
 DEPLOYABLES = _table(
@@ -110,7 +115,12 @@ DEPLOYABLES = _table(
     sa.Column('rp_uuid', sa.String(36), nullable=False, index=True),
     sa.Column('resource_class', sa.String(255), nullable=False),
     sa.Column('traits', types.JsonEncodedList(mysql_as_medium=True),
-              nullable=False))
+              nullable=False),
+    # Whether a guest's handle is cleaned before another guest gets it.
+    sa.Column('is_cleaned', sa.Boolean, nullable=False, server_default='0'),
+    # The FPGA region that it is in, and the bitstream that this holds.
+    sa.Column('region', sa.String(255)),
+    sa.Column('bitstream_id', sa.String(36)))
 
 ARQS = _table(
     'arqs', _uuid(),
@@ -138,9 +148,13 @@ ATTACH_HANDLES = _table(
     'attach_handles', _uuid(), _parent('deployable_uuid', 'deployables.uuid'),
     sa.Column('type', sa.String(16), nullable=False),
     sa.Column('info', types.JsonEncodedDict, nullable=False),
-    # False once its host reports it no more; then it is still taken, for
-    # one that is free would be gone.
+    # False once its host reports it no more; then it is still taken or
+    # unclean, for one that is free would be gone.
     sa.Column('present', sa.Boolean, nullable=False),
+    # Since which of the host's orders it is to be cleaned, None if it is
+    # clean; and why that has failed.
+    sa.Column('unclean_since', sa.Integer),
+    sa.Column('unclean_reason', sa.Text),
     sa.Column('arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'),
               unique=True))
 
@@ -162,3 +176,21 @@ BINDINGS = _table(
     sa.Column('released_at', UtcDateTime),
     sa.UniqueConstraint('instance_uuid', 'hostname', 'role'),
     sa.Index(None, 'hostname', 'released_at'))
+
+#: What has been programmed, also of devices that are gone.
+PROGRAMMINGS = _table(
+    'programmings', _uuid(),
+    sa.Column('hostname', sa.String(255), nullable=False),
+    sa.Column('device_uuid', sa.String(36), nullable=False),
+    sa.Column('region', sa.String(255), nullable=False),
+    sa.Column('bitstream_id', sa.String(36), nullable=False),
+    # Who asked: the server's, or the caller of the API.
+    sa.Column('project_id', sa.String(255)),
+    sa.Column('user_id', sa.String(255)),
+    sa.Column('instance_uuid', sa.String(36)),
+    sa.Column('started_at', UtcDateTime, nullable=False),
+    # None as long as it goes on.
+    sa.Column('finished_at', UtcDateTime),
+    # Why it failed, None if it did not.
+    sa.Column('failure', sa.Text),
+    sa.Index(None, 'device_uuid', 'region'))

@@ -17,6 +17,9 @@
 are from pci.ids (https://pci-ids.ucw.cz), and of the kernel's
 ``drivers/fpga/dfl-pci.c`` and ``drivers/ptp/ptp_ocp.c``. The names are in
 traits: an entry may be added, but a name never changes.
+
+``[nova_accel] catalogue_file`` is the operator's own, in YAML of the same
+form. It adds entries and overrules those that are there.
 """
 
 from collections.abc import Mapping
@@ -24,6 +27,12 @@ import dataclasses
 import functools
 from importlib import resources
 import json
+from typing import Any
+
+from nova_accel import conf
+from nova_accel.drivers import catalogue_file
+
+CONF = conf.CONF
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,19 +47,17 @@ class Entry:
     product: str | None = None
 
 
-@functools.cache
-def entries() -> Mapping[tuple[str, str | None], Entry]:
-    """(vendor id, product id) -> entry; product id None is the vendor."""
-    text = resources.files(__package__).joinpath('catalogue.json').read_text(
-        encoding='utf-8')
-    result: dict[tuple[str, str | None], Entry] = {}
-    for vendor_id, vendor in json.loads(text).items():
-        result[vendor_id, None] = Entry(vendor=vendor['name'])
-        for type_, products in vendor['products'].items():
-            for product_id, product in products.items():
-                result[vendor_id, product_id] = Entry(
-                    type_, vendor['name'], product)
-    return result
+#: (vendor id, product id) -> entry; product id None is the vendor.
+Entries = Mapping[tuple[str, str | None], Entry]
+
+
+def entries() -> Entries:
+    """The shipped catalogue with the operator's; each file is read once.
+
+    :raises ConfigurationError: the operator's cannot be used; the text has
+        the option, the file and what is wrong.
+    """
+    return _entries(CONF.nova_accel.catalogue_file)
 
 
 def look_up(vendor_id: str, product_id: str) -> Entry:
@@ -61,3 +68,35 @@ def look_up(vendor_id: str, product_id: str) -> Entry:
     known = entries()
     return (known.get((vendor_id, product_id))
             or known.get((vendor_id, None)) or Entry())
+
+
+@functools.cache
+def _entries(file: str | None) -> Entries:
+    shipped = json.loads(
+        resources.files(__package__).joinpath('catalogue.json').read_text(
+            encoding='utf-8'))
+    vendors = {vendor_id: vendor['name']
+               for vendor_id, vendor in shipped.items()}
+    products = _products(shipped)
+    if file is not None:
+        own = catalogue_file.read(file)
+        vendors |= {vendor_id: vendor['name']
+                    for vendor_id, vendor in own.items()}
+        products |= _products(own)
+    result: dict[tuple[str, str | None], Entry] = {
+        (vendor_id, None): Entry(vendor=name)
+        for vendor_id, name in vendors.items()}
+    for (vendor_id, product_id), (type_, product) in products.items():
+        result[vendor_id, product_id] = Entry(
+            type_, vendors[vendor_id], product)
+    return result
+
+
+def _products(
+    catalogue: Mapping[str, Any],
+) -> dict[tuple[str, str], tuple[str, str]]:
+    """(vendor id, product id) -> (type, name)."""
+    return {(vendor_id, product_id): (type_, name)
+            for vendor_id, vendor in catalogue.items()
+            for type_, names in vendor.get('products', {}).items()
+            for product_id, name in names.items()}

@@ -54,18 +54,23 @@ class Facts:
     def deployable(self, name: str,
                    handles: Iterable[attach_handle.AttachHandle],
                    *traits: str) -> device.Deployable:
-        """A part of the device, with the device's and the operator's traits.
+        """A part of the device, with what the operator's line says of it.
 
         :param traits: further ones
         :raises InvalidName: the device's trait would be too long.
         """
+        cleaning = self.spec.cleaning
+        if cleaning:
+            handles = (dataclasses.replace(handle, cleaning=cleaning)
+                       for handle in handles)
         return device.Deployable(
             name=name,
             resource_class=(self.spec.resource_class
                             or naming.RESOURCE_CLASSES[self.type]),
             traits=self.spec.traits.union(traits, [
                 naming.device_trait(self.type, self.vendor, self.product)]),
-            handles=tuple(handles))
+            handles=tuple(handles),
+            is_cleaned=bool(cleaning))
 
     def device(self, deployables: Iterable[device.Deployable],
                pooled: bool = False) -> device.Device:
@@ -86,19 +91,41 @@ class Facts:
             deployables=tuple(deployables),
             numa_node=self.function.numa_node,
             pooled=pooled if self.spec.pool is None else self.spec.pool,
-            operator_traits=self.spec.traits)
+            operator_traits=self.spec.traits,
+            attributes=_attributes(self.function))
 
 
-def of(function: pci_function.PciFunction,
-       spec: device_spec.DeviceSpec) -> Facts:
+def _attributes(function: pci_function.PciFunction) -> dict[str, str]:
+    """What people want to know of it and is the same at every look."""
+    found = {
+        'pci_class': function.class_code,
+        'iommu_group': function.iommu_group,
+        'link': function.link_max,
+        'upstream': function.upstream,
+        'max_virtual_functions': function.max_virtual_functions or None,
+        **function.vpd}
+    return {name: str(value) for name, value in found.items()
+            if value is not None}
+
+
+def of(function: pci_function.PciFunction, spec: device_spec.DeviceSpec,
+       default_type: str | None = None) -> Facts:
     """Take the facts from the catalogue; the operator's line overrules it.
 
+    :param default_type: what the driver makes of what nobody knows
     :raises DeviceError: nobody says of which type the device is.
     """
     known = catalogue.look_up(function.vendor_id, function.product_id)
-    type_ = spec.type or known.type
+    type_ = spec.type or known.type or default_type
     if type_ is None:
         raise exceptions.DeviceError(
             f'{function.vendor_id}:{function.product_id} is not in the '
             'catalogue, the line must have a "type"')
     return Facts(function, spec, known, type_)
+
+
+def virtual(known: Facts) -> Facts:
+    """The same of a card that is handed out in parts: a GPU is a VGPU."""
+    if known.type == 'GPU':
+        return dataclasses.replace(known, type='VGPU')
+    return known

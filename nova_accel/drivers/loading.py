@@ -19,17 +19,21 @@ import stevedore
 
 from nova_accel.drivers import base
 from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import sysfs as sysfs_module
 
 NAMESPACE = 'nova_accel.drivers'
 
 
-def load(node_devices: node_devices_module.NodeDevices,
-         node_uuid: str) -> Mapping[str, base.Driver]:
+def load(
+    node_devices: node_devices_module.NodeDevices, sysfs: sysfs_module.Sysfs,
+    node_uuid: str,
+) -> Mapping[str, base.Driver]:
     """Name -> driver; one that cannot be imported is logged and left out."""
     manager: stevedore.ExtensionManager[base.Driver] = (
         stevedore.ExtensionManager(NAMESPACE))
-    return {extension.name: extension.plugin(node_devices, node_uuid)
-            for extension in manager}
+    return {
+        extension.name: extension.plugin(node_devices, sysfs, node_uuid)
+        for extension in manager}
 
 
 def names() -> list[str]:

@@ -16,6 +16,10 @@
 from collections.abc import Iterator
 from collections.abc import Sequence
 import dataclasses
+import fractions
+import itertools
+import re
+import sys
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
@@ -30,36 +34,51 @@ from nova_accel.model import naming
 # More than any card makes; a search for ours among those that exist.
 _MOST_UNITS = 256
 
+# In the description of a type, as NVIDIA has it: how many of it a card makes
+# that makes nothing else.
+_MAX_INSTANCE = re.compile(r'\bmax_instance=([1-9][0-9]*)')
+
 
 class MdevDriver(base.Driver):
-    """A card and one type of mediated device, which it makes when plugged.
+    """A card and the mediated devices that it makes when they are plugged.
 
     Where the virtual functions are the parents, as on SR-IOV cards of NVIDIA
     (https://docs.nvidia.com/vgpu), the card is still one device. The devices
     are transient: the host forgets them when it reboots, and each start of
     the guest makes them again.
+
+    Several types share what a card has. What a unit takes of it is one part
+    of as many as the card makes of that type alone, and no more is offered
+    than there is: first goes what others have made, then the line's types in
+    their order. Virtual functions, which make one each, are dealt out in that
+    order too.
     """
+
+    cleaning_methods = frozenset({'none'})
 
     def discover(self, function: pci_function.PciFunction,
                  spec: device_spec.DeviceSpec,
                  host: node_devices.HostDevices) -> device.Device:
+        _check_is_no_part(function, spec, host)
         parents = _parents(function, host)
-        mdev_type = _mdev_type(parents, spec)
-        known = facts.of(function, spec)
-        if known.type == 'GPU':
-            known = dataclasses.replace(known, type='VGPU')
-        handles = tuple(handle for parent in parents
-                        for handle in self._handles(parent, mdev_type, host))
-        if not handles:
+        types = _types(parents, spec)
+        known = facts.virtual(facts.of(function, spec))
+        deployables = []
+        for mdev_type, handles in self._units(parents, types, host):
+            if handles:
+                deployables.append(known.deployable(
+                    mdev_type, handles, naming.vgpu_trait(
+                        known.vendor, function.product_id, mdev_type)))
+        if not deployables:
             raise exceptions.DeviceError(
-                f'it can make no more {mdev_type}: all it can make are there '
-                'and none is ours')
-        trait = naming.vgpu_trait(
-            known.vendor, function.product_id, mdev_type)
-        result = known.device([known.deployable(mdev_type, handles, trait)])
-        # Cards that make another type are not interchangeable with this one.
+                f'it can make no more {", ".join(dict(types))}: all it can '
+                'make are there and none is ours')
+        result = known.device(deployables)
+        # Cards that make other types are not interchangeable with this one.
         return dataclasses.replace(
-            result, operator_traits=result.operator_traits | {trait})
+            result, operator_traits=result.operator_traits.union(
+                naming.vgpu_trait(known.vendor, function.product_id, mdev_type)
+                for mdev_type, _units in types))
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         if handle.mdev_type is None:
@@ -73,6 +92,68 @@ class MdevDriver(base.Driver):
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         self._node_devices.destroy_mdev(handle.uuid)
+
+    def _units(
+        self, parents: Sequence[pci_function.PciFunction],
+        types: Sequence[tuple[str, int]], host: node_devices.HostDevices,
+    ) -> Iterator[tuple[str, tuple[attach_handle.AttachHandle, ...]]]:
+        """Each type, and what can be had of it beside the others.
+
+        :raises DeviceError: the card does not say what its types take of it.
+        """
+        most = {mdev_type: self._max_instances(parents[0], mdev_type)
+                for mdev_type, _units in types}
+        if len(types) > 1 and None in most.values():
+            raise exceptions.DeviceError(
+                'the descriptions of its types have no max_instance: how they '
+                'share the card is not known, so it can have one type only')
+        left = iter(parents)
+        mine = [(mdev_type, units, [
+            handle
+            for parent in (itertools.islice(left, units)
+                           if len(types) > 1 and len(parents) > 1 else parents)
+            for handle in self._handles(parent, mdev_type, host)])
+            for mdev_type, units in types]
+        made = {mdev.uuid for mdev in host.mdevs}
+        ours = {handle.uuid for _type, _units, handles in mine
+                for handle in handles}
+        share = 1 - self._taken(parents, ours, host)
+        for mdev_type, units, handles in mine:
+            maximum = most[mdev_type]
+            if maximum is not None:
+                units = min(units, max(0, int(share * maximum)))
+            # What is there stays, whatever else could be made instead.
+            chosen = {handle.uuid for handle in sorted(
+                handles, key=lambda handle: handle.uuid not in made)[:units]}
+            if maximum is not None:
+                share -= fractions.Fraction(len(chosen), maximum)
+            yield mdev_type, tuple(
+                handle for handle in handles if handle.uuid in chosen)
+
+    def _taken(self, parents: Sequence[pci_function.PciFunction],
+               ours: set[str],
+               host: node_devices.HostDevices) -> fractions.Fraction:
+        """The share of the card that is in mediated devices of others."""
+        addresses = {parent.address for parent in parents}
+        taken = fractions.Fraction(0)
+        for mdev in host.mdevs:
+            if mdev.parent in addresses and mdev.uuid not in ours:
+                maximum = self._max_instances(parents[0], mdev.type)
+                if maximum is not None:
+                    taken += fractions.Fraction(1, maximum)
+        return taken
+
+    def _max_instances(self, parent: pci_function.PciFunction,
+                       mdev_type: str) -> int | None:
+        """How many the card makes of a type alone; None if it is not said.
+
+        A parent that is a virtual function makes one of any type, as long as
+        its card has room for one: the sum of them is not what the card makes.
+        """
+        match = _MAX_INSTANCE.search(self._sysfs.read(
+            parent.address,
+            f'mdev_supported_types/{mdev_type}/description') or '')
+        return None if match is None else int(match[1])
 
     def _handles(
         self, parent: pci_function.PciFunction, mdev_type: str,
@@ -116,15 +197,34 @@ def _parents(
     return parents
 
 
-def _mdev_type(parents: Sequence[pci_function.PciFunction],
-               spec: device_spec.DeviceSpec) -> str:
-    """:raises DeviceError: the choice is not clear, or not there."""
-    types = sorted({type_ for parent in parents
-                    for type_ in parent.mdev_types})
-    if spec.mdev_type is None and len(types) == 1:
-        return types[0]
-    if spec.mdev_type in types:
-        return spec.mdev_type
+def _types(parents: Sequence[pci_function.PciFunction],
+           spec: device_spec.DeviceSpec) -> Sequence[tuple[str, int]]:
+    """The types that the card is to make, and how many of each at most.
+
+    :raises DeviceError: the choice is not clear, or not there.
+    """
+    if spec.mdev_type is not None and spec.mdev_types:
+        raise exceptions.DeviceError(
+            'the line has both "mdev_type" and "mdev_types"')
+    made = sorted({type_ for parent in parents
+                   for type_ in parent.mdev_types})
+    wanted = spec.mdev_types or tuple(
+        (mdev_type, sys.maxsize)
+        for mdev_type in ([spec.mdev_type] if spec.mdev_type else made))
+    if (len(wanted) == 1 or spec.mdev_types) and all(
+            mdev_type in made for mdev_type, _units in wanted):
+        return wanted
     raise exceptions.DeviceError(
         f'the line must have an "mdev_type" that it makes: '
-        f'{", ".join(types)}')
+        f'{", ".join(made)}')
+
+
+def _check_is_no_part(function: pci_function.PciFunction,
+                      spec: device_spec.DeviceSpec,
+                      host: node_devices.HostDevices) -> None:
+    """:raises DeviceError: its card makes them, with it."""
+    card = host.functions.get(function.parent_address or function.address)
+    if card is not None and card != function and spec.matches(
+            card.address, card.vendor_id, card.product_id):
+        raise exceptions.DeviceError(
+            f'it is a part of {card.address}, which the line matches too')

@@ -13,15 +13,20 @@
 
 """Whole PCI functions, physical or virtual, handed to guests as they are."""
 
+from collections.abc import Iterable
+
 from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.drivers import facts
+from nova_accel.host import attachable
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
+from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
 from nova_accel.model import device
 from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.model import pci_address
 
 #: libvirt binds it if the kernel has none of the vendor's for the function.
 _GENERIC = 'vfio-pci'
@@ -30,20 +35,27 @@ _GENERIC = 'vfio-pci'
 class PciDriver(base.Driver):
     """A function is interchangeable with its like, unless the line says no.
 
-    libvirt unbinds it from its host driver and binds it again.
+    libvirt unbinds it from its host driver and binds it again. The line may
+    say that others of its slot or IOMMU group go along.
     """
 
     def discover(self, function: pci_function.PciFunction,
                  spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device:
+                 host: node_devices.HostDevices) -> device.Device | None:
         if function.virtual_functions:
+            if spec.sriov_numvfs is not None:
+                return None
             raise exceptions.DeviceError(
                 f'its {len(function.virtual_functions)} virtual functions '
                 'are enabled: they can be offered, it cannot')
+        address, *others = attachable.unit(
+            function, spec.unit, host.functions)
+        self._check_no_vgpus((address, *others))
         known = facts.of(function, spec)
         handle = attach_handle.AttachHandle(
             naming.derived_uuid(self._node_uuid, function.name, 'handle'),
-            function.address, physical_network=spec.physical_network)
+            address, physical_network=spec.physical_network,
+            further_functions=tuple(others))
         return known.device(
             [known.deployable('function', [handle])], pooled=True)
 
@@ -53,8 +65,22 @@ class PciDriver(base.Driver):
         Those of vendors (``mlx5_vfio_pci``) save a device's state, see
         https://docs.kernel.org/driver-api/vfio-pci-device-specific-driver-acceptance.html
         """
-        driver = self._node_devices.function(handle.address).driver
+        for address in handle.functions:
+            self._check_driver(address)
+
+    def _check_driver(self, address: pci_address.PciAddress) -> None:
+        driver = self._node_devices.function(address).driver
         if driver == _GENERIC or 'vfio' not in (driver or ''):
             raise exceptions.DeviceError(
-                f'{handle.address} is bound to {driver or "no driver"}, which '
+                f'{address} is bound to {driver or "no driver"}, which '
                 'cannot migrate it live')
+
+    def _check_no_vgpus(
+            self, functions: Iterable[pci_address.PciAddress]) -> None:
+        """:raises DeviceError: one is nothing without a vGPU type."""
+        vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
+        for address in functions:
+            if vgpus.current(address) is not None:
+                raise exceptions.DeviceError(
+                    f'{address} is what its card is carved into: it is a '
+                    'vGPU of a type that its vendor\'s driver gives it')

@@ -13,7 +13,7 @@
 
 """From node devices and the operator's lines to the host's accelerators."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
@@ -22,12 +22,16 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.host import attachable
 from nova_accel.host import node_devices as node_devices_module
 from nova_accel.host import nova_claims
 from nova_accel.host import pci_function
+from nova_accel.host import virtual_functions
+from nova_accel.model import attach_handle
 from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
+from nova_accel.model import region_types
 
 LOG = logging.getLogger(__name__)
 
@@ -43,6 +47,35 @@ class Inventory:
     refused: tuple[str, ...] = ()
 
 
+def discover(node_devices: node_devices_module.NodeDevices,
+             drivers: Mapping[str, base.Driver],
+             specs: Sequence[device_spec.DeviceSpec],
+             claims: nova_claims.NovaClaims,
+             in_use: Callable[[], Mapping[str, str]]) -> Inventory:
+    """Find the devices that the operator's lines match.
+
+    A device that cannot be used is refused, and the rest of the host works.
+
+    :param in_use: says what is not free, see
+        :meth:`nova_accel.host.guests.Guests.strangers`
+    :raises DeviceError: libvirt does not list its devices, or guests.
+    """
+    if not specs:
+        return Inventory()
+    host = node_devices.look()
+    search = _Search(host, drivers, claims, in_use())
+    # Physical functions first: a line often matches a card and its virtual
+    # functions. What becomes a part of the card is then known when its turn
+    # comes.
+    for function in sorted(host.functions.values(), key=lambda each: (
+            each.parent_address is not None, each.address)):
+        spec = search.line_for(function, specs)
+        if spec is not None:
+            search.add(function, spec)
+    return Inventory(
+        tuple(search.devices), (*host.unreadable, *search.refused))
+
+
 @dataclasses.dataclass(frozen=True)
 class _Owner:
     """What a PCI function is a part of, and the line that says so."""
@@ -50,63 +83,158 @@ class _Owner:
     device: device_model.Device
     spec: device_spec.DeviceSpec
 
-
-def discover(node_devices: node_devices_module.NodeDevices,
-             drivers: Mapping[str, base.Driver],
-             specs: Sequence[device_spec.DeviceSpec],
-             claims: nova_claims.NovaClaims) -> Inventory:
-    """Find the devices that the operator's lines match.
-
-    A device that cannot be used is refused, and the rest of the host works.
-
-    :raises DeviceError: libvirt does not list its devices.
-    """
-    if not specs:
-        return Inventory()
-    host = node_devices.look()
-    refused = list(host.unreadable)
-    devices: list[device_model.Device] = []
-    owners: dict[pci_address.PciAddress, _Owner] = {}
-    for function, spec in _matched(host.functions.values(), specs):
-        owner = owners.get(function.address)
-        if owner is not None and owner.spec == spec:
-            continue
-        try:
-            device = _describe(drivers[spec.driver], function, spec, host)
-            _check_not_novas(device, host, claims)
-            _check_not_taken(device, owners)
-        except exceptions.AcceleratorError as error:
-            refused.append(f'{function.address} ([nova_accel] device_spec = '
-                           f'{spec.text}): {error}')
-        else:
-            devices.append(device)
-            owners.update(dict.fromkeys(
-                _addresses(device), _Owner(device, spec)))
-    return Inventory(tuple(devices), tuple(refused))
+    def __str__(self) -> str:
+        return (f'{self.device.address} ([nova_accel] device_spec = '
+                f'{self.spec.text})')
 
 
-def _matched(
-    functions: Iterable[pci_function.PciFunction],
-    specs: Sequence[device_spec.DeviceSpec],
-) -> list[tuple[pci_function.PciFunction, device_spec.DeviceSpec]]:
-    """The functions that a line rules, physical ones before virtual ones.
+class _Search:
+    """What has been found so far."""
 
-    A line often matches a card and its virtual functions; what becomes a part
-    of the card is then known when its turn comes.
-    """
-    return [(function, spec) for function in sorted(
-        functions, key=lambda each: (
-            each.parent_address is not None, each.address))
-        if (spec := device_spec.first_match(
+    def __init__(self, host: node_devices_module.HostDevices,
+                 drivers: Mapping[str, base.Driver],
+                 claims: nova_claims.NovaClaims,
+                 in_use: Mapping[str, str]) -> None:
+        self.devices: list[device_model.Device] = []
+        self.refused: list[str] = []
+        self._host = host
+        self._drivers = drivers
+        self._claims = claims
+        self._in_use = in_use
+        self._owners: dict[pci_address.PciAddress, _Owner] = {}
+        # Card -> who makes mediated devices of it, or hands out functions.
+        self._uses: dict[tuple[pci_address.PciAddress,
+                               attach_handle.HandleType], _Owner] = {}
+        # Card -> the line that offers its virtual functions in its place.
+        self._in_parts: dict[pci_address.PciAddress,
+                             device_spec.DeviceSpec] = {}
+
+    def line_for(
+        self, function: pci_function.PciFunction,
+        specs: Sequence[device_spec.DeviceSpec],
+    ) -> device_spec.DeviceSpec | None:
+        """The line that rules a function.
+
+        One that no line matches is ruled by that of its card, if that has
+        asked for its virtual functions.
+        """
+        return device_spec.first_match(
             specs, function.address, function.vendor_id,
-            function.product_id)) is not None]
+            function.product_id) or self._in_parts.get(function.card)
+
+    def add(self, function: pci_function.PciFunction,
+            spec: device_spec.DeviceSpec) -> None:
+        """Have the device that the function is, or a reason why it is none."""
+        # A card that is one device by a line has its virtual functions too.
+        owner = self._owners.get(function.address) or self._owners.get(
+            function.card)
+        if owner is not None and owner.spec == spec:
+            return
+        try:
+            virtual_functions.check(function, spec)
+            device = _describe(
+                self._drivers[spec.driver], function, spec, self._host)
+            if device is None:
+                self._check_not_novas(self._claims.on_functions(
+                    [function.address], self._host))
+                self._in_parts[function.address] = spec
+            else:
+                self._add_device(device, spec)
+            complaint = virtual_functions.mismatch(function, spec)
+            if complaint is not None:
+                self._refuse(function.address, spec, complaint)
+        except exceptions.AcceleratorError as error:
+            # Whatever else is wrong with what Nova has: that comes first.
+            self._refuse(function.address, spec, self._claims.on_functions(
+                [function.address], self._host) or error)
+
+    def _add_device(self, device: device_model.Device,
+                    spec: device_spec.DeviceSpec) -> None:
+        """:raises DeviceError: no guest can have any of it."""
+        self._check_not_taken(device)
+        owner = _Owner(device, spec)
+        # The parts of a refused device are no devices of their own.
+        self._owners.update(dict.fromkeys(device.addresses, owner))
+        self._check_not_novas(self._claims.on_device(device, self._host))
+        attachable.check(device, self._host)
+        region_types.check(device, self.devices)
+        self.devices.append(self._free_units(device, spec))
+        self._uses.update(dict.fromkeys(self._uses_of(device), owner))
+
+    def _refuse(self, address: pci_address.PciAddress,
+                spec: device_spec.DeviceSpec, reason: object) -> None:
+        self.refused.append(
+            f'{address} ([nova_accel] device_spec = {spec.text}): {reason}')
+
+    def _uses_of(self, device: device_model.Device) -> set[
+            tuple[pci_address.PciAddress, attach_handle.HandleType]]:
+        """The cards whose parts it hands out, and as what."""
+        functions = self._host.functions
+        return {(functions[address].card if address in functions else address,
+                 handle.type)
+                for handle in attachable.handles(device)
+                for address in (handle.address, *handle.functions)}
+
+    def _check_not_novas(self, claim: str | None) -> None:
+        """:raises DeviceError: there is one."""
+        if claim is not None:
+            raise exceptions.DeviceError(claim)
+
+    def _check_not_taken(self, device: device_model.Device) -> None:
+        """:raises DeviceError: a part of it is a part of another device."""
+        for address in sorted(device.addresses & self._owners.keys(),
+                              key=lambda each: (each != device.address, each)):
+            raise exceptions.DeviceError(
+                f'{address} is a part of {self._owners[address]}')
+        for card, type_ in sorted(self._uses_of(device)):
+            (other,) = set(attach_handle.HandleType) - {type_}
+            if (card, other) in self._uses:
+                raise exceptions.DeviceError(
+                    f'the card {card} is carved otherwise for '
+                    f'{self._uses[card, other]}')
+
+    def _free_units(self, device: device_model.Device,
+                    spec: device_spec.DeviceSpec) -> device_model.Device:
+        """The device without the units that a stranger's guest has.
+
+        :raises DeviceError: none is left.
+        """
+        reasons = []
+        deployables = []
+        for deployable in device.deployables:
+            free = []
+            for handle in deployable.handles:
+                reason = self._stranger(handle)
+                if reason is None:
+                    free.append(handle)
+                else:
+                    reasons.append(reason)
+            if free:
+                deployables.append(
+                    dataclasses.replace(deployable, handles=tuple(free)))
+        if reasons and not deployables:
+            raise exceptions.DeviceError('; '.join(reasons))
+        for reason in reasons:
+            self._refuse(device.address, spec, reason)
+        return dataclasses.replace(device, deployables=tuple(deployables))
+
+    def _stranger(self, handle: attach_handle.AttachHandle) -> str | None:
+        parts = map(str, handle.functions) if handle.functions else [
+            handle.uuid]
+        for part in parts:
+            if part in self._in_use:
+                return (f'guest {self._in_use[part]} has {part}, and is none '
+                        'of Nova\'s')
+        return None
 
 
-def _describe(driver: base.Driver, function: pci_function.PciFunction,
-              spec: device_spec.DeviceSpec,
-              host: node_devices_module.HostDevices) -> device_model.Device:
+def _describe(
+    driver: base.Driver, function: pci_function.PciFunction,
+    spec: device_spec.DeviceSpec, host: node_devices_module.HostDevices,
+) -> device_model.Device | None:
     """:raises AcceleratorError: the driver does not offer it, or is broken."""
     try:
+        driver.check_cleaning(spec)
         return driver.discover(function, spec, host)
     except exceptions.AcceleratorError:
         raise
@@ -117,36 +245,3 @@ def _describe(driver: base.Driver, function: pci_function.PciFunction,
             f'driver {spec.driver} failed: {error!r}') from error
 
 
-def _addresses(device: device_model.Device) -> set[pci_address.PciAddress]:
-    """The PCI functions that the device is made of."""
-    return {device.address} | {
-        handle.address for deployable in device.deployables
-        for handle in deployable.handles}
-
-
-def _check_not_novas(device: device_model.Device,
-                     host: node_devices_module.HostDevices,
-                     claims: nova_claims.NovaClaims) -> None:
-    """:raises DeviceError: Nova hands out a part of it, or its card."""
-    functions = [host.functions[address]
-                 for address in sorted(_addresses(device))
-                 if address in host.functions]
-    # A guest that is given a physical function takes the virtual ones along.
-    cards = [host.functions[card]
-             for card in (each.parent_address for each in functions)
-             if card is not None and card in host.functions]
-    for function in functions + cards:
-        line = claims.line_for(function)
-        if line is not None:
-            raise exceptions.DeviceError(
-                f'Nova claims {function.address} too: {line}')
-
-
-def _check_not_taken(device: device_model.Device,
-                     owners: Mapping[pci_address.PciAddress, _Owner]) -> None:
-    """:raises DeviceError: a part of it is a part of another device."""
-    for address in sorted(_addresses(device) & owners.keys()):
-        owner = owners[address]
-        raise exceptions.DeviceError(
-            f'{address} is a part of {owner.device.address} ([nova_accel] '
-            f'device_spec = {owner.spec.text})')

@@ -11,13 +11,22 @@
 # under the License.
 
 
-"""The guests of Nova's that libvirt knows, running or not."""
+"""The guests that libvirt knows, Nova's and others, running or not."""
 
+from collections.abc import Iterator
+from collections.abc import Mapping
+
+from lxml import etree
+from nova import exception
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import guest as libvirt_guest
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_accel import exceptions
+from nova_accel.model import pci_address
+
+# Nova marks its guests with it.
+_NOVA = f'metadata/{{{vconfig.NOVA_NS}}}instance'
 
 
 class Guests:
@@ -47,11 +56,63 @@ class Guests:
             raise exceptions.DeviceError(
                 f'libvirt does not describe a guest: {error}') from error
 
+    def devices(self) -> Mapping[str, frozenset[str]]:
+        """What each has, by its uuid.
+
+        The addresses of PCI functions, whether they are devices, interfaces
+        or NVMe disks to libvirt, and the uuids of mediated devices.
+
+        :raises DeviceError: libvirt does not say.
+        """
+        return {uuid: frozenset(_devices(element))
+                for uuid, element in self._described()}
+
+    def strangers(self) -> Mapping[str, str]:
+        """What guests have that are none of Nova's.
+
+        A guest of Nova's has the devices that it holds, also where the
+        journal that says so is lost.
+
+        :returns: device, as in :meth:`devices` -> uuid of the guest
+        :raises DeviceError: libvirt does not say.
+        """
+        return {device: uuid for uuid, element in self._described()
+                if element.find(_NOVA) is None
+                for device in _devices(element)}
+
+    def _described(self) -> Iterator[tuple[str, etree._Element]]:
+        """Each guest's uuid and XML."""
+        for guest in self._list():
+            try:
+                yield guest.uuid, etree.fromstring(guest.get_xml_desc())
+            except libvirt_host.libvirt.libvirtError as error:
+                if (error.get_error_code()
+                        != libvirt_host.libvirt.VIR_ERR_NO_DOMAIN):
+                    raise exceptions.DeviceError(
+                        'libvirt does not describe a guest: '
+                        f'{error}') from error
+
     def _list(self) -> list[libvirt_guest.Guest]:
         try:
             guests: list[libvirt_guest.Guest] = self._host.list_guests(
                 only_running=False)
             return guests
-        except libvirt_host.libvirt.libvirtError as error:
+        except (libvirt_host.libvirt.libvirtError,
+                # Nova's, when there is no connection to libvirt.
+                exception.HypervisorUnavailable) as error:
             raise exceptions.DeviceError(
                 f'libvirt does not list its guests: {error}') from error
+
+
+def _devices(guest: etree._Element) -> Iterator[str]:
+    """Each ``<address>`` of a source that is of PCI, or of an mdev.
+
+    Those of USB and SCSI have no slot.
+    """
+    for address in guest.iterfind('devices/*/source/address'):
+        if address.get('uuid') is not None:
+            yield address.get('uuid').lower()
+        elif address.get('slot') is not None:
+            yield str(pci_address.PciAddress(*(
+                int(address.get(part, '0'), 16)
+                for part in ('domain', 'bus', 'slot', 'function'))))

@@ -25,6 +25,7 @@ import contextlib
 import dataclasses
 from typing import TypeVar
 
+from nova import exception
 from nova import utils as nova_utils
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
@@ -210,7 +211,9 @@ def _mdev_config(mdev: pci_function.Mdev) -> vconfig.LibvirtConfigNodeDevice:
 def _libvirt_errors(fault: str) -> Iterator[None]:
     try:
         yield
-    except libvirt_host.libvirt.libvirtError as error:
+    except (libvirt_host.libvirt.libvirtError,
+            # Nova's, when there is no connection to libvirt.
+            exception.HypervisorUnavailable) as error:
         raise exceptions.DeviceError(f'{fault}: {error}') from error
 
 

@@ -13,78 +13,96 @@
 
 """What Nova's own configuration takes of the host's devices."""
 
-from nova import exception
-from nova.conf import devices as nova_devices_conf
-from nova.pci import whitelist
+from collections.abc import Iterable
+from collections.abc import Iterator
 
-from nova_accel import conf
+from nova_accel.host import node_devices
+from nova_accel.host import nova_passthrough
+from nova_accel.host import nova_providers
+from nova_accel.host import nova_vgpus
 from nova_accel.host import pci_function
-
-CONF = conf.CONF
+from nova_accel.model import device as device_model
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+from nova_accel.model import provider_layout
 
 
 class NovaClaims:
-    """``[pci] device_spec`` and ``[devices] enabled_mdev_types``, read once.
+    """All that Nova's configuration claims, read once.
 
     In doubt Nova has the device: a line that may mean it is a claim.
 
-    :raises nova.exception.NovaException: a line of ``[pci] device_spec``
-        cannot be used; Nova does not start with it either.
+    :param nodename: Nova's and Placement's name of the compute node
+    :param node_uuid: the uuid of its root resource provider
+    :raises nova.exception.NovaException: a line cannot be used; Nova does not
+        start with it either.
     """
 
-    def __init__(self) -> None:
-        self._whitelists = [(line, whitelist.Whitelist([line]))
-                            for line in CONF.pci.device_spec]
-        self._mdev_type_of, self._default_mdev_type = _mdev_types()
+    def __init__(self, nodename: str, node_uuid: str) -> None:
+        self._nodename, self._node_uuid = nodename, node_uuid
+        self._passthrough = nova_passthrough.Passthrough()
+        self._vgpus = nova_vgpus.Vgpus()
+        self._provider_configs = nova_providers.ProviderConfigs(
+            nodename, node_uuid)
 
-    def line_for(self, function: pci_function.PciFunction) -> str | None:
-        """The line of Nova's configuration that takes a function, if any."""
-        return self._passthrough(function) or self._vgpu(function)
+    def on_functions(self, addresses: Iterable[pci_address.PciAddress],
+                     host: node_devices.HostDevices) -> str | None:
+        """Why functions of the host cannot be ours; None if they can.
 
-    def _passthrough(self, function: pci_function.PciFunction) -> str | None:
-        device = {
-            'address': str(function.address),
-            'parent_addr': (None if function.parent_address is None
-                            else str(function.parent_address)),
-            'vendor_id': function.vendor_id,
-            'product_id': function.product_id,
-            # A line with remote_managed matches devices that have one.
-            'capabilities': {'vpd': {'card_serial_number': 'unknown'}}}
-        for line, matcher in self._whitelists:
-            try:
-                if matcher.device_assignable(device) is not None:
-                    return f'[pci] device_spec = {line}'
-            except exception.PciConfigInvalidSpec:
-                # Nova leaves alone what has a PCI domain above ffff.
-                continue
+        Those above and below them count as well: a guest that is given a
+        physical function takes its virtual ones along.
+        """
+        for function, what in _concerned(addresses, host):
+            line = (self._passthrough.line_for(function, host)
+                    or self._vgpus.line_for(function))
+            if line is not None:
+                return f'Nova claims {what} too: {line}'
         return None
 
-    def _vgpu(self, function: pci_function.PciFunction) -> str | None:
-        address = str(function.address)
-        if address in self._mdev_type_of:
-            return (f'[mdev_{self._mdev_type_of[address]}] '
-                    f'device_addresses = {address}')
-        if self._default_mdev_type in function.mdev_types:
-            return (f'[devices] enabled_mdev_types = '
-                    f'{self._default_mdev_type} (without device_addresses '
-                    f'in [mdev_{self._default_mdev_type}] it means all cards '
-                    'that make it)')
+    def on_device(self, device: device_model.Device,
+                  host: node_devices.HostDevices) -> str | None:
+        """Why a device of the host cannot be ours; None if it can."""
+        return (self.on_functions(device.addresses, host)
+                or self._on_providers(device)
+                or self._on_ownership(host))
+
+    def _on_providers(self, device: device_model.Device) -> str | None:
+        layout = provider_layout.layout(
+            self._nodename, self._node_uuid, [device])
+        for provider in layout.providers:
+            line = self._provider_configs.line_for(provider)
+            if line is not None:
+                return ('Nova claims its resource provider '
+                        f'{provider.name} too: {line}')
+        return None
+
+    def _on_ownership(self, host: node_devices.HostDevices) -> str | None:
+        """Why nothing of the host can be told from what is Nova's."""
+        trait = naming.OWNERSHIP_TRAIT
+        line = (self._provider_configs.line_giving(trait)
+                or self._passthrough.line_giving(trait, host))
+        if line is not None:
+            return (f'Nova claims {trait} too, by which the resource '
+                    f'providers of nova_accel are known: {line}')
         return None
 
 
-def _mdev_types() -> tuple[dict[str, str], str | None]:
-    """Address -> the type that Nova makes there, and that of the rest.
-
-    As ``LibvirtDriver._get_supported_vgpu_types`` has it: the first type
-    without addresses is that of all other cards.
-    """
-    nova_devices_conf.register_dynamic_opts(CONF)
-    by_address: dict[str, str] = {}
-    default: str | None = None
-    for mdev_type in CONF.devices.enabled_mdev_types:
-        addresses = CONF[f'mdev_{mdev_type}'].device_addresses
-        by_address.update(
-            (address.lower(), mdev_type) for address in addresses)
-        if not addresses and default is None:
-            default = mdev_type
-    return by_address, default
+def _concerned(
+    addresses: Iterable[pci_address.PciAddress],
+    host: node_devices.HostDevices,
+) -> Iterator[tuple[pci_function.PciFunction, str]]:
+    """The functions that nobody else may hand out, and what they are."""
+    parts = [host.functions[address] for address in sorted(addresses)
+             if address in host.functions]
+    for part in parts:
+        yield part, str(part.address)
+    for part in parts:
+        for address in part.virtual_functions:
+            if address in host.functions:
+                yield (host.functions[address],
+                       f'{address}, a virtual function of {part.address},')
+        card = (None if part.parent_address is None
+                else host.functions.get(part.parent_address))
+        if card is not None:
+            yield (card, f'{card.address}, the physical function of '
+                         f'{part.address},')

@@ -11,10 +11,15 @@
 # under the License.
 
 
-"""libvirt's XML of node devices, read with Nova's own parser."""
+"""libvirt's XML of node devices, read with Nova's own parser.
+
+What that leaves out is read with lxml; the format is libvirt's, see
+https://libvirt.org/formatnode.html
+"""
 
 from collections.abc import Mapping
 import dataclasses
+from typing import Any
 
 from lxml import etree
 from nova import exception
@@ -22,6 +27,22 @@ from nova.virt.libvirt import config as vconfig
 
 from nova_accel import exceptions
 from nova_accel.model import pci_address
+
+# PCI classes that are a part of the path to a device: host bridges, and
+# bridges between buses, root ports among them (PCI Code and ID Assignment
+# Specification, 1.7).
+_BRIDGES = ('0600', '0604', '0609')
+
+
+@dataclasses.dataclass(frozen=True)
+class Link:
+    """A link of PCI Express: GT/s, and the number of lanes."""
+
+    speed: float
+    width: int
+
+    def __str__(self) -> str:
+        return f'{self.speed:g} GT/s x{self.width}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +55,15 @@ class PciFunction:
     ``parent_address`` is the physical function of a virtual one.
     ``mdev_types`` maps the types of mediated devices that it makes to how many
     more of each it can make now.
+
+    ``class_code`` is that of PCI, six lower-case hexadecimal digits.
+    ``iommu_group`` is the number of its IOMMU group, None if there is no
+    IOMMU, and ``iommu_members`` all functions of that, this one too.
+    ``max_virtual_functions`` is how many it can have. ``link_max`` is what it
+    is capable of, ``link`` what it has now, which changes with its power
+    state. ``upstream`` is the port or bridge that it is behind. ``vpd`` are
+    its Vital Product Data, by libvirt's names: ``part_number``,
+    ``serial_number``, ``change_level``, ``vendor_field_<index>``.
     """
 
     name: str
@@ -47,6 +77,25 @@ class PciFunction:
     parent_address: pci_address.PciAddress | None = None
     virtual_functions: tuple[pci_address.PciAddress, ...] = ()
     mdev_types: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    class_code: str | None = None
+    is_bridge: bool = False
+    iommu_group: int | None = None
+    iommu_members: tuple[pci_address.PciAddress, ...] = ()
+    max_virtual_functions: int = 0
+    link_max: Link | None = None
+    link: Link | None = None
+    upstream: pci_address.PciAddress | None = None
+    vpd: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def card(self) -> pci_address.PciAddress:
+        """The physical function of its card: itself, if it is none."""
+        return self.parent_address or self.address
+
+    @property
+    def card_serial_number(self) -> str | None:
+        """That of its Vital Product Data."""
+        return self.vpd.get('serial_number')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +116,7 @@ def parse_pci(xml: str) -> PciFunction:
     pci = device.pci_capability
     if pci is None:
         raise exceptions.DeviceError('its XML has no PCI capability')
+    element = etree.fromstring(xml)
     try:
         related = {
             capability.type: tuple(pci_address.PciAddress(*address)
@@ -78,16 +128,71 @@ def parse_pci(xml: str) -> PciFunction:
             vendor_id=f'{pci.vendor_id:04x}',
             product_id=f'{pci.product_id:04x}',
             vendor=pci.vendor, product=pci.product, numa_node=pci.numa_node,
-            driver=etree.fromstring(xml).findtext('driver/name'),
+            driver=element.findtext('driver/name'),
             parent_address=next(
                 iter(related.get('phys_function', ())), None),
             virtual_functions=related.get('virt_functions', ()),
             mdev_types={type_['type']: type_['availableInstances']
                         for capability in pci.mdev_capability
-                        for type_ in capability.mdev_types})
-    except (KeyError, TypeError, exceptions.InvalidName) as error:
+                        for type_ in capability.mdev_types},
+            upstream=_upstream(device.parent), vpd=_vpd(pci.vpd_capability),
+            **_beyond_nova(element.find("capability[@type='pci']")))
+    except (KeyError, TypeError, ValueError, exceptions.InvalidName) as error:
         raise exceptions.DeviceError(
             f'its XML is unusable: {error}') from error
+
+
+def _beyond_nova(pci: etree._Element) -> dict[str, Any]:
+    """What Nova's parser leaves out.
+
+    :raises ValueError, TypeError: it is malformed.
+    """
+    class_code = pci.findtext('class')
+    if class_code is not None:
+        class_code = f'{int(class_code, 16):06x}'
+    group = pci.find('iommuGroup')
+    counts = pci.xpath("capability[@type='virt_functions']/@maxCount")
+    return {
+        'class_code': class_code,
+        'is_bridge': ((class_code or '').startswith(_BRIDGES)
+                      or pci.find("capability[@type='pci-bridge']")
+                      is not None),
+        'iommu_group': None if group is None else int(group.get('number')),
+        'iommu_members': () if group is None else tuple(
+            pci_address.PciAddress(*(
+                int(address.get(part), 16)
+                for part in ('domain', 'bus', 'slot', 'function')))
+            for address in group.iterfind('address')),
+        'max_virtual_functions': int(counts[0]) if counts else 0,
+        'link_max': _link(pci, 'cap'), 'link': _link(pci, 'sta')}
+
+
+def _link(pci: etree._Element, validity: str) -> Link | None:
+    link = pci.find(f"pci-express/link[@validity='{validity}']")
+    # A root complex has no speed of its own.
+    if link is None or link.get('speed') is None:
+        return None
+    return Link(float(link.get('speed')), int(link.get('width')))
+
+
+def _upstream(parent: str | None) -> pci_address.PciAddress | None:
+    try:
+        return pci_address.PciAddress.parse_node_device(parent or '')
+    except exceptions.InvalidName:
+        # The root of the tree, "computer".
+        return None
+
+
+def _vpd(vpd: vconfig.LibvirtConfigNodeDeviceVpdCap | None) -> dict[str, str]:
+    if vpd is None:
+        return {}
+    fields = {
+        'card_name': vpd.card_name, 'change_level': vpd.change_level,
+        'manufacture_id': vpd.manufacture_id, 'part_number': vpd.part_number,
+        'serial_number': vpd.card_serial_number,
+        **{f'vendor_field_{index}': value
+           for index, value in vpd.ro_vendor_fields.items()}}
+    return {name: value.strip() for name, value in fields.items() if value}
 
 
 def parse_mdev(xml: str) -> Mdev | None:

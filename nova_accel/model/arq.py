@@ -103,6 +103,12 @@ class Arq:
     device_rp_uuid: str
     handle: attach_handle.AttachHandle
 
+    @property
+    def resource_class(self) -> str:
+        """What it is a unit of: a provider of ours has one class only."""
+        return next(key.removeprefix('resources:') for key in self.group
+                    if key.startswith('resources:'))
+
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> 'Arq':
         """The reverse of :meth:`to_dict`."""

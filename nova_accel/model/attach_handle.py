@@ -36,25 +36,45 @@ class AttachHandle:
     ``mdev_type`` is the parent's mdev type id, None for a PCI function.
     ``physical_network`` is the one that the function is plugged into, which
     Nova wants to know of a function that it gives to a port.
+    ``further_functions`` go into the guest together with the function.
+    ``vgpu_type`` is what a function that is bound to its vendor's VFIO driver
+    is set to be (``current_vgpu_type`` of NVIDIA's). ``is_managed`` says that
+    libvirt takes the function from its host driver and gives it back.
+    ``cleaning`` is how its driver cleans it after a guest: the value of the
+    key ``clean``, and the command. Only its host knows and needs it.
     """
 
     uuid: str
     address: pci_address.PciAddress
     mdev_type: str | None = None
     physical_network: str | None = None
+    further_functions: tuple[pci_address.PciAddress, ...] = ()
+    vgpu_type: str | None = None
+    is_managed: bool = True
+    cleaning: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     @property
     def type(self) -> HandleType:
         return HandleType.PCI if self.mdev_type is None else HandleType.MDEV
 
     @property
-    def info(self) -> dict[str, str]:
+    def functions(self) -> tuple[pci_address.PciAddress, ...]:
+        """The PCI functions that the guest gets, none of a mediated device."""
+        if self.type is HandleType.MDEV:
+            return ()
+        return (self.address, *self.further_functions)
+
+    @property
+    def info(self) -> dict[str, Any]:
         """The wire's ``attach_handle_info``."""
-        info = self.address.parts
-        if self.mdev_type is not None:
-            info['asked_type'] = self.mdev_type
-        if self.physical_network is not None:
-            info['physical_network'] = self.physical_network
+        info: dict[str, Any] = self.address.parts
+        optional = {
+            'asked_type': self.mdev_type or self.vgpu_type,
+            'physical_network': self.physical_network,
+            'further_functions': [
+                str(address) for address in self.further_functions],
+            'managed': None if self.is_managed else 'no'}
+        info.update((key, value) for key, value in optional.items() if value)
         return info
 
     def to_dict(self) -> dict[str, Any]:
@@ -65,12 +85,18 @@ class AttachHandle:
 def from_dict(value: Mapping[str, Any]) -> AttachHandle:
     """The reverse of :meth:`AttachHandle.to_dict`.
 
-    :raises InvalidName: the address in ``info`` is malformed.
+    :raises InvalidName: an address in ``info`` is malformed.
     """
     info = value['info']
+    is_mdev = value['type'] == HandleType.MDEV
     return AttachHandle(
         uuid=value['uuid'],
         address=pci_address.PciAddress.parse(
             '{domain}:{bus}:{device}.{function}'.format(**info)),
-        mdev_type=info.get('asked_type'),
-        physical_network=info.get('physical_network'))
+        mdev_type=info.get('asked_type') if is_mdev else None,
+        physical_network=info.get('physical_network'),
+        further_functions=tuple(
+            pci_address.PciAddress.parse(address)
+            for address in info.get('further_functions', ())),
+        vgpu_type=None if is_mdev else info.get('asked_type'),
+        is_managed=info.get('managed') != 'no')

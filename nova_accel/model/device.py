@@ -12,13 +12,28 @@
 
 """Devices of a host as their drivers find them: facts, no opinions."""
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
+import enum
 from typing import Any
 
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model import reason
+from nova_accel.model import region as region_module
+
+#: Characters of an attribute's value that are told to the API.
+MAX_ATTRIBUTE_LENGTH = 255
+
+
+class Status(enum.StrEnum):
+    """What an administrator wants of a device, in Cyborg's words."""
+
+    ENABLED = 'enabled'
+    #: Disabled: no further guest gets any of it.
+    MAINTAINING = 'maintaining'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,13 +42,22 @@ class Deployable:
 
     ``name`` is unique within the device. ``traits`` repeat those of the
     device, because a numbered request group is served by one provider.
-    One handle is one unit of ``resource_class``.
+    One handle is one unit of ``resource_class``. ``is_cleaned`` says that
+    its driver cleans a unit after each guest, before another gets it.
+    ``region`` is the name of the FPGA region that it is in, None if it is in
+    none that can be programmed; ``bitstream_id`` the uuid of the image in
+    Glance that the region holds, if that is known. ``fault`` is why no guest
+    can be given any of it at the moment, None if one can.
     """
 
     name: str
     resource_class: str
     traits: frozenset[str]
     handles: tuple[attach_handle.AttachHandle, ...]
+    is_cleaned: bool = False
+    region: str | None = None
+    bitstream_id: str | None = None
+    fault: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +69,10 @@ class Device:
     point name of the driver that found it. ``vendor_id`` and ``product_id``
     are four lower-case hexadecimal digits. ``pooled`` says that the device
     is interchangeable with others of its kind on the same NUMA node, told
-    apart only by ``operator_traits``.
+    apart only by ``operator_traits``. ``fault`` is why no guest can be given
+    any of it at the moment, None if it is healthy; it is published all the
+    same, as reserved. ``attributes`` are for people to read: firmware,
+    memory, link. ``regions`` are what of it can be programmed.
     """
 
     name: str
@@ -60,6 +87,23 @@ class Device:
     numa_node: int | None = None
     pooled: bool = False
     operator_traits: frozenset[str] = frozenset()
+    fault: str | None = None
+    attributes: Mapping[str, str] = dataclasses.field(
+        default_factory=dict, hash=False)
+    regions: tuple[region_module.Region, ...] = ()
+
+    @property
+    def addresses(self) -> frozenset[pci_address.PciAddress]:
+        """The PCI functions that the device is made of."""
+        return frozenset({self.address}.union(*(
+            (handle.address, *handle.functions)
+            for handle in self.handles)))
+
+    @property
+    def handles(self) -> Iterator[attach_handle.AttachHandle]:
+        """All that can be handed out of it."""
+        return (handle for deployable in self.deployables
+                for handle in deployable.handles)
 
     def to_report(self, node_uuid: str,
                   rp_uuids: Mapping[tuple[str, str], str]) -> dict[str, Any]:
@@ -75,6 +119,10 @@ class Device:
             'vendor': self.vendor, 'product': self.product,
             'address': str(self.address), 'driver': self.driver,
             'numa_node': self.numa_node,
+            'fault': None if self.fault is None else reason.told(self.fault),
+            'attributes': {
+                name: reason.told(text, MAX_ATTRIBUTE_LENGTH)
+                for name, text in self.attributes.items()},
             'deployables': [{
                 'uuid': naming.derived_uuid(
                     node_uuid, self.name, 'deployable', deployable.name),
@@ -82,6 +130,9 @@ class Device:
                 'rp_uuid': rp_uuids[self.name, deployable.name],
                 'resource_class': deployable.resource_class,
                 'traits': sorted(deployable.traits),
+                'is_cleaned': deployable.is_cleaned,
+                'region': deployable.region,
+                'bitstream_id': deployable.bitstream_id,
                 'attach_handles': [
                     handle.to_dict() for handle in deployable.handles],
             } for deployable in self.deployables]}

@@ -25,6 +25,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 import re
+import uuid
 
 from nova_accel import exceptions
 from nova_accel.model import naming
@@ -42,7 +43,8 @@ _NAME = re.compile(NAME_PATTERN)
 _CUSTOM_NAME = re.compile(r'CUSTOM_[A-Z0-9_]{1,248}')
 _AMOUNT = re.compile(r'[0-9]{1,4}')
 
-#: What may follow ``accel:``; the values are free text for the drivers.
+#: What may follow ``accel:``, of which a group has one at most: what its
+#: device is to be programmed with. All but the name are uuids.
 PROPERTIES = frozenset({'bitstream_id', 'function_id', 'function_name'})
 
 #: The most units of one resource class that one group may ask for.
@@ -116,12 +118,31 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
                 raise exceptions.InvalidDeviceProfile(
                     f'Unknown device profile group key {key}, the accel: keys '
                     f'are {", ".join(sorted(PROPERTIES))}')
-            properties[name] = value
+            properties[name] = property_value(name, value)
+    if len(properties) > 1:
+        raise exceptions.InvalidDeviceProfile(
+            'A device profile group can have one of its accel: keys only: '
+            + ', '.join(f'accel:{name}' for name in sorted(properties)))
     if not resources:
         raise exceptions.InvalidDeviceProfile(
             'A device profile group needs a resources: key')
     return Group(resources, frozenset(traits['required']),
                  frozenset(traits['forbidden']), properties)
+
+
+def property_value(name: str, value: str) -> str:
+    """The value of one of :data:`PROPERTIES`, a uuid in its usual form.
+
+    :raises InvalidDeviceProfile: it has none that makes sense.
+    """
+    if name == 'function_name' and value.strip():
+        return value.strip()
+    try:
+        return str(uuid.UUID(value))
+    except ValueError as error:
+        raise exceptions.InvalidDeviceProfile(
+            f'Invalid value {value!r} of accel:{name}, it must be '
+            + ('a name' if name == 'function_name' else 'a uuid')) from error
 
 
 def _resource_class(name: str) -> str:

@@ -22,6 +22,7 @@ from ``[pci] device_spec``::
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
+import enum
 import json
 import re
 from typing import Any
@@ -33,7 +34,23 @@ from nova_accel.model import naming
 from nova_accel.model import pci_address
 
 # jsonschema searches with Python's re, whose $ lets a newline follow.
+_UUID = r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'
 _HEX_ID = {'type': 'string', 'pattern': r'^([0-9a-fA-F]{4}|[*])\Z'}
+
+
+class Unit(enum.StrEnum):
+    """What a guest gets of a device as one: the value of ``unit``."""
+
+    FUNCTION = 'function'
+    SLOT = 'slot'
+    IOMMU_GROUP = 'iommu_group'
+
+
+# How many of each type; JSON keeps their order.
+_UNITS = {
+    'type': 'object', 'minProperties': 1,
+    'additionalProperties': {'type': 'integer', 'minimum': 1,
+                             'maximum': 1024}}
 
 SCHEMA = {
     'type': 'object',
@@ -54,8 +71,25 @@ SCHEMA = {
                       'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z'}},
         'pool': {'type': 'boolean'},
         'mdev_type': {'type': 'string', 'minLength': 1},
+        'mdev_types': _UNITS,
+        'vgpu_types': _UNITS | {'propertyNames': {'pattern': r'^[0-9]+\Z'}},
+        'whole': {'type': 'boolean'},
+        # A path, without a way up.
+        'contents_attribute': {
+            'type': 'string',
+            'pattern': r'^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}\Z'},
+        'clean': {'enum': ['command', 'format', 'none', 'program', 'reset',
+                           'sanitize']},
+        'clean_command': {
+            'type': 'array', 'items': {'type': 'string'},
+            'prefixItems': [{'type': 'string', 'pattern': '^/'}],
+            'minItems': 1},
+        'clean_bitstream': {'type': 'string', 'pattern': _UUID},
         'physical_network': {
             'type': 'string', 'pattern': r'^(?=.*[a-zA-Z0-9])[ -~]{1,200}\Z'},
+        'unit': {'enum': sorted(Unit)},
+        # The kernel counts them in 16 bits.
+        'sriov_numvfs': {'type': 'integer', 'minimum': 1, 'maximum': 65535},
     },
     'required': ['driver'],
     'additionalProperties': False,
@@ -71,7 +105,15 @@ class DeviceSpec:
 
     ``address`` may have ``*`` for any of its parts. ``pool`` None leaves it
     to the driver whether its devices are interchangeable. ``traits`` have
-    that of the physical network.
+    that of the physical network. ``unit`` is what is handed over together
+    with a function. ``sriov_numvfs`` is how many virtual functions the
+    physical ones are to have, None if that is none of our business.
+    ``mdev_types`` and ``vgpu_types`` say how many of each type a card is to
+    make, ``whole`` that an FPGA is handed out as it is, and
+    ``contents_attribute`` which of its attributes in sysfs tells what is
+    loaded. ``clean`` is how a unit is cleaned after a guest, None as the
+    driver does by itself; ``clean_command`` is what does it then, and
+    ``clean_bitstream`` the image in Glance with which it is programmed.
     """
 
     text: str
@@ -84,7 +126,27 @@ class DeviceSpec:
     traits: frozenset[str] = frozenset()
     pool: bool | None = None
     mdev_type: str | None = None
+    mdev_types: tuple[tuple[str, int], ...] = ()
+    vgpu_types: tuple[tuple[str, int], ...] = ()
+    whole: bool = False
+    contents_attribute: str | None = None
+    clean: str | None = None
+    clean_command: tuple[str, ...] = ()
+    clean_bitstream: str | None = None
     physical_network: str | None = None
+    unit: Unit = Unit.FUNCTION
+    sriov_numvfs: int | None = None
+
+    @property
+    def cleaning(self) -> tuple[str, ...]:
+        """The method by which a unit is cleaned, and with what.
+
+        Nothing if it is not.
+        """
+        if self.clean in (None, 'none'):
+            return ()
+        return (self.clean, *self.clean_command,
+                *filter(None, [self.clean_bitstream]))
 
     def matches(self, address: pci_address.PciAddress, vendor_id: str,
                 product_id: str) -> bool:
@@ -137,6 +199,11 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
         raise refuse('; '.join(sorted(faults)))
     if not value.keys() & {'vendor_id', 'address'}:
         raise refuse('vendor_id or address is needed')
+    for method, key in (('command', 'clean_command'),
+                        ('program', 'clean_bitstream')):
+        if (value.get('clean') == method) != (key in value):
+            raise refuse(f'"clean": "{method}" and "{key}" are one without '
+                         'the other')
     if value['driver'] not in drivers:
         raise refuse(f'unknown driver {value["driver"]!r}, the installed '
                      f'drivers are {", ".join(drivers)}')
@@ -153,7 +220,17 @@ def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
     for key in ('vendor_id', 'product_id'):
         if key in result:
             result[key] = result[key].lower()
+    for key in ('mdev_types', 'vgpu_types'):
+        # JSON's 8.0 is an integer, too.
+        result[key] = tuple((type_, int(units)) for type_, units
+                            in result.get(key, {}).items())
+    result['clean_command'] = tuple(result.get('clean_command', ()))
     result['traits'] = frozenset(result.get('traits', ()))
+    if 'unit' in result:
+        result['unit'] = Unit(result['unit'])
+    if 'sriov_numvfs' in result:
+        # JSON's 8.0 is an integer, too.
+        result['sriov_numvfs'] = int(result['sriov_numvfs'])
     if 'physical_network' in result:
         # Functions of two networks are not interchangeable.
         result['traits'] |= {naming.network_trait(result['physical_network'])}

@@ -43,6 +43,9 @@ LIVE = frozenset({
 #: Nova's ``vm_state`` from the record of an instance to its first guest.
 _BUILDING = 'building'
 
+#: Its ``task_state`` until the source of a reverted resize has it again.
+_REVERTING = 'resize_reverting'
+
 
 @dataclasses.dataclass(frozen=True)
 class Server:
@@ -106,6 +109,9 @@ def leak(role: arq.Role | None, server: Server | None,
     # What is only for the time of a migration ends with it; Nova may forget
     # to end the task.
     if role is arq.Role.OLD:
+        # Its migration is over before the source has taken up the server.
+        if server.task_state == _REVERTING:
+            return None
         return 'no migration of its instance can be confirmed or reverted'
     if server.is_busy and role is not arq.Role.INCOMING:
         return None

@@ -41,7 +41,8 @@ def targets(source: Iterable[arq.Arq],
     :raises NoAssignment: a group has more of them on one of the hosts, or of
         another type: the guest would find its devices changed.
     """
-    mdevs, pci = {}, {}
+    mdevs: dict[str, str] = {}
+    pci: dict[str, str] = {}
     for ours, theirs in itertools.zip_longest(
             sorted(source, key=_group), sorted(destination, key=_group)):
         if (ours is None or theirs is None or _group(ours) != _group(theirs)):
@@ -49,14 +50,15 @@ def targets(source: Iterable[arq.Arq],
             raise exceptions.NoAssignment(
                 f'group {group} has not as many devices on the source as on '
                 'the destination: has the device profile been changed?')
-        if ours.handle.mdev_type != theirs.handle.mdev_type:
+        if _kind(ours) != _kind(theirs):
             raise exceptions.NoAssignment(
                 f'group {_group(ours)} is {_kind(ours)} on the source and '
                 f'{_kind(theirs)} on the destination')
         if ours.handle.type is attach_handle.HandleType.MDEV:
             mdevs[ours.handle.uuid] = theirs.handle.uuid
         else:
-            pci[str(ours.handle.address)] = str(theirs.handle.address)
+            pci.update(zip(map(str, ours.handle.functions),
+                           map(str, theirs.handle.functions), strict=True))
     return Targets(mdevs, pci)
 
 
@@ -65,4 +67,8 @@ def _group(request: arq.Arq) -> int:
 
 
 def _kind(request: arq.Arq) -> str:
-    return request.handle.mdev_type or 'a PCI function'
+    handle = request.handle
+    functions = len(handle.functions)
+    return (handle.mdev_type or handle.vgpu_type
+            or ('a PCI function' if functions == 1
+                else f'{functions} PCI functions'))

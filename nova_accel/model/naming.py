@@ -17,6 +17,7 @@ function traits) and of the libvirt vGPU specification (owner and vGPU type).
 """
 
 from collections.abc import Callable
+import re
 import uuid
 
 import os_resource_classes
@@ -48,6 +49,11 @@ RESOURCE_CLASSES = {
     'TIME': 'CUSTOM_TIME',
     'VGPU': os_resource_classes.VGPU,
 }
+
+
+# As function_trait makes it of a uuid; others may say _FUNCTION_ too.
+_FUNCTION = re.compile(
+    r'CUSTOM_.+_FUNCTION_[0-9A-F]{8}(_[0-9A-F]{4}){3}_[0-9A-F]{12}')
 
 
 def custom_trait(*words: str) -> str:
@@ -95,6 +101,11 @@ def function_trait(type_: str, vendor: str, function_uuid: str) -> str:
     return custom_trait(type_, vendor, 'FUNCTION', function_uuid)
 
 
+def is_function_trait(trait: str) -> bool:
+    """Whether it is one that :func:`function_trait` gives for a uuid."""
+    return _FUNCTION.fullmatch(trait) is not None
+
+
 def vgpu_trait(vendor: str, product_id: str, mdev_type: str) -> str:
     """``CUSTOM_<VENDOR>_<PRODUCT_ID>_<Virtual_GPU_Type>``."""
     return custom_trait(vendor, product_id, mdev_type)
@@ -119,6 +130,11 @@ def provider_name(nodename: str, *parts: str) -> str:
             f'the resource provider name {name} is longer than '
             f'{MAX_PROVIDER_NAME_LENGTH} characters')
     return name
+
+
+def is_provider_name(name: str, nodename: str) -> bool:
+    """Whether it is one that :func:`provider_name` gives on the node."""
+    return name.startswith(f'{nodename}_accel_')
 
 
 def derived_uuid(node_uuid: str, *parts: str) -> str:

@@ -13,13 +13,15 @@
 """The resource providers that a host's devices become, and what to change.
 
 View first, then apply: :func:`layout` says what should be in Placement,
-:func:`diff` what that means for a tree that is there already. Both are pure;
+:func:`nova_accel.model.occupancy.inventories` with how many units, and
+:func:`diff` what that means for a tree that is there already. All are pure;
 ``nova_accel.virt.provider_tree`` applies the result.
 """
 
 from collections.abc import Iterable
 from collections.abc import Mapping
 import dataclasses
+import functools
 import hashlib
 
 from nova_accel.model import attach_handle
@@ -28,12 +30,32 @@ from nova_accel.model import naming
 
 
 @dataclasses.dataclass(frozen=True)
+class Place:
+    """What Placement counts a unit as."""
+
+    rp_uuid: str
+    resource_class: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Units:
+    """The inventory of a resource class; nobody can get those reserved."""
+
+    total: int
+    reserved: int = 0
+
+
+#: Resource provider uuid -> resource class -> units.
+Inventories = Mapping[str, Mapping[str, Units]]
+
+
+@dataclasses.dataclass(frozen=True)
 class Provider:
     """A wanted resource provider.
 
     ``parent`` is the uuid of another provider of the layout; None stands for
-    the compute node's own. ``handles`` are keyed by resource class; a class's
-    inventory is their number.
+    the compute node's own. ``handles`` are keyed by resource class, of which
+    there is one or none.
     """
 
     name: str
@@ -61,9 +83,17 @@ class Layout:
     rp_uuids: Mapping[tuple[str, str], str] = dataclasses.field(
         default_factory=dict)
 
-    @property
+    @functools.cached_property
     def uuids(self) -> frozenset[str]:
         return frozenset(provider.uuid for provider in self.providers)
+
+    @functools.cached_property
+    def places(self) -> Mapping[str, Place]:
+        """Attach handle uuid -> where it is handed out."""
+        return {handle.uuid: Place(provider.uuid, resource_class)
+                for provider in self.providers
+                for resource_class, handles in provider.handles.items()
+                for handle in handles}
 
 
 def layout(nodename: str, node_uuid: str,
@@ -128,11 +158,11 @@ def _pool(device: device_model.Device,
 class Present:
     """What the tree has now of one provider that is ours.
 
-    ``totals`` leaves reserved units out; ``traits`` may have an operator's.
+    ``traits`` may have an operator's.
     """
 
     uuid: str
-    totals: Mapping[str, int]
+    units: Mapping[str, Units]
     traits: frozenset[str]
     parent: str | None = None
 
@@ -142,50 +172,76 @@ class Changes:
     """What turns the present tree into the wanted one.
 
     ``put`` are wanted providers that are absent or differ, parents first;
-    ``reserve`` and ``remove`` are uuids of present ones, children first.
+    ``inventories`` has theirs, and those of present ones that are not wanted
+    but differ. ``remove`` are uuids of present ones, children first.
     ``stale`` has, by uuid, traits that wanted providers have no more.
+    ``unwanted`` are present ones that nobody can be given any more, and that
+    are to be removed once nobody has anything of them.
     """
 
-    put: tuple[Provider, ...]
-    reserve: tuple[str, ...]
-    remove: tuple[str, ...]
+    put: tuple[Provider, ...] = ()
+    inventories: Inventories = dataclasses.field(default_factory=dict)
+    remove: tuple[str, ...] = ()
     stale: Mapping[str, frozenset[str]] = dataclasses.field(
         default_factory=dict)
+    unwanted: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.put or self.reserve or self.remove or self.stale)
+        """Whether there is anything to be changed."""
+        return bool(self.put or self.inventories or self.remove or self.stale)
 
 
-def diff(wanted: Layout, present: Iterable[Present], in_use: frozenset[str],
+def diff(wanted: Layout, inventories: Inventories,
+         present: Iterable[Present], unused: frozenset[str],
          given: Mapping[str, frozenset[str]]) -> Changes:
     """Compare the layout with the providers of ours that exist.
 
-    A provider that is wanted no more, but of which an instance still holds
-    something, cannot be removed, nor can those above it: what they have and
-    is not reserved yet is reserved instead. A trait that nobody is known to
-    have given is an operator's and stays.
+    A provider that is wanted no more is reserved as a whole, apart from what
+    instances hold of it, and removed only when Placement is known to have no
+    allocation of it: Placement refuses before, and Nova then fails whatever
+    it was doing. A trait that nobody is known to have given is an operator's
+    and stays.
 
+    :param inventories: of the layout's providers, and of others that
+        instances hold something of
     :param present: our providers in the tree, parents first
-    :param in_use: uuids of the providers that instances hold something of
+    :param unused: uuids of providers without allocations, seen after they
+        were ``unwanted``
     :param given: provider uuid -> the traits that we gave it
     """
     existing = {provider.uuid: provider for provider in present}
     put = tuple(provider for provider in wanted.providers
-                if _differs(provider, existing.get(provider.uuid)))
-    surplus = [uuid for uuid in reversed(existing)
-               if uuid not in wanted.uuids]
-    needed = set(in_use)
-    for uuid in surplus:
-        if uuid in needed:
-            needed.add(existing[uuid].parent or '')
+                if _differs(provider, inventories[provider.uuid],
+                            existing.get(provider.uuid)))
+    changed: dict[str, Mapping[str, Units]] = {
+        provider.uuid: inventories[provider.uuid] for provider in put}
+    remove: list[str] = []
+    unwanted: set[str] = set()
+    needed: set[str | None] = set()
+    for uuid in reversed(existing):
+        if uuid in wanted.uuids:
+            continue
+        before = existing[uuid].units
+        units = {resource_class: Units(found.total, found.total)
+                 for resource_class, found in before.items()}
+        units.update(inventories.get(uuid, {}))
+        if units != before:
+            changed[uuid] = units
+        elif uuid not in inventories and units:
+            unwanted.add(uuid)
+        # Without an inventory it cannot have an allocation.
+        if uuid in needed or (units and not (
+                uuid in unwanted and uuid in unused)):
+            needed.add(existing[uuid].parent)
+        else:
+            remove.append(uuid)
     stale = {provider.uuid: existing[provider.uuid].traits
              & given.get(provider.uuid, frozenset()) - provider.traits
              for provider in wanted.providers if provider.uuid in existing}
-    return Changes(put,
-                   tuple(uuid for uuid in surplus if uuid in needed
-                         and any(existing[uuid].totals.values())),
-                   tuple(uuid for uuid in surplus if uuid not in needed),
-                   {uuid: traits for uuid, traits in stale.items() if traits})
+    return Changes(
+        put, changed, tuple(remove),
+        {uuid: traits for uuid, traits in stale.items() if traits},
+        frozenset(unwanted.difference(remove)))
 
 
 def now_given(wanted: Layout, changes: Changes,
@@ -204,6 +260,7 @@ def now_given(wanted: Layout, changes: Changes,
     return result
 
 
-def _differs(wanted: Provider, present: Present | None) -> bool:
-    return (present is None or present.totals != wanted.totals
+def _differs(wanted: Provider, units: Mapping[str, Units],
+             present: Present | None) -> bool:
+    return (present is None or present.units != units
             or not wanted.traits <= present.traits)

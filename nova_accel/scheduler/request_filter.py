@@ -129,15 +129,7 @@ def _load(name: str) -> tuple[device_profile.Group, ...]:
             'the database of accelerators gave no answer') from error
     if not found:
         raise exceptions.NotFound('there is none of that name')
-    groups = device_profile.parse_groups(found[0]['groups'])
-    properties = {f'accel:{name}' for group in groups
-                  for name in group.properties}
-    if properties:
-        # Better no server than one with a device that was not programmed.
-        raise exceptions.InvalidDeviceProfile(
-            f'it has {", ".join(sorted(properties))}, and this version '
-            'programs no device')
-    return groups
+    return device_profile.parse_groups(found[0]['groups'])
 
 
 def _placeable(ctxt: nova_context.RequestContext,

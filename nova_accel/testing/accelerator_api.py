@@ -53,11 +53,16 @@ class _Line(adapters.HTTPAdapter):
 class AcceleratorApi(fixtures.Fixture):
     """The real API over a real database, and an adapter to it.
 
-    :ivar adapter: what a compute host has after it logged in
+    :param roles: of whoever calls; a compute host unless told otherwise
+    :ivar adapter: what a caller has after it logged in
     :ivar lose_answers: while it is true, requests are served but their
         answers are lost on the way
     :ivar refuse: while it is true, no request arrives
     """
+
+    def __init__(self, roles: Iterable[str] = ('service',)) -> None:
+        super().__init__()
+        self._roles = list(roles)
 
     def _setUp(self) -> None:
         CONF([], project='nova', default_config_files=[],
@@ -84,5 +89,5 @@ class AcceleratorApi(fixtures.Fixture):
     def _serve(self, environ: dict[str, Any],
                start_response: Any) -> Iterable[bytes]:
         environ['nova.context'] = nova_context.RequestContext(
-            user_id='nova', project_id='service', roles=['service'])
+            user_id='nova', project_id='service', roles=self._roles)
         return self._app(environ, start_response)

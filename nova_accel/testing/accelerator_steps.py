@@ -115,7 +115,8 @@ class AcceleratorSteps:
     def accelerator_providers(self, hostname: str) -> list[dict[str, Any]]:
         """The host's providers that are ours: name, uuid and parent.
 
-        Parents first; ``inventory``, ``usage`` and ``traits`` beside them.
+        Parents first; ``inventory`` (the totals), ``reserved``, ``usage`` and
+        ``traits`` beside them.
         """
         return [{**provider, **self._provider(provider['uuid'])}
                 for provider in self._tree(hostname)]
@@ -138,10 +139,14 @@ class AcceleratorSteps:
             key=lambda provider: provider['name'])
 
     def _provider(self, uuid: str) -> dict[str, Any]:
+        inventories = self._of_provider(uuid, 'inventories')
         return {
             'inventory': {resource_class: inventory['total']
                           for resource_class, inventory
-                          in self._of_provider(uuid, 'inventories').items()},
+                          in inventories.items()},
+            'reserved': {resource_class: inventory['reserved']
+                         for resource_class, inventory
+                         in inventories.items()},
             'usage': self._of_provider(uuid, 'usages'),
             'traits': sorted(self._of_provider(uuid, 'traits'))}
 

@@ -37,15 +37,17 @@ from nova_accel.testing import devices
 from nova_accel.testing import glance as glance_stub
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
+from nova_accel.testing import sysfs as fake_sysfs
+from nova_accel.virt import rpc_agent
 
 #: As libvirt and Nova write 10.0.0 and 8.2.2.
 _LIBVIRT_VERSION = 10_000_000
 _QEMU_VERSION = 8_002_002
 
 
-def _create_image(_driver: Any, _context: Any, instance: Any,
-                  *_args: Any, **_kwargs: Any) -> tuple[bool, bool]:
-    """Make the empty disks that a hard reboot looks for."""
+def create_image(_driver: Any, _context: Any, instance: Any,
+                 *_args: Any, **_kwargs: Any) -> tuple[bool, bool]:
+    """In place of Nova's: make the empty disks that a hard reboot wants."""
     directory = pathlib.Path(libvirt_utils.get_instance_path(instance))
     directory.mkdir(exist_ok=True)
     for disk in ('disk', 'disk.eph0'):
@@ -65,7 +67,8 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
     """The base class of functional tests, and the body of the quickstart.
 
     Glance is at ``url/image``, and what Nova keeps outside its databases is
-    below ``state_path``.
+    below ``state_path``. All hosts have the same ``sysfs``, see
+    :class:`nova_accel.testing.sysfs.FakeSysfs`.
     """
 
     STUB_KEYSTONE = False
@@ -73,12 +76,22 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
     def setUp(self) -> None:
         super().setUp()
         for name, function in (
-                ('_create_image', _create_image),
+                ('_create_image', create_image),
                 ('migrate_disk_and_power_off', _migrate_disk)):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova.virt.libvirt.LibvirtDriver.{name}', function))
+        start = rpc_agent.RpcAgent.start
+
+        def start_until_the_end(agent: rpc_agent.RpcAgent) -> None:
+            # A nova-compute that fails to start ends; here it is a thread.
+            self.addCleanup(agent.stop)
+            start(agent)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.virt.rpc_agent.RpcAgent.start', start_until_the_end))
         self.useFixture(libvirt.MediatedDevices())
         self.useFixture(libvirt_guest.GuestDevices())
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
 
     def start_accelerated_compute(
             self, hostname: str,
@@ -117,3 +130,5 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
         url = f'{self.url}/image'
         self.server.mount('/image', glance_stub.Glance(url, self.glance))
         self.keystone.register('image', 'glance', url)
+        # For what does not ask Nova's fixture: the data of bitstreams.
+        self.flags(api_servers=[url], group='glance')

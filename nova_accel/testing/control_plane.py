@@ -51,6 +51,7 @@ class ControlPlane:
     """Stands before a test case of Nova's.
 
     :cvar PORT: where it listens; 0 takes a free port
+    :cvar DATABASE: the accelerator API's kind of database
     :ivar url: nova-api; ``url/identity`` is Keystone
     :ivar state_path: Nova's, with ``nova.conf``
     :ivar api: Nova's test client as the user demo, ``admin_api`` as admin
@@ -59,6 +60,7 @@ class ControlPlane:
     """
 
     PORT = 0
+    DATABASE = 'sqlite'
     microversion = 'latest'
 
     # Of the test case that it is mixed into.
@@ -79,7 +81,7 @@ class ControlPlane:
         self.server = self.useFixture(wsgi_server.WsgiServer(self.PORT))
         self.url = self.server.url
         self._setup_identity()
-        self.useFixture(database.Database())
+        self.useFixture(database.Database(self.DATABASE))
 
     def _setup_identity(self) -> None:
         self.demo = _user(1, 'demo', DEMO_PROJECT, 'member', 'reader')

@@ -13,7 +13,17 @@
 
 """A device driver for simulated FPGA cards, entry point ``fake``."""
 
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import enum
+import hashlib
+import pathlib
+import threading
+from typing import ClassVar
 import uuid
+
+import fixtures
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
@@ -24,6 +34,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device
 from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.model import region
 
 _REGION_TYPES = uuid.UUID('6b0b1f0e-5c0e-4d5b-9c8e-2f4b7a1d9e30')
 
@@ -37,7 +48,20 @@ class FakeFpgaDriver(base.Driver):
     """A card whose virtual functions are its partial reconfiguration regions.
 
     Each region is a deployable of its own, told apart by its region trait.
+
+    :cvar cleaning: of the regions; None if they are not cleaned
+    :cvar programming: of the regions; None if they cannot be programmed
+    :cvar faults: PCI address of a card -> why it is of no use
     """
+
+    cleaning_methods = base.Driver.cleaning_methods | {'program'}
+    repeats_programming = True
+    programs_under_guest = True
+    tells_contents = True
+
+    programming: ClassVar['Programming | None'] = None
+    cleaning: ClassVar['Cleaning | None'] = None
+    faults: ClassVar[dict[str, str]] = {}
 
     def discover(self, function: pci_function.PciFunction,
                  spec: device_spec.DeviceSpec,
@@ -46,14 +70,181 @@ class FakeFpgaDriver(base.Driver):
             raise exceptions.DeviceError(
                 'it has no virtual functions, which are its regions')
         known = facts.of(function, spec)
-        deployables = []
+        deployables, regions = [], []
         for index, address in enumerate(function.virtual_functions):
             handle = attach_handle.AttachHandle(
                 naming.derived_uuid(
                     self._node_uuid, function.name, f'region{index}'),
                 address)
-            deployables.append(known.deployable(
-                f'region{index}', [handle], naming.region_trait(
-                    known.type, known.vendor,
-                    region_type_uuid(function.product_id, index))))
-        return known.device(deployables)
+            type_uuid = region_type_uuid(function.product_id, index)
+            deployables.append(dataclasses.replace(
+                known.deployable(
+                    f'region{index}', [handle], naming.region_trait(
+                        known.type, known.vendor, type_uuid)),
+                region=f'region{index}'))
+            regions.append(region.Region(f'region{index}', type_uuid))
+        return dataclasses.replace(
+            known.device(
+                deployable if self.cleaning is None
+                else dataclasses.replace(deployable, is_cleaned=True)
+                for deployable in deployables),
+            fault=self.faults.get(str(function.address)),
+            regions=tuple(regions))
+
+    def loaded(self, device: device.Device, region: region.Region) -> str:
+        if self.programming is None:
+            return super().loaded(device, region)
+        return self.programming.loaded(device, region)
+
+    def program(self, device: device.Device, region: region.Region,
+                bitstream: pathlib.Path, timeout_s: float) -> None:
+        if self.programming is None:
+            super().program(device, region, bitstream, timeout_s)
+        else:
+            self.programming.program(device, region, bitstream, timeout_s)
+
+    def clean(self, handle: attach_handle.AttachHandle) -> None:
+        if self.cleaning is None:
+            super().clean(handle)
+        else:
+            self.cleaning.clean(handle)
+
+
+class Cleaning(fixtures.Fixture):
+    """Has the fake driver's regions cleaned after each guest.
+
+    :ivar cleaned: the uuids of the attach handles of which it has ended, in
+        their order
+    :ivar refusal: if it is set, why nothing can be cleaned
+    :ivar may_end: cleaning goes on until it is set, for five minutes at most
+    """
+
+    def _setUp(self) -> None:
+        self.cleaned: list[str] = []
+        self.refusal: str | None = None
+        self.may_end = threading.Event()
+        self.may_end.set()
+        # Nothing may be left that waits.
+        self.addCleanup(self.may_end.set)
+        self.useFixture(fixtures.MonkeyPatch(
+            f'{__name__}.FakeFpgaDriver.cleaning', self))
+
+    def clean(self, handle: attach_handle.AttachHandle) -> None:
+        """:raises DeviceError: it was not allowed to end, or is refused."""
+        if not self.may_end.wait(300):
+            raise exceptions.DeviceError('it was not allowed to end')
+        if self.refusal is not None:
+            raise exceptions.DeviceError(self.refusal)
+        self.cleaned.append(handle.uuid)
+
+
+class Fault(enum.Enum):
+    """What goes wrong with a programming."""
+
+    #: It is refused at once; the region keeps what it held.
+    FAILS = 'fails'
+    #: It does not end until the time is over.
+    HANGS = 'hangs'
+    #: It says that it is done, but the region holds something else.
+    LIES = 'lies'
+    #: The card has lost its power in the middle.
+    LOSES_POWER = 'loses power'
+
+
+class Programming(fixtures.Fixture):
+    """Has the fake driver's regions programmed.
+
+    What they hold is in files, so that it outlives nova-compute as it does in
+    a card. A region that was never programmed holds ``nothing``.
+
+    :param directory: of the files; by default one that ends with the fixture
+    :ivar duration_s: how long each programming takes
+    :ivar faults: of the next programmings, in their order; None is none
+    :ivar programmed: (PCI address of the card, region, SHA-256 of the
+        bitstream) of those that have ended, in their order
+    :ivar is_programming: whether one goes on
+    :ivar may_end: programmings go on until it is set
+    """
+
+    def __init__(self, directory: pathlib.Path | None = None,
+                 duration_s: float = 0) -> None:
+        super().__init__()
+        self.duration_s = duration_s
+        self._given = directory
+
+    def _setUp(self) -> None:
+        self._directory = self._given or pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+        self.faults: list[Fault | None] = []
+        self.programmed: list[tuple[str, str, str]] = []
+        self.is_programming = False
+        self.may_end = threading.Event()
+        self.may_end.set()
+        # Nothing may be left that waits.
+        self._is_over = threading.Event()
+        self.addCleanup(self._is_over.set)
+        self.addCleanup(self.may_end.set)
+        self.useFixture(fixtures.MonkeyPatch(
+            f'{__name__}.FakeFpgaDriver.programming', self))
+
+    def loaded(self, card: device.Device, part: region.Region) -> str:
+        """:raises DeviceError: it is being programmed, or that has failed."""
+        try:
+            text = self._file(card, part).read_text()
+        except FileNotFoundError:
+            return 'nothing'
+        if not text:
+            raise exceptions.DeviceError(
+                f'{part.name} of {card.address} is not programmed to the end')
+        return text
+
+    def program(self, card: device.Device, part: region.Region,
+                bitstream: pathlib.Path, timeout_s: float) -> None:
+        """:raises DeviceError: it takes too long, or is to fail."""
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is Fault.FAILS:
+            raise self._refusal(card, part, 'it is refused')
+        try:
+            content = bitstream.read_bytes()
+        except OSError as error:
+            raise self._refusal(card, part, str(error)) from error
+        if fault is Fault.LIES:
+            content += b'!'
+        digest = hashlib.sha256(content).hexdigest()
+        with self._unfinished(card, part, digest):
+            if fault is Fault.LOSES_POWER:
+                self._is_over.wait(min(self.duration_s / 2, timeout_s))
+                raise self._refusal(card, part, 'its power is lost')
+            if self.duration_s:
+                self._is_over.wait(min(self.duration_s, timeout_s))
+            if fault is Fault.HANGS:
+                self._is_over.wait(timeout_s)
+            if (fault is Fault.HANGS or self.duration_s > timeout_s
+                    or not self.may_end.wait(timeout_s)):
+                raise self._refusal(
+                    card, part, f'not finished after {timeout_s:g} s')
+        self.programmed.append((str(card.address), part.name, digest))
+
+    @contextlib.contextmanager
+    def _unfinished(self, card: device.Device, part: region.Region,
+                    digest: str) -> Iterator[None]:
+        """It holds nothing of use, for ever if it does not come to the end."""
+        file = self._file(card, part)
+        file.write_text('')
+        self.is_programming = True
+        try:
+            yield
+        finally:
+            self.is_programming = False
+        new = file.with_suffix('.new')
+        new.write_text(digest)
+        new.replace(file)
+
+    def _refusal(self, card: device.Device, part: region.Region,
+                 reason: str) -> exceptions.DeviceError:
+        return exceptions.DeviceError(
+            f'{part.name} of {card.address} is not programmed: {reason}')
+
+    def _file(self, card: device.Device,
+              part: region.Region) -> pathlib.Path:
+        return self._directory / f'{card.address}-{part.name}'

@@ -10,8 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The images of Nova's GlanceFixture as an image API, to list and show."""
+"""The images of Nova's GlanceFixture as an image API, to list and fetch."""
 
+import io
 from typing import Any
 
 from nova.tests import fixtures as nova_fixtures
@@ -19,6 +20,14 @@ import webob
 import webob.dec
 
 _FILTERS = ('id', 'name', 'status', 'visibility')
+
+#: What images have of themselves; the rest are properties.
+_OWN = (
+    'id', 'name', 'status', 'container_format', 'disk_format', 'size',
+    'min_ram', 'min_disk', 'protected', 'visibility', 'tags', 'os_hash_algo',
+    'os_hash_value')
+
+_CHUNK = 1024 * 1024
 
 
 class Glance:
@@ -43,22 +52,43 @@ class Glance:
         if path == 'v2/images':
             wanted = {key: value for key, value in request.GET.items()
                       if key in _FILTERS}
+            tags = set(request.GET.getall('tag'))
             return webob.Response(json={'images': [
                 image for image in images.values()
-                if all(image[key] == value
-                       for key, value in wanted.items())]})
-        kind, _slash, image_id = path.rpartition('/')
-        if kind == 'v2/images' and image_id in images:
-            return webob.Response(json=images[image_id])
-        return webob.Response(status=404)
+                if tags.issubset(image.get('tags', ()))
+                and all(image.get(key) == value
+                        for key, value in wanted.items())]})
+        if path == 'v2/schemas/image':
+            return webob.Response(json={
+                'name': 'image', 'additionalProperties': {'type': 'string'},
+                'properties': {
+                    name: {} for name in (*_OWN, 'created_at', 'updated_at',
+                                          'file', 'schema')}})
+        kind, _slash, image_id = path.removesuffix('/file').rpartition('/')
+        if kind != 'v2/images' or image_id not in images:
+            return webob.Response(status=404)
+        if path.endswith('/file'):
+            return self._data(image_id)
+        return webob.Response(json=images[image_id])
+
+    def _data(self, image_id: str) -> webob.Response:
+        buffer = io.BytesIO()
+        self._images.download(None, image_id, data=buffer)
+        view = buffer.getbuffer()
+        if not view:
+            return webob.Response(status=204)
+        return webob.Response(
+            content_type='application/octet-stream',
+            content_length=len(view),
+            app_iter=(bytes(view[begin:begin + _CHUNK])
+                      for begin in range(0, len(view), _CHUNK)))
 
 
 def _view(image: dict[str, Any]) -> dict[str, Any]:
     """The wire's flat form of an image as Nova holds it."""
-    view = {key: image[key] for key in (
-        'id', 'name', 'status', 'container_format', 'disk_format', 'size',
-        'min_ram', 'min_disk', 'protected', 'visibility', 'tags')
-        if key in image}
+    view = {key: image[key] for key in _OWN if key in image}
     return {**image.get('properties', {}), **view,
+            'file': f'/v2/images/{image["id"]}/file',
+            'schema': '/v2/schemas/image',
             'created_at': f'{image["created_at"]:%Y-%m-%dT%H:%M:%SZ}',
             'updated_at': f'{image["updated_at"]:%Y-%m-%dT%H:%M:%SZ}'}

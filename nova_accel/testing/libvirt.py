@@ -29,6 +29,7 @@ from nova.virt.libvirt import host as libvirt_host
 from nova.virt.libvirt import utils as libvirt_utils
 
 from nova_accel.testing import libvirt_guest
+from nova_accel.testing import sysfs as fake_sysfs
 
 _FAKE = 'nova.tests.fixtures.libvirt'
 
@@ -181,6 +182,7 @@ class Libvirt(fixtures.Fixture):
 
     :ivar connection: what the host is connected to
     :ivar host: Nova's object, real
+    :ivar sysfs: a :class:`nova_accel.testing.sysfs.FakeSysfs`
     """
 
     def __init__(self, pci_info: fakelibvirt.HostPCIDevicesInfo) -> None:
@@ -190,6 +192,7 @@ class Libvirt(fixtures.Fixture):
         self.useFixture(nova_fixtures.LibvirtFixture())
         self.useFixture(MediatedDevices())
         self.useFixture(libvirt_guest.GuestDevices())
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
         self.connection = fakelibvirt.Connection(
             'qemu:///system', pci_info=self._pci_info)
         self.useFixture(fixtures.MonkeyPatch(

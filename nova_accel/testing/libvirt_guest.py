@@ -29,6 +29,7 @@ from typing import Any
 import fixtures
 from lxml import etree
 from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import utils as libvirt_utils
 
 from nova_accel.model import pci_address
@@ -37,6 +38,11 @@ _FAKE = 'nova.tests.fixtures.libvirt'
 
 #: What Nova's fake writes instead.
 _NAMED_FUNCTION = re.compile(r"<source hostdev='(pci_\w+)'/>")
+
+_DOMAIN = re.compile(r'<domain[^>]*>')
+
+_MARK = (rf'\g<0><metadata><nova:instance xmlns:nova="{vconfig.NOVA_NS}"/>'
+         '</metadata>')
 
 _Hostdev = dict[str, Any]
 
@@ -124,10 +130,14 @@ def _name_function(domain: fakelibvirt.Domain, xml: str) -> None:
 
 
 class GuestDevices(fixtures.Fixture):
-    """Hostdevs are attached, detached, in use, and forbid a managed save."""
+    """Hostdevs are attached, detached, in use, and forbid a managed save.
+
+    Nova's mark in the metadata of its guests is kept, too.
+    """
 
     def _setUp(self) -> None:
         domain = fakelibvirt.Domain
+        self._make = domain.__init__
         self._attach = domain.attachDeviceFlags
         self._detach = domain.detachDeviceFlags
         self._create = domain.createWithFlags
@@ -137,6 +147,7 @@ class GuestDevices(fixtures.Fixture):
         self._undefine = fakelibvirt.Connection._undefine
         self._stopped = fakelibvirt.Connection._mark_not_running
         for name, function in (
+                ('Domain.__init__', self.make),
                 ('Domain.attachDeviceFlags', self.attach),
                 ('Domain.detachDeviceFlags', self.detach),
                 ('Domain.createWithFlags', self.create),
@@ -148,6 +159,12 @@ class GuestDevices(fixtures.Fixture):
                 ('Connection._mark_not_running', self.stopped)):
             self.useFixture(fixtures.MonkeyPatch(
                 f'{_FAKE}.{name}', _as_method(function)))
+
+    def make(self, domain: fakelibvirt.Domain,
+             connection: fakelibvirt.Connection, xml: str,
+             *args: Any, **kwargs: Any) -> None:
+        self._make(domain, connection, xml, *args, **kwargs)
+        domain.is_novas = vconfig.NOVA_NS in xml
 
     def attach(self, domain: fakelibvirt.Domain, xml: str,
                flags: int = 0) -> None:
@@ -211,6 +228,8 @@ class GuestDevices(fixtures.Fixture):
             domain._def = {**domain._def, 'devices': {
                 **domain._def['devices'], 'hostdevs': defined}}
         xml: str = self._describe(domain, flags)
+        if domain.is_novas:
+            xml = _DOMAIN.sub(_MARK, xml, count=1)
         return _NAMED_FUNCTION.sub(_source, xml)
 
     def define(self, connection: fakelibvirt.Connection,

@@ -52,6 +52,7 @@ class NovaRecords(fixtures.Fixture):
         """An active instance, unless the fields say otherwise."""
         instance = types.SimpleNamespace(**{
             'uuid': uuidutils.generate_uuid(), 'project_id': 'project',
+            'user_id': 'user', 'system_metadata': {},
             'host': host, 'vm_state': 'active', 'task_state': None,
             'old_flavor': None, **fields})
         self.instances[instance.uuid] = instance
@@ -61,8 +62,8 @@ class NovaRecords(fixtures.Fixture):
                       destination: str | None,
                       migration_type: str = 'migration') -> None:
         self.migrations.append(types.SimpleNamespace(
-            instance_uuid=instance.uuid, status=status,
-            source_compute=source, dest_compute=destination,
+            uuid=uuidutils.generate_uuid(), instance_uuid=instance.uuid,
+            status=status, source_compute=source, dest_compute=destination,
             migration_type=migration_type))
 
     def get_by_host(self, _context: Any, host: str,
@@ -81,7 +82,9 @@ class NovaRecords(fixtures.Fixture):
                        filters: Mapping[str, Any]) -> list[Any]:
         self._called('MigrationList.get_by_filters')
         return [migration for migration in self.migrations
-                if migration.status in filters['status']
+                if migration.uuid in filters.get('uuid', migration.uuid)
+                and migration.status in filters.get(
+                    'status', migration.status)
                 and filters.get('host', migration.source_compute) in (
                     migration.source_compute, migration.dest_compute)
                 and filters.get('migration_type', migration.migration_type)

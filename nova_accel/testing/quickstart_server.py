@@ -211,6 +211,7 @@ class Server:
                    for device in self.devices))
         handles = [attach_handle.from_dict({
             'uuid': one['attach_handle_uuid'],
+            'type': one['attach_handle_type'],
             'info': one['attach_handle_info'],
         }) for one in self._cloud.arqs({'id': self.id})]
         self._report.check(

@@ -21,6 +21,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device
 from nova_accel.model import matching
 from nova_accel.model import naming
+from nova_accel.model import orders
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
 
@@ -29,18 +30,22 @@ from nova_accel.model import provider_layout
 class SimulatedHost:
     """A host with FPGAs of several regions, and QAT functions.
 
-    Each region is a provider of its own and one unit of FPGA; the functions
-    are interchangeable units of one provider.
+    Each region is a provider of its own and one unit of FPGA, and can be
+    programmed; the functions are interchangeable units of one provider.
 
     :param regions: for each FPGA the number of its regions, at most eight;
         the FPGA's place here is its PCI bus. None is an FPGA that is absent.
     :param functions: number of QAT functions
+    :param cleaned: whether a unit is cleaned after each guest
+    :param faults: (PCI bus of an FPGA, its fault), of those that have one
     """
 
     hostname: str = 'compute-1'
     regions: tuple[int | None, ...] = (1,)
     functions: int = 0
     numa_node: int = 0
+    cleaned: bool = False
+    faults: tuple[tuple[int, str], ...] = ()
 
     @property
     def node_uuid(self) -> str:
@@ -54,6 +59,8 @@ class SimulatedHost:
                 vendor_id='8086', vendor='Intel', product_id='09c4',
                 product='PAC', driver='fake', numa_node=self.numa_node,
                 address=pci_address.PciAddress(0, bus, 0, 0),
+                fault=dict(self.faults).get(bus),
+                attributes={'firmware': '1.2.3'},
                 deployables=tuple(self._region(bus, number)
                                   for number in range(regions)))
             for bus, regions in enumerate(self.regions) if regions is not None
@@ -66,7 +73,8 @@ class SimulatedHost:
             vendor='Intel', product_id='37c9', product='C62x', driver='pci',
             numa_node=self.numa_node, address=address, pooled=True,
             deployables=(device.Deployable(
-                'qat', 'CUSTOM_QAT', frozenset(), (self._handle(address),)),))
+                'qat', 'CUSTOM_QAT', frozenset(), (self._handle(address),),
+                is_cleaned=self.cleaned),))
 
     def _handle(self, address: pci_address.PciAddress,
                 ) -> attach_handle.AttachHandle:
@@ -77,21 +85,30 @@ class SimulatedHost:
         name = f'region{number}'
         return device.Deployable(
             name, 'FPGA', frozenset({f'CUSTOM_{name.upper()}'}),
-            (self._handle(pci_address.PciAddress(0, bus, 1, number)),))
+            (self._handle(pci_address.PciAddress(0, bus, 1, number)),),
+            is_cleaned=self.cleaned, region=name)
 
     def layout(self) -> provider_layout.Layout:
         return provider_layout.layout(
             self.hostname, self.node_uuid, self.devices())
 
-    def report(self) -> None:
-        """Tell the database, as the REST API does."""
+    def device_uuid(self, bus: int = 0) -> str:
+        """The FPGA's."""
+        return naming.derived_uuid(self.node_uuid, f'pci_0000_{bus:02x}_00_0')
+
+    def report(self, orders_seen: int | None = None) -> orders.Orders | None:
+        """Tell the database, as the REST API does.
+
+        :returns: what the host is told to do, if anything is new
+        """
         rp_uuids = self.layout().rp_uuids
         devices: list[dict[str, Any]] = [
             found.to_report(self.node_uuid, rp_uuids)
             for found in self.devices()]
-        host.report(self.hostname, self.node_uuid, f'{self.hostname}.service',
-                    devices,
-                    digest=hashlib.sha256(str(self).encode()).hexdigest())
+        return host.report(
+            self.hostname, self.node_uuid, f'{self.hostname}.service', devices,
+            digest=hashlib.sha256(str(self).encode()).hexdigest(),
+            orders_seen=orders_seen)
 
     def rp_uuid(self, bus: int = 0, region: int = 0) -> str:
         """The provider of a region."""

@@ -34,6 +34,9 @@ class Split(NamedTuple):
     others: tuple[WireArq, ...] = ()
 
 
+NOTHING = Split()
+
+
 def of_ports(network_info: Iterable[Mapping[str, Any]],
              functions: Container[str]) -> frozenset[str]:
     """The uuids of the ARQs of ports that have one of our PCI functions.

@@ -20,6 +20,7 @@ step cut short is finished or undone later by :meth:`Attachments.retry`.
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import dataclasses
@@ -34,6 +35,7 @@ from nova_accel.model import arq
 from nova_accel.model import attach_handle
 from nova_accel.model import binding as binding_model
 from nova_accel.model import matching
+from nova_accel.model import reshape
 from nova_accel.virt import journal as journal_module
 from nova_accel.virt import role_moves
 
@@ -48,17 +50,21 @@ class Attachments:
     :param drivers: name -> device driver
     :param driver_names: attach handle uuid -> the name of its driver, as
         discovery has it at the moment
+    :param on_release: is told what the API has just been given back
     """
 
     def __init__(self, nodename: str, journal: journal_module.Journal,
                  api: accelerator_api.AcceleratorApi,
                  drivers: Mapping[str, base.Driver],
-                 driver_names: Callable[[], Mapping[str, str]]) -> None:
+                 driver_names: Callable[[], Mapping[str, str]],
+                 on_release: Callable[[Iterable[attach_handle.AttachHandle]],
+                                      None]) -> None:
         self._nodename = nodename
         self._journal = journal
         self._api = api
         self._drivers = drivers
         self._driver_names = driver_names
+        self._on_release = on_release
         self._moves = role_moves.RoleMoves(journal, api, self._unplug)
 
     def acquire(self, instance_uuid: str, project_id: str,
@@ -151,34 +157,29 @@ class Attachments:
 
         :param attempt: leave alone what another attempt than this holds
         """
-        try:
-            with self._locked(instance_uuid):
-                entry = self._journal.read(instance_uuid, role)
-                if entry is not None and attempt in (None, entry.attempt):
-                    self._release(entry)
-        except exceptions.AcceleratorError as error:
-            LOG.warning('The accelerators of instance %s (%s) are not '
-                        'released yet, trying again later: %s',
-                        instance_uuid, role, error)
+        with self._released_later(instance_uuid, role):
+            entry = self._journal.read(instance_uuid, role)
+            if entry is not None and attempt in (None, entry.attempt):
+                self._release(entry)
 
-    def undo_interrupted(self) -> None:
-        """Have what a dead nova-compute was acquiring released by retry.
+    def finish_interrupted(self) -> None:
+        """Finish the moves of a nova-compute that died.
 
-        What it was moving is where it was to be.
+        What it was acquiring or releasing is given back by :meth:`retry`.
         """
         self._moves.finish_interrupted()
-        for entry in self._journal.entries():
-            if entry.step is _Step.ACQUIRING:
-                self._journal.write(
-                    dataclasses.replace(entry, step=_Step.RELEASING))
 
     def retry(self) -> None:
         """Finish the releases that failed, and tell the API of moves."""
         for entry in self._journal.entries():
-            if entry.step is _Step.RELEASING:
-                self.release(entry.instance_uuid, entry.role)
-            elif entry.moved_from is not None:
-                with self._locked(entry.instance_uuid):
+            with self._released_later(entry.instance_uuid, entry.role):
+                # Who is acquiring has the lock until it holds something.
+                if self._journal.read(
+                        entry.instance_uuid, entry.role) != entry:
+                    continue
+                if entry.step is not _Step.HELD:
+                    self._release(entry)
+                elif entry.moved_from is not None:
                     self._moves.tell_or_warn(entry.instance_uuid)
 
     def recover(self, binding: binding_model.Binding) -> None:
@@ -195,6 +196,15 @@ class Attachments:
                                        attempt, binding.arq_uuids)
                 self._journal.write(dataclasses.replace(
                     entry, attempt=attempt, arqs=arqs))
+
+    def recover_of(self, instance_uuid: str, role: arq.Role) -> None:
+        """Hold again what the API has of an instance, if anything.
+
+        :raises AcceleratorError: it has changed since, or nothing is known.
+        """
+        for binding in self._api.bindings():
+            if (binding.instance_uuid, binding.role) == (instance_uuid, role):
+                self.recover(binding)
 
     def take_back(self, binding: binding_model.Binding) -> None:
         """Free what the API has and no guest needs, without a journal of it.
@@ -238,6 +248,38 @@ class Attachments:
         return [request for entry in self._journal.entries()
                 if role in (None, entry.role) for request in entry.arqs]
 
+    def held_handles(self) -> frozenset[str]:
+        """The uuids of the attach handles that guests may have."""
+        return frozenset(
+            request.handle.uuid for entry in self._journal.entries()
+            if entry.step is not _Step.RELEASING for request in entry.arqs)
+
+    def holders(self) -> dict[str, str]:
+        """Attach handle uuid -> the instance that has it, or had until now.
+        """
+        return {request.handle.uuid: entry.instance_uuid
+                for entry in self._journal.entries()
+                for request in entry.arqs}
+
+    def releasing(self) -> frozenset[str]:
+        """The uuids of the attach handles that are being given back."""
+        return frozenset(
+            request.handle.uuid for entry in self._journal.entries()
+            if entry.step is _Step.RELEASING for request in entry.arqs)
+
+    def follow(self, move: reshape.Move) -> None:
+        """Journal that Placement has a unit at another provider by now.
+
+        :raises DeviceError: the disk refused, or the journal is damaged.
+        """
+        with self._locked(move.instance_uuid):
+            entry = self._journal.read(move.instance_uuid, move.role)
+            if entry is not None:
+                self._journal.write(dataclasses.replace(entry, arqs=tuple(
+                    dataclasses.replace(request, device_rp_uuid=move.target)
+                    if request.handle.uuid == move.handle_uuid else request
+                    for request in entry.arqs)))
+
     def _hold(self, instance_uuid: str, role: arq.Role,
               ask: Callable[[int], tuple[arq.Arq, ...]]) -> None:
         """Hold what the API gives to an attempt.
@@ -268,6 +310,7 @@ class Attachments:
                 self._journal.write(dataclasses.replace(
                     entry, step=_Step.RELEASING, arqs=arqs + replaced))
                 raise
+            self._on_release(request.handle for request in replaced)
             self._journal.write(dataclasses.replace(
                 entry, step=_Step.HELD, arqs=arqs))
 
@@ -297,6 +340,8 @@ class Attachments:
             except exceptions.StaleAttempt as error:
                 LOG.info('Nothing to release for instance %s (%s): %s',
                          entry.instance_uuid, role, error)
+        # Before the journal says no more that nobody must be given them.
+        self._on_release(request.handle for request in entry.arqs)
         self._journal.remove(entry)
 
     def _unplug(self, arqs: Iterable[arq.Arq]) -> None:
@@ -322,6 +367,18 @@ class Attachments:
     def _driver_of(self, handle_uuid: str) -> base.Driver | None:
         name = self._driver_names().get(handle_uuid)
         return None if name is None else self._drivers[name]
+
+    @contextlib.contextmanager
+    def _released_later(self, instance_uuid: str,
+                        role: arq.Role) -> Iterator[None]:
+        """Lock the instance; log a release that fails, for the next time."""
+        try:
+            with self._locked(instance_uuid):
+                yield
+        except exceptions.AcceleratorError as error:
+            LOG.warning('The accelerators of instance %s (%s) are not '
+                        'released yet, trying again later: %s',
+                        instance_uuid, role, error)
 
     def _locked(
         self, instance_uuid: str,

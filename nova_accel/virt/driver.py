@@ -41,6 +41,7 @@ from nova_accel.virt import migration
 from nova_accel.virt import provider_tree as tree_module
 from nova_accel.virt import rebuild
 from nova_accel.virt import suspend
+from nova_accel.virt import wiring
 
 _AccelInfo = Sequence[accel_info_module.WireArq] | None
 
@@ -61,6 +62,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     provider_tree: Any
     supported_vgpu_types: list[str]
     instance_exists: Callable[[objects.Instance], bool]
+    _is_virtual_mdev: Callable[[str], bool]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -69,9 +71,21 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     def init_host(self, host: str) -> None:
         # A nova-compute that fails later than this does not exit: it waits
         # for threads that Nova has started for libvirt.
-        host_accelerators.check_configured()
+        wiring.check_configured()
         super().init_host(host)  # type: ignore[misc]
-        self._accelerators = host_accelerators.start(self._host, host)
+        self._accelerators = wiring.start(self._host, host)
+        self.os_acc = wiring.front(self._accelerators)
+        self._rpc_agent = wiring.agent(self._accelerators)
+        self._rpc_agent.start()
+
+    def cleanup_host(self, host: str) -> None:
+        self._rpc_agent.stop()
+        super().cleanup_host(host)  # type: ignore[misc]
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        self._accelerators.begin_update()
+        return super().get_available_resource(  # type: ignore[misc]
+            nodename)
 
     def update_provider_tree(
         self, provider_tree: Any, nodename: str,
@@ -83,7 +97,8 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             # lock that it otherwise takes for that.
             update = node_devices.exclusive(update)
         update(provider_tree, nodename, allocations=allocations)
-        if self._accelerators.update_provider_tree(provider_tree, nodename):
+        if self._accelerators.update_provider_tree(
+                provider_tree, allocations):
             # Nova keeps a copy for spawn, made before our part was there.
             self.provider_tree = copy.deepcopy(provider_tree)
 
@@ -92,7 +107,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
               injected_files: Any, admin_password: Any,
               allocations: dict[str, Any], *args: Any,
               accel_info: _AccelInfo = None, **kwargs: Any) -> None:
-        with self._acquired(instance, allocations, accel_info):
+        with self._acquired(context, instance, allocations, accel_info):
             super().spawn(  # type: ignore[misc]
                 context, instance, image_meta, injected_files,
                 admin_password, allocations, *args, accel_info=accel_info,
@@ -128,8 +143,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         with faults.as_unavailable():
             self._accelerators.plug_ports(
                 instance, bound.arguments['network_info'])
-            arqs = self._accelerators.plug(
-                instance, flavor.profile(instance.flavor, found))
+            arqs = self._accelerators.plug(instance, found)
         # Callers harvest all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
             uuid for uuid in bound.arguments.get('mdevs') or ()
@@ -152,9 +166,21 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         return super()._allocate_cyborg_mdevs(  # type: ignore[misc]
             self._accelerators.split(accel_info).others)
 
+    def _get_mdev_capabilities_for_dev(
+            self, devname: str,
+            types: Sequence[str] | None = None) -> dict[str, Any]:
+        # With native vGPUs, Nova takes each parent of mediated devices that
+        # its configuration does not name for a PCI function.
+        if not (devname.startswith('pci_') or self._is_virtual_mdev(devname)):
+            return {'dev_id': devname, 'types': {}}
+        found: dict[str, Any] = (
+            super()._get_mdev_capabilities_for_dev(  # type: ignore[misc]
+                devname, types))
+        return found
+
     @contextlib.contextmanager
-    def _acquired(self, instance: objects.Instance,
-                  allocations: dict[str, Any],
+    def _acquired(self, context: nova_context.RequestContext,
+                  instance: objects.Instance, allocations: dict[str, Any],
                   accel_info: _AccelInfo) -> Iterator[None]:
         """Hold the instance's accelerators; not if the body fails.
 
@@ -173,8 +199,12 @@ class AcceleratorMixin(rebuild.RebuildMixin):
                     instance, profile, tree_module.allocated(
                         self.provider_tree, allocations))
         try:
+            # It goes on while Nova downloads the image.
+            with faults.as_unavailable():
+                self._accelerators.start_programming(context, instance)
             yield
         except BaseException:
+            self._accelerators.abandon_programming(instance)
             # What a rebuild kept must be there for the next try, and what a
             # guest still has is released when it is destroyed.
             if not self.instance_exists(instance):

@@ -17,11 +17,9 @@ from nova import objects
 from nova_accel.model import device_profile
 from nova_accel.virt import accel_info
 
-_NONE = accel_info.Split()
-
 
 def profile(flavor: objects.Flavor,
-            found: accel_info.Split = _NONE) -> str | None:
+            found: accel_info.Split = accel_info.NOTHING) -> str | None:
     """Its name, None if the flavor has none.
 
     :param found: the ARQs that Nova has got for the server; by Cyborg's key
@@ -31,3 +29,16 @@ def profile(flavor: objects.Flavor,
         device_profile.CYBORG_FLAVOR_KEY if found.ours
         else device_profile.FLAVOR_KEY)
     return name
+
+
+def may_ask_us(flavor: objects.Flavor, found: accel_info.Split) -> bool:
+    """Whether a server of the flavor may have accelerators of ours.
+
+    By Cyborg's key that is not known when Nova has not got its ARQs, as when
+    it starts guests again after the host was booted.
+
+    :param found: as for :func:`profile`
+    """
+    return (profile(flavor, found) is not None
+            or (found == accel_info.NOTHING
+                and device_profile.CYBORG_FLAVOR_KEY in flavor.extra_specs))

@@ -18,34 +18,38 @@ from nova.virt.libvirt import config as vconfig
 
 from nova_accel.model import arq
 from nova_accel.model import attach_handle
+from nova_accel.model import pci_address
 
 
 def hostdevs(
     arqs: Iterable[arq.Arq],
 ) -> list[vconfig.LibvirtConfigGuestHostdev]:
-    """One ``<hostdev>`` for each ARQ, in their order."""
-    return [_mdev(request.handle)
-            if request.handle.type is attach_handle.HandleType.MDEV
-            else _pci(request.handle) for request in arqs]
+    """The ``<hostdev>`` of each ARQ's functions, in their order."""
+    return [hostdev for request in arqs for hostdev in _of(request.handle)]
 
 
-def _pci(
+def _of(
     handle: attach_handle.AttachHandle,
-) -> vconfig.LibvirtConfigGuestHostdevPCI:
+) -> list[vconfig.LibvirtConfigGuestHostdev]:
+    if handle.type is attach_handle.HandleType.MDEV:
+        return [_mdev(handle.uuid)]
+    return [_pci(address, handle.is_managed) for address in handle.functions]
+
+
+def _pci(address: pci_address.PciAddress,
+         is_managed: bool) -> vconfig.LibvirtConfigGuestHostdevPCI:
     hostdev = vconfig.LibvirtConfigGuestHostdevPCI()
-    parts = handle.address.parts
+    parts = address.parts
     hostdev.domain = parts['domain']
     hostdev.bus = parts['bus']
     hostdev.slot = parts['device']
     hostdev.function = parts['function']
-    # libvirt takes the function from its host driver and gives it back.
-    hostdev.managed = 'yes'
+    # Managed, libvirt takes it from its host driver and gives it back.
+    hostdev.managed = 'yes' if is_managed else 'no'
     return hostdev
 
 
-def _mdev(
-    handle: attach_handle.AttachHandle,
-) -> vconfig.LibvirtConfigGuestHostdevMDEV:
+def _mdev(uuid: str) -> vconfig.LibvirtConfigGuestHostdevMDEV:
     hostdev = vconfig.LibvirtConfigGuestHostdevMDEV()
-    hostdev.uuid = handle.uuid
+    hostdev.uuid = uuid
     return hostdev

@@ -13,93 +13,32 @@
 """The accelerators of the host that one nova-compute runs on."""
 
 from collections.abc import Iterable
-import functools
-import pathlib
 
+from nova import context as nova_context
 from nova import objects
 from nova.compute import provider_tree
 from nova.network import model as network_model
-from nova.virt.libvirt import host as libvirt_host
+from oslo_log import log as logging
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
-from nova_accel.drivers import loading
-from nova_accel.host import discovery
-from nova_accel.host import guests
-from nova_accel.host import node_devices as node_devices_module
-from nova_accel.host import nova_claims
 from nova_accel.model import arq
-from nova_accel.model import device_spec
 from nova_accel.model import matching
-from nova_accel.model import provider_layout
+from nova_accel.model import programming
+from nova_accel.model import reshape
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import attachments as attachments_module
-from nova_accel.virt import given_traits as given_traits_module
-from nova_accel.virt import hot_plug
-from nova_accel.virt import journal
-from nova_accel.virt import provider_tree as tree_module
-from nova_accel.virt import provisioning as provisioning_module
+from nova_accel.virt import flavor
+from nova_accel.virt import image_properties
+from nova_accel.virt import programming as programming_module
+from nova_accel.virt import providers as providers_module
 from nova_accel.virt import publisher as publisher_module
 from nova_accel.virt import reconcile
 
 CONF = conf.CONF
-
-
-def check_configured() -> None:
-    """Refuse at once a configuration that :func:`start` would refuse.
-
-    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
-    :raises ConfigurationError: names the option that is wrong.
-    """
-    device_spec.parse(CONF.nova_accel.device_spec, loading.names())
-    accelerator_api.adapter_from_conf()
-
-
-def start(host: libvirt_host.Host, service_host: str) -> 'HostAccelerators':
-    """What nova-compute needs of our parts, wired together.
-
-    The devices are looked at, which is quick; they are reported later.
-
-    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
-    :raises ConfigurationError: names the option that is wrong.
-    """
-    node = publisher_module.Node(
-        host.get_hostname(), host.get_node_uuid(), service_host)
-    node_devices = node_devices_module.NodeDevices(host)
-    drivers = loading.load(node_devices, node.uuid)
-    specs = device_spec.parse(CONF.nova_accel.device_spec, drivers)
-    api = accelerator_api.AcceleratorApi(
-        accelerator_api.adapter_from_conf(), node.nodename)
-    state = pathlib.Path(CONF.state_path) / 'nova_accel'
-    attachments = attachments_module.Attachments(
-        node.nodename, journal.Journal(state / node.nodename), api, drivers,
-        lambda: publisher.view.drivers)
-
-    reconciler = reconcile.Reconciler(
-        service_host, CONF.nova_accel.reconcile_interval_s, api, attachments,
-        node_devices, guests.Guests(host), lambda: publisher.view)
-
-    def end_of_cycle() -> None:
-        provisioning.go_on()
-        attachments.retry()
-        reconciler.run()
-
-    publisher = publisher_module.Publisher(
-        node, CONF.nova_accel.report_interval_s,
-        functools.partial(discovery.discover, node_devices, drivers, specs,
-                          nova_claims.NovaClaims()),
-        api, after=end_of_cycle)
-    attachments.undo_interrupted()
-    provisioning = provisioning_module.Provisioning(
-        api, attachments, {mdev.uuid for mdev in node_devices.mdevs()})
-    hot_plug.attach_missing(host, attachments.held_by)
-    publisher.refresh()
-    publisher.start_cycle()
-    return HostAccelerators(
-        node, api, publisher, attachments, reconciler,
-        given_traits_module.GivenTraits(
-            state / f'{node.nodename}.traits.json'))
+LOG = logging.getLogger(__name__)
 
 
 class HostAccelerators:
@@ -110,27 +49,41 @@ class HostAccelerators:
                  publisher: publisher_module.Publisher,
                  attachments: attachments_module.Attachments,
                  reconciler: reconcile.Reconciler,
-                 given_traits: given_traits_module.GivenTraits) -> None:
+                 providers: providers_module.Providers,
+                 programmer: programming_module.Programmer,
+                 bitstreams: store.Store) -> None:
         self.service_host = node.service_host
         self._nodename = node.nodename
         self._api = api
         self.attachments = attachments
         self.reconciler = reconciler
         self._publisher = publisher
-        self._given_traits = given_traits
+        self._providers = providers
+        self.programmer = programmer
+        self.bitstreams = bitstreams
 
-    def update_provider_tree(self, tree: provider_tree.ProviderTree,
-                             nodename: str) -> bool:
-        """Apply the finished view; say whether it changed the tree."""
+    def begin_update(self) -> None:
+        """See :meth:`nova_accel.virt.providers.Providers.begin_update`."""
+        self._providers.begin_update()
+
+    def update_provider_tree(
+        self, tree: provider_tree.ProviderTree,
+        allocations: reshape.Allocations | None = None,
+    ) -> bool:
+        """Apply what is known; say whether it changed the tree.
+
+        :raises ReshapeNeeded: Nova is to call again, with the allocations.
+        :raises ReshapeFailed: nothing is changed.
+        """
         self._publisher.start_cycle()
-        in_use = frozenset(request.device_rp_uuid
-                           for request in self.attachments.held_arqs())
-        layout = self._publisher.view.layout
-        given = self._given_traits.read()
-        changes = tree_module.apply(tree, nodename, layout, in_use, given)
-        self._given_traits.write(
-            provider_layout.now_given(layout, changes, given))
-        return bool(changes)
+        return self._providers.update(tree, allocations)
+
+    def wait_published(self) -> None:
+        """Wait until the API knows the host's devices.
+
+        :raises ServiceUnavailable: it does not within ``publish_timeout_s``.
+        """
+        self._publisher.wait_published(CONF.nova_accel.publish_timeout_s)
 
     def acquire(self, instance: objects.Instance, profile: str,
                 providers: Iterable[matching.Provider],
@@ -139,9 +92,27 @@ class HostAccelerators:
 
         :raises AcceleratorError: it holds no more than it did before.
         """
-        self._publisher.wait_published(CONF.nova_accel.publish_timeout_s)
+        self.wait_published()
         self.attachments.acquire(
             instance.uuid, instance.project_id, profile, providers, role)
+
+    def start_programming(self, context: nova_context.RequestContext,
+                          instance: objects.Instance) -> None:
+        """Begin to program what the instance's regions are to hold.
+
+        :meth:`plug` waits for it; otherwise it is to be abandoned.
+
+        :raises AcceleratorError: it cannot begin.
+        """
+        self.programmer.start(
+            self.attachments.held_by(instance.uuid),
+            programming.Asker(context.project_id, context.user_id,
+                              instance.uuid),
+            image_properties.of(instance), context)
+
+    def abandon_programming(self, instance: objects.Instance) -> None:
+        """Touch no region for the instance any more."""
+        self.programmer.abandon(instance.uuid)
 
     def held_on(self, nodename: str,
                 instance: objects.Instance) -> tuple[arq.Arq, ...]:
@@ -164,19 +135,30 @@ class HostAccelerators:
             (request for request in accel_info or ()
              if request['uuid'] not in ports), self._nodename, ours)
 
-    def plug(self, instance: objects.Instance, profile: str | None,
+    def plug(self, instance: objects.Instance,
+             found: accel_info_module.Split = accel_info_module.NOTHING,
              role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
         """Make the devices of the instance ready for its guest.
 
-        :param profile: the device profile that its flavor names
-        :raises DeviceError: one cannot be, or the host knows of none
-            although there is a profile.
+        What the journal has lost is recovered from the API.
+
+        :param found: the ARQs that Nova has got for the server, none if it
+            did not ask
+        :raises AcceleratorError: one cannot be made ready, or there is none
+            although the flavor has a device profile of ours.
         """
-        arqs = self.attachments.plug(instance.uuid, role)
+        arqs = self._plug(instance, role)
+        if arqs or not flavor.may_ask_us(instance.flavor, found):
+            return arqs
+        LOG.warning('The journal has no accelerators of instance %s; asking '
+                    'the accelerator API for them', instance.uuid)
+        self.attachments.recover_of(instance.uuid, role)
+        arqs = self._plug(instance, role)
+        profile = flavor.profile(instance.flavor, found)
         if profile is not None and not arqs:
             raise exceptions.DeviceError(
-                f'the journal of this host has no accelerators for instance '
-                f'{instance.uuid}, whose flavor asks for {profile}')
+                f'instance {instance.uuid}, whose flavor asks for {profile}, '
+                'has no accelerators on this host')
         return arqs
 
     def plug_ports(self, instance: objects.Instance,
@@ -194,7 +176,19 @@ class HostAccelerators:
         if named - held.keys():
             self.attachments.adopt(
                 instance.uuid, sorted(named), arq.Role.PORT)
-        self.attachments.plug(instance.uuid, arq.Role.PORT)
+        self._plug(instance, arq.Role.PORT)
+
+    def _plug(self, instance: objects.Instance,
+              role: arq.Role) -> tuple[arq.Arq, ...]:
+        """Have regions hold what they are to, then plug."""
+        arqs = self.attachments.held_by(instance.uuid, role)
+        if arqs:
+            self.programmer.ready(
+                arqs, programming.Asker(
+                    instance.project_id, instance.user_id, instance.uuid),
+                image_properties.of(instance),
+                is_new=role is arq.Role.INCOMING)
+        return self.attachments.plug(instance.uuid, role)
 
     def owns_mdev(self, uuid: str) -> bool:
         """Whether a mediated device is one that we make and hand out."""

@@ -18,22 +18,14 @@ touched. So a killed nova-compute knows at its next start what it had begun,
 and guests come back with their devices even while the API is away.
 """
 
-from collections.abc import Iterator
-import contextlib
 import dataclasses
 import enum
-import json
 import pathlib
 import time
 from typing import Any
 
-from oslo_log import log as logging
-
-from nova_accel import exceptions
 from nova_accel.model import arq
-from nova_accel.virt import durable_file
-
-LOG = logging.getLogger(__name__)
+from nova_accel.virt import entry_files
 
 
 class Step(enum.StrEnum):
@@ -95,96 +87,61 @@ def begun(instance_uuid: str, role: arq.Role, before: Entry | None) -> Entry:
 
 
 class Journal:
-    """The entries of one host, below ``directory``.
-
-    Read from disk once, when nova-compute starts; from then on reads cost
-    nothing and writes go through.
-    """
+    """The entries of one host, below ``directory``."""
 
     def __init__(self, directory: pathlib.Path) -> None:
-        self._directory = directory
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._entries: dict[tuple[str, arq.Role], Entry] = {}
-        self._damaged: dict[pathlib.Path, str] = {}
-        for path in sorted(self._directory.glob('*.json')):
-            self._load(path)
+        self.directory = directory
+        self._files = entry_files.EntryFiles(
+            directory, Entry.from_dict, 'accelerators',
+            'restore it or, if the instance has no accelerators, remove it, '
+            'and restart nova-compute')
 
     def read(self, instance_uuid: str, role: arq.Role) -> Entry | None:
         """The entry of a binding, or None if there is none.
 
         :raises DeviceError: the entry's file could not be understood.
         """
-        path = self._path(instance_uuid, role)
-        if path in self._damaged:
-            raise exceptions.DeviceError(self._damaged[path])
-        return self._entries.get((instance_uuid, role))
+        return self._files.read(_name(instance_uuid, role))
 
     def write(self, entry: Entry) -> None:
         """Store the entry, so that it survives a crash of the host.
 
         :raises DeviceError: the disk refused.
         """
-        with _disk_errors():
-            durable_file.write(self._path(entry.instance_uuid, entry.role),
-                               json.dumps(entry.to_dict()))
-        self._entries[entry.instance_uuid, entry.role] = entry
+        self._files.write(_name(entry.instance_uuid, entry.role), entry)
 
     def remove(self, entry: Entry) -> None:
         """Forget the entry.
 
         :raises DeviceError: the disk refused.
         """
-        with _disk_errors():
-            durable_file.remove(self._path(entry.instance_uuid, entry.role))
-        self._entries.pop((entry.instance_uuid, entry.role), None)
+        self._files.remove(_name(entry.instance_uuid, entry.role))
 
     def entries(self) -> list[Entry]:
         """Every entry that could be understood."""
-        return list(self._entries.values())
+        return self._files.entries()
 
     def keys(self) -> set[tuple[str, arq.Role]]:
         """Instance and role of every entry, and what an entry moved from.
 
         Also of those that could not be understood.
         """
-        keys = {_key(path) for path in self._damaged}
+        keys = {_key(name) for name in self._files.damaged}
         for entry in self.entries():
             keys.add((entry.instance_uuid, entry.role))
             if entry.moved_from is not None:
                 keys.add((entry.instance_uuid, entry.moved_from))
         return {key for key in keys if key is not None}
 
-    def _load(self, path: pathlib.Path) -> None:
-        try:
-            entry = Entry.from_dict(json.loads(path.read_text()))
-        except (ValueError, KeyError, TypeError,
-                exceptions.InvalidName) as error:
-            self._damaged[path] = (
-                f'the journal {path} is damaged ({error!r}): restore it or, '
-                'if the instance has no accelerators, remove it, and restart '
-                'nova-compute')
-            LOG.error(self._damaged[path])
-            return
-        self._entries[entry.instance_uuid, entry.role] = entry
 
-    def _path(self, instance_uuid: str, role: arq.Role) -> pathlib.Path:
-        return self._directory / f'{instance_uuid}.{role}.json'
+def _name(instance_uuid: str, role: arq.Role) -> str:
+    return f'{instance_uuid}.{role}'
 
 
-def _key(path: pathlib.Path) -> tuple[str, arq.Role] | None:
+def _key(name: str) -> tuple[str, arq.Role] | None:
     """What a file of the journal is about; None for one of another name."""
-    instance_uuid, _, role = path.stem.partition('.')
+    instance_uuid, _, role = name.partition('.')
     try:
         return instance_uuid, arq.Role(role)
     except ValueError:
         return None
-
-
-@contextlib.contextmanager
-def _disk_errors() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise exceptions.DeviceError(
-            f'the journal of accelerators cannot be written: {error}',
-        ) from error

@@ -99,9 +99,7 @@ class LiveMigrationMixin:
         instance: objects.Instance, *args: Any, **kwargs: Any,
     ) -> Any:
         with _refused():
-            self._accelerators.plug(
-                instance, flavor.profile(instance.flavor),
-                arq.Role.INCOMING)
+            self._accelerators.plug(instance, role=arq.Role.INCOMING)
         return super().pre_live_migration(  # type: ignore[misc]
             context, instance, *args, **kwargs)
 

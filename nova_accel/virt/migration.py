@@ -63,11 +63,16 @@ class MigrationMixin:
                 self._accelerators.acquire(
                     instance, profile, tree_module.allocated(
                         self.provider_tree, allocations))
+                self._accelerators.start_programming(context, instance)
         # If it fails the server stays here, with its allocations, until a
         # hard reboot or its deletion; and so does what was acquired.
-        super().finish_migration(  # type: ignore[misc]
-            context, migration, instance, disk_info, network_info,
-            image_meta, resize_instance, allocations, *args, **kwargs)
+        try:
+            super().finish_migration(  # type: ignore[misc]
+                context, migration, instance, disk_info, network_info,
+                image_meta, resize_instance, allocations, *args, **kwargs)
+        except BaseException:
+            self._accelerators.abandon_programming(instance)
+            raise
 
     def confirm_migration(
         self, context: nova_context.RequestContext,

@@ -16,6 +16,7 @@ Nova calls :func:`apply` inside every claim, under its resource semaphore: it
 must not wait for anything.
 """
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,9 +31,12 @@ Allocations = Mapping[str, Mapping[str, Any]]
 
 
 def ours(tree: provider_tree.ProviderTree) -> list[str]:
-    """The uuids of our providers in the tree, parents first."""
-    return [uuid for uuid in tree.get_provider_uuids()
-            if naming.OWNERSHIP_TRAIT in tree.data(uuid).traits]
+    """The uuids of our providers in the tree, parents first.
+
+    The trait alone does not tell: an operator may have given it to others,
+    with a provider.yaml even to the node.
+    """
+    return [data.uuid for data, is_ours in _providers(tree) if is_ours]
 
 
 def allocated(tree: provider_tree.ProviderTree,
@@ -47,51 +51,54 @@ def allocated(tree: provider_tree.ProviderTree,
         for uuid in ours(tree) if uuid in allocations)
 
 
-def apply(tree: provider_tree.ProviderTree, nodename: str,
-          layout: provider_layout.Layout, in_use: frozenset[str],
-          given: Mapping[str, frozenset[str]]) -> provider_layout.Changes:
-    """Make our part of the tree what the layout says; touch nothing else.
+def present(
+    tree: provider_tree.ProviderTree,
+    given: Mapping[str, frozenset[str]],
+) -> list[provider_layout.Present]:
+    """Our providers in the tree, parents first.
 
-    :param in_use: uuids of the providers that instances hold something of
-    :param given: provider uuid -> the traits that we gave it
-    :returns: what had to be changed; false if nothing had to
+    Also those that have no traits yet, because what was to give them failed.
+
+    :param given: provider uuid -> the traits that we gave, or wanted to give
     """
-    changes = provider_layout.diff(layout, _present(tree), in_use, given)
+    return [provider_layout.Present(
+        data.uuid, {resource_class: provider_layout.Units(
+            inventory['total'], inventory['reserved'])
+            for resource_class, inventory in data.inventory.items()},
+        frozenset(data.traits), data.parent_uuid)
+        for data, is_ours in _providers(tree)
+        if is_ours or data.uuid in given]
+
+
+def _providers(tree: provider_tree.ProviderTree) -> Iterator[tuple[Any, bool]]:
+    """Each provider's data, and whether it is ours; parents first."""
+    nodenames = [root.name for root in tree.roots]
+    for uuid in tree.get_provider_uuids():
+        data = tree.data(uuid)
+        yield data, naming.OWNERSHIP_TRAIT in data.traits and any(
+            naming.is_provider_name(data.name, nodename)
+            for nodename in nodenames)
+
+
+def apply(tree: provider_tree.ProviderTree, nodename: str,
+          changes: provider_layout.Changes) -> None:
+    """Make the changes in our part of the tree; touch nothing else."""
     for provider in changes.put:
         if not tree.exists(provider.uuid):
             tree.new_child(provider.name, provider.parent or nodename,
                            uuid=provider.uuid)
-        tree.update_inventory(provider.uuid, {
-            resource_class: _inventory(total)
-            for resource_class, total in provider.totals.items()})
         # Traits are added, not set: an operator's own stay.
         tree.add_traits(provider.uuid, *provider.traits)
+    for uuid, inventory in changes.inventories.items():
+        tree.update_inventory(uuid, {
+            resource_class: _inventory(units)
+            for resource_class, units in inventory.items()})
     for uuid, traits in changes.stale.items():
         tree.remove_traits(uuid, *traits)
-    for uuid in changes.reserve:
-        tree.update_inventory(uuid, {
-            resource_class: _inventory(inventory['total'],
-                                       reserved=inventory['total'])
-            for resource_class, inventory
-            in tree.data(uuid).inventory.items()})
     for uuid in changes.remove:
         tree.remove(uuid)
-    return changes
 
 
-def _present(
-    tree: provider_tree.ProviderTree,
-) -> list[provider_layout.Present]:
-    present = []
-    for uuid in ours(tree):
-        data = tree.data(uuid)
-        present.append(provider_layout.Present(
-            uuid, {resource_class: inventory['total'] - inventory['reserved']
-                   for resource_class, inventory in data.inventory.items()},
-            frozenset(data.traits), data.parent_uuid))
-    return present
-
-
-def _inventory(total: int, reserved: int = 0) -> dict[str, Any]:
-    return {'total': total, 'reserved': reserved, 'min_unit': 1,
-            'max_unit': total, 'step_size': 1, 'allocation_ratio': 1.0}
+def _inventory(units: provider_layout.Units) -> dict[str, Any]:
+    return {'total': units.total, 'reserved': units.reserved, 'min_unit': 1,
+            'max_unit': units.total, 'step_size': 1, 'allocation_ratio': 1.0}

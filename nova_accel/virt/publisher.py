@@ -34,7 +34,10 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.host import discovery
+from nova_accel.model import attach_handle
 from nova_accel.model import device as device_model
+from nova_accel.model import naming
+from nova_accel.model import orders as orders_model
 from nova_accel.model import provider_layout
 
 LOG = logging.getLogger(__name__)
@@ -58,6 +61,7 @@ class Node:
 class View:
     """A finished, immutable look at the host's accelerators."""
 
+    node_uuid: str = ''
     devices: tuple[device_model.Device, ...] = ()
     layout: provider_layout.Layout = dataclasses.field(
         default_factory=provider_layout.Layout)
@@ -66,44 +70,86 @@ class View:
     def drivers(self) -> Mapping[str, str]:
         """Attach handle uuid -> the name of the driver that plugs it."""
         return {handle.uuid: device.driver for device in self.devices
-                for deployable in device.deployables
-                for handle in deployable.handles}
+                for handle in device.handles}
+
+    @functools.cached_property
+    def handles(self) -> Mapping[str, attach_handle.AttachHandle]:
+        """Attach handle uuid -> the handle."""
+        return {handle.uuid: handle for device in self.devices
+                for handle in device.handles}
+
+    @functools.cached_property
+    def cleaned(self) -> frozenset[str]:
+        """The uuids of the attach handles that are cleaned after a guest."""
+        return frozenset(
+            handle.uuid for device in self.devices
+            for deployable in device.deployables if deployable.is_cleaned
+            for handle in deployable.handles)
+
+    def unusable(self, orders: orders_model.Orders | None) -> frozenset[str]:
+        """The uuids of the attach handles that nobody must be given.
+
+        :param orders: None as long as the host has none
+        """
+        disabled = orders.disabled if orders else frozenset()
+        return frozenset(
+            handle.uuid for uuid, device in self._by_uuid.items()
+            for deployable in device.deployables
+            if (device.fault is not None or deployable.fault is not None
+                or uuid in disabled)
+            for handle in deployable.handles) | (
+                orders.uncleaned if orders else frozenset())
+
+    @functools.cached_property
+    def _by_uuid(self) -> Mapping[str, device_model.Device]:
+        return {naming.derived_uuid(self.node_uuid, device.name): device
+                for device in self.devices}
 
     @functools.cached_property
     def functions(self) -> frozenset[str]:
         """The addresses of the PCI functions that guests can get."""
         return frozenset(
-            str(handle.address) for device in self.devices
-            for deployable in device.deployables
-            for handle in deployable.handles if handle.mdev_type is None)
+            str(address) for handle in self.handles.values()
+            for address in handle.functions)
 
 
 class Publisher:
-    """Discovers, keeps the view and reports it.
+    """Discovers, keeps the view, reports it and keeps the orders.
 
     :param discover: looks at the hardware
+    :param before: called in each cycle, in the worker, before the report
     :param after: called at the end of each cycle, in the worker
     """
 
     def __init__(self, node: Node, interval_s: int,
                  discover: Callable[[], discovery.Inventory],
                  api: accelerator_api.AcceleratorApi,
+                 before: Callable[[], None],
                  after: Callable[[], None]) -> None:
         self._node = node
         self._interval_s = interval_s
         self._discover = discover
         self._api = api
+        self._before = before
         self._after = after
-        self._view = View()
+        self._view = View(node.uuid)
+        self._orders: orders_model.Orders | None = None
         self._refused: tuple[str, ...] = ()
         self._published = threading.Event()
         self._started_at = float('-inf')
         self._cycle: futurist.Future[None] | None = None
+        self._is_running = False
+        self._is_asked = False
         self._lock = threading.Lock()
 
     @property
     def view(self) -> View:
         return self._view
+
+    @property
+    def orders(self) -> orders_model.Orders | None:
+        """What the API wants of the host, None before its first answer."""
+        return self._orders
 
     def refresh(self) -> None:
         """Look at the hardware; say what is refused, once."""
@@ -112,21 +158,35 @@ class Publisher:
             if reason not in self._refused:
                 LOG.error('Accelerator refused: %s', reason)
         self._refused = inventory.refused
-        view = View(inventory.devices, provider_layout.layout(
-            self._node.nodename, self._node.uuid, inventory.devices))
+        view = View(self._node.uuid, inventory.devices,
+                    provider_layout.layout(
+                        self._node.nodename, self._node.uuid,
+                        inventory.devices))
         if view != self._view:
             self._published.clear()
             self._view = view
 
     def start_cycle(self, at_once: bool = False) -> None:
-        """Have a worker refresh and report, if it is time to."""
+        """Have a worker refresh and report, if it is time to.
+
+        :param at_once: whenever the last one was; if one is running it may
+            have looked already, and another follows
+        """
         with self._lock:
-            running = self._cycle is not None and not self._cycle.done()
             due = time.monotonic() - self._started_at >= self._interval_s
-            if running or not (due or at_once):
+            if self._is_running:
+                self._is_asked |= at_once
                 return
-            self._started_at = time.monotonic()
-            self._cycle = thread_pool_factory.spawn(self._run)
+            if not (due or at_once):
+                return
+            self._is_running = True
+        try:
+            self._cycle = thread_pool_factory.spawn(self._work)
+        except RuntimeError as error:
+            # Nova ends its threads before its last tasks, such as a delete.
+            self._is_running = False
+            LOG.info('The accelerators of this host are not reported any '
+                     'more: %s', error)
 
     def wait_published(self, timeout_s: float) -> None:
         """Wait until the API knows the present view.
@@ -141,9 +201,20 @@ class Publisher:
                 f'the accelerator API has not accepted the report of host '
                 f'{self._node.nodename} within {timeout_s} s')
 
+    def _work(self) -> None:
+        while True:
+            self._started_at = time.monotonic()
+            self._run()
+            with self._lock:
+                if not self._is_asked:
+                    self._is_running = False
+                    return
+                self._is_asked = False
+
     def _run(self) -> None:
         try:
             self.refresh()
+            self._before()
             self._report()
             self._after()
         except exceptions.AcceleratorError as error:
@@ -156,8 +227,12 @@ class Publisher:
         view = self._view
         devices = [device.to_report(self._node.uuid, view.layout.rp_uuids)
                    for device in view.devices]
-        self._api.report(self._node.uuid, self._node.service_host,
-                         _digest(self._node, devices), devices)
+        orders = self._api.report(
+            self._node.uuid, self._node.service_host,
+            _digest(self._node, devices), devices,
+            self._orders.revision if self._orders else None)
+        if orders is not None:
+            self._orders = orders
         if view is self._view:
             self._published.set()
 

@@ -60,3 +60,15 @@ def of_host(service_host: str,
         is_resized=instance.old_flavor is not None)
         for uuid, instance in found.items()}
     return {uuid: servers[uuid] for uuid in uuids if uuid in servers}
+
+
+def of_migrations(uuids: Collection[str]) -> dict[str, str]:
+    """Migration uuid -> instance uuid, of those that are migrations.
+
+    :raises oslo_messaging.MessagingException: Nova does not answer
+    """
+    if not uuids:
+        return {}
+    return {migration.uuid: migration.instance_uuid
+            for migration in objects.MigrationList.get_by_filters(
+                nova_context.get_admin_context(), {'uuid': sorted(uuids)})}

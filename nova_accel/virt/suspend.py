@@ -33,7 +33,6 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq
-from nova_accel.virt import flavor
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import hot_plug
 
@@ -123,8 +122,7 @@ class SuspendMixin:
     def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
         """The instance's ARQs; the host may have been rebooted meanwhile."""
         self._accelerators.plug_ports(instance, instance.get_network_info())
-        return self._accelerators.plug(
-            instance, flavor.profile(instance.flavor))
+        return self._accelerators.plug(instance)
 
     def _runs(self, instance: objects.Instance) -> bool:
         try:

@@ -92,6 +92,9 @@ class Cloud(fixtures.Fixture):
                     get_by_filters=self._instances)),
                 ('nova.objects.MigrationList', types.SimpleNamespace(
                     get_by_filters=self._migrations)),
+                # Nobody calls a host.
+                ('nova.rpc.get_server', lambda target, endpoints:
+                    types.SimpleNamespace(start=lambda: None)),
                 # The API would tell Nova of bindings; nobody waits for that.
                 ('nova.objects.InstanceMappingList', types.SimpleNamespace(
                     get_by_instance_uuids=lambda context, uuids: [])),
@@ -220,7 +223,7 @@ class Cloud(fixtures.Fixture):
         """On the host itself."""
         found = []
         entries = journal.Journal(
-            host.driver._accelerators.attachments._journal._directory,
+            host.driver._accelerators.attachments._journal.directory,
         ).entries()
         found += [f'{entry.instance_uuid} ({entry.role}) is {entry.step} in '
                   f'the journal of {host.name}' for entry in entries

@@ -29,10 +29,10 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import mdev
+from nova_accel.host import durable_file
 from nova_accel.testing import accelerator_api as api_fixture
 from nova_accel.testing import driver
 from nova_accel.testing import libvirt
-from nova_accel.virt import durable_file
 
 
 class Killed(BaseException):

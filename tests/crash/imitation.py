@@ -24,6 +24,7 @@ import types
 from typing import Any
 import uuid
 
+from nova import context as nova_context
 from nova import exception
 from nova.compute import power_state
 from nova.compute import provider_tree
@@ -41,6 +42,9 @@ from nova_accel.virt import driver as accelerator_driver
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration as migration_module
 from nova_accel.virt import suspend
+
+# Whether it is an administrator's would be asked of Nova's policy.
+_CONTEXT = nova_context.RequestContext('user', 'project', is_admin=False)
 
 Instance = types.SimpleNamespace
 
@@ -181,6 +185,10 @@ class LibvirtDriver:
         guest.memory = 65536
         guest.vcpus = 1
         guest.os_type = 'hvm'
+        # Nova's mark: what a guest without it has is not ours to hand out.
+        mark = vconfig.LibvirtConfigGuestMetaNovaInstance()
+        mark.package = 'imitation'
+        guest.metadata.append(mark)
         return guest
 
 
@@ -209,7 +217,7 @@ class Host:
         self.driver.init_host(self.name)
         tree = self.driver.provider_tree = provider_tree.ProviderTree()
         tree.new_root(self.name, self.node_uuid)
-        self.driver._accelerators.update_provider_tree(tree, self.name)
+        self.driver._accelerators.update_provider_tree(tree)
 
     def runs(self, instance: Instance) -> bool:
         return self.driver.instance_exists(instance) and (
@@ -243,7 +251,8 @@ class Nova:
 
     def boot(self, host: Host, key: str, profile: str) -> Instance:
         instance = Instance(
-            uuid=str(uuid.uuid4()), project_id='project', host=host.name,
+            uuid=str(uuid.uuid4()), project_id='project', user_id='user',
+            system_metadata={}, host=host.name,
             node=host.name, profile=profile,
             flavor=flavor(**{key: profile}), old_flavor=None,
             get_network_info=list,
@@ -272,7 +281,7 @@ class Nova:
             return
         instance.task_state = task_states.DELETING
         try:
-            self.hosts[instance.host].driver.destroy(None, instance)
+            self.hosts[instance.host].driver.destroy(_CONTEXT, instance)
         except Exception:
             self._end(instance, vm_states.ERROR)
             return
@@ -305,7 +314,7 @@ class Nova:
     def start(self, instance: Instance) -> None:
         instance.task_state = task_states.POWERING_ON
         try:
-            self._driver(instance).power_on(None, instance)
+            self._driver(instance).power_on(_CONTEXT, instance)
         except Exception:
             instance.task_state = None
         else:
@@ -325,9 +334,9 @@ class Nova:
         instance.task_state = task_states.REBUILDING
         try:
             with contextlib.suppress(NotImplementedError):
-                host.driver.rebuild(None, instance, evacuate=False)
+                host.driver.rebuild(_CONTEXT, instance, evacuate=False)
             host.driver.power_off(instance)
-            host.driver.destroy(None, instance)
+            host.driver.destroy(_CONTEXT, instance)
             instance.task_state = task_states.REBUILD_SPAWNING
             self._spawn(instance, host)
         except Exception:
@@ -342,7 +351,7 @@ class Nova:
             instance, destination, 'migration', 'migrating')
         instance.task_state = task_states.RESIZE_MIGRATING
         try:
-            source.driver.migrate_disk_and_power_off(None, instance)
+            source.driver.migrate_disk_and_power_off(_CONTEXT, instance)
         except Exception as error:
             self._end_migration(migration, instance, 'error')
             if not isinstance(error, exception.InstanceFaultRollback):
@@ -354,7 +363,7 @@ class Nova:
         migration.status = 'post-migrating'
         try:
             destination.driver.finish_migration(
-                None, migration, instance, '[]', None, None, False,
+                _CONTEXT, migration, instance, '[]', None, None, False,
                 self._allocated(instance, destination))
         except Exception:
             migration.status = 'error'
@@ -371,7 +380,7 @@ class Nova:
         migration.status = 'confirming'
         source = self.hosts[migration.source_compute]
         try:
-            source.driver.confirm_migration(None, migration, instance)
+            source.driver.confirm_migration(_CONTEXT, migration, instance)
         except Exception:
             migration.status = 'error'
             self._end(instance, vm_states.ERROR)
@@ -388,11 +397,11 @@ class Nova:
         migration.status = 'reverting'
         instance.task_state = task_states.RESIZE_REVERTING
         try:
-            destination.driver.destroy(None, instance)
+            destination.driver.destroy(_CONTEXT, instance)
             instance.host = instance.node = source.name
             self._revert_allocations(migration)
             instance.old_flavor = None
-            source.driver.finish_revert_migration(None, instance)
+            source.driver.finish_revert_migration(_CONTEXT, instance)
         except Exception:
             migration.status = 'error'
             self._end(instance, vm_states.ERROR)
@@ -415,7 +424,7 @@ class Nova:
             return
         migration.status = 'preparing'
         try:
-            destination.driver.pre_live_migration(None, instance, data)
+            destination.driver.pre_live_migration(_CONTEXT, instance, data)
             migration.status = 'running'
             source.driver.live_migration(
                 None, instance, destination.connection, data)
@@ -426,8 +435,8 @@ class Nova:
             self._end_migration(migration, instance, 'failed')
             return
         try:
-            source.driver.post_live_migration_at_source(None, instance)
-            source.driver.cleanup(None, instance)
+            source.driver.post_live_migration_at_source(_CONTEXT, instance)
+            source.driver.cleanup(_CONTEXT, instance)
             destination.driver.post_live_migration_at_destination(
                 None, instance)
         except Exception:
@@ -470,7 +479,7 @@ class Nova:
         instance.task_state = task_states.REBUILDING
         try:
             with contextlib.suppress(NotImplementedError):
-                destination.driver.rebuild(None, instance, evacuate=True)
+                destination.driver.rebuild(_CONTEXT, instance, evacuate=True)
             self._spawn(instance, destination)
         except Exception:
             migration.status = 'failed'
@@ -497,7 +506,7 @@ class Nova:
         migration.source_is_back = True
         if instance is None or not host.driver.instance_exists(instance):
             return
-        host.driver.destroy(None, instance)
+        host.driver.destroy(_CONTEXT, instance)
         self.allocations[instance.uuid].pop(host.name, None)
         migration.status = 'completed'
 
@@ -517,7 +526,7 @@ class Nova:
                 self.start(instance)
             case task_states.RESIZE_MIGRATING:
                 with contextlib.suppress(Exception):
-                    host.driver.finish_revert_migration(None, instance)
+                    host.driver.finish_revert_migration(_CONTEXT, instance)
                 # The migration is left as it is.
                 instance.task_state = None
             case task_states.MIGRATING:
@@ -532,7 +541,7 @@ class Nova:
     def _run(self, instance: Instance, function: Callable[..., None],
              vm_state: str = vm_states.ACTIVE) -> None:
         try:
-            function(None, instance)
+            function(_CONTEXT, instance)
         except exception.InstanceFaultRollback:
             instance.task_state = None
         except Exception:
@@ -547,12 +556,12 @@ class Nova:
     def _spawn(self, instance: Instance, host: Host,
                accel_info: Any = None) -> None:
         host.driver.spawn(
-            None, instance, None, [], None, self._allocated(instance, host),
-            accel_info=accel_info)
+            _CONTEXT, instance, None, [], None,
+            self._allocated(instance, host), accel_info=accel_info)
 
     def _shut_down(self, host: Host, instance: Instance) -> None:
         with contextlib.suppress(Exception):
-            host.driver.destroy(None, instance)
+            host.driver.destroy(_CONTEXT, instance)
 
     def _bind(self, instance: Instance, host: Host) -> list[Any]:
         """As Nova's Cyborg client does; ``accel_info``."""

@@ -10,8 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from collections.abc import Mapping
 import dataclasses
+from typing import Any
 
+from oslo_utils import uuidutils
 import testscenarios
 
 from db import base
@@ -20,6 +23,7 @@ from nova_accel.db import binding
 from nova_accel.db import capacity
 from nova_accel.db import host
 from nova_accel.db import schema
+from nova_accel.model import orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -37,6 +41,11 @@ class TestReport(base.DatabaseTestCase):
         return {table.name: sorted(row['uuid'] for row in self.rows(table))
                 for table in (schema.DEVICES, schema.DEPLOYABLES,
                               schema.ATTACH_HANDLES)}
+
+    def reported(self, rp_uuids: Mapping[tuple[str, str], str],
+                 ) -> list[dict[str, Any]]:
+        return [found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
+                for found in TWO_FPGAS.devices()]
 
     def hold(self, host_: reports.SimulatedHost, bus: int) -> binding.Request:
         """Let an instance hold a region of the FPGA."""
@@ -70,7 +79,7 @@ class TestReport(base.DatabaseTestCase):
     def test_unchanged_is_one_statement(self) -> None:
         TWO_FPGAS.report()
         before = self.everything()
-        [statement] = self.statements(TWO_FPGAS.report)
+        [statement] = self.statements(lambda: TWO_FPGAS.report(0))
         self.assertIn('UPDATE hosts', statement)
         del before['hosts']
         after = self.everything()
@@ -80,10 +89,8 @@ class TestReport(base.DatabaseTestCase):
     def test_another_digest_of_the_same_changes_nothing(self) -> None:
         TWO_FPGAS.report()
         before = self.everything()
-        rp_uuids = TWO_FPGAS.layout().rp_uuids
-        host.report('compute-1', TWO_FPGAS.node_uuid, 'compute-1.service', [
-            found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
-            for found in TWO_FPGAS.devices()], 'another')
+        host.report('compute-1', TWO_FPGAS.node_uuid, 'compute-1.service',
+                    self.reported(TWO_FPGAS.layout().rp_uuids), 'another')
         after = self.everything()
         self.assertEqual('another', after.pop('hosts')[0]['report_digest'])
         del before['hosts']
@@ -149,16 +156,58 @@ class TestReport(base.DatabaseTestCase):
         self.assertRaises(exceptions.NotFound, binding.acquire,
                           self.request(TWO_FPGAS.allocated(bus=1)))
 
+    def test_arqs_follow_their_attach_handles(self) -> None:
+        """A reshape has moved the allocation to another provider."""
+        TWO_FPGAS.report()
+        request = self.hold(TWO_FPGAS, bus=1)
+        other = self.request(TWO_FPGAS.allocated())
+        [bound] = binding.acquire(other)
+        moved = uuidutils.generate_uuid()
+        devices = self.reported({
+            place: moved if place[0] == 'pci_0000_01_00_0' else rp_uuid
+            for place, rp_uuid in TWO_FPGAS.layout().rp_uuids.items()})
+
+        def report() -> None:
+            host.report('compute-1', TWO_FPGAS.node_uuid,
+                        'compute-1.service', devices, 'another')
+
+        self.assertEqual(1, len([
+            statement for statement in self.statements(report)
+            if statement.startswith('UPDATE arqs')]))
+        self.assertEqual(moved, binding.get(*request.key)[0]['device_rp_uuid'])
+        self.assertEqual([bound], binding.get(*other.key))
+        dataclasses.replace(TWO_FPGAS, numa_node=1).report()
+        self.assertEqual(
+            TWO_FPGAS.rp_uuid(1),
+            binding.get(*request.key)[0]['device_rp_uuid'])
+
+    def test_arqs_are_not_touched_if_no_provider_changed(self) -> None:
+        TWO_FPGAS.report()
+        self.hold(TWO_FPGAS, bus=1)
+        changed = dataclasses.replace(TWO_FPGAS, faults=((1, 'hot'),))
+        self.assertEqual([], [
+            statement for statement in self.statements(changed.report)
+            if 'arqs' in statement])
+
+    def test_an_older_nova_compute_reports(self) -> None:
+        devices = self.reported(TWO_FPGAS.layout().rp_uuids)
+        for each in devices:
+            del each['fault'], each['attributes']
+            for deployable in each['deployables']:
+                del deployable['is_cleaned']
+        host.report('compute-1', TWO_FPGAS.node_uuid, 'compute-1.service',
+                    devices, 'digest')
+        self.assertEqual({'compute-1': 6}, capacity.free_by_host())
+
     def test_device_of_another_host(self) -> None:
         TWO_FPGAS.report()
         before = self.everything()
-        rp_uuids = TWO_FPGAS.layout().rp_uuids
-        devices = [found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
-                   for found in TWO_FPGAS.devices()]
+        devices = self.reported(TWO_FPGAS.layout().rp_uuids)
         error = self.assertRaises(
             exceptions.Conflict, host.report, 'compute-2',
             TWO_FPGAS.node_uuid, 'compute-2', devices, 'digest')
-        self.assertIn('compute-1', str(error))
+        self.assertIn('belongs to host compute-1', str(error))
+        self.assertIn('nova-accel-manage host forget', str(error))
         self.assertEqual(before, self.everything())
 
     def test_attach_handle_of_another_host(self) -> None:
@@ -175,7 +224,7 @@ class TestReport(base.DatabaseTestCase):
 
     def test_simultaneous_first_reports(self) -> None:
         self.assertEqual(
-            [None] * base.RACERS,
+            [orders.Orders(0)] * base.RACERS,
             base.race([TWO_FPGAS.report] * base.RACERS))
         self.assertEqual(5, len(self.inventory()['devices']))
         self.assertEqual({'compute-1': 6}, capacity.free_by_host())

@@ -10,16 +10,36 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import datetime
+
 from alembic import autogenerate
 from alembic.runtime import migration as alembic_migration
+import sqlalchemy as sa
 import testscenarios
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.db import capacity
 from nova_accel.db import device_profile
 from nova_accel.db import migration
 from nova_accel.db import schema
 from nova_accel.testing import database
+
+FIRST = '4f1c0a7d9e52'
+
+#: A host with a device, as the first release writes them.
+DATA_OF_FIRST = (
+    'INSERT INTO hosts (hostname, node_uuid, service_host, report_digest,'
+    " reported_at) VALUES ('compute-1', 'n', 'compute-1', 'd', :now)",
+    'INSERT INTO devices (uuid, hostname, name, type, vendor_id, vendor,'
+    ' product_id, product, address, driver, status, created_at) VALUES'
+    " ('device', 'compute-1', 'pci', 'FPGA', '8086', 'Intel', '09c4', 'PAC',"
+    " '0000:0c:00.0', 'fake', 'enabled', :now)",
+    'INSERT INTO deployables (uuid, device_uuid, name, rp_uuid,'
+    " resource_class, traits) VALUES ('deployable', 'device', 'region0',"
+    """ 'rp', 'FPGA', '["A"]')""",
+    'INSERT INTO attach_handles (uuid, deployable_uuid, type, info, present)'
+    """ VALUES ('handle', 'deployable', 'PCI', '{"bus": "0c"}', :yes)""")
 
 load_tests = testscenarios.load_tests_apply_scenarios
 
@@ -32,6 +52,13 @@ class TestMigration(testtools.TestCase):
         super().setUp()
         self.database = self.useFixture(
             database.Database(self.backend, tables=False))
+
+    def write_as_the_first_release(self) -> None:
+        with self.database.engine.begin() as connection:
+            for statement in DATA_OF_FIRST:
+                # PostgreSQL has no number for a truth value.
+                connection.execute(sa.text(statement), {
+                    'now': datetime.datetime(2026, 11, 21), 'yes': True})
 
     def test_steps_lead_to_the_schema(self) -> None:
         migration.sync()
@@ -57,6 +84,32 @@ class TestMigration(testtools.TestCase):
         assert version is not None
         migration.sync(version)
         self.assertEqual(version, migration.version())
+
+    def test_the_first_schema_is_brought_up_with_its_data(self) -> None:
+        migration.sync(FIRST)
+        self.write_as_the_first_release()
+        migration.sync()
+        with self.database.engine.connect() as connection:
+            found = {table.name: dict(connection.execute(
+                sa.select(table)).mappings().one())
+                for table in (schema.HOSTS, schema.DEVICES,
+                              schema.DEPLOYABLES, schema.ATTACH_HANDLES)}
+        for name, facts in {
+                'hosts': {'hostname': 'compute-1', 'orders': 0},
+                'devices': {'product': 'PAC', 'fault': None,
+                            'attributes': None},
+                'deployables': {'traits': ['A'], 'is_cleaned': False},
+                'attach_handles': {'info': {'bus': '0c'}, 'present': True,
+                                   'unclean_since': None,
+                                   'unclean_reason': None}}.items():
+            self.assertEqual(
+                facts, {key: found[name][key] for key in facts})
+        self.assertEqual({'compute-1': 1}, capacity.free_by_host())
+
+    def test_the_release_before_works_on_the_new_schema(self) -> None:
+        migration.sync()
+        self.write_as_the_first_release()
+        self.assertEqual({'compute-1': 1}, capacity.free_by_host())
 
     def test_unknown_version(self) -> None:
         error = self.assertRaises(

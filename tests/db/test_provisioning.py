@@ -68,6 +68,16 @@ class TestReplace(base.DatabaseTestCase):
             arq['state'] for arq in accelerator_request.get_all()
             if arq['uuid'] == made['uuid']))
 
+    def test_it_moves_to_another_role_meanwhile(self) -> None:
+        self.replace(self.first)
+        key = self.requests[0].key
+        [moved] = binding.adopt(
+            (*key[:2], 'old'), self.requests[0].attempt + 1, [self.first],
+            'active')
+        self.assertEqual((self.first, 'old', 'Provisioning'),
+                         (moved['uuid'], moved['role'], moved['state']))
+        self.assertEqual([self.first], self.replace())
+
     def test_it_is_given_back_meanwhile(self) -> None:
         self.replace(self.first)
         binding.release(*self.requests[0].key, self.requests[0].attempt)

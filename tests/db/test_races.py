@@ -25,7 +25,11 @@ from db import base
 from nova_accel import exceptions
 from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import binding
+from nova_accel.db import cleaning
+from nova_accel.db import device
 from nova_accel.db import schema
+from nova_accel.model import device as device_model
+from nova_accel.model import orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -266,6 +270,58 @@ class TestReport(RaceTestCase):
 
         self.check_all_orders(order)
         self.check_all_orders(lambda request: order(request)[::-1])
+
+    def assert_told(self, told: orders.Orders) -> None:
+        told = self.host.report(told.revision) or told
+        self.assertEqual(
+            {row['uuid'] for row in self.rows(schema.ATTACH_HANDLES)
+             if row['unclean_since'] is not None}, told.uncleaned)
+        self.assertEqual(
+            {row['uuid'] for row in self.rows(schema.DEVICES)
+             if row['status'] == device_model.Status.MAINTAINING},
+            told.disabled)
+
+    def check_told(self, prepare: Callable[[], Callable[[], Any]]) -> None:
+        """Whenever its orders change, a host knows them two reports later."""
+        for number in range(99):
+            told: list[orders.Orders] = []
+
+            def report(told: list[orders.Orders] = told) -> None:
+                answer = self.host.report()
+                assert answer is not None
+                told.append(answer)
+
+            both = self.interleave(prepare(), report, number)
+            if not both:
+                break
+            self.assert_told(told.pop())
+            change = prepare()
+            if not self.interleave(report, change, number):
+                change()
+            self.assert_told(told.pop())
+        self.assertGreater(number, 1)
+
+    def test_release_of_what_is_cleaned_while_reported(self) -> None:
+        self.host = dataclasses.replace(self.host, cleaned=True)
+        self.host.report()
+
+        def prepare() -> Callable[[], Any]:
+            handles = [row['uuid'] for row in self.rows(schema.ATTACH_HANDLES)]
+            cleaning.note(self.host.hostname, handles, {}, 10 ** 6)
+            request = self.request()
+            binding.acquire(request)
+            return _call(binding.release, *request.key, 1)
+
+        self.check_told(prepare)
+
+    def test_disabled_while_reported(self) -> None:
+        def prepare() -> Callable[[], Any]:
+            uuid = self.host.device_uuid()
+            device.set_status(uuid, device_model.Status.ENABLED)
+            return _call(
+                device.set_status, uuid, device_model.Status.MAINTAINING)
+
+        self.check_told(prepare)
 
     def test_devices_that_come_and_go_under_load(self) -> None:
         def boot_and_delete() -> None:

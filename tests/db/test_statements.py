@@ -15,6 +15,7 @@
 from collections.abc import Callable
 import dataclasses
 import datetime
+import functools
 from typing import Any
 
 from oslo_db import exception as db_exc
@@ -25,10 +26,16 @@ from db import base
 from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import binding
 from nova_accel.db import capacity
+from nova_accel.db import cleaning
+from nova_accel.db import deployable
+from nova_accel.db import device
 from nova_accel.db import device_profile
 from nova_accel.db import host as host_rows
+from nova_accel.db import programming
 from nova_accel.db import provisioning
 from nova_accel.db import schema
+from nova_accel.model import device as device_model
+from nova_accel.model import programming as programming_model
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -47,6 +54,12 @@ class LifeTestCase(base.DatabaseTestCase):
         self.host = reports.SimulatedHost(regions=(2, 1))
         self.make_profile()
         self.host.report()
+
+    def hear_orders(
+            self, host: reports.SimulatedHost | None = None) -> None:
+        told = (host or self.host).report()
+        assert told is not None
+        self.revision = told.revision
 
     def life(self) -> list[tuple[str, Callable[[], Any]]]:
         """Names and calls; each relies on those before, all leave nothing."""
@@ -112,8 +125,47 @@ class LifeTestCase(base.DatabaseTestCase):
             ('delete', lambda: arqs.delete_by_uuids(created)),
             ('delete profile', lambda: device_profile.delete_by_names(
                 ['pair'])),
+            *self.life_of_a_device(),
+            *self.life_of_a_programming(),
         ]
 
+    def life_of_a_device(self) -> list[tuple[str, Callable[[], Any]]]:
+        cleaned = dataclasses.replace(self.host, cleaned=True)
+        request = self.request()
+        handles: list[str] = []
+
+        def acquire() -> None:
+            handles[:] = [arq['attach_handle_uuid']
+                          for arq in binding.acquire(request)]
+
+        def set_status(status: device_model.Status) -> None:
+            device.set_status(self.host.device_uuid(), status)
+
+        return [
+            ('clean after use', cleaned.report),
+            ('acquire the cleaned', acquire),
+            ('release the cleaned', lambda: binding.release(*request.key, 1)),
+            ('hear of the unclean', lambda: self.hear_orders(cleaned)),
+            ('cleaning fails', lambda: cleaning.note(
+                self.host.hostname, [], {handles[0]: 'why'}, self.revision)),
+            ('cleaned', lambda: cleaning.note(
+                self.host.hostname, handles, {}, self.revision)),
+            ('disable', lambda: set_status(device_model.Status.MAINTAINING)),
+            ('enable', lambda: set_status(device_model.Status.ENABLED)),
+            ('clean no more', self.host.report),
+        ]
+
+
+    def life_of_a_programming(self) -> list[tuple[str, Callable[[], Any]]]:
+        self.programming = uuidutils.generate_uuid()
+        begun = programming_model.Record(
+            self.programming, self.host.device_uuid(), 'region0',
+            uuidutils.generate_uuid(), programming_model.Asker(),
+            schema.now())
+        ended = dataclasses.replace(begun, finished_at=schema.now())
+        return [(name, functools.partial(
+            programming.note, self.host.hostname, record))
+            for name, record in (('program', begun), ('programmed', ended))]
 
 class TestNumberOfStatements(LifeTestCase):
     scenarios = database.SCENARIOS
@@ -133,7 +185,16 @@ class TestNumberOfStatements(LifeTestCase):
             ('hosts', lambda: host_rows.get_all(180)),
             ('capacity', capacity.free_by_host),
             ('list profiles', device_profile.get_all),
-            ('unchanged report', self.host.report)]
+            ('list devices', device.get_all),
+            ('list deployables', deployable.get_all),
+            ('holders', lambda: deployable.get_holders(
+                self.host.device_uuid(), 'region0')),
+            ('hosts of regions', deployable.get_hosts_of_regions),
+            ('list programmings', lambda: programming.get_all(2)),
+            ('next programmings', lambda: programming.get_all(
+                2, self.programming)),
+            ('hear orders', self.hear_orders),
+            ('unchanged report', lambda: self.host.report(self.revision))]
         return {name: len(self.statements(call))
                 for name, call in calls + reads}
 
@@ -145,15 +206,18 @@ class TestNumberOfStatements(LifeTestCase):
         self.assertEqual(few, self.counts())
         for name in ('get', 'get of hosts', 'forgotten', 'hosts', 'list',
                      'list of instance', 'capacity', 'list profiles',
+                     'list deployables', 'holders', 'hosts of regions',
+                     'list programmings',
                      'unchanged report'):
             self.assertEqual(1, few[name], name)
         self.assertEqual(2, few['get of host'])
+        self.assertEqual(2, few['list devices'])
         for name, count in few.items():
             self.assertLessEqual(count, 14, name)
 
     def counts_of_functions(self, amount: int) -> list[int]:
         """Of the report, acquire and release of so many."""
-        host = reports.SimulatedHost(f'compute-{amount}', functions=amount)
+        host = reports.SimulatedHost(f'host-{amount}', functions=amount)
         name = f'qat-{amount}'
         self.make_profile({'resources:CUSTOM_QAT': str(amount)}, name=name)
         request = self.request(
@@ -183,7 +247,7 @@ class TestNumberOfStatements(LifeTestCase):
         large = reports.SimulatedHost('compute-3', (8,) * 64)
         self.assertEqual(len(self.statements(small.report)),
                          len(self.statements(large.report)))
-        self.assertEqual(1, len(self.statements(large.report)))
+        self.assertEqual(1, len(self.statements(lambda: large.report(0))))
 
 
 class TestFailureOfAStatement(LifeTestCase):

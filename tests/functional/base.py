@@ -13,6 +13,7 @@
 """What the functional tests have in common."""
 
 import contextlib
+import functools
 
 import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
@@ -66,6 +67,7 @@ class AcceleratorTestCase(cloud.Cloud):
         """What an ARQ of the REST API hands over, as a guest has it."""
         handle = attach_handle.from_dict(
             {'uuid': arq['attach_handle_uuid'],
+             'type': arq['attach_handle_type'],
              'info': arq['attach_handle_info']})
         return str(handle.uuid if handle.mdev_type else handle.address)
 
@@ -80,6 +82,17 @@ class AcceleratorTestCase(cloud.Cloud):
         """With as much time."""
         return super()._wait_for_assert(
             assert_func, max_retries=max(max_retries, 60), **kwargs)
+
+    def _wait_for_instance_action_event(self, *args, **kwargs):
+        """Nova waits five seconds: six times that."""
+        return super()._wait_for_assert(functools.partial(
+            super()._wait_for_instance_action_event, *args, **kwargs),
+            max_retries=6)
+
+    def _wait_for_migration_status(self, *args):
+        """So, too."""
+        return super()._wait_for_assert(functools.partial(
+            super()._wait_for_migration_status, *args), max_retries=6)
 
     def _create_flavor(self, **kwargs):
         """Small, so that accelerators are what runs out."""

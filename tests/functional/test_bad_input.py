@@ -10,8 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import json
-
 from nova.tests.functional.api import client as api_client
 
 from functional import base
@@ -105,19 +103,6 @@ class TestDeviceSpec(base.AcceleratorTestCase):
             exceptions.ConfigurationError, self.start_accelerated_compute,
             'host1')
         self.assertIn('[nova_accel_client] auth_type', str(error))
-
-    def test_a_device_that_nova_claims_too(self):
-        """It is refused with both lines, and the rest of the host works."""
-        claim = json.dumps({'vendor_id': '8086', 'product_id': '09c4'})
-        self.flags(device_spec=[claim], group='pci')
-        self.start_accelerated_compute('host1')
-        for line in (claim, devices.FPGA_SPEC):
-            self.assertIn(line, self.stdlog.logger.output)
-        self.assertEqual(
-            {'VGPU', 'CUSTOM_QAT'},
-            {resource_class
-             for provider in self.accelerator_providers('host1')
-             for resource_class in provider['inventory']})
 
 
 class TestDeviceProfiles(base.AcceleratorTestCase):

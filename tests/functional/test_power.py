@@ -242,18 +242,31 @@ class TestPowerCompat(TestPower):
 
 class TestLostJournal(one_server.OneServerTestCase):
 
-    def test_reboot_of_the_host(self):
-        """No guest starts without its devices; a rebuild finds them again."""
+    def setUp(self):
+        super().setUp()
         self.flags(resume_guests_state_on_host_boot=True)
         self.reboot_host()
         (path,) = self.state_path.glob('nova_accel/*/*.json')
         path.unlink()
+
+    def test_reboot_of_the_host(self):
+        """The API knows what the server has."""
         self.restart_compute_service(self.host)
+        self._wait_for_assert(self.assert_runs_with_all)
+        self.delete(self.server)
+
+    def test_reboot_of_the_host_without_the_api(self):
+        """No guest starts without its devices."""
+        with self.api_away():
+            self.restart_compute_service(self.host)
         self.assertEqual(
             'ERROR', self.api.get_server(self.server['id'])['status'])
         self.assertEqual([], self.connection(self.host).listAllDomains(
             fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE))
-        self.act('rebuild', {'imageRef': self.server['image']['id']})
-        self.wait_for_status('ACTIVE')
-        self.assert_runs_with_all()
+        self.assert_hard_reboot_helps()
         self.delete(self.server)
+
+
+class TestLostJournalCompat(TestLostJournal):
+
+    flavor_key = _COMPAT

@@ -99,8 +99,11 @@ class TestExceptions(testtools.TestCase):
         self.assertEqual({'InvalidDeviceProfile', 'InvalidName'},
                          family(exceptions.InvalidRequest))
         self.assertEqual({'StaleAttempt', 'NoAssignment', 'AcceleratorsBusy',
-                          'InvalidTransition'}, family(exceptions.Conflict))
-        self.assertEqual(set(), family(exceptions.NotFound))
+                          'BitstreamRefused', 'InvalidTransition'},
+                         family(exceptions.Conflict))
+        self.assertEqual({'BitstreamNotFound'}, family(exceptions.NotFound))
+        self.assertEqual({'CyborgAgentUnavailable'},
+                         family(exceptions.ServiceUnavailable))
 
     def test_each_says_what_it_means(self):
         for each in CLASSES.values():

@@ -25,6 +25,8 @@ import testtools
 SIGNATURES = {
     'virt/driver.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.init_host': 'self host',
+        'nova.virt.libvirt.driver:LibvirtDriver.get_available_resource':
+            'self nodename',
         'nova.virt.libvirt.driver:LibvirtDriver.update_provider_tree':
             'self provider_tree nodename allocations',
         'nova.virt.libvirt.driver:LibvirtDriver.spawn':
@@ -45,6 +47,10 @@ SIGNATURES = {
             'self allocations',
         'nova.virt.libvirt.driver:LibvirtDriver._allocate_cyborg_mdevs':
             'self accel_info',
+        'nova.virt.libvirt.driver:LibvirtDriver'
+        '._get_mdev_capabilities_for_dev': 'self devname types',
+        'nova.virt.libvirt.driver:LibvirtDriver._is_virtual_mdev':
+            'self device_address',
     },
     'virt/rebuild.py': {
         'nova.virt.driver:ComputeDriver.rebuild':
@@ -134,8 +140,10 @@ SIGNATURES = {
     'host/guests.py': {
         'nova.virt.libvirt.host:Host.list_guests': 'self only_running',
         'nova.virt.libvirt.guest:Guest.get_config': 'self',
+        'nova.virt.libvirt.guest:Guest.get_xml_desc':
+            'self dump_inactive dump_sensitive dump_migratable',
     },
-    'virt/host_accelerators.py': {
+    'virt/wiring.py': {
         'nova.virt.libvirt.host:Host.get_hostname': 'self',
         'nova.virt.libvirt.host:Host.get_node_uuid': 'self',
     },
@@ -148,9 +156,24 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver._get_mediated_devices':
             'self types',
     },
-    'host/nova_claims.py': {
+    'host/nova_passthrough.py': {
         'nova.pci.whitelist:Whitelist.__init__': 'self whitelist_spec',
         'nova.pci.whitelist:Whitelist.device_assignable': 'self dev',
+        'nova.pci.devspec:PciDeviceSpec.get_tags': 'self',
+        'nova.compute.pci_placement_translator:get_traits': 'traits_str',
+        'nova.virt.libvirt.host:Host._get_pcidev_info':
+            'self devname dev net_devs vdpa_devs pci_devs',
+    },
+    'host/nova_providers.py': {
+        'nova.compute.provider_config:get_provider_configs':
+            'provider_config_dir',
+        'nova.compute.resource_tracker:ResourceTracker'
+        '._merge_provider_configs': 'self provider_configs provider_tree',
+        'nova.compute.resource_tracker:ResourceTracker'
+        '._get_providers_to_update':
+            'self uuid_or_name provider_tree source_file',
+    },
+    'host/nova_vgpus.py': {
         'nova.conf.devices:register_dynamic_opts': 'conf',
         'nova.virt.libvirt.driver:LibvirtDriver._get_supported_vgpu_types':
             'self',
@@ -214,6 +237,28 @@ SIGNATURES = {
             'context filters sort_key sort_dir limit marker expected_attrs '
             'use_slave sort_keys sort_dirs',
     },
+    'bitstreams/glance.py': {
+        'nova.image.glance:API.get':
+            'self context id_or_uri include_locations show_deleted',
+        'nova.image.glance:API.get_all': 'self context kwargs',
+        'nova.image.glance:GlanceClientWrapper.__init__':
+            'self context endpoint',
+        'nova.image.glance:GlanceClientWrapper.call':
+            'self context version method controller args kwargs',
+        'glanceclient.v2.images:Controller.data':
+            'self image_id do_checksum allow_md5_fallback prefer',
+    },
+    'api/compute_rpc.py': {
+        'nova.context:target_cell': 'context cell_mapping',
+        'nova.objects.host_mapping:HostMapping.get_by_host': 'context host',
+        'nova.rpc:get_client':
+            'target version_cap serializer call_monitor_timeout',
+        'nova.rpc:ClientRouter.__init__': 'self default_client',
+        'nova.rpc:ClientRouter.client': 'self context',
+    },
+    'virt/rpc_agent.py': {
+        'nova.rpc:get_server': 'target endpoints serializer',
+    },
     'conf/client.py': {
         'nova.conf.utils:register_ksa_opts':
             'conf group default_service_type include_auth deprecated_opts',
@@ -225,12 +270,17 @@ SIGNATURES = {
 #: Modules and classes of Nova's whose plain attributes we use.
 ATTRIBUTES = {
     'nova.conf:CONF.libvirt': ('device_detach_timeout',),
+    'nova.conf:CONF.glance': (
+        'api_servers', 'default_trusted_certificate_ids',
+        'enable_certificate_validation'),
     'nova.compute.power_state': ('PAUSED', 'RUNNING'),
     'nova.compute.task_states': (
         'REBUILDING', 'REBUILD_BLOCK_DEVICE_MAPPING', 'REBUILD_SPAWNING',
         'RESIZE_MIGRATING', 'RESIZE_REVERTING'),
     'nova.virt.libvirt.driver': ('VGPU_RESOURCE_SEMAPHORE',),
-    'nova.utils': ('synchronized',),
+    'nova.utils': (
+        'SM_IMAGE_PROP_PREFIX', 'get_system_metadata_from_image',
+        'synchronized'),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
     'nova.scheduler.utils:ResourceRequest': (
         'XS_KEYPAT', 'XS_RES_PREFIX'),
@@ -348,6 +398,15 @@ class TestNovaContract(testtools.TestCase):
             'nova.scheduler.manager:SchedulerManager._schedule'))
         self.assertIn('host.allocation_candidates[0]', source)
         self.assertIn('request_group.provider_uuids =', source)
+
+    def test_a_context_may_bring_its_own_credentials(self):
+        """bitstreams/glance.py: the download is the host's."""
+        context = _resolve('nova.context:RequestContext')
+        self.assertIn('return self.user_auth_plugin',
+                      inspect.getsource(context.get_auth_plugin))
+        self.assertIn(
+            'context.get_auth_plugin()', inspect.getsource(_resolve(
+                'nova.service_auth:get_service_user_token_auth_plugin')))
 
     def test_all_guest_configurations_come_from_one_method(self):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')

@@ -26,7 +26,9 @@ from lab.checks import runner
 _SUITES = {
     'e2e': 'the checks of servers on hosts with made-up devices',
     'devices': 'the checks in a virtual machine with real devices',
+    'fpga': 'FPGAs programmed from Glance, there',
     'operations': 'what is done to servers with real devices, there',
+    'moves': 'servers that go with them from one such machine to another',
     'latency': 'how long a boot takes, with and without accelerators',
 }
 
@@ -102,6 +104,7 @@ def _env(_arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
+    control_plane.up()
     os.environ.update(keystone.credentials())
     return runner.run(arguments.command, arguments.regex,
                       quick=arguments.quick, results=arguments.results)

@@ -27,6 +27,10 @@ def make_database() -> None:
         'mysql() { mariadb --no-defaults --user=root '
         f'--socket={mariadb.SOCKET} "$@"; }}\n'
         + configuration.guide('database.sh')))
+
+
+def upgrade_database() -> None:
+    """Its tables, made or as the package needs them now."""
     commands = configuration.guide('tables.sh').replace(
         'nova-accel-manage',
         f'nova-accel-manage --config-file {nova.api_file()}')

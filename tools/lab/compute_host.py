@@ -54,7 +54,7 @@ class ComputeHost:
 
     def start(self) -> None:
         """Start all that the host runs."""
-        fake_hosts.start(self.name)
+        self.libvirt.start()
         self.start_compute()
 
     def start_compute(self) -> None:
@@ -68,7 +68,8 @@ class ComputeHost:
             name, configuration.template('nova.conf'),
             configuration.template(
                 'nova-compute.conf', host=self.name, instances=instances,
-                libvirt_uri=self.libvirt.uri, virt_type='qemu'),
+                libvirt_uri=self.libvirt.uri, virt_type='qemu',
+                update_s=10),
             configuration.template(
                 'privsep.conf', file=settings.STATE / 'etc' / name),
             configuration.guide_compute(
@@ -97,4 +98,4 @@ class ComputeHost:
         return [path.name for path in directory.glob('*.json')]
 
 
-HOSTS = tuple(map(ComputeHost, fake_hosts.DEVICES))
+HOSTS = tuple(map(ComputeHost, fake_hosts.MACHINES))

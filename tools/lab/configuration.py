@@ -27,7 +27,7 @@ from lab import settings
 
 _TEMPLATES = pathlib.Path(__file__).parent / 'etc'
 
-_GUIDE = settings.CHECKOUT / 'doc/source/install/snippets'
+_MANUAL = settings.CHECKOUT / 'doc/source'
 
 #: What nova-scheduler enables by itself in Nova 34.
 _NOVA_FILTERS = ('ComputeFilter,ComputeCapabilitiesFilter,'
@@ -62,8 +62,17 @@ def guide(name: str, examples: Mapping[str, str] | None = None) -> str:
 
     :param examples: what is replaced beside the usual
     """
-    text = (_GUIDE / name).read_text()
-    for example, value in {**_EXAMPLES, **(examples or {})}.items():
+    return manual(f'install/snippets/{name}',
+                  {**_EXAMPLES, **(examples or {})})
+
+
+def manual(name: str, examples: Mapping[str, str]) -> str:
+    """A file of the manual, with its examples replaced.
+
+    :param examples: what is replaced -> by what
+    """
+    text = (_MANUAL / name).read_text()
+    for example, value in examples.items():
         text = text.replace(example, value)
     return text
 

@@ -27,6 +27,7 @@ from lab import processes
 from lab import rabbitmq
 from lab import settings
 from lab import wsgi
+from lab.device_vm import compute
 from lab.device_vm import machine
 
 #: Is there when all databases are made and filled.
@@ -65,6 +66,7 @@ def up() -> None:
         for job in jobs:
             job.result()
         accelerator.make_database()
+    accelerator.upgrade_database()
     say('keystone, placement, glance')
     keystone.start()
     placement.start()
@@ -96,7 +98,8 @@ def up() -> None:
 
 def down() -> None:
     """End all that runs, and keep what it has stored."""
-    machine.down()
+    for each in machine.MACHINES:
+        each.down()
     _stop_nova()
     processes.stop('network', 'glance', 'placement', 'keystone', seconds=5)
     processes.stop('rabbitmq', 'mariadb', seconds=20)
@@ -106,7 +109,8 @@ def down() -> None:
 
 def wipe() -> None:
     """Forget everything, caches excepted."""
-    machine.forget()
+    for each in machine.MACHINES:
+        each.forget()
     down()
     if settings.STATE.is_dir():
         for path in settings.STATE.iterdir():
@@ -119,6 +123,9 @@ def wipe() -> None:
 def _stop_nova() -> None:
     for host in compute_host.HOSTS:
         host.stop()
+    for each in machine.MACHINES:
+        if each.alive():
+            compute.stop(each)
     processes.stop(*_SERVICES, seconds=5)
 
 

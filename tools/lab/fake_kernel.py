@@ -10,155 +10,271 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The kernel's half of mediated devices, for a hand-written /sys.
+"""The kernel's half of a hand-written /sys: what happens when it is written.
 
-It serves the files ``create`` of types and ``remove`` of devices, and tells
-libvirt what udev would. Unlike a kernel it answers a little after the write,
-and cannot refuse one.
+It makes and removes mediated devices and virtual functions, binds drivers,
+resets functions and sets the types of vGPUs; it refuses what a kernel refuses,
+with the same errno where it is known; and it tells libvirt what udev would.
 
-Run as ``python -m lab.fake_kernel TREE UDEV``, in the network namespace of who
-listens. In the directory UDEV, :file:`udevadm` asks whether all is done.
+Run as ``python -m lab.fake_kernel TREE PLACE``, in the network namespace of
+who listens; it shows the tree at the place. The kernel's state is in the tree,
+see :mod:`lab.fake_sys`: a file in its directory of faults, with the path of
+one that can be written and an errno as its content, has the kernel refuse to
+act upon that.
 """
 
 from collections.abc import Callable
+import errno
 import itertools
 import os
 import pathlib
 import re
-import selectors
-import shutil
-import socket
-import struct
 import sys
-import time
 
+from lab import card_capacity
 from lab import fake_sys
+from lab import hardware
+from lab import served_files
+from lab import udev_messages
 
-_UUID = re.compile(r'[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}')
+_UUID = re.compile(r'[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 #: IOMMU groups of mediated devices; those of PCI functions are lower.
-_FIRST_GROUP = 100
-
-
-class Udev:
-    """Sends what udev tells its listeners of devices that come and go."""
-
-    _NETLINK_KOBJECT_UEVENT = 15
-    _GROUP = 2
-    _MAGIC = 0xfeedcafe
-
-    def __init__(self) -> None:
-        self._socket = socket.socket(
-            socket.AF_NETLINK, socket.SOCK_RAW, self._NETLINK_KOBJECT_UEVENT)
-        self._socket.bind((0, 0))
-        self._number = itertools.count(int(time.time()))
-
-    def tell(self, action: str, device: str, subsystem: str) -> None:
-        number = next(self._number)
-        properties = b''.join(
-            f'{key}={value}\0'.encode() for key, value in (
-                ('ACTION', action), ('DEVPATH', f'/{device}'),
-                ('SUBSYSTEM', subsystem), ('SEQNUM', number),
-                ('USEC_INITIALIZED', number)))
-        # prefix, magic, sizes and offset; no filters of listeners
-        header = struct.pack('=8sIIII16x', b'libudev',
-                             socket.htonl(self._MAGIC), 40, 40,
-                             len(properties))
-        self._socket.sendto(header + properties, (0, self._GROUP))
+_FIRST_GROUP = 10000
 
 
 class Kernel:
-    """Makes and removes mediated devices as it is asked to."""
+    """Does what is asked of it by writing to the files of a tree."""
 
-    def __init__(self, root: pathlib.Path, settle: pathlib.Path,
-                 udev: Udev) -> None:
+    def __init__(self, root: pathlib.Path, udev: udev_messages.Udev) -> None:
         self._tree = fake_sys.Tree(root)
         self._udev = udev
-        self._selector = selectors.DefaultSelector()
         self._groups = itertools.count(_FIRST_GROUP)
-        for create in root.glob(
-                'devices/pci*/*/mdev_supported_types/*/create'):
-            self._serve(create, self._create)
-        for name in ('settle', 'settled'):
-            (settle / name).unlink(missing_ok=True)
-            os.mkfifo(settle / name)
-        self._settled = os.open(settle / 'settled', os.O_RDWR)
-        self._serve(settle / 'settle', self._settle)
+        machine = fake_sys.read_machine(root)
+        self._machine = machine
+        self._functions = {function.address: function
+                           for function in machine.functions}
+        for card in list(self._functions.values()):
+            if card.virtual_functions is not None:
+                self._functions.update(
+                    (virtual.address, virtual) for virtual in map(
+                        card.virtual, range(card.virtual_functions.total)))
+        self._cards = card_capacity.Cards(self._tree, machine,
+                                          self._functions.values())
+        for function in machine.functions:
+            self._cards.update(function)
 
-    def run(self) -> None:
-        while True:
-            # What was asked for before settling is done before.
-            for key, _events in sorted(
-                    self._selector.select(),
-                    key=lambda each: each[0].data[1] == self._settle):
-                text = os.read(key.fd, 65536).decode(errors='replace')
-                path, act = key.data
-                act(path, text)
+    def write(self, name: str, content: bytes) -> None:
+        """Act upon what a process has written.
 
-    def _serve(self, request: pathlib.Path,
-               act: Callable[[pathlib.Path, str], None]) -> None:
-        # Open for both, or the end of the first writer would be its end.
-        descriptor = os.open(request, os.O_RDWR | os.O_NONBLOCK)
-        self._selector.register(
-            descriptor, selectors.EVENT_READ, (request, act))
+        :raises OSError: it is refused, and nothing has changed.
+        """
+        path = pathlib.PurePath(name)
+        if path.name == 'config':
+            return
+        text = content.decode(errors='replace').strip()
+        fault = self._tree.root / fake_sys.FAULTS / path
+        try:
+            if fault.exists():
+                raise OSError(int(fault.read_text()), 'as it was told to')
+            if not (self._tree.root / path).exists():
+                raise OSError(errno.ENODEV, 'it has gone')
+            self._ACTIONS[path.name](self, path, text)
+        except OSError as error:
+            print(f'refused {text!r} to {path}: {error}', flush=True)
+            raise
+        print(f'{text!r} to {path}', flush=True)
 
-    def _settle(self, _request: pathlib.Path, text: str) -> None:
-        """Answer each that asked with a line."""
-        os.write(self._settled, b'\n' * text.count('\n'))
+    def _set_vfs(self, path: pathlib.PurePath, text: str) -> None:
+        """As ``sriov_numvfs_store()`` of the kernel's drivers/pci/iov.c."""
+        card = self._functions[path.parent.name]
+        virtual = card.virtual_functions
+        assert virtual is not None
+        count, before = _number(text), int(self._tree.read(str(path)))
+        if count > virtual.total:
+            raise OSError(errno.ERANGE, f'there can be {virtual.total}')
+        if count == before:
+            return
+        if not virtual.configurable or self._driver(card) != card.driver:
+            raise OSError(errno.ENOENT, 'no driver that makes them')
+        if count and before:
+            raise OSError(errno.EBUSY, f'there are {before}')
+        if count:
+            probe = self._tree.read(
+                f'{card.path}/sriov_drivers_autoprobe') == '1'
+            for index in range(count):
+                self._add_vf(card.virtual(index), index, probe)
+            self._cards.update(card)
+            self._tree.request(str(path), str(count))
+        else:
+            self._remove_vfs(card)
 
-    def _create(self, request: pathlib.Path, text: str) -> None:
-        for uuid in _UUID.findall(text):
-            self._create_one(request.parent, uuid.lower())
+    def _set_autoprobe(self, path: pathlib.PurePath, text: str) -> None:
+        self._tree.request(str(path), str(_number(text)))
 
-    def _create_one(self, mdev_type: pathlib.Path, uuid: str) -> None:
-        tree = self._tree
+    def _add_vf(self, virtual: hardware.Function, index: int,
+                probe: bool) -> None:
+        fake_sys.add_virtual_function(self._tree, virtual, index, probe)
+        self._tell('add', virtual)
+
+    def _remove_vfs(self, card: hardware.Function) -> None:
+        numvfs = f'{card.path}/sriov_numvfs'
+        for index in reversed(range(int(self._tree.read(numvfs)))):
+            self._tree.remove(f'{card.path}/virtfn{index}')
+            self._remove_function(card.virtual(index))
+        self._tree.request(numvfs, '0')
+
+    def _remove(self, path: pathlib.PurePath, text: str) -> None:
+        """Of a mediated device, or of a PCI function that is pulled out."""
+        if _number(text) != 1:
+            raise OSError(errno.EINVAL, 'only 1 means something')
+        if _UUID.fullmatch(path.parent.name):
+            self._remove_mdev(str(path.parent))
+        else:
+            self._remove_function(self._functions[path.parent.name])
+
+    def _remove_function(self, function: hardware.Function) -> None:
+        self._driver_leaves(function)
+        fake_sys.remove_function(self._tree, function, self._driver(function))
+        self._tell('remove', function)
+
+    def _rescan(self, _path: pathlib.PurePath, _text: str) -> None:
+        """What was pulled out is there again."""
+        for function in self._machine.functions:
+            if not (self._tree.root / function.path).exists():
+                fake_sys.add_function(self._tree, function)
+                self._tell('add', function)
+
+    def _probe(self, _path: pathlib.PurePath, text: str) -> None:
+        function = self._present(text)
+        if self._driver(function) is None:
+            override = self._tree.read(f'{function.path}/driver_override')
+            driver = function.driver if override == '(null)' else override
+            if driver is not None:
+                self._bind_to(function, driver)
+
+    def _bind(self, path: pathlib.PurePath, text: str) -> None:
+        function, driver = self._present(text), path.parent.name
+        override = self._tree.read(f'{function.path}/driver_override')
+        if driver not in (override, function.driver):
+            raise OSError(errno.ENODEV, f'{driver} is not for it')
+        if self._driver(function) is not None:
+            raise OSError(errno.EBUSY, 'it has a driver')
+        self._bind_to(function, driver)
+
+    def _bind_to(self, function: hardware.Function, driver: str) -> None:
+        if not (self._tree.root / f'bus/pci/drivers/{driver}').exists():
+            # One that is not loaded is not missed.
+            return
+        fake_sys.bind(self._tree, function, driver)
+        self._cards.update(function)
+        self._tell('bind', function)
+
+    def _unbind(self, path: pathlib.PurePath, text: str) -> None:
+        function, driver = self._present(text), path.parent.name
+        if self._driver(function) != driver:
+            raise OSError(errno.ENODEV, f'{driver} does not have it')
+        self._driver_leaves(function)
+        fake_sys.unbind(self._tree, function, driver)
+        self._cards.update(function)
+        self._tell('unbind', function)
+
+    def _driver_leaves(self, function: hardware.Function) -> None:
+        """What a driver has made of a function goes with the driver."""
+        for mdev in self._cards.mdevs(function.path):
+            self._remove_mdev(mdev)
+        if function.virtual_functions is not None:
+            self._remove_vfs(function)
+
+    def _new_id(self, _path: pathlib.PurePath, _text: str) -> None:
+        """Drivers are told by ``driver_override`` what they are for."""
+        raise OSError(errno.EINVAL, 'use driver_override')
+
+    def _override(self, path: pathlib.PurePath, text: str) -> None:
+        self._tree.request(str(path), text or '(null)')
+
+    def _reset(self, _path: pathlib.PurePath, text: str) -> None:
+        if _number(text) != 1:
+            raise OSError(errno.EINVAL, 'only 1 means something')
+
+    def _set_vgpu_type(self, path: pathlib.PurePath, text: str) -> None:
+        function = self._functions[path.parents[1].name]
+        wanted, now = _number(text), int(self._tree.read(str(path)))
+        if wanted and (now or wanted not in [
+                each.number for each in self._cards.creatable(function)]):
+            raise OSError(errno.EINVAL, f'{wanted} cannot be made there')
+        self._tree.request(str(path), str(wanted))
+        self._cards.update(function)
+
+    def _create(self, path: pathlib.PurePath, text: str) -> None:
+        tree, mdev_type, uuid = self._tree, path.parent, text.lower()
+        if not _UUID.fullmatch(uuid):
+            raise OSError(errno.EINVAL, 'no uuid')
         if (tree.root / f'bus/mdev/devices/{uuid}').exists():
-            print(f'{uuid} exists', flush=True)
-            return
-        if not self._take(mdev_type, 1):
-            print(f'{uuid}: no {mdev_type.name} is left', flush=True)
-            return
-        type_path = self._name(mdev_type)
-        device = f'{type_path.partition("/mdev_supported_types/")[0]}/{uuid}'
+            raise OSError(errno.EEXIST, 'it exists')
+        if not int((tree.root / mdev_type /
+                    'available_instances').read_text()):
+            raise OSError(errno.ENOSPC, f'no {mdev_type.name} is left')
+        parent = str(mdev_type.parents[1])
+        device = f'{parent}/{uuid}'
         group = f'kernel/iommu_groups/{next(self._groups)}'
-        tree.write(f'{device}/uevent', 'DRIVER=nvidia-vgpu-vfio')
-        tree.link(f'{device}/mdev_type', type_path)
+        tree.write(f'{device}/uevent', 'DRIVER=vfio_mdev')
+        tree.link(f'{device}/mdev_type', str(mdev_type))
         tree.link(f'{device}/subsystem', 'bus/mdev')
         tree.link(f'{group}/devices/{uuid}', device)
         tree.link(f'{device}/iommu_group', group)
         tree.request(f'{device}/remove')
-        self._serve(tree.root / device / 'remove', self._remove)
-        tree.link(f'{type_path}/devices/{uuid}', device)
+        tree.link(f'{mdev_type}/devices/{uuid}', device)
         tree.link(f'bus/mdev/devices/{uuid}', device)
+        self._cards.update_parent(parent)
         self._udev.tell('add', device, 'mdev')
 
-    def _remove(self, request: pathlib.Path, _text: str) -> None:
-        device = request.parent
-        mdev_type = (device / 'mdev_type').resolve()
-        (self._tree.root / f'bus/mdev/devices/{device.name}').unlink()
-        (mdev_type / 'devices' / device.name).unlink()
-        shutil.rmtree((device / 'iommu_group').resolve())
-        for key in list(self._selector.get_map().values()):
-            if key.data[0] == request:
-                self._selector.unregister(key.fd)
-                os.close(key.fd)
-        shutil.rmtree(device)
-        self._take(mdev_type, -1)
-        self._udev.tell('remove', self._name(device), 'mdev')
+    def _remove_mdev(self, device: str) -> None:
+        path, tree = self._tree.root / device, self._tree
+        mdev_type = os.path.relpath((path / 'mdev_type').resolve(), tree.root)
+        group = os.path.relpath((path / 'iommu_group').resolve(), tree.root)
+        for each in (f'bus/mdev/devices/{path.name}',
+                     f'{mdev_type}/devices/{path.name}', group, device):
+            tree.remove(each)
+        self._cards.update_parent(os.path.dirname(device))
+        self._udev.tell('remove', device, 'mdev')
 
-    def _take(self, mdev_type: pathlib.Path, count: int) -> bool:
-        """Change what is left of a type, if there is as much."""
-        counter = mdev_type / 'available_instances'
-        left = int(counter.read_text()) - count
-        if left < 0:
-            return False
-        self._tree.write(self._name(counter), str(left))
-        return True
+    def _present(self, address: str) -> hardware.Function:
+        if not (self._tree.root / f'bus/pci/devices/{address}').exists():
+            raise OSError(errno.ENODEV, f'no {address}')
+        return self._functions[address]
 
-    def _name(self, path: pathlib.Path) -> str:
-        return str(path.relative_to(self._tree.root))
+    def _driver(self, function: hardware.Function) -> str | None:
+        link = self._tree.root / function.path / 'driver'
+        return link.readlink().name if link.is_symlink() else None
+
+    def _tell(self, action: str, function: hardware.Function) -> None:
+        self._udev.tell(action, function.path, 'pci', fake_sys.uevent(
+            function, None if action == 'remove'
+            else self._driver(function)))
+
+    _ACTIONS: dict[str, Callable[['Kernel', pathlib.PurePath, str], None]] = {
+        'sriov_numvfs': _set_vfs, 'sriov_drivers_autoprobe': _set_autoprobe,
+        'remove': _remove, 'rescan': _rescan, 'drivers_probe': _probe,
+        'bind': _bind, 'unbind': _unbind, 'new_id': _new_id,
+        'remove_id': _new_id, 'driver_override': _override, 'reset': _reset,
+        'current_vgpu_type': _set_vgpu_type, 'create': _create}
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise OSError(errno.EINVAL, 'no number') from None
+
+
+def main(root: pathlib.Path, place: pathlib.Path) -> None:
+    """Serve the tree until the process is ended."""
+    kernel = Kernel(root, udev_messages.Udev())
+    files = served_files.ServedFiles(root, kernel.write)
+    files.mount(place)
+    files.serve()
 
 
 if __name__ == '__main__':
-    Kernel(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]),
-           Udev()).run()
+    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))

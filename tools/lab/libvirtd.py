@@ -16,8 +16,9 @@ Each host has a mount namespace with libvirtd's directories of its own, and a
 UTS namespace with a name of its own: Nova calls a compute node what libvirt
 calls its host. If its /sys is hand-written it also has a network namespace,
 because udev's messages go to all listeners in one: those of this machine are
-not the host's, and the host's are nobody else's. Only libvirtd and QEMU are
-in it; nova-compute is not, and reaches the control plane.
+not the host's, and the host's are nobody else's. Only libvirtd, QEMU and the
+:mod:`lab.fake_kernel` are in it; nova-compute is not, and reaches the control
+plane.
 """
 
 from collections.abc import Sequence
@@ -25,11 +26,14 @@ import contextlib
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import uuid
 
 import psutil
 
+from lab import fake_sys
+from lab import hardware
 from lab import namespace
 from lab import processes
 from lab import settings
@@ -55,20 +59,27 @@ namespaces = []
 stdio_handler = "file"
 '''
 
+_PYTHONPATH = {'PYTHONPATH': os.fspath(settings.CHECKOUT / 'tools')}
+
 
 class Libvirtd:
     """One compute host.
 
-    :param sysfs: what it has as /sys, None for the real one; a
-        :mod:`lab.fake_kernel` serves it
+    :param machine: what it is, None for this one
     :ivar directory: what the host keeps
+    :ivar sysfs: what it has as /sys, if that is not the real one
+    :ivar tree: what the kernel makes that of
     """
 
-    def __init__(self, name: str, sysfs: pathlib.Path | None = None) -> None:
+    def __init__(self, name: str,
+                 machine: hardware.Machine | None = None) -> None:
         self.name = name
-        self.sysfs = sysfs
+        self.machine = machine
         self.directory = settings.STATE / 'hosts' / name
+        self.sysfs = None if machine is None else self.directory / 'sys'
+        self.tree = self.directory / 'tree'
         #: The processes, as :mod:`lab.processes` knows them.
+        self.kernel = f'kernel-{name}'
         self.holder = f'host-{name}'
         self.daemon = f'libvirtd-{name}'
 
@@ -80,12 +91,20 @@ class Libvirtd:
     @property
     def booted(self) -> bool:
         """Whether its namespaces are there, and its devices are served."""
-        return processes.alive(self.holder)
+        return (processes.alive(self.holder) and
+                (self.sysfs is None or processes.alive(self.kernel)))
 
     def start(self) -> None:
-        """Boot the host unless it runs, start libvirtd unless it runs."""
+        """Boot the host unless it runs, start libvirtd unless it runs.
+
+        One that was off has all its devices free.
+        """
         if not self.booted:
             self._boot()
+        self.start_daemon()
+
+    def start_daemon(self) -> None:
+        """Start libvirtd, unless it runs."""
         processes.start(
             self.daemon,
             self._inside(
@@ -109,7 +128,8 @@ class Libvirtd:
         # Asked to end libvirtd takes seconds, and there is nothing to save.
         processes.wait_for(f'the end of {self.name}', 15,
                            lambda: not self._kill_all(), interval=0.05)
-        processes.stop(self.daemon, self.holder)
+        processes.stop(self.daemon, self.holder, self.kernel)
+        self._unmount()
 
     def enter(self, command: Sequence[str | os.PathLike[str]]) -> list[str]:
         """A command, as one that sees the host's files, /sys and name.
@@ -127,31 +147,49 @@ class Libvirtd:
             stdin=stdin, timeout=120)
 
     def _boot(self) -> None:
+        network = []
+        if self.machine is not None and self.sysfs is not None:
+            self._start_kernel(self.machine, self.sysfs)
+            pid = processes.process(self.kernel).pid
+            network = ['nsenter', f'--target={pid}', '--net']
         shutil.rmtree(self.directory / 'run', ignore_errors=True)
         for name in (*namespace.PLACES, 'etc/qemu', 'lib/qemu', 'udev/data',
-                     'vfio', 'mdevctl/scripts.d/callouts',
+                     'dev/vfio', 'mdevctl/scripts.d/callouts',
                      'mdevctl/scripts.d/notifiers'):
             (self.directory / name).mkdir(parents=True, exist_ok=True)
-        (self.directory / 'udev' / 'control').touch()
+        for name in ('udev/control', 'dev/vfio/vfio'):
+            (self.directory / name).touch()
         (self.directory / 'etc' / 'libvirtd.conf').write_text(
             _LIBVIRTD_CONF.format(uuid=uuid.uuid5(
                 uuid.NAMESPACE_URL, str(self.directory))))
         (self.directory / 'etc' / 'qemu.conf').write_text(_QEMU_CONF)
-        command = ['unshare', '--mount', '--uts', sys.executable, '-m',
-                   'lab.namespace', self.name, os.fspath(self.directory)]
-        if self.sysfs is None:
-            command += ['', 'sleep', 'infinity']
-        else:
-            command.insert(1, '--net')
-            command += [os.fspath(self.sysfs), sys.executable, '-m',
-                        'lab.fake_kernel', os.fspath(self.sysfs),
-                        namespace.UDEV]
-        processes.start(self.holder, command, {
-            'PYTHONPATH': os.fspath(settings.CHECKOUT / 'tools')})
+        processes.start(self.holder, [
+            *network, 'unshare', '--mount', '--uts', sys.executable, '-m',
+            'lab.namespace', self.name, self.directory, self.sysfs or '',
+            'sleep', 'infinity'], _PYTHONPATH)
         processes.wait_for(
             f'the namespaces of {self.name}', 20,
             lambda: (processes.process(self.holder) and
                      namespace.is_ready(self.directory)))
+
+    def _start_kernel(self, machine: hardware.Machine,
+                      sysfs: pathlib.Path) -> None:
+        processes.stop(self.kernel)
+        self._unmount()
+        fake_sys.write(self.tree, machine)
+        sysfs.mkdir(exist_ok=True)
+        processes.start(self.kernel, [
+            'unshare', '--net', sys.executable, '-m', 'lab.fake_kernel',
+            self.tree, sysfs], _PYTHONPATH)
+        processes.wait_for(
+            f'the kernel of {self.name}', 20,
+            lambda: processes.process(self.kernel) and sysfs.is_mount(),
+            interval=0.05)
+
+    def _unmount(self) -> None:
+        """Take away what a kernel has shown that has ended."""
+        if f' {self.sysfs} ' in pathlib.Path('/proc/mounts').read_text():
+            subprocess.run(['umount', '--lazy', str(self.sysfs)], check=True)
 
     def _inside(self, command: Sequence[str | os.PathLike[str]],
                 network: bool = False) -> list[str]:

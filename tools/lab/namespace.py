@@ -13,8 +13,8 @@
 """What a process of a compute host finds at fixed places, made private.
 
 Run as ``python -m lab.namespace NAME DIRECTORY TREE COMMAND ...`` in new
-mount and UTS namespaces (and a network namespace if TREE, the /sys of the
-host, is not empty). It becomes the command.
+mount and UTS namespaces (and, if TREE, the /sys of the host, is not empty, in
+the network namespace of who serves that). It becomes the command.
 """
 
 import fcntl
@@ -39,6 +39,11 @@ PLACES = {
 
 #: Where libudev looks for udev.
 UDEV = '/run/udev'
+
+#: What of the real /dev there is beside a hand-written /sys.
+_DEVICES = (
+    'fd', 'full', 'kvm', 'net', 'null', 'pts', 'random', 'shm', 'stderr',
+    'stdin', 'stdout', 'tty', 'urandom', 'zero')
 
 #: What a hand-written /sys keeps of the real one: processors, memory, cgroups.
 REAL = ('devices/system', 'fs/cgroup', 'kernel/mm')
@@ -73,7 +78,6 @@ def _hand_written(directory: pathlib.Path, tree: pathlib.Path) -> None:
     for path in REAL:
         real = pathlib.Path('/sys', path)
         if real.is_dir():
-            (tree / path).mkdir(parents=True, exist_ok=True)
             _mount('--rbind', real, tree / path)
     _mount('--rbind', tree, '/sys')
     # libudev listens only where there is a udev, and reads its database.
@@ -81,10 +85,31 @@ def _hand_written(directory: pathlib.Path, tree: pathlib.Path) -> None:
     _mount('--bind', directory / 'udev', UDEV)
     _mount('--bind', pathlib.Path(__file__).with_name('udevadm'),
            '/bin/udevadm')
-    # The IOMMU groups of the tree are not those of the same numbers here.
-    if pathlib.Path('/dev/vfio').is_dir():
-        _mount('--bind', directory / 'vfio', '/dev/vfio')
+    _own_devices(directory)
     _loopback_up()
+
+
+def _own_devices(directory: pathlib.Path) -> None:
+    """Have in /dev what QEMU needs, and a VFIO whose groups are missing.
+
+    Those of this machine are not those of the same numbers in the tree.
+    """
+    for name in _DEVICES:
+        real, own = pathlib.Path('/dev', name), directory / 'dev' / name
+        if real.is_symlink():
+            own.unlink(missing_ok=True)
+            own.symlink_to(real.readlink())
+        elif real.exists():
+            if real.is_dir():
+                own.mkdir(exist_ok=True)
+            else:
+                own.touch()
+            _mount('--rbind', real, own)
+    # Mounted by itself it would not find the pts beside it.
+    ptmx = directory / 'dev' / 'ptmx'
+    ptmx.unlink(missing_ok=True)
+    ptmx.symlink_to('pts/ptmx')
+    _mount('--rbind', directory / 'dev', '/dev')
 
 
 def _mount(how: str, source: str | os.PathLike[str],

@@ -12,16 +12,24 @@
 
 """``/hosts``: what nova-compute says of its devices."""
 
+import datetime
+from typing import Any
+
 import webob
 
+from nova_accel import exceptions
 from nova_accel.api import bound_event
 from nova_accel.api import policy
 from nova_accel.api import request
 from nova_accel.api.policies import host as policies
 from nova_accel.api.schemas import host as schemas
+from nova_accel.api.schemas import programming as programming_schemas
 from nova_accel.api.schemas import scalars
+from nova_accel.db import cleaning
 from nova_accel.db import host as host_db
+from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
+from nova_accel.model import programming
 
 #: Bytes. A function of a card is about 200 of them in a report, so there is
 #: room for some forty thousand.
@@ -33,10 +41,28 @@ def report(req: webob.Request) -> webob.Response:
     hostname = req.urlvars['hostname']
     request.check(hostname, scalars.HOSTNAME)
     body = request.json_body(req, schemas.REPORT, MAX_REPORT_BYTES)
-    host_db.report(
+    orders = host_db.report(
         hostname=hostname, node_uuid=body['node_uuid'],
         service_host=body['service_host'], devices=body['devices'],
-        digest=body['digest'])
+        digest=body['digest'], orders_seen=body.get('orders_seen'))
+    if orders is None:
+        return webob.Response(status=204, content_type=None)
+    return webob.Response(json_body={'orders': orders.to_dict()})
+
+
+def set_cleaning(req: webob.Request) -> webob.Response:
+    """How the cleaning of attach handles, as ordered, has ended."""
+    policy.authorize(request.context(req), policies.REPORT)
+    hostname = req.urlvars['hostname']
+    request.check(hostname, scalars.HOSTNAME)
+    body = request.json_body(req, schemas.CLEANING, MAX_REPORT_BYTES)
+    both = body['failed'].keys() & set(body['cleaned'])
+    if both:
+        raise exceptions.InvalidRequest(
+            f'both cleaned and failed: {", ".join(sorted(both))}')
+    cleaning.note(hostname, body['cleaned'], body['failed'],
+                  # JSON Schema has 1.0 for an integer.
+                  int(body['revision']))
     return webob.Response(status=204, content_type=None)
 
 
@@ -51,3 +77,33 @@ def set_provisioning(req: webob.Request) -> webob.Response:
     body = request.json_body(req, schemas.PROVISIONING)
     bound_event.send(provisioning.replace(hostname, body['arqs']))
     return webob.Response(status=204, content_type=None)
+
+
+def set_programming(req: webob.Request) -> webob.Response:
+    """That the programming of an FPGA region has begun, or how it ended."""
+    policy.authorize(request.context(req), policies.REPORT)
+    hostname = req.urlvars['hostname']
+    request.check(hostname, scalars.HOSTNAME)
+    body = request.json_body(req, programming_schemas.RECORD)
+    programming_db.note(
+        hostname, _record(request.path_uuid(req, 'uuid'), body))
+    return webob.Response(status=204, content_type=None)
+
+
+def _record(uuid: str, body: dict[str, Any]) -> programming.Record:
+    """:raises InvalidRequest: a time is none."""
+    finished_at = body['finished_at']
+    return programming.Record(
+        uuid, body['device_uuid'], body['region'], body['bitstream_id'],
+        programming.Asker(body['project_id'], body['user_id'],
+                          body['instance_uuid']),
+        _time(body['started_at']),
+        None if finished_at is None else _time(finished_at),
+        body['failure'])
+
+
+def _time(text: str) -> datetime.datetime:
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise exceptions.InvalidRequest(f'{text}: {error}') from error

@@ -18,12 +18,16 @@ from oslo_policy import policy
 
 from nova_accel.api.policies import accelerator_request
 from nova_accel.api.policies import binding
+from nova_accel.api.policies import deployable
+from nova_accel.api.policies import device
 from nova_accel.api.policies import device_profile
 from nova_accel.api.policies import host
+from nova_accel.api.policies import programming
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     """All rules, for the enforcer and the sample policy file."""
     return list(itertools.chain(
         device_profile.list_rules(), accelerator_request.list_rules(),
-        host.list_rules(), binding.list_rules()))
+        device.list_rules(), deployable.list_rules(),
+        programming.list_rules(), host.list_rules(), binding.list_rules()))

@@ -15,6 +15,7 @@
 from oslo_policy import policy
 
 from nova_accel.api.policies import personas
+from nova_accel.api.policies import rule
 
 LIST = 'nova_accel:accelerator_request:list'
 SHOW = 'nova_accel:accelerator_request:show'
@@ -29,30 +30,26 @@ _PATH = '/v2/accelerator_requests'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [_rule(*row) for row in (
-        (LIST, personas.READER, 'List the ARQs of the own project.', 'GET'),
-        (SHOW, personas.READER, 'Show an ARQ of the own project.', 'GET',
-         '/{uuid}'),
+    return [rule.rule(*row) for row in (
+        (LIST, personas.READER, 'List the ARQs of the own project.',
+         f'GET {_PATH}'),
+        (SHOW, personas.READER, 'Show an ARQ of the own project.',
+         f'GET {_PATH}/{{uuid}}'),
         (CREATE, personas.MEMBER, 'Create the ARQs of a device profile.',
-         'POST'),
+         f'POST {_PATH}'),
         (DELETE, personas.MEMBER,
-         'Delete ARQs of the own project that are not bound.', 'DELETE'),
+         'Delete ARQs of the own project that are not bound.',
+         f'DELETE {_PATH}'),
         (BIND, personas.VOUCHED,
-         'Bind ARQs to an instance on a host, or unbind them.', 'PATCH'),
+         'Bind ARQs to an instance on a host, or unbind them.',
+         f'PATCH {_PATH}'),
         (SET_PROJECT, f'{personas.ADMIN} or {personas.SERVICE}',
-         'Give ARQs to another project while they are bound.', 'PATCH'),
+         'Give ARQs to another project while they are bound.',
+         f'PATCH {_PATH}'),
         (DELETE_BOUND, personas.VOUCHED,
          'Delete ARQs that are bound, and all those of an instance.',
-         'DELETE'),
+         f'DELETE {_PATH}'),
         (ALL_PROJECTS, f'{personas.ADMIN} or {personas.VOUCHED}',
          'Reach the ARQs of all projects in what the other rules allow.',
-         'GET'),
+         f'GET {_PATH}'),
     )]
-
-
-def _rule(name: str, check: str, description: str, method: str,
-          item: str = '') -> policy.DocumentedRuleDefault:
-    return policy.DocumentedRuleDefault(
-        name=name, check_str=check, scope_types=['project'],
-        description=description,
-        operations=[{'method': method, 'path': _PATH + item}])

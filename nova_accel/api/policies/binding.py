@@ -15,6 +15,7 @@
 from oslo_policy import policy
 
 from nova_accel.api.policies import personas
+from nova_accel.api.policies import rule
 
 LIST = 'nova_accel:binding:list'
 SHOW = 'nova_accel:binding:show'
@@ -26,28 +27,16 @@ _PATH = _LIST_PATH + '/{instance_uuid}/{role}'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        policy.DocumentedRuleDefault(
-            name=LIST, check_str=personas.SERVICE, scope_types=['project'],
-            description='List what instances hold on a host.',
-            operations=[{'method': 'GET', 'path': _LIST_PATH}]),
-        policy.DocumentedRuleDefault(
-            name=SHOW, check_str=personas.SERVICE, scope_types=['project'],
-            description='Show what an instance holds on a host.',
-            operations=[{'method': 'GET', 'path': _PATH}]),
-        policy.DocumentedRuleDefault(
-            name=ACQUIRE, check_str=personas.SERVICE,
-            scope_types=['project'],
-            description='Make, match and bind the ARQs of an instance, or '
-                        'adopt those that Nova has bound.',
-            operations=[{'method': 'PUT', 'path': _PATH},
-                        {'method': 'PUT', 'path': f'{_PATH}/arqs'}]),
-        policy.DocumentedRuleDefault(
-            name=RELEASE, check_str=personas.SERVICE,
-            scope_types=['project'],
-            description='Release what an instance holds on a host, or what '
-                        'Nova has bound for it there.',
-            operations=[{'method': 'DELETE', 'path': _PATH},
-                        {'method': 'DELETE',
-                         'path': _LIST_PATH + '/{instance_uuid}'}]),
-    ]
+    return [rule.rule(*row) for row in (
+        (LIST, personas.SERVICE, 'List what instances hold on a host.',
+         f'GET {_LIST_PATH}'),
+        (SHOW, personas.SERVICE, 'Show what an instance holds on a host.',
+         f'GET {_PATH}'),
+        (ACQUIRE, personas.SERVICE,
+         'Make, match and bind the ARQs of an instance, or adopt those that '
+         'Nova has bound.', f'PUT {_PATH}', f'PUT {_PATH}/arqs'),
+        (RELEASE, personas.SERVICE,
+         'Release what an instance holds on a host, or what Nova has bound '
+         'for it there.', f'DELETE {_PATH}',
+         f'DELETE {_LIST_PATH}/{{instance_uuid}}'),
+    )]

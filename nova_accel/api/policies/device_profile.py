@@ -15,32 +15,23 @@
 from oslo_policy import policy
 
 from nova_accel.api.policies import personas
+from nova_accel.api.policies import rule
 
 LIST = 'nova_accel:device_profile:list'
 SHOW = 'nova_accel:device_profile:show'
 CREATE = 'nova_accel:device_profile:create'
 DELETE = 'nova_accel:device_profile:delete'
 
+_PATH = '/v2/device_profiles'
+
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        policy.DocumentedRuleDefault(
-            name=LIST, check_str=personas.READER, scope_types=['project'],
-            description='List device profiles.',
-            operations=[{'method': 'GET', 'path': '/v2/device_profiles'}]),
-        policy.DocumentedRuleDefault(
-            name=SHOW, check_str=personas.READER, scope_types=['project'],
-            description='Show a device profile.',
-            operations=[{'method': 'GET',
-                         'path': '/v2/device_profiles/{uuid}'}]),
-        policy.DocumentedRuleDefault(
-            name=CREATE, check_str=personas.ADMIN, scope_types=['project'],
-            description='Create a device profile.',
-            operations=[{'method': 'POST', 'path': '/v2/device_profiles'}]),
-        policy.DocumentedRuleDefault(
-            name=DELETE, check_str=personas.ADMIN, scope_types=['project'],
-            description='Delete device profiles.',
-            operations=[
-                {'method': 'DELETE', 'path': '/v2/device_profiles/{uuid}'},
-                {'method': 'DELETE', 'path': '/v2/device_profiles'}]),
-    ]
+    return [rule.rule(*row) for row in (
+        (LIST, personas.READER, 'List device profiles.', f'GET {_PATH}'),
+        (SHOW, personas.READER, 'Show a device profile.',
+         f'GET {_PATH}/{{uuid}}'),
+        (CREATE, personas.ADMIN, 'Create a device profile.',
+         f'POST {_PATH}'),
+        (DELETE, personas.ADMIN, 'Delete device profiles.',
+         f'DELETE {_PATH}/{{uuid}}', f'DELETE {_PATH}'),
+    )]

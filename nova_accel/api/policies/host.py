@@ -15,18 +15,18 @@
 from oslo_policy import policy
 
 from nova_accel.api.policies import personas
+from nova_accel.api.policies import rule
 
 REPORT = 'nova_accel:host:report'
 
+_PATH = '/v2/hosts/{hostname}'
+
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [
-        policy.DocumentedRuleDefault(
-            name=REPORT, check_str=personas.SERVICE, scope_types=['project'],
-            description='Report what devices a compute host has, and which '
-                        'it makes again.',
-            operations=[
-                {'method': 'PUT', 'path': '/v2/hosts/{hostname}'},
-                {'method': 'PUT',
-                 'path': '/v2/hosts/{hostname}/provisioning'}]),
-    ]
+    return [rule.rule(*row) for row in (
+        (REPORT, personas.SERVICE,
+         'Report what devices a compute host has, which it makes again, which '
+         'it has cleaned and which it programs.',
+         f'PUT {_PATH}', f'PUT {_PATH}/cleaning', f'PUT {_PATH}/provisioning',
+         f'PUT {_PATH}/programmings/{{uuid}}'),
+    )]

@@ -12,8 +12,8 @@
 
 """Who callers are, as check strings.
 
-Keystone lets ``admin`` imply ``member`` and that ``reader``; ``service`` is
-on its own.
+Keystone lets ``admin`` imply ``manager``, that ``member`` and that
+``reader``; ``service`` is on its own.
 """
 
 ADMIN = 'role:admin'
@@ -23,6 +23,8 @@ SERVICE = 'role:service'
 
 #: That, or a user for whom a service (Nova) vouches with its own token.
 VOUCHED = f'{SERVICE} or service_roles:service'
+
+MANAGER = f'role:manager or {ADMIN}'
 
 MEMBER = f'role:member or {ADMIN} or {VOUCHED}'
 

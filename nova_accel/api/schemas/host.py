@@ -16,6 +16,13 @@ from nova_accel.api.schemas import scalars
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 
+_PCI_ADDRESS = {
+    'type': 'string',
+    'pattern': r'^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z'}
+
+#: As many as there can be handles of a card.
+_MOST_HANDLES = 256 * 1024
+
 _HANDLE = scalars.strict_object({
     'uuid': scalars.UUID,
     'type': {'enum': [str(type_) for type_ in attach_handle.HandleType]},
@@ -26,7 +33,10 @@ _HANDLE = scalars.strict_object({
         'function': scalars.hexadecimal(1, 1),
         'asked_type': scalars.NAME,
         'physical_network': scalars.NAME,
-    }, 'asked_type', 'physical_network'),
+        'further_functions': {
+            'type': 'array', 'items': _PCI_ADDRESS, 'maxItems': 255},
+        'managed': {'const': 'no'},
+    }, 'asked_type', 'physical_network', 'further_functions', 'managed'),
 })
 
 _DEPLOYABLE = scalars.strict_object({
@@ -35,8 +45,11 @@ _DEPLOYABLE = scalars.strict_object({
     'rp_uuid': scalars.UUID,
     'resource_class': scalars.PLACEMENT_NAME,
     'traits': scalars.TRAITS,
+    'is_cleaned': {'type': 'boolean'},
+    'region': {'anyOf': [scalars.NAME, {'type': 'null'}]},
+    'bitstream_id': scalars.UUID_OR_NULL,
     'attach_handles': {'type': 'array', 'items': _HANDLE, 'maxItems': 1024},
-})
+}, 'is_cleaned', 'region', 'bitstream_id')
 
 _DEVICE = scalars.strict_object({
     'uuid': scalars.UUID,
@@ -46,25 +59,40 @@ _DEVICE = scalars.strict_object({
     'vendor': scalars.TEXT,
     'product_id': scalars.hexadecimal(4, 4),
     'product': scalars.TEXT,
-    'address': {
-        'type': 'string',
-        'pattern': r'^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z'},
+    'address': _PCI_ADDRESS,
     'driver': scalars.NAME,
     'numa_node': {'anyOf': [
         {'type': 'integer', 'minimum': 0, 'maximum': 1023},
         {'type': 'null'}]},
+    'fault': {'anyOf': [scalars.REASON, {'type': 'null'}]},
+    'attributes': {
+        'type': 'object', 'propertyNames': scalars.NAME,
+        'additionalProperties': scalars.TEXT, 'maxProperties': 64},
     'deployables': {'type': 'array', 'items': _DEPLOYABLE, 'maxItems': 256},
-})
+}, 'fault', 'attributes')
 
+#: Of a 32-bit column.
+_REVISION = {'type': 'integer', 'minimum': 0, 'maximum': 2 ** 31 - 1}
+
+#: A nova-compute that is older than the API leaves out what is optional.
 REPORT = scalars.strict_object({
     'node_uuid': scalars.UUID,
     'service_host': scalars.NAME,
     'digest': scalars.NAME,
     'devices': {'type': 'array', 'items': _DEVICE, 'maxItems': 1024},
+    'orders_seen': {'anyOf': [_REVISION, {'type': 'null'}]},
+}, 'orders_seen')
+
+CLEANING = scalars.strict_object({
+    'revision': _REVISION,
+    'cleaned': {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
+                'maxItems': _MOST_HANDLES},
+    'failed': {'type': 'object', 'propertyNames': scalars.UUID,
+               'additionalProperties': scalars.REASON,
+               'maxProperties': _MOST_HANDLES},
 })
 
 PROVISIONING = scalars.strict_object({
     'arqs': {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
-             # As many as there can be handles of a card.
-             'maxItems': 256 * 1024},
+             'maxItems': _MOST_HANDLES},
 })

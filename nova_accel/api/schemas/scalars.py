@@ -19,12 +19,17 @@ pair, which is no UTF-8.
 
 from typing import Any
 
+from nova_accel.model import reason
+
 Schema = dict[str, Any]
 
 TEXT: Schema = {'type': 'string', 'maxLength': 255,
                 'pattern': '^[^\0\ud800-\udfff]*\\Z'}
 
 NAME: Schema = {**TEXT, 'minLength': 1}
+
+#: Why something is not as it should be.
+REASON: Schema = {**TEXT, 'maxLength': reason.MAX_LENGTH}
 
 #: Canonical only: the database compares texts.
 UUID: Schema = {

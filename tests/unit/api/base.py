@@ -29,7 +29,8 @@ from nova_accel.testing import database
 PROJECT = 'a' * 32
 OTHER_PROJECT = 'c' * 32
 
-ADMIN = ('admin', 'member', 'reader')
+ADMIN = ('admin', 'manager', 'member', 'reader')
+MANAGER = ('manager', 'member', 'reader')
 MEMBER = ('member', 'reader')
 READER = ('reader',)
 SERVICE = ('service',)
@@ -44,22 +45,34 @@ GROUP = {'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
 TRAITS = ['CUSTOM_FAKE_DEVICE', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG']
 
 
+#: What a host says of a programming that has ended.
+RECORD = {
+    'device_uuid': '00000000-0000-4000-8000-000000000001',
+    'region': 'region0', 'bitstream_id': NOBODY, 'project_id': PROJECT,
+    'user_id': 'user', 'instance_uuid': INSTANCE,
+    'started_at': '2026-11-21T12:00:00.5+00:00',
+    'finished_at': '2026-11-21T12:00:08+00:00', 'failure': 'CRC error'}
+
+
 def numbered_uuid(number: int) -> str:
     return f'00000000-0000-4000-8000-{number:012x}'
 
 
-def report(functions: int = 4) -> dict[str, Any]:
+def report(functions: int = 4, is_cleaned: bool = False) -> dict[str, Any]:
     """A host with one FPGA that has so many functions."""
     return {
-        'node_uuid': NODE, 'service_host': HOSTNAME,
-        'digest': f'digest-{functions}', 'devices': [{
+        'node_uuid': NODE, 'service_host': HOSTNAME, 'orders_seen': None,
+        'digest': f'digest-{functions}-{is_cleaned}', 'devices': [{
             'uuid': numbered_uuid(1), 'name': 'pci_0000_0c_00_0',
             'type': 'FPGA', 'vendor_id': '8086', 'vendor': 'INTEL',
             'product_id': '09c4', 'product': 'PAC_ARRIA10',
             'address': '0000:0c:00.0', 'driver': 'fake', 'numa_node': 0,
+            'fault': None, 'attributes': {'firmware': '1.2.3'},
             'deployables': [{
                 'uuid': numbered_uuid(2), 'name': 'region0', 'rp_uuid': RP,
                 'resource_class': 'FPGA', 'traits': TRAITS,
+                'is_cleaned': is_cleaned, 'region': 'region0',
+                'bitstream_id': None,
                 'attach_handles': [{
                     'uuid': numbered_uuid(16 + number), 'type': 'PCI',
                     'info': {'domain': '0000', 'bus': '0c', 'device': '00',
@@ -113,8 +126,11 @@ class ApiTestCase(testtools.TestCase):
         fault = json.loads(answer.json['error_message'])
         return str(fault['faultstring'])
 
-    def report_host(self, functions: int = 4) -> None:
-        self.ok('PUT', f'/hosts/{HOSTNAME}', report(functions), roles=SERVICE)
+    def report_host(self, functions: int = 4,
+                    is_cleaned: bool = False) -> Any:
+        """What the host is told."""
+        return self.ok('PUT', f'/hosts/{HOSTNAME}',
+                       report(functions, is_cleaned), roles=SERVICE)
 
     def create_profile(self, name: str = 'profile', *groups: Any) -> Any:
         return self.ok('POST', '/device_profiles', [

@@ -62,6 +62,7 @@ class AnswerTest(base.ApiTestCase):
                               (exceptions.Conflict, 409),
                               (exceptions.AcceleratorsBusy, 409),
                               (exceptions.StaleAttempt, 409),
+                              (exceptions.DeviceError, 502),
                               (exceptions.ServiceUnavailable, 503)):
             self.fail_with(fault('why'))
             answer = self.call(

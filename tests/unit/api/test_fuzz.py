@@ -20,6 +20,7 @@ from urllib import parse
 import hypothesis
 from hypothesis import strategies as st
 
+from unit import message_bus
 from unit.api import base
 
 _TEXTS = st.text(st.characters())
@@ -44,6 +45,18 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ('PATCH', '/accelerator_requests',
      {base.NOBODY: base.patch(project_id='p')}),
     ('PUT', f'/hosts/{base.HOSTNAME}', base.report(2)),
+    ('PUT', f'/hosts/{base.HOSTNAME}/cleaning', {
+        'revision': 1, 'cleaned': [base.numbered_uuid(16)],
+        'failed': {base.numbered_uuid(17): 'why'}}),
+    ('PUT', f'/hosts/{base.HOSTNAME}/programmings/{base.NOBODY}',
+     base.RECORD),
+    ('PATCH', f'/deployables/{base.NOBODY}/program', [
+        {'op': 'replace', 'path': '/bitstream_id',
+         'value': [{'image_uuid': base.NOBODY}]}]),
+    ('POST', f'/fpga/{base.NOBODY}',
+     {'glance_bitstream_uuid': base.NOBODY}),
+    ('POST', f'/bitstreams/{base.NOBODY}/prefetch',
+     {'hostnames': ['compute-2']}),
     ('PUT', _BINDING, {
         'attempt': 1, 'project_id': 'p', 'device_profile_name': 'profile',
         'image_uuid': base.NOBODY, 'providers': {
@@ -51,7 +64,14 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ('PUT', f'{_BINDING}/arqs', {'attempt': 1, 'arqs': [base.NOBODY]}),
 )
 
-_PATHS = ('/device_profiles/{}', '/accelerator_requests/{}', '/hosts/{}',
+_PATHS = ('/deployables/{}', '/deployables?hostname={}',
+          '/programmings?{}={}', '/programmings?limit={}',
+          '/programmings?marker={}',
+          '/programmings?project_id={}', '/fpga/{}',
+          '/hosts/h/programmings/{}', '/devices/{}',
+          '/devices/{}/disable', '/devices?type={}',
+          '/devices?vendor={}', '/devices?hostname={}', '/device_profiles/{}',
+          '/accelerator_requests/{}', '/hosts/{}',
           '/hosts/h/instances/{}/active', '/hosts/{}/instances/{}/{}',
           '/device_profiles?name={}', '/device_profiles?value={}',
           '/accelerator_requests?instance={}', '/accelerator_requests?{}={}',
@@ -83,11 +103,13 @@ class FuzzTest(base.ApiTestCase):
 
     def setUp(self) -> None:
         super().setUp()
+        # Hosts that are in no cell.
+        self.useFixture(message_bus.MessageBus())
         self.create_profile()
         self.report_host()
 
     def send(self, method: str, path: str, body: Any = None) -> None:
-        answer = self.call(method, path, body, token=True,
+        answer = self.call(method, path, body, token=True, version='latest',
                            roles=base.ADMIN + base.SERVICE)
         self.assertLess(answer.status_int, 500, self.log.output)
 

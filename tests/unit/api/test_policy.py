@@ -24,38 +24,57 @@ from nova_accel.api import policy
 from unit.api import base
 
 _PROFILE = [{'name': 'other', 'groups': [base.GROUP]}]
+_DEVICE = f'/devices/{base.numbered_uuid(1)}'
+_DEPLOYABLE = f'/deployables/{base.numbered_uuid(2)}'
 _BINDING = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
 
 #: Call -> (method, path, body, who may).
 _CALLS = {
     'list_profiles': ('GET', '/device_profiles', None,
-                      'admin member reader service vouched'),
+                      'admin manager member reader service vouched'),
     'show_profile': ('GET', '/device_profiles/profile', None,
-                     'admin member reader service vouched'),
+                     'admin manager member reader service vouched'),
     'create_profile': ('POST', '/device_profiles', _PROFILE, 'admin'),
     'delete_profile': ('DELETE', '/device_profiles?value=profile', None,
                        'admin'),
     'delete_profile_uuid': ('DELETE', f'/device_profiles/{base.NOBODY}',
                             None, 'admin'),
     'list_arqs': ('GET', '/accelerator_requests', None,
-                  'admin member reader service vouched'),
+                  'admin manager member reader service vouched'),
     'show_arq': ('GET', f'/accelerator_requests/{base.NOBODY}', None,
-                 'admin member reader service vouched'),
+                 'admin manager member reader service vouched'),
     'create_arqs': ('POST', '/accelerator_requests',
                     {'device_profile_name': 'profile'},
-                    'admin member service vouched'),
+                    'admin manager member service vouched'),
     'bind_arqs': ('PATCH', '/accelerator_requests',
                   {base.NOBODY: base.patch()}, 'service vouched'),
     'bind_arqs_of_project': (
         'PATCH', '/accelerator_requests',
         {base.NOBODY: base.patch(project_id='p')}, 'service'),
     'delete_arqs': ('DELETE', f'/accelerator_requests?arqs={base.NOBODY}',
-                    None, 'admin member service vouched'),
+                    None, 'admin manager member service vouched'),
     'delete_instance_arqs': (
         'DELETE', f'/accelerator_requests?instance={base.INSTANCE}', None,
         'service vouched'),
     'report_host': ('PUT', f'/hosts/{base.HOSTNAME}', base.report(),
                     'service'),
+    'report_cleaning': (
+        'PUT', f'/hosts/{base.HOSTNAME}/cleaning',
+        {'revision': 0, 'cleaned': [], 'failed': {}}, 'service'),
+    'list_deployables': ('GET', '/deployables', None, 'admin manager'),
+    'show_deployable': ('GET', _DEPLOYABLE, None, 'admin manager'),
+    'program_deployable': (
+        'PATCH', f'{_DEPLOYABLE}/program', {},
+        'admin manager member service vouched'),
+    'list_programmings': ('GET', '/programmings', None, 'admin manager'),
+    'prefetch': ('POST', f'/bitstreams/{base.NOBODY}/prefetch', {}, 'admin'),
+    'report_programming': (
+        'PUT', f'/hosts/{base.HOSTNAME}/programmings/{base.NOBODY}', {},
+        'service'),
+    'list_devices': ('GET', '/devices', None, 'admin manager'),
+    'show_device': ('GET', _DEVICE, None, 'admin manager'),
+    'disable_device': ('POST', f'{_DEVICE}/disable', None, 'admin'),
+    'enable_device': ('POST', f'{_DEVICE}/enable', None, 'admin'),
     'list_bindings': ('GET', f'/hosts/{base.HOSTNAME}/instances', None,
                       'service'),
     'delete_unadopted': (
@@ -70,6 +89,7 @@ _CALLS = {
 #: Caller -> (roles, whether there is a service token).
 _CALLERS: dict[str, tuple[tuple[str, ...], bool]] = {
     'admin': (base.ADMIN, False),
+    'manager': (base.MANAGER, False),
     'member': (base.MEMBER, False),
     'reader': (base.READER, False),
     'nobody': (('other',), False),
@@ -90,7 +110,8 @@ class DefaultsTest(testscenarios.WithScenarios, base.ApiTestCase):
         self.create_profile()
         method, path, body, allowed = _CALLS[self.name]
         roles, token = _CALLERS[self.caller]
-        answer = self.call(method, path, body, roles=roles, token=token)
+        answer = self.call(method, path, body, roles=roles, token=token,
+                           version='latest')
         self.assertEqual(self.caller in allowed.split(),
                          answer.status_int != 403, answer.text)
 

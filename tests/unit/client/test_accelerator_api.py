@@ -10,6 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+import datetime
+
 from keystoneauth1 import adapter
 import testtools
 
@@ -17,9 +20,14 @@ from nova_accel import exceptions
 from nova_accel.client import accelerator_api as client
 from nova_accel.conf import CONF
 from nova_accel.db import accelerator_request
+from nova_accel.db import device
 from nova_accel.db import device_profile
+from nova_accel.db import programming
 from nova_accel.model import arq
+from nova_accel.model import device as device_model
 from nova_accel.model import matching
+from nova_accel.model import orders
+from nova_accel.model import programming as programming_model
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import nova_conf
 from nova_accel.testing import reports
@@ -35,17 +43,48 @@ class TestAcceleratorApi(testtools.TestCase):
         self.host = reports.SimulatedHost('compute-1')
         self.client = self.api.client('compute-1')
 
-    def report(self):
-        devices = [device.to_report(
-            self.host.node_uuid, self.host.layout().rp_uuids)
-            for device in self.host.devices()]
-        self.client.report(self.host.node_uuid, 'service', '1', devices)
+    def report(self, host=None, orders_seen=None):
+        host = host or self.host
+        devices = [found.to_report(host.node_uuid, host.layout().rp_uuids)
+                   for found in host.devices()]
+        return self.client.report(
+            host.node_uuid, 'service', str(host), devices, orders_seen)
 
     def acquire(self, attempt=1, profile='fpga', trait='CUSTOM_REGION0'):
         return self.client.acquire(
             INSTANCE, arq.Role.ACTIVE, attempt, 'project', profile,
             [matching.Provider(self.host.rp_uuid(), {'FPGA': 1},
                                frozenset({trait}))])
+
+    def test_orders_and_cleaning(self):
+        host = dataclasses.replace(self.host, cleaned=True)
+        told = self.report(host)
+        self.assertEqual(orders.Orders(0), told)
+        self.assertIsNone(self.report(host, told.revision))
+        device_profile.create('fpga', [{'resources:FPGA': '1'}])
+        (bound,) = self.acquire()
+        device.set_status(host.device_uuid(),
+                          device_model.Status.MAINTAINING)
+        self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
+        told = self.report(host, told.revision)
+        handle = bound.handle.uuid
+        self.assertEqual(
+            orders.Orders(2, frozenset({host.device_uuid()}),
+                          frozenset({handle})), told)
+        for failed in ('I/O error', '', '\0' * 9999):
+            self.client.cleaning([], {handle: failed}, told.revision)
+            self.assertEqual({handle}, self.report(host).uncleaned)
+        self.client.cleaning([handle], {}, told.revision)
+        self.assertEqual(
+            orders.Orders(3, frozenset({host.device_uuid()})),
+            self.report(host, told.revision))
+
+    def test_cleaning_of_what_is_not_known(self):
+        self.report()
+        for cleaned, failed in (([INSTANCE], {}), ([], {INSTANCE: 'why'})):
+            error = self.assertRaises(
+                exceptions.NotFound, self.client.cleaning, cleaned, failed, 1)
+            self.assertIn(INSTANCE, str(error))
 
     def test_what_was_reported_can_be_acquired_and_released(self):
         self.report()
@@ -109,6 +148,35 @@ class TestAcceleratorApi(testtools.TestCase):
             self.client.provisioning(uuids)
             self.assertEqual([state], [
                 row['state'] for row in accelerator_request.get_all()])
+
+    def test_programming(self):
+        asker = programming_model.Asker('project', 'user', INSTANCE)
+        zone = datetime.timezone(datetime.timedelta(hours=2))
+        begun = programming_model.Record(
+            self.host.device_uuid(), INSTANCE, 'region0', INSTANCE, asker,
+            datetime.datetime(2026, 11, 21, 14, 0, 0, 999999, zone))
+        ended = dataclasses.replace(
+            begun, failure='\0' * 9999,
+            finished_at=begun.started_at + datetime.timedelta(minutes=1))
+        for record, finished_at, failure in (
+                (begun, None, None), (begun, None, None),
+                (ended, '2026-11-21T12:01:00+00:00', '?' * 1023)):
+            self.client.programming(record)
+            (row,) = programming.get_all(2, hostname='compute-1')
+            self.assertEqual(
+                (record.uuid, INSTANCE, 'region0', INSTANCE, INSTANCE,
+                 'project', 'user', '2026-11-21T12:00:00+00:00', failure),
+                (row['uuid'], row['device_uuid'], row['region'],
+                 row['bitstream_id'], row['instance_uuid'],
+                 row['project_id'], row['user_id'],
+                 row['started_at'].isoformat(), row['failure']))
+            self.assertEqual(
+                finished_at,
+                row['finished_at'] and row['finished_at'].isoformat())
+        error = self.assertRaises(
+            exceptions.Conflict, self.api.client('compute-2').programming,
+            ended)
+        self.assertIn('compute-1', str(error))
 
     def test_what_is_held_on_another_host(self):
         self.report()

@@ -39,7 +39,7 @@ class TestStock(testtools.TestCase):
     def test_allots_all_or_nothing_and_nothing_twice(
             self, free: dict[attach_handle.Slot, list[str]],
             wishes: list[dict[str, attach_handle.Slot]]) -> None:
-        stock = attach_handle.Stock(copy.deepcopy(free))
+        stock = attach_handle.Stock(copy.deepcopy(free), {})
         left = {slot: set(handles) for slot, handles in free.items()}
         for wanted in wishes:
             amounts = collections.Counter(wanted.values())
@@ -56,7 +56,7 @@ class TestStock(testtools.TestCase):
                 left[wanted[arq]].remove(handle)
 
     def test_says_what_is_short(self) -> None:
-        stock = attach_handle.Stock({SLOTS[0]: ['handle']})
+        stock = attach_handle.Stock({SLOTS[0]: ['handle']}, {})
         error = self.assertRaises(
             exceptions.AcceleratorsBusy, stock.allot,
             {'a': SLOTS[0], 'b': SLOTS[0]})
@@ -64,8 +64,18 @@ class TestStock(testtools.TestCase):
             '2 FPGA of resource provider rp-0 on host compute-1 are wanted '
             'and 1 are free', str(error))
 
+    def test_says_why_no_more_are_free(self) -> None:
+        stock = attach_handle.Stock({SLOTS[0]: []}, {
+            SLOTS[0]: ['being cleaned', 'faulty: hot', 'being cleaned'],
+            SLOTS[1]: ['disabled by an administrator']})
+        error = self.assertRaises(
+            exceptions.AcceleratorsBusy, stock.allot, {'a': SLOTS[0]})
+        self.assertEqual(
+            '1 FPGA of resource provider rp-0 on host compute-1 are wanted '
+            'and 0 are free (2 being cleaned, 1 faulty: hot)', str(error))
+
     def test_providers(self) -> None:
-        stock = attach_handle.Stock({SLOTS[0]: []})
+        stock = attach_handle.Stock({SLOTS[0]: []}, {})
         stock.check_providers([('compute-1', 'rp-0')])
         error = self.assertRaises(
             exceptions.NotFound, stock.check_providers,

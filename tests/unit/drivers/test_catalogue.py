@@ -11,11 +11,16 @@
 # under the License.
 
 
+import pathlib
 import re
 
+import fixtures
 import os_traits
+from oslo_config import fixture as config_fixture
 import testtools
 
+from nova_accel import conf
+from nova_accel import exceptions
 from nova_accel.drivers import catalogue
 from nova_accel.model import naming
 
@@ -58,3 +63,37 @@ class TestCatalogue(testtools.TestCase):
         for vendor, product in names:
             if product.endswith(' VF') and vendor != 'Mellanox':
                 self.assertIn((vendor, product.removesuffix(' VF')), names)
+
+
+class TestOperatorsFile(testtools.TestCase):
+
+    def read(self, text):
+        file = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path, 'catalogue.yaml')
+        file.write_text(text)
+        self.useFixture(config_fixture.Config(conf.CONF)).config(
+            group='nova_accel', catalogue_file=str(file))
+
+    def test_adds(self):
+        self.read('{"8086": {"name": Intel, "products": '
+                  '{"QAT": {"4948": 6xxx}}}, "ac3e": {"name": ACME}}')
+        self.assertEqual(catalogue.Entry('QAT', 'Intel', '6xxx'),
+                         catalogue.look_up('8086', '4948'))
+        self.assertEqual(catalogue.Entry('QAT', 'Intel', 'C62x VF'),
+                         catalogue.look_up('8086', '37c9'))
+        self.assertEqual(catalogue.Entry(vendor='ACME'),
+                         catalogue.look_up('ac3e', '0001'))
+
+    def test_overrules(self):
+        self.read('{"8086": {"name": Old Intel, "products": '
+                  '{"AICHIP": {"37c9": Fast}}}}')
+        self.assertEqual(catalogue.Entry('AICHIP', 'Old Intel', 'Fast'),
+                         catalogue.look_up('8086', '37c9'))
+        self.assertEqual(catalogue.Entry('QAT', 'Old Intel', 'C62x'),
+                         catalogue.look_up('8086', '37c8'))
+
+    def test_unusable(self):
+        self.read('{8086: {"name": Intel}}')
+        error = self.assertRaises(
+            exceptions.ConfigurationError, catalogue.entries)
+        self.assertIn('catalogue_file', str(error))

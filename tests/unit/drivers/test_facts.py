@@ -18,8 +18,11 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.drivers import facts
 from nova_accel.host import pci_function
+from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
+
+BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
 
 
 def a_function(vendor_id='8086', product_id='37c9', **more):
@@ -85,8 +88,54 @@ class TestFacts(testtools.TestCase):
         self.assertIn('beef:0001', str(error))
         self.assertIn('"type"', str(error))
 
+    def test_attributes_are_those_that_stay(self):
+        device, _deployable = a_device(
+            a_function(
+                class_code='0b4000', iommu_group=12,
+                max_virtual_functions=16,
+                link_max=pci_function.Link(16, 8),
+                link=pci_function.Link(2.5, 8), driver='vfio-pci',
+                upstream=pci_address.PciAddress(0, 0x3c, 0, 0),
+                vpd={'part_number': 'X'}), a_spec())
+        self.assertEqual({
+            'pci_class': '0b4000', 'iommu_group': '12', 'link': '16 GT/s x8',
+            'max_virtual_functions': '16', 'upstream': '0000:3c:00.0',
+            'part_number': 'X'}, device.attributes)
+
+    def test_attributes_that_nobody_knows(self):
+        device, _deployable = a_device(a_function(), a_spec())
+        self.assertEqual({}, device.attributes)
+
     def test_further_traits(self):
         known = facts.of(a_function(), a_spec())
         self.assertEqual(
             {'CUSTOM_QAT_INTEL_C62X_VF', 'CUSTOM_A', 'CUSTOM_B'},
             known.deployable('one', (), 'CUSTOM_A', 'CUSTOM_B').traits)
+
+    def test_cleaning(self):
+        handle = attach_handle.AttachHandle(
+            'uuid', pci_address.PciAddress(0, 0x3d, 1, 0))
+        for keys, how in (
+                ({}, ()), ({'clean': 'none'}, ()),
+                ({'clean': 'reset'}, ('reset',)),
+                ({'clean': 'command', 'clean_command': ['/bin/wipe', '-v']},
+                 ('command', '/bin/wipe', '-v')),
+                ({'clean': 'program', 'clean_bitstream': BITSTREAM},
+                 ('program', BITSTREAM))):
+            deployable = facts.of(a_function(), a_spec(**keys)).deployable(
+                'one', [handle])
+            self.assertIs(bool(how), deployable.is_cleaned)
+            self.assertEqual(how, deployable.handles[0].cleaning)
+
+    def test_the_drivers_type_is_the_last_to_be_asked(self):
+        unknown = a_function('beef', '0001')
+        self.assertEqual('SSD', facts.of(unknown, a_spec(), 'SSD').type)
+        self.assertEqual(
+            'TIME', facts.of(unknown, a_spec(type='TIME'), 'SSD').type)
+        self.assertEqual('QAT', facts.of(a_function(), a_spec(), 'SSD').type)
+
+    def test_a_card_in_parts(self):
+        gpu = facts.of(a_function(), a_spec(type='GPU'))
+        self.assertEqual('VGPU', facts.virtual(gpu).type)
+        qat = facts.of(a_function(), a_spec())
+        self.assertEqual('QAT', facts.virtual(qat).type)

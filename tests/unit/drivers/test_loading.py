@@ -21,7 +21,7 @@ class TestLoading(testtools.TestCase):
 
     def test_installed_drivers(self):
         drivers = loading.load(
-            None, 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001')
+            None, None, 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001')
         self.assertFalse({'fake', 'mdev', 'pci'} - drivers.keys())
         for driver in drivers.values():
             self.assertIsInstance(driver, base.Driver)

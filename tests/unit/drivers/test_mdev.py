@@ -11,8 +11,10 @@
 # under the License.
 
 
+import dataclasses
 import itertools
 import json
+import pathlib
 
 import hypothesis
 from hypothesis import strategies
@@ -22,14 +24,18 @@ from nova_accel import exceptions
 from nova_accel.drivers import mdev
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.testing import devices
 from nova_accel.testing import libvirt
+from nova_accel.testing import simulated_mdevs
+from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
+NO_SYSFS = sysfs.Sysfs(pathlib.Path('/nowhere'))
 FOREIGN = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
 
 
@@ -49,7 +55,8 @@ def discover(function, *others, mdevs=(), **keys):
     (spec,) = device_spec.parse(
         [json.dumps({'vendor_id': '10de', 'driver': 'mdev', **keys})],
         ['mdev'])
-    return mdev.MdevDriver(None, NODE_UUID).discover(function, spec, host)
+    driver = mdev.MdevDriver(None, NO_SYSFS, NODE_UUID)
+    return driver.discover(function, spec, host)
 
 
 def units(device):
@@ -179,7 +186,8 @@ class TestPlug(testtools.TestCase):
         super().setUp()
         fake = self.useFixture(libvirt.Libvirt(devices.pci_info()))
         self.node_devices = node_devices.NodeDevices(fake.host)
-        self.driver = mdev.MdevDriver(self.node_devices, NODE_UUID)
+        self.driver = mdev.MdevDriver(
+            self.node_devices, NO_SYSFS, NODE_UUID)
 
     def device(self):
         host = self.node_devices.look()
@@ -213,3 +221,132 @@ class TestPlug(testtools.TestCase):
         handle = attach_handle.AttachHandle(FOREIGN, an_address())
         self.assertRaises(exceptions.DeviceError, self.driver.plug, handle)
         self.assertEqual([], self.mdevs())
+
+
+class SeveralTypes:
+    """A card of 24 GB, in a mode in which it makes vGPUs of any size."""
+
+    driver = mdev.MdevDriver
+    TYPES = {'nvidia-1': 24, 'nvidia-6': 4, 'nvidia-12': 2}
+    takes_any = True
+
+    def describe(self, address):
+        for mdev_type, units in self.TYPES.items():
+            self.sysfs.set(address, **{
+                f'mdev_supported_types__{mdev_type}__description':
+                f'num_heads=4, frl_config=60, framebuffer={24 // units}G, '
+                f'max_resolution=4096x2160, max_instance={units}'})
+
+    def units(self, **keys):
+        return {each.name: len(each.handles)
+                for each in self.discover(**keys).deployables}
+
+    def make_foreign(self, mdev_type, address):
+        self.node_devices.create_mdev(
+            FOREIGN, pci_address.PciAddress.parse(address), mdev_type)
+
+
+class TestSeveralTypes(SeveralTypes, base.DriverTestCase):
+
+    spec = {'vendor_id': '10de',
+            'mdev_types': {'nvidia-12': 1, 'nvidia-6': 1, 'nvidia-1': 6}}
+
+    def functions(self):
+        self.describe(self.CARD)
+        return [base.a_function(self.CARD, '10de', '2236',
+                                mdev_types=self.TYPES)]
+
+    def test_each_is_a_part_with_its_trait(self):
+        device = self.discover()
+        self.assertEqual({'nvidia-12': 1, 'nvidia-6': 1, 'nvidia-1': 6},
+                         self.units())
+        for deployable in device.deployables:
+            digits = deployable.name.removeprefix('nvidia-')
+            self.assertEqual({'CUSTOM_VGPU_NVIDIA_A10',
+                              f'CUSTOM_NVIDIA_2236_NVIDIA_{digits}'},
+                             deployable.traits)
+
+    def test_never_more_than_the_card_has(self):
+        self.assertEqual(
+            {'nvidia-12': 1, 'nvidia-6': 2},
+            self.units(mdev_types={'nvidia-12': 1, 'nvidia-6': 4,
+                                   'nvidia-1': 6}))
+        self.assertEqual(
+            {'nvidia-1': 23},
+            self.units(mdev_types={'nvidia-1': 23, 'nvidia-6': 1}))
+
+    def test_what_others_have_made_is_not_offered(self):
+        self.make_foreign('nvidia-12', self.CARD)
+        self.assertEqual({'nvidia-12': 1}, self.units())
+
+    @hypothesis.given(strategies.data())
+    def test_what_is_offered_can_be_made(self, data):
+        types = data.draw(strategies.permutations(sorted(self.TYPES)))
+        wanted = {mdev_type: data.draw(strategies.integers(1, 30))
+                  for mdev_type in types}
+        # What there was is forgotten between two examples.
+        self.node_devices = simulated_mdevs.SimulatedMdevs(self.functions())
+        if data.draw(strategies.booleans()):
+            self.make_foreign(
+                data.draw(strategies.sampled_from(types)), self.CARD)
+        before = self.discover(mdev_types=wanted)
+        handles = data.draw(strategies.permutations(self.handles(before)))
+        for handle in handles:
+            self.a_driver().plug(handle)
+            self.assertEqual(before, self.discover(mdev_types=wanted))
+
+    def test_a_type_that_the_card_does_not_make(self):
+        self.assert_refused('nvidia-1, nvidia-12, nvidia-6',
+                            mdev_types={'nvidia-1': 1, 'nvidia-7': 1})
+
+    def test_both_keys(self):
+        self.assert_refused('both', mdev_type='nvidia-1')
+
+    def test_types_that_say_nothing_of_their_size(self):
+        self.sysfs.remove(self.CARD)
+        self.assert_refused('max_instance')
+        self.assertEqual({'nvidia-6': 3},
+                         self.units(mdev_types={'nvidia-6': 3}))
+
+
+class TestSeveralTypesOnVirtualFunctions(SeveralTypes, base.DriverTestCase):
+    """Each makes one, of any type that the card still has room for."""
+
+    spec = {'vendor_id': '10de',
+            'mdev_types': {'nvidia-12': 1, 'nvidia-6': 2}}
+
+    def functions(self):
+        card, *functions = base.sriov(self.CARD, '10de', '2236', '2236', 8)
+        for function in functions:
+            self.describe(function.address)
+        return [card, *(dataclasses.replace(
+            function, mdev_types=dict.fromkeys(self.TYPES, 1))
+            for function in functions)]
+
+    def test_they_are_dealt_out(self):
+        self.assertEqual({'nvidia-12': 1, 'nvidia-6': 2}, self.units())
+        self.assertEqual([base.the_address(number) for number in (1, 2, 3)],
+                         self.addresses(self.discover()))
+
+    def test_one_type_up_to_what_the_card_has(self):
+        """Not as many as there are functions."""
+        self.assertEqual({'nvidia-6': 4}, self.units(
+            mdev_types=None, mdev_type='nvidia-6'))
+        self.make_foreign('nvidia-12', base.the_address(8))
+        self.assertEqual({'nvidia-6': 2}, self.units(
+            mdev_types=None, mdev_type='nvidia-6'))
+
+    def test_a_function_is_a_part_of_its_card(self):
+        self.assert_refused(self.CARD, address=base.the_address(8))
+
+
+class TestConformance(base.DriverTestCase):
+
+    driver = mdev.MdevDriver
+    spec = {'vendor_id': '10de', 'mdev_type': 'nvidia-11'}
+    takes_any = True
+
+    def functions(self):
+        return [base.a_function(
+            self.CARD, '10de', '13f2',
+            mdev_types={'nvidia-11': 16, 'nvidia-12': 8})]

@@ -11,7 +11,9 @@
 # under the License.
 
 
+import dataclasses
 import json
+import pathlib
 
 import testtools
 
@@ -19,11 +21,16 @@ from nova_accel import exceptions
 from nova_accel.drivers import pci
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
+from nova_accel.host import sysfs as sysfs_module
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
+from nova_accel.testing import pci_functions
+from nova_accel.testing import sysfs as fake_sysfs
+from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
+NO_SYSFS = sysfs_module.Sysfs(pathlib.Path('/nowhere'))
 
 
 def an_address(function):
@@ -36,11 +43,13 @@ def a_function(number, **more):
         address.node_device, address, '8086', '37c9', **more)
 
 
-def discover(function, node_uuid=NODE_UUID, **keys):
-    host = node_devices.HostDevices({function.address: function})
+def discover(function, *others, node_uuid=NODE_UUID, sysfs=NO_SYSFS, **keys):
+    host = node_devices.HostDevices(
+        {each.address: each for each in (function, *others)})
     (spec,) = device_spec.parse(
         [json.dumps({'vendor_id': '*', 'driver': 'pci', **keys})], ['pci'])
-    return pci.PciDriver(None, node_uuid).discover(function, spec, host)
+    driver = pci.PciDriver(None, sysfs, node_uuid)
+    return driver.discover(function, spec, host)
 
 
 def handle_of(device):
@@ -79,16 +88,48 @@ class TestPciDriver(testtools.TestCase):
         (deployable,) = device.deployables
         self.assertIn('CUSTOM_PHYSNET_PHYSNET1', deployable.traits)
 
+    def test_virtual_functions_that_its_line_asks_for(self):
+        """The card is no device then; they are."""
+        card, *_parts = pci_functions.virtual_functions(
+            a_function(0), 2, '37c9')
+        self.assertIsNone(discover(card, sriov_numvfs=2))
+
+    def test_a_unit_of_several_functions(self):
+        functions = [
+            dataclasses.replace(a_function(number), iommu_members=tuple(
+                map(an_address, (0, 2)))) for number in range(3)]
+        for unit, expected in (('function', ()), ('slot', (1, 2)),
+                               ('iommu_group', (2,))):
+            handle = handle_of(discover(*functions, unit=unit))
+            self.assertEqual(an_address(0), handle.address)
+            self.assertEqual(tuple(map(an_address, expected)),
+                             handle.further_functions)
+
+    def test_what_needs_a_vgpu_type(self):
+        self.fake = self.useFixture(fake_sysfs.FakeSysfs())
+        for address in (an_address(0), an_address(1)):
+            self.fake.set(address)
+        self.fake.set(an_address(1), nvidia__current_vgpu_type='0')
+        functions = [a_function(0), a_function(1)]
+        for unit in ('function', 'slot'):
+            error = self.assertRaises(
+                exceptions.DeviceError, discover, *functions[::-1],
+                sysfs=self.fake.sysfs, unit=unit)
+            self.assertIn('0000:3d:01.1', str(error))
+            self.assertIn('vGPU', str(error))
+        discover(functions[0], sysfs=self.fake.sysfs)
+
     def test_handles_uuid(self):
         """The same at every look, unique in the cloud."""
-        handles = [handle_of(discover(a_function(number), node_uuid)).uuid
+        handles = [handle_of(discover(
+            a_function(number), node_uuid=node_uuid)).uuid
                    for _look in range(2) for number in (1, 2)
                    for node_uuid in (NODE_UUID, NODE_UUID[:-1] + '2')]
         self.assertEqual(handles[:4], handles[4:])
         self.assertEqual(4, len(set(handles)))
 
     def test_plug_and_unplug_leave_it_to_libvirt(self):
-        driver = pci.PciDriver(None, NODE_UUID)
+        driver = pci.PciDriver(None, None, NODE_UUID)
         handle = handle_of(discover(a_function(1)))
         driver.plug(handle)
         driver.unplug(handle)
@@ -96,14 +137,23 @@ class TestPciDriver(testtools.TestCase):
 
 class TestCheckMigratable(testtools.TestCase):
 
-    def check(self, driver):
+    def check(self, driver, second=None):
         class NodeDevices:
             @staticmethod
             def function(address):
-                return a_function(1, driver=driver)
+                return a_function(address.function, driver=(
+                    driver if address == an_address(1) else second))
 
-        pci.PciDriver(NodeDevices, NODE_UUID).check_migratable(
-            attach_handle.AttachHandle('handle', an_address(1)))
+        pci.PciDriver(NodeDevices, None, NODE_UUID).check_migratable(
+            attach_handle.AttachHandle(
+                'handle', an_address(1),
+                further_functions=(an_address(2),) if second else ()))
+
+    def test_each_function_of_a_unit(self):
+        self.check('mlx5_vfio_pci', 'mlx5_vfio_pci')
+        error = self.assertRaises(
+            exceptions.DeviceError, self.check, 'mlx5_vfio_pci', 'vfio-pci')
+        self.assertIn('0000:3d:01.2 is bound to vfio-pci', str(error))
 
     def test_a_driver_that_saves_the_devices_state(self):
         for driver in ('mlx5_vfio_pci', 'qat_vfio_pci', 'hisi-acc-vfio-pci'):
@@ -116,3 +166,13 @@ class TestCheckMigratable(testtools.TestCase):
             error = self.assertRaises(
                 exceptions.DeviceError, self.check, driver)
             self.assertIn(f'0000:3d:01.1 is {text}', str(error))
+
+
+class TestConformance(base.DriverTestCase):
+
+    driver = pci.PciDriver
+    spec = {'vendor_id': '8086', 'product_id': '37c9'}
+    address = base.the_address(1)
+
+    def functions(self):
+        return base.sriov(self.CARD, '8086', '37c8', '37c9', 4)

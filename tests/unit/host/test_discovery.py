@@ -11,6 +11,7 @@
 # under the License.
 
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -28,6 +29,7 @@ from nova_accel.model import device_spec
 from nova_accel.model import provider_layout
 from nova_accel.testing import devices
 from nova_accel.testing import libvirt
+from nova_accel.testing import pci_functions
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 GOLDEN = pathlib.Path(__file__).with_name('simulated_host.json')
@@ -40,18 +42,22 @@ def a_line(**keys):
 
 class DiscoveryTestCase(testtools.TestCase):
 
+    hardware = staticmethod(devices.pci_info)
+
     def setUp(self):
         super().setUp()
-        self.fake = self.useFixture(libvirt.Libvirt(devices.pci_info()))
+        self.fake = self.useFixture(libvirt.Libvirt(self.hardware()))
         self.config = self.useFixture(config_fixture.Config(conf.CONF))
         self.node_devices = node_devices.NodeDevices(self.fake.host)
-        self.drivers = dict(loading.load(self.node_devices, NODE_UUID))
+        self.in_use = {}
+        self.drivers = dict(loading.load(
+            self.node_devices, self.fake.sysfs.sysfs, NODE_UUID))
 
     def discover(self, *lines):
         return discovery.discover(
             self.node_devices, self.drivers,
             device_spec.parse(lines or devices.DEVICE_SPEC, self.drivers),
-            nova_claims.NovaClaims())
+            nova_claims.NovaClaims('host1', NODE_UUID), lambda: self.in_use)
 
     def addresses(self, inventory):
         return [str(device.address) for device in inventory.devices]
@@ -93,7 +99,8 @@ class TestLines(DiscoveryTestCase):
 
     def test_without_lines_nothing_is_looked_at(self):
         self.assertEqual(discovery.Inventory(), discovery.discover(
-            None, self.drivers, (), nova_claims.NovaClaims()))
+            None, self.drivers, (),
+            nova_claims.NovaClaims('host1', NODE_UUID), None))
 
     def test_the_first_line_rules(self):
         inventory = self.discover(
@@ -122,6 +129,39 @@ class TestLines(DiscoveryTestCase):
                       f'0000:82:00.1 is a part of {FPGA} ([nova_accel] '
                       f'device_spec = {devices.FPGA_SPEC})',
                       inventory.refused)
+
+    def test_what_a_card_does_not_hand_out_is_a_part_of_it_too(self):
+        """As virtual functions that are more than the card has room for."""
+        self.change_fakes_device(lambda device: dataclasses.replace(
+            device, deployables=device.deployables[:1]))
+        inventory = self.discover(a_line(address='82:*.*', driver='fake'))
+        self.assertEqual([FPGA], self.addresses(inventory))
+        self.assertEqual((), inventory.refused)
+
+    def test_a_region_type_of_two_products(self):
+        card = '0000:84:00.0'
+        devices._add_sriov(
+            self.fake.connection.pci_info, 0x84, 0, 2,
+            prod_ids=('09c4', '09c5'), prod_name='PAC', driver_name='dfl-pci')
+        self.assertEqual(
+            [FPGA, card], self.addresses(self.discover(devices.FPGA_SPEC)))
+        self.change_fakes_device(lambda device: dataclasses.replace(
+            device, product=f'PAC {device.address.bus:x}'))
+        inventory = self.discover(devices.FPGA_SPEC)
+        self.assertEqual([FPGA], self.addresses(inventory))
+        self.assert_refused(inventory, card, FPGA, 'PAC 82', 'PAC 84')
+
+    def test_a_way_of_cleaning_that_the_driver_does_not_have(self):
+        inventory = self.discover(a_line(
+            address='83:00.1', driver='pci', clean='sanitize'))
+        self.assertEqual((), inventory.devices)
+        self.assert_refused(inventory, '"clean": "sanitize"',
+                            'command, none, reset')
+
+    def change_fakes_device(self, change):
+        discover = self.drivers['fake'].discover
+        self.drivers['fake'].discover = (
+            lambda *arguments: change(discover(*arguments)))
 
 
 class TestBrokenDevices(DiscoveryTestCase):
@@ -207,3 +247,210 @@ class TestNovaHasIt(DiscoveryTestCase):
         self.assertEqual(8, len(inventory.refused))
         for reason in inventory.refused:
             self.assertIn(f'Nova claims {QAT}', reason)
+
+
+class EmptyHostTestCase(DiscoveryTestCase):
+    """A host that a test fills."""
+
+    @staticmethod
+    def hardware():
+        return devices.pci_info(gpus=0, fpgas=0, qats=0)
+
+    def add(self, *functions):
+        pci_functions.add(self.fake.connection.pci_info, *functions)
+
+    def a_gpu(self, address, *group, **facts):
+        return pci_functions.function(
+            address, '10de', '2235', with_functions=group, **facts)
+
+
+class TestCarvedHost(EmptyHostTestCase):
+    """148 functions of the vendor: four carved cards, and one that is whole.
+
+    As Cyborg found them, and offered each as a GPU. The whole one has four
+    functions of its own: graphics, sound, USB and its port.
+    """
+
+    cards = [f'0000:{bus}:00.0' for bus in ('3d', '3e', '3f', '40')]
+    whole = [f'0000:81:00.{number}' for number in range(4)]
+
+    def setUp(self):
+        super().setUp()
+        # Two are carved into mdevs, and two by the vendor's VFIO driver.
+        for number, address in enumerate(self.cards):
+            card, *parts = pci_functions.virtual_functions(
+                self.a_gpu(address, max_virtual_functions=35), 35, '2235',
+                mdev_types={'nvidia-557': 1} if number % 2 else {})
+            self.add(card, *parts)
+            for part in parts if number % 2 == 0 else ():
+                self.fake.sysfs.set(
+                    part.address, nvidia__current_vgpu_type='0')
+        self.add(*(self.a_gpu(address, *(
+            other for other in ('0000:80:01.0', *self.whole)
+            if other != address), iommu_group=5, class_code=code)
+            for address, code in zip(
+                self.whole, ('030000', '040300', '0c0330', '0c8000'),
+                strict=True)))
+        self.add(pci_functions.function(
+            '0000:80:01.0', '8086', '2030', class_code='060400',
+            is_bridge=True, iommu_group=5, with_functions=self.whole))
+
+    def test_publishes_exactly_the_usable_one(self):
+        functions = self.node_devices.look().functions.values()
+        self.assertEqual(148, sum(
+            function.vendor_id == '10de' for function in functions))
+        inventory = self.discover(a_line(
+            vendor_id='10de', driver='pci', type='GPU', unit='slot'))
+        (gpu,) = inventory.devices
+        ((handle,),) = (each.handles for each in gpu.deployables)
+        self.assertEqual(
+            self.whole, [str(address) for address in handle.functions])
+        for card in self.cards:
+            self.assertTrue(any(
+                reason.startswith(card) for reason in inventory.refused))
+
+    def test_without_a_unit_it_is_refused_with_the_key_that_helps(self):
+        inventory = self.discover(a_line(
+            address=self.whole[0], driver='pci', type='GPU'))
+        self.assertEqual((), inventory.devices)
+        self.assert_refused(inventory, 'IOMMU group 5', *self.whole[1:],
+                            '"unit": "slot" or "iommu_group"')
+
+    def test_mdevs_of_the_carved(self):
+        inventory = self.discover(a_line(
+            address='0000:3e:*.*', driver='mdev', type='GPU'))
+        (card,) = inventory.devices
+        self.assertEqual(35, len(card.deployables[0].handles))
+        self.assertEqual((), inventory.refused)
+
+
+class TestUnits(EmptyHostTestCase):
+
+    slot = ['0000:81:00.0', '0000:81:00.1']
+
+    def setUp(self):
+        super().setUp()
+        self.add(*(self.a_gpu(address, *(
+            other for other in self.slot if other != address))
+            for address in self.slot))
+
+    def test_other_functions_of_the_unit_are_no_devices(self):
+        inventory = self.discover(a_line(
+            vendor_id='10de', driver='pci', type='GPU', unit='slot'))
+        self.assertEqual(self.slot[:1], self.addresses(inventory))
+        self.assertEqual((), inventory.refused)
+
+    def test_one_of_them_is_novas(self):
+        theirs = a_line(address=self.slot[1])
+        self.config.config(group='pci', device_spec=[theirs])
+        inventory = self.discover(a_line(
+            address=self.slot[0], driver='pci', type='GPU', unit='slot'))
+        self.assertEqual((), inventory.devices)
+        self.assert_refused(
+            inventory, f'Nova claims {self.slot[1]} too', theirs)
+
+    def test_one_of_them_is_another_device_s(self):
+        first = a_line(address=self.slot[1], driver='pci', type='TIME',
+                       unit='iommu_group')
+        second = a_line(vendor_id='10de', driver='pci', type='GPU',
+                        unit='slot')
+        inventory = self.discover(first, second)
+        self.assertEqual(self.slot[:1], self.addresses(inventory))
+        self.assert_refused(
+            inventory, f'{self.slot[1]} is a part of {self.slot[0]}', first,
+            second)
+
+
+class TestInUse(DiscoveryTestCase):
+
+    def test_a_function(self):
+        self.in_use['0000:83:00.3'] = 'stranger'
+        inventory = self.discover()
+        self.assertNotIn('0000:83:00.3', self.addresses(inventory))
+        self.assertEqual(9, len(inventory.devices))
+        self.assert_refused(
+            inventory, devices.QAT_SPEC,
+            'guest stranger has 0000:83:00.3, and is none of Nova')
+
+    def test_one_of_a_card_s_units(self):
+        before = self.discover()
+        self.in_use['0000:82:00.1'] = 'stranger'
+        inventory = self.discover()
+        card_before, card = (
+            next(device for device in found.devices
+                 if str(device.address) == FPGA)
+            for found in (before, inventory))
+        self.assertEqual(card_before.deployables[1:], card.deployables)
+        self.assert_refused(inventory, FPGA, '0000:82:00.1', 'stranger')
+
+    def test_a_mediated_device_of_ours(self):
+        (gpu,) = (device for device in self.discover().devices
+                  if str(device.address) == GPU)
+        handle = gpu.deployables[0].handles[7]
+        self.drivers['mdev'].plug(handle)
+        self.in_use[handle.uuid] = 'stranger'
+        inventory = self.discover()
+        (gpu,) = (device for device in inventory.devices
+                  if str(device.address) == GPU)
+        self.assertEqual(15, len(gpu.deployables[0].handles))
+        self.assertNotIn(handle, gpu.deployables[0].handles)
+        self.assert_refused(inventory, GPU, handle.uuid)
+
+
+class TestCarvedTwice(EmptyHostTestCase):
+
+    def test_the_second_way_is_refused(self):
+        """Mediated devices of one function, another function as it is."""
+        card, one, two = pci_functions.virtual_functions(
+            self.a_gpu('0000:3d:00.0'), 2, '2236')
+        self.add(card, dataclasses.replace(
+            one, mdev_types={'nvidia-557': 1}), two)
+        mdevs = a_line(address='0000:3d:00.1', driver='mdev', type='GPU')
+        whole = a_line(address='0000:3d:00.2', driver='pci', type='GPU')
+        inventory = self.discover(mdevs, whole)
+        self.assertEqual(['0000:3d:00.1'], self.addresses(inventory))
+        self.assert_refused(
+            inventory, '0000:3d:00.2', 'the card 0000:3d:00.0 is carved '
+            f'otherwise for 0000:3d:00.1 ([nova_accel] device_spec = {mdevs})')
+
+
+class TestVirtualFunctionsOfALine(EmptyHostTestCase):
+
+    line = a_line(address='0000:3d:00.0', driver='pci', type='NIC',
+                  sriov_numvfs=4, traits=['CUSTOM_RACK_7'])
+
+    def add_card(self, count):
+        card = pci_functions.function(
+            '0000:3d:00.0', '8086', '1572', max_virtual_functions=64)
+        self.add(*pci_functions.virtual_functions(card, count, '154c')
+                 if count else [card])
+
+    def test_they_are_ruled_by_the_line_of_their_card(self):
+        self.add_card(4)
+        inventory = self.discover(self.line)
+        self.assertEqual([f'0000:3d:00.{number}' for number in range(1, 5)],
+                         self.addresses(inventory))
+        self.assertEqual({frozenset({'CUSTOM_RACK_7'})}, {
+            device.operator_traits for device in inventory.devices})
+        self.assertEqual((), inventory.refused)
+
+    def test_a_line_of_their_own_comes_first(self):
+        self.add_card(4)
+        inventory = self.discover(self.line, a_line(
+            address='0000:3d:00.2', driver='pci', type='QAT'))
+        self.assertEqual(['NIC', 'QAT', 'NIC', 'NIC'], [
+            device.type for device in inventory.devices])
+
+    def test_none(self):
+        self.add_card(0)
+        inventory = self.discover(self.line)
+        self.assertEqual((), inventory.devices)
+        self.assert_refused(inventory, self.line, 'asks for 4')
+
+    def test_another_number(self):
+        """Those that are there can be used, and the operator is told."""
+        self.add_card(2)
+        inventory = self.discover(self.line)
+        self.assertEqual(2, len(inventory.devices))
+        self.assert_refused(
+            inventory, self.line, 'asks for 4 virtual functions, it has 2')

@@ -12,6 +12,10 @@
 
 
 import fixtures
+from lxml import etree
+from nova import exception
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.virt.libvirt import config as vconfig
 import testtools
 
 from nova_accel import exceptions
@@ -52,6 +56,16 @@ class TestGuests(testtools.TestCase):
         self.assertEqual({UUID}, self.guests.uuids())
         self.assertEqual({MDEV}, self.guests.mdevs())
 
+    def test_libvirt_is_away(self):
+        def fail(_host):
+            raise exception.HypervisorUnavailable()
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.host.Host.get_connection', fail))
+        for ask in (self.guests.uuids, self.guests.mdevs):
+            fault = self.assertRaises(exceptions.DeviceError, ask)
+            self.assertIn('libvirt does not list its guests', str(fault))
+
     def refuse(self, name):
         def raise_error(*_args, **_kwargs):
             raise libvirt.libvirt_error('away')
@@ -65,5 +79,73 @@ class TestGuests(testtools.TestCase):
         self.assertEqual({UUID}, self.guests.uuids())
         self.assertRaises(exceptions.DeviceError, self.guests.mdevs)
         self.refuse('host.Host.list_guests')
-        for ask in (self.guests.uuids, self.guests.mdevs):
+        for ask in (self.guests.uuids, self.guests.mdevs,
+                    self.guests.devices, self.guests.strangers):
             self.assertRaises(exceptions.DeviceError, ask)
+
+    def test_devices(self):
+        self.assertEqual({}, self.guests.devices())
+        self.libvirt.connection.defineXML(DOMAIN)
+        self.assertEqual({UUID: {MDEV, '0000:82:00.1'}},
+                         self.guests.devices())
+
+    def test_devices_are_not_described(self):
+        self.libvirt.connection.defineXML(DOMAIN)
+        self.refuse('guest.Guest.get_xml_desc')
+        self.assertRaises(exceptions.DeviceError, self.guests.devices)
+
+    def test_a_guest_that_goes_meanwhile(self):
+        def gone(*_args, **_kwargs):
+            raise libvirt.libvirt_error(
+                'no domain', fakelibvirt.VIR_ERR_NO_DOMAIN)
+
+        self.libvirt.connection.defineXML(DOMAIN)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.guest.Guest.get_xml_desc', gone))
+        self.assertEqual({}, self.guests.devices())
+
+    def describe(self, devices):
+        self.libvirt.connection.defineXML(DOMAIN)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.guest.Guest.get_xml_desc',
+            lambda _guest: f'<domain><devices>{devices}</devices></domain>'))
+        return self.guests.devices()[UUID]
+
+    def test_whatever_a_function_is_to_the_guest(self):
+        address = "domain='{}' bus='{}' slot='{}' function='{}'"
+        self.assertEqual(
+            {'0000:3d:00.1', '0000:3e:1f.0', '10000:01:00.0'},
+            self.describe(
+                "<interface type='hostdev'><source><address type='pci' "
+                + address.format('0x0000', '0x3d', '0x00', '0x1')
+                + "/></source></interface><disk type='nvme' device='disk'>"
+                "<source type='pci' namespace='1'><address "
+                + address.format('0x0000', '0x3e', '0x1f', '0x0')
+                + "/></source></disk><hostdev type='pci'><source><address "
+                + address.format('0x10000', '0x01', '0x00', '0x0')
+                + "/></source><address type='pci' "
+                + address.format('0x0000', '0x00', '0x05', '0x0')
+                + "/></hostdev>"))
+
+    def test_what_is_no_function(self):
+        self.assertEqual(frozenset(), self.describe(
+            "<hostdev type='usb'><source><address bus='1' device='2'/>"
+            "</source></hostdev><hostdev type='scsi'><source><adapter "
+            "name='scsi_host0'/><address bus='0' target='0' unit='0'/>"
+            "</source></hostdev><disk type='file'><source file='x'/></disk>"))
+
+    def test_strangers(self):
+        self.assertEqual({}, self.guests.strangers())
+        self.libvirt.connection.defineXML(DOMAIN)
+        self.assertEqual({MDEV: UUID, '0000:82:00.1': UUID},
+                         self.guests.strangers())
+
+    def test_guests_of_novas_are_none(self):
+        """By the mark that Nova's own code makes."""
+        instance = vconfig.LibvirtConfigGuestMetaNovaInstance()
+        instance.package = '34.0.0'
+        mark = etree.tostring(instance.format_dom(), encoding='unicode')
+        self.libvirt.connection.defineXML(DOMAIN.replace(
+            '<name>', f'<metadata>{mark}</metadata><name>'))
+        self.assertEqual({UUID}, self.guests.devices().keys())
+        self.assertEqual({}, self.guests.strangers())

@@ -14,6 +14,7 @@
 import threading
 
 import fixtures
+from nova import exception
 from nova import utils as nova_utils
 from nova.tests.fixtures import libvirt as fakelibvirt
 import testtools
@@ -112,6 +113,16 @@ class TestLook(NodeDevicesTestCase):
             fault = self.assertRaises(
                 exceptions.DeviceError, self.node_devices.look)
             self.assertIn('connection lost', str(fault))
+
+    def test_libvirt_is_away(self):
+        def fail(_host):
+            raise exception.HypervisorUnavailable()
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.host.Host.get_connection', fail))
+        fault = self.assertRaises(
+            exceptions.DeviceError, self.node_devices.look)
+        self.assertIn('libvirt does not list its devices', str(fault))
 
 
 class TestMdevs(NodeDevicesTestCase):

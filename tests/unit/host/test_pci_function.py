@@ -11,6 +11,8 @@
 # under the License.
 
 
+import dataclasses
+
 import testtools
 
 from nova_accel import exceptions
@@ -61,7 +63,8 @@ class TestParsePci(testtools.TestCase):
         self.assertEqual(
             pci_function.PciFunction(
                 'pci_0000_81_00_0', an_address('0000:81:00.0'), '10de',
-                '13f2', 'NVIDIA Corporation', None, 1),
+                '13f2', 'NVIDIA Corporation', None, 1,
+                upstream=an_address('0000:80:01.0')),
             pci_function.parse_pci(pci_xml("<numa node='1'/>")))
 
     def test_the_driver_that_it_is_bound_to(self):
@@ -70,6 +73,15 @@ class TestParsePci(testtools.TestCase):
         self.assertEqual('vfio-pci', pci_function.parse_pci(xml.replace(
             '<capability', '<driver><name>vfio-pci</name></driver>'
             '<capability', 1)).driver)
+
+    def test_serial_number(self):
+        self.assertIsNone(pci_function.parse_pci(pci_xml()).card_serial_number)
+        for number in 'MT2019X1', '':
+            self.assertEqual(number or None, pci_function.parse_pci(
+                pci_xml(f"""<capability type='vpd'><name>x</name>
+                    <fields access='readonly'><manufacture_id/>
+                    <serial_number>{number}</serial_number>
+                    </fields></capability>""")).card_serial_number)
 
     def test_no_numa_node(self):
         self.assertIsNone(pci_function.parse_pci(pci_xml()).numa_node)
@@ -115,6 +127,91 @@ class TestParsePci(testtools.TestCase):
         self.assertEqual({'nvidia-11': 16, 'nvidia-12': 0},
                          function.mdev_types)
 
+    def test_class(self):
+        for code, is_bridge in (
+                ('0x030200', False), ('0x060400', True), ('0x60000', True),
+                ('0x060100', False), ('0x060900', True)):
+            function = pci_function.parse_pci(
+                pci_xml(f'<class>{code}</class>'))
+            self.assertEqual(int(code, 16), int(function.class_code, 16))
+            self.assertEqual(6, len(function.class_code))
+            self.assertEqual(is_bridge, function.is_bridge)
+        self.assertIsNone(pci_function.parse_pci(pci_xml()).class_code)
+
+    def test_bridge_without_a_class(self):
+        self.assertTrue(pci_function.parse_pci(
+            pci_xml("<capability type='pci-bridge'/>")).is_bridge)
+
+    def test_iommu_group(self):
+        function = pci_function.parse_pci(pci_xml('''
+            <iommuGroup number='12'>
+              <address domain='0x0000' bus='0x81' slot='0x00' function='0x0'/>
+              <address domain='0x0000' bus='0x81' slot='0x00' function='0x1'/>
+            </iommuGroup>'''))
+        self.assertEqual(12, function.iommu_group)
+        self.assertEqual(
+            (an_address('0000:81:00.0'), an_address('0000:81:00.1')),
+            function.iommu_members)
+
+    def test_no_iommu(self):
+        function = pci_function.parse_pci(pci_xml())
+        self.assertIsNone(function.iommu_group)
+        self.assertEqual((), function.iommu_members)
+
+    def test_link(self):
+        function = pci_function.parse_pci(pci_xml('''
+            <pci-express>
+              <link validity='cap' port='0' speed='16' width='16'/>
+              <link validity='sta' speed='2.5' width='8'/>
+            </pci-express>'''))
+        self.assertEqual(
+            ('16 GT/s x16', '2.5 GT/s x8'),
+            (str(function.link_max), str(function.link)))
+
+    def test_no_link(self):
+        for more in ('', "<pci-express><link validity='sta' width='0'/>"
+                     '</pci-express>'):
+            function = pci_function.parse_pci(pci_xml(more))
+            self.assertIsNone(function.link)
+            self.assertIsNone(function.link_max)
+
+    def test_how_many_virtual_functions_it_can_have(self):
+        self.assertEqual(0, pci_function.parse_pci(
+            pci_xml()).max_virtual_functions)
+        self.assertEqual(16, pci_function.parse_pci(pci_xml(
+            "<capability type='virt_functions' maxCount='16'/>",
+        )).max_virtual_functions)
+
+    def test_vital_product_data(self):
+        function = pci_function.parse_pci(pci_xml('''
+            <capability type='vpd'><name>BlueField-2</name>
+              <fields access='readonly'>
+                <change_level>B1</change_level>
+                <part_number>MBF2H332A</part_number>
+                <serial_number> MT2113X00000 </serial_number>
+                <vendor_field index='0'>PCIeGen4 x8</vendor_field>
+              </fields>
+            </capability>'''))
+        self.assertEqual(
+            {'card_name': 'BlueField-2', 'change_level': 'B1',
+             'part_number': 'MBF2H332A', 'serial_number': 'MT2113X00000',
+             'vendor_field_0': 'PCIeGen4 x8'}, function.vpd)
+
+    def test_what_it_is_behind(self):
+        xml = pci_xml()
+        self.assertEqual(an_address('0000:80:01.0'),
+                         pci_function.parse_pci(xml).upstream)
+        self.assertIsNone(pci_function.parse_pci(
+            xml.replace('pci_0000_80_01_0', 'computer')).upstream)
+
+    def test_card(self):
+        function = pci_function.parse_pci(pci_xml())
+        self.assertEqual(function.address, function.card)
+        card = an_address('0000:81:00.0')
+        self.assertEqual(card, dataclasses.replace(
+            function, address=an_address('0000:81:00.1'),
+            parent_address=card).card)
+
     def test_broken(self):
         for xml, text in (
                 ('', 'cannot be read'),
@@ -124,6 +221,14 @@ class TestParsePci(testtools.TestCase):
                 (mdev_xml(), 'no PCI capability'),
                 (pci_xml(address=('0', '129', '32', '0')), '0000:81:20.0'),
                 ("<device><capability type='pci'/></device>", 'unusable'),
+                (pci_xml('<class>display</class>'), 'display'),
+                (pci_xml('<iommuGroup/>'), 'unusable'),
+                (pci_xml("<iommuGroup number='1'><address/></iommuGroup>"),
+                 'unusable'),
+                (pci_xml("<pci-express><link validity='cap' speed='fast' "
+                         "width='1'/></pci-express>"), 'fast'),
+                (pci_xml("<capability type='virt_functions' maxCount='x'/>"),
+                 'unusable'),
                 (pci_xml("<capability type='mdev_types'><type id='a'/>"
                          '</capability>'), 'availableInstances')):
             self.assert_refused(xml, text)

@@ -29,8 +29,12 @@ ADDRESSES = st.builds(
 
 HANDLES = st.builds(
     attach_handle.AttachHandle, uuid=st.uuids().map(str), address=ADDRESSES,
-    mdev_type=st.none() | st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
-    physical_network=st.none() | st.just('physnet1'))
+    mdev_type=st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
+) | st.builds(
+    attach_handle.AttachHandle, uuid=st.uuids().map(str), address=ADDRESSES,
+    physical_network=st.none() | st.just('physnet1'),
+    further_functions=st.lists(ADDRESSES, max_size=3).map(tuple),
+    vgpu_type=st.none() | st.just('1015'), is_managed=st.booleans())
 
 
 class TestAttachHandle(testtools.TestCase):
@@ -57,6 +61,29 @@ class TestAttachHandle(testtools.TestCase):
             UUID, pci_address.PciAddress(0, 0x81, 2, 3),
             physical_network='physnet1')
         self.assertEqual('physnet1', handle.info['physical_network'])
+
+    def test_a_function_of_a_vendors_vfio_driver_has_its_type(self):
+        handle = attach_handle.AttachHandle(
+            UUID, pci_address.PciAddress(0, 0x81, 0, 4), vgpu_type='1015',
+            is_managed=False)
+        self.assertEqual(
+            {'uuid': UUID, 'type': 'PCI',
+             'info': {'domain': '0000', 'bus': '81', 'device': '00',
+                      'function': '4', 'asked_type': '1015',
+                      'managed': 'no'}}, handle.to_dict())
+
+    def test_further_functions_go_along(self):
+        card, audio = (pci_address.PciAddress(0, 0x81, 0, number)
+                       for number in (0, 1))
+        handle = attach_handle.AttachHandle(
+            UUID, card, further_functions=(audio,))
+        self.assertEqual(['0000:81:00.1'], handle.info['further_functions'])
+        self.assertEqual((card, audio), handle.functions)
+
+    def test_a_mediated_device_gives_no_function(self):
+        self.assertEqual((), attach_handle.AttachHandle(
+            UUID, pci_address.PciAddress(0, 0x81, 0, 0),
+            'nvidia-11').functions)
 
     @given(HANDLES)
     def test_round_trip_through_json(self, handle):

@@ -53,6 +53,29 @@ def uuids_of(entry):
     return [entry['uuid'], *(each['uuid'] for each in entry['deployables'])]
 
 
+class TestAddresses(testtools.TestCase):
+
+    def test_all_that_it_is_made_of(self):
+        fpga = an_fpga(0x81)
+        self.assertEqual(
+            {pci_address.PciAddress(0, 0x81, 0, number)
+             for number in range(4)}, fpga.addresses)
+        unit = dataclasses.replace(a_handle(0x81, 1), further_functions=(
+            pci_address.PciAddress(0, 0x82, 0, 1),))
+        alone = dataclasses.replace(fpga, deployables=(
+            device.Deployable('unit', 'FPGA', frozenset(), (unit,)),))
+        self.assertEqual(
+            {pci_address.PciAddress(0, bus, 0, number)
+             for bus, number in ((0x81, 0), (0x81, 1), (0x82, 1))},
+            alone.addresses)
+
+    def test_the_parents_of_mediated_devices(self):
+        vgpu = dataclasses.replace(a_handle(0x81, 4), mdev_type='nvidia-11')
+        self.assertIn(vgpu.address, dataclasses.replace(
+            an_fpga(0x81), deployables=(device.Deployable(
+                'vgpu', 'VGPU', frozenset(), (vgpu,)),)).addresses)
+
+
 class TestToReport(testtools.TestCase):
 
     def test_facts(self):
@@ -62,8 +85,8 @@ class TestToReport(testtools.TestCase):
             'uuid': naming.derived_uuid(NODE_UUID, 'pci_0000_81_00_0'),
             'name': 'pci_0000_81_00_0', 'type': 'FPGA', 'vendor_id': '8086',
             'product_id': '09c4', 'vendor': 'Intel', 'product': 'PAC',
-            'address': '0000:81:00.0', 'driver': 'fake', 'numa_node': 1},
-            entry)
+            'address': '0000:81:00.0', 'driver': 'fake', 'numa_node': 1,
+            'fault': None, 'attributes': {}}, entry)
         self.assertEqual(['region0', 'region1'],
                          [each['name'] for each in deployables])
         self.assertEqual(['FPGA', 'FPGA'],

@@ -65,7 +65,10 @@ MALFORMED = (
     ('trait:CUSTOM_X', 'Required', 'Required'),
     ('accel:', 'x', 'accel:'),
     ('accel:bitstream', 'x', 'accel:bitstream'),
-    ('accel:Bitstream_id', 'x', 'accel:Bitstream_id'))
+    ('accel:Bitstream_id', 'x', 'accel:Bitstream_id'),
+    ('accel:bitstream_id', '', 'accel:bitstream_id'),
+    ('accel:function_id', '../../etc/passwd', 'accel:function_id'),
+    ('accel:function_name', ' ', 'accel:function_name'))
 
 AMOUNTS = ('', '0', '00', '-1', '+1', '1.0', ' 1', '1 ', '1\n', '1_0', '65',
            '0x1', '٣', '²', '9' * 5000)
@@ -77,8 +80,12 @@ GROUPS = st.builds(
     device_profile.Group,
     resources=st.dictionaries(CLASSES, st.integers(1, 64), min_size=1),
     required=st.frozensets(TRAITS, max_size=3),
-    properties=st.dictionaries(
-        st.sampled_from(sorted(device_profile.PROPERTIES)), st.text()),
+    properties=st.one_of(
+        st.just({}),
+        st.dictionaries(st.sampled_from(['bitstream_id', 'function_id']),
+                        st.uuids().map(str), min_size=1, max_size=1),
+        st.fixed_dictionaries({'function_name': st.text().map(str.strip)
+                               .filter(bool)})),
     forbidden=st.frozensets(TRAITS.map(lambda name: name + '_NOT'),
                             max_size=3))
 
@@ -174,9 +181,15 @@ class TestParseGroups(testtools.TestCase):
     def test_no_groups(self):
         self.assertIn('at least one group', self.refused())
 
+    def test_one_thing_to_be_programmed(self):
+        error = self.refused({
+            'resources:FPGA': '1', 'accel:function_name': 'gzip',
+            'accel:bitstream_id': 'd5ca2f11-3108-4426-a11c-a959987565df'})
+        self.assertIn('accel:bitstream_id, accel:function_name', error)
+
     def test_a_group_without_resources(self):
         for group in ({}, {'trait:CUSTOM_X': 'required'},
-                      {'accel:function_id': 'x'}):
+                      {'accel:function_name': 'x'}):
             self.assertIn('resources:', self.refused(group))
             self.assertIn('resources:',
                           self.refused({'resources:FPGA': '1'}, group))

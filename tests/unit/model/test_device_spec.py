@@ -23,10 +23,17 @@ from nova_accel.model import pci_address
 
 DRIVERS = ('pci', 'mdev')
 
+BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
+
 GOOD = {'vendor_id': '8086', 'product_id': '37c9', 'address': '0000:3d:*.*',
         'driver': 'pci', 'type': 'QAT', 'resource_class': 'CUSTOM_QAT_GEN4',
         'traits': ['CUSTOM_RACK_7'], 'pool': False, 'mdev_type': 'nvidia-11',
-        'physical_network': 'physnet-1'}
+        'unit': 'slot', 'sriov_numvfs': 8,
+        'mdev_types': {'nvidia-12': 1, 'nvidia-11': 2},
+        'vgpu_types': {'558': 4.0}, 'whole': True, 'clean': 'command',
+        'clean_command': ['/bin/wipe', '-v'],
+        'physical_network': 'physnet-1',
+        'contents_attribute': 'labfpga_loaded'}
 
 #: What replaces the value of a key of GOOD and must be refused.
 MALFORMED = {
@@ -46,7 +53,19 @@ MALFORMED = {
                ['CUSTOM_' + 'X' * 249], None),
     'pool': ('true', 0, 1, None),
     'mdev_type': ('', None, 11),
+    'mdev_types': ({}, ['nvidia-11'], {'nvidia-11': 0}, {'nvidia-11': '1'},
+                   {'nvidia-11': 1.5}, {'nvidia-11': 1025}, None),
+    'vgpu_types': ({}, ['558'], {'NVIDIA A40-12Q': 1}, {'558\n': 1},
+                   {'558': 0}, {'558': None}, None),
+    'whole': ('true', 1, None),
+    'contents_attribute': ('', '/etc/passwd', '../x', 'a/../b', 'a\n', 'a b',
+                           'x' * 201, None),
+    'clean': ('', 'wipe', 'none ', True, None),
+    'clean_command': ('/bin/wipe', [], ['wipe'], ['bin/wipe'],
+                      ['/bin/wipe', 1], None),
     'physical_network': ('', None, 1, '-', 'a\n', 'ü', 'a' * 201),
+    'unit': ('', 'Slot', 'card', None, 1),
+    'sriov_numvfs': (0, -1, 65536, 1.5, '8', True, None),
 }
 
 #: Vendor, product, domain, bus, slot and function, as sysfs writes them.
@@ -105,6 +124,11 @@ class TestParse(testtools.TestCase):
             resource_class='CUSTOM_QAT_GEN4',
             traits=frozenset({'CUSTOM_RACK_7', 'CUSTOM_PHYSNET_PHYSNET_1'}),
             pool=False, mdev_type='nvidia-11',
+            unit=device_spec.Unit.SLOT, sriov_numvfs=8,
+            mdev_types=(('nvidia-12', 1), ('nvidia-11', 2)),
+            vgpu_types=(('558', 4),), whole=True,
+            contents_attribute='labfpga_loaded', clean='command',
+            clean_command=('/bin/wipe', '-v'),
             physical_network='physnet-1'),),
             device_spec.parse([text], DRIVERS))
 
@@ -164,7 +188,8 @@ class TestMalformed(testtools.TestCase):
                     json.dumps({**GOOD, key: value})))
 
     def test_the_schema_knows_the_keys_that_are_tested(self):
-        self.assertEqual(set(GOOD), set(device_spec.SCHEMA['properties']))
+        self.assertEqual({*GOOD, 'clean_bitstream'},
+                         set(device_spec.SCHEMA['properties']))
 
     def test_an_unknown_driver_and_those_installed_are_named(self):
         reason = self.refused(json.dumps({**GOOD, 'driver': 'xilinx'}))
@@ -175,6 +200,27 @@ class TestMalformed(testtools.TestCase):
     def test_an_unknown_key_is_named(self, key):
         self.assertIn(repr(key), self.refused(
             json.dumps({**GOOD, key: 'x'})))
+
+    def test_a_command_that_nothing_runs_and_the_reverse(self):
+        for line in ({**GOOD, 'clean': 'reset'},
+                     {key: value for key, value in GOOD.items()
+                      if key != 'clean'},
+                     {key: value for key, value in GOOD.items()
+                      if key != 'clean_command'}):
+            self.assertIn('clean_command', self.refused(json.dumps(line)))
+
+    def test_a_bitstream_that_nothing_loads_and_the_reverse(self):
+        line = {'vendor_id': '8086', 'driver': 'pci'}
+        for more in ({'clean': 'program'}, {'clean_bitstream': BITSTREAM},
+                     {'clean': 'reset', 'clean_bitstream': BITSTREAM},
+                     *({'clean': 'program', 'clean_bitstream': bad}
+                       for bad in ('', 'blank', None, 1, BITSTREAM + '\n'))):
+            self.assertIn('clean_bitstream', self.refused(
+                json.dumps({**line, **more})))
+        (spec,) = device_spec.parse([json.dumps({
+            **line, 'clean': 'program', 'clean_bitstream': BITSTREAM})],
+            DRIVERS)
+        self.assertEqual(BITSTREAM, spec.clean_bitstream)
 
     def test_no_driver(self):
         self.assertIn('driver', self.refused('{"vendor_id": "8086"}'))

@@ -144,6 +144,14 @@ class TestProviderName(testtools.TestCase):
             self.assertFalse(device.startswith('pci_'))
 
     @given(NODES)
+    def test_ours_are_known_by_it(self, node):
+        name = naming.provider_name(node, 'pci_0000_81_00_0')
+        self.assertTrue(naming.is_provider_name(name, node))
+        for foreign in (node, f'{node}_pci_0000_81_00_0', f'0{name}',
+                        f'{node}_0000:81:00.0', f'{node}0_accel_x'):
+            self.assertFalse(naming.is_provider_name(foreign, node))
+
+    @given(NODES)
     def test_length(self, node):
         part = 'x' * (200 - len(f'{node}_accel_'))
         wanted = f'{node}_accel_{part}'

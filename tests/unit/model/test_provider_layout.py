@@ -91,9 +91,21 @@ def served(devices):
             for deployable in each.deployables]
 
 
-def diff(wanted, present, in_use):
-    """Without any memory of the traits that were given."""
-    return provider_layout.diff(wanted, present, in_use, {})
+def inventories(wanted, held=()):
+    """All usable; of some providers one unit is held."""
+    return {each.uuid: {resource_class: provider_layout.Units(total)
+                        for resource_class, total in each.totals.items()}
+            for each in wanted.providers} | {
+                uuid: {'FPGA': provider_layout.Units(1)} for uuid in held}
+
+
+def diff(wanted, present, unused=frozenset(), held=()):
+    """Without any memory of the traits that were given.
+
+    :param held: of these providers, which are not wanted, a unit is held
+    """
+    return provider_layout.diff(
+        wanted, inventories(wanted, held), present, unused, {})
 
 
 class Tree:
@@ -111,13 +123,12 @@ class Tree:
             if row is None and provider.parent is not None:
                 assert provider.parent in self.rows, 'child before parent'
             self.rows[provider.uuid] = provider_layout.Present(
-                provider.uuid, provider.totals,
+                provider.uuid, {},
                 provider.traits | (row.traits if row else frozenset()),
                 row.parent if row else provider.parent)
-        for each in changes.reserve:
+        for each, units in changes.inventories.items():
             self.rows[each] = dataclasses.replace(
-                self.rows[each],
-                totals=dict.fromkeys(self.rows[each].totals, 0))
+                self.rows[each], units=units)
         for each in changes.remove:
             assert each not in in_use, 'removed while in use'
             assert each not in self.parents(), 'parent before child'
@@ -125,6 +136,14 @@ class Tree:
 
     def parents(self):
         return {row.parent for row in self.rows.values()}
+
+    def settle(self, wanted, in_use=frozenset()):
+        """What follows, update by update, while Placement has allocations."""
+        unused = frozenset()
+        for _update in range(3):
+            changes = diff(wanted, self.present(), unused)
+            self.apply(changes, in_use)
+            unused = changes.unwanted - in_use
 
 
 class TestLayout(testtools.TestCase):
@@ -159,6 +178,16 @@ class TestLayout(testtools.TestCase):
             self.assertEqual(deployable.traits | OURS, provider.traits)
             handles = provider.handles[deployable.resource_class]
             self.assertLessEqual(set(deployable.handles), set(handles))
+
+    @given(DEVICES)
+    def test_each_handle_has_its_place(self, devices):
+        result = layout(devices)
+        self.assertEqual(
+            {handle.uuid: provider_layout.Place(
+                result.rp_uuids[each.name, deployable.name],
+                deployable.resource_class)
+             for each, deployable in served(devices)
+             for handle in deployable.handles}, result.places)
 
     @given(DEVICES)
     def test_each_handle_is_offered_once(self, devices):
@@ -264,83 +293,125 @@ class TestDiff(testtools.TestCase):
 
     def assert_settled(self, tree, wanted, in_use=frozenset()):
         """The tree offers what is wanted and nothing more has to be done."""
+        units = inventories(wanted)
         for provider in wanted.providers:
             row = tree.rows[provider.uuid]
-            self.assertEqual(provider.totals, row.totals)
+            self.assertEqual(units[provider.uuid], row.units)
             self.assertLessEqual(provider.traits, row.traits)
             self.assertEqual(provider.parent, row.parent)
-        self.assertEqual(
-            provider_layout.Changes((), (), ()),
-            diff(wanted, tree.present(), in_use))
+        self.assertFalse(diff(wanted, tree.present()))
 
     @given(DEVICES)
     def test_from_nothing(self, devices):
         tree, wanted = Tree(), layout(devices)
-        tree.apply(diff(wanted, [], frozenset()))
+        tree.apply(diff(wanted, []))
         self.assert_settled(tree, wanted)
         self.assertEqual(
-            {each.uuid: (each.totals, each.traits, each.parent)
+            {each.uuid: (each.traits, each.parent)
              for each in wanted.providers},
-            {each.uuid: (each.totals, each.traits, each.parent)
+            {each.uuid: (each.traits, each.parent)
              for each in tree.present()})
 
     @given(DEVICES)
     def test_a_layout_does_not_differ_from_what_it_creates(self, devices):
         wanted = layout(devices)
+        units = inventories(wanted)
         present = [provider_layout.Present(
-            each.uuid, each.totals, each.traits, each.parent)
+            each.uuid, units[each.uuid], each.traits, each.parent)
             for each in wanted.providers]
-        for in_use in (frozenset(), wanted.uuids):
-            self.assertEqual(provider_layout.Changes((), (), ()),
-                             diff(wanted, present, in_use))
+        for unused in (frozenset(), wanted.uuids):
+            self.assertEqual(provider_layout.Changes(),
+                             diff(wanted, present, unused))
 
     @given(DEVICES, DEVICES, st.data())
     def test_from_one_host_to_another_and_back(self, before, after, data):
         tree, old, new = Tree(), layout(before), layout(after)
-        tree.apply(diff(old, [], frozenset()))
+        tree.apply(diff(old, []))
         # Only what has an inventory can be in use.
         in_use = data.draw(st.frozensets(st.sampled_from(
             [each.uuid for each in old.providers if each.totals] or [''])))
         parents = {each.uuid: each.parent for each in old.providers}
         held = in_use | {parents.get(each) for each in in_use} - {None}
 
-        tree.apply(diff(new, tree.present(), in_use), in_use)
-        self.assert_settled(tree, new, in_use)
+        tree.settle(new, in_use)
+        self.assert_settled(tree, new)
         kept = set(tree.rows) - new.uuids
         self.assertEqual((held & old.uuids) - new.uuids, kept)
         for each in kept:
-            self.assertFalse(any(tree.rows[each].totals.values()))
+            for units in tree.rows[each].units.values():
+                self.assertEqual(units.total, units.reserved)
 
-        tree.apply(diff(old, tree.present(), in_use), in_use)
-        self.assert_settled(tree, old, in_use)
+        tree.settle(old, in_use)
+        self.assert_settled(tree, old)
         self.assertEqual(old.uuids, set(tree.rows))
 
     @given(DEVICES)
     def test_to_nothing(self, devices):
-        tree, nothing = Tree(), provider_layout.Layout()
-        tree.apply(diff(layout(devices), [], frozenset()))
-        tree.apply(diff(nothing, tree.present(), frozenset()))
+        tree = Tree()
+        tree.apply(diff(layout(devices), []))
+        tree.settle(provider_layout.Layout())
         self.assertEqual([], tree.present())
 
-    def test_a_region_in_use_keeps_its_card(self):
+    def regions(self):
+        """A tree with a card of two regions, and their uuids."""
         tree = Tree()
         wanted = layout([a_device(Shape(1, 2, units=(1, 1)))])
-        whole, first, second = (each.uuid for each in wanted.providers)
-        tree.apply(diff(wanted, [], frozenset()))
-        changes = diff(
-            provider_layout.Layout(), tree.present(), frozenset({first}))
-        self.assertEqual(
-            provider_layout.Changes((), (first,), (second,)), changes)
-        tree.apply(changes, frozenset({first}))
+        tree.apply(diff(wanted, []))
+        return tree, [each.uuid for each in wanted.providers]
+
+    def test_nothing_goes_before_placement_was_asked(self):
+        """It might have allocations, of whomever, and refuses then."""
+        tree, (whole, first, second) = self.regions()
+        nothing = provider_layout.Layout()
+        reserved = {'FPGA': provider_layout.Units(1, 1)}
+        # What was unused before it was reserved may be in use by now.
+        changes = diff(nothing, tree.present(), frozenset({first, second}))
+        self.assertEqual(provider_layout.Changes(inventories={
+            first: reserved, second: reserved}), changes)
+        tree.apply(changes)
+        changes = diff(nothing, tree.present())
+        self.assertFalse(changes)
+        self.assertEqual({first, second}, changes.unwanted)
+        changes = diff(nothing, tree.present(), frozenset({second}))
+        self.assertEqual(((second,), {first}),
+                         (changes.remove, changes.unwanted))
+        tree.apply(changes)
+        changes = diff(nothing, tree.present(), frozenset({first}))
+        self.assertEqual((first, whole), changes.remove)
+
+    def test_a_region_that_is_held_keeps_its_card(self):
+        tree, (whole, first, second) = self.regions()
+        nothing = provider_layout.Layout()
+        for unused in (frozenset(), frozenset({second})):
+            changes = diff(nothing, tree.present(), unused, held=[first])
+            tree.apply(changes)
         self.assertEqual({whole, first}, set(tree.rows))
+        self.assertEqual({'FPGA': provider_layout.Units(1)},
+                         tree.rows[first].units)
+        self.assertEqual(provider_layout.Changes(), diff(
+            nothing, tree.present(), held=[first]))
+
+    def test_a_reserved_unit_is_a_difference(self):
+        tree, (_whole, first, _second) = self.regions()
+        wanted = layout([a_device(Shape(1, 2, units=(1, 1)))])
+        reserved = {'FPGA': provider_layout.Units(1, 1)}
+        changes = provider_layout.diff(
+            wanted, inventories(wanted) | {first: reserved}, tree.present(),
+            frozenset(), {})
+        self.assertEqual([first], [each.uuid for each in changes.put])
+        tree.apply(changes)
+        self.assertEqual(reserved, tree.rows[first].units)
+        tree.apply(diff(wanted, tree.present()))
+        self.assertEqual({'FPGA': provider_layout.Units(1)},
+                         tree.rows[first].units)
 
     def test_an_operator_s_trait_is_no_difference(self):
         wanted = layout([a_device(Shape(1, 2))])
         [provider] = wanted.providers
         present = provider_layout.Present(
-            provider.uuid, provider.totals, provider.traits | {'CUSTOM_Y'})
-        self.assertEqual((), diff(
-            wanted, [present], frozenset()).put)
+            provider.uuid, inventories(wanted)[provider.uuid],
+            provider.traits | {'CUSTOM_Y'})
+        self.assertEqual((), diff(wanted, [present]).put)
 
     def test_a_lost_trait_or_unit_is_put_again(self):
         wanted = layout([a_device(Shape(1, 2, units=(2,)))])
@@ -350,6 +421,7 @@ class TestDiff(testtools.TestCase):
                 ({'FPGA': 2, 'VGPU': 1}, provider.traits),
                 ({'FPGA': 2}, provider.traits - {'CUSTOM_FPGA'}),
                 ({'FPGA': 2}, provider.traits - {'OWNER_CYBORG'})):
-            present = provider_layout.Present(provider.uuid, totals, traits)
-            self.assertEqual((provider,), diff(
-                wanted, [present], frozenset()).put)
+            present = provider_layout.Present(provider.uuid, {
+                resource_class: provider_layout.Units(total)
+                for resource_class, total in totals.items()}, traits)
+            self.assertEqual((provider,), diff(wanted, [present]).put)

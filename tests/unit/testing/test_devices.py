@@ -30,10 +30,10 @@ class TestPciInfo(testtools.TestCase):
         fake = self.useFixture(
             libvirt.Libvirt(devices.pci_info(**hardware)))
         nodes = node_devices.NodeDevices(fake.host)
-        drivers = loading.load(nodes, NODE_UUID)
+        drivers = loading.load(nodes, fake.sysfs.sysfs, NODE_UUID)
         inventory = discovery.discover(
             nodes, drivers, device_spec.parse(devices.DEVICE_SPEC, drivers),
-            nova_claims.NovaClaims())
+            nova_claims.NovaClaims('host1', NODE_UUID), dict)
         self.assertEqual((), inventory.refused)
         return inventory.devices
 

@@ -10,7 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import hashlib
+import pathlib
 
+import fixtures
 import testtools
 
 from nova_accel import exceptions
@@ -19,6 +22,7 @@ from nova_accel.model import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import driver
 from nova_accel.testing import libvirt
+from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
@@ -30,7 +34,7 @@ class TestFakeFpgaDriver(testtools.TestCase):
         fake = self.useFixture(libvirt.Libvirt(
             devices.pci_info(gpus=0, fpgas=2, fpga_vfs=3, qats=0)))
         self.host = node_devices.NodeDevices(fake.host).look()
-        self.driver = driver.FakeFpgaDriver(None, NODE_UUID)
+        self.driver = driver.FakeFpgaDriver(None, None, NODE_UUID)
         (self.spec,) = device_spec.parse([devices.FPGA_SPEC], ['fake'])
 
     def discover(self):
@@ -66,3 +70,96 @@ class TestFakeFpgaDriver(testtools.TestCase):
                       if function.parent_address is not None)
         self.assertRaises(exceptions.DeviceError, self.driver.discover,
                           region, self.spec, self.host)
+
+    def test_cleaning_as_a_test_wants_it(self):
+        handle = next(self.discover()[0].handles)
+        cleaning = self.useFixture(driver.Cleaning())
+        self.assertTrue(all(
+            region.is_cleaned for device in self.discover()
+            for region in device.deployables))
+        self.driver.clean(handle)
+        self.assertEqual([handle.uuid], cleaning.cleaned)
+        cleaning.refusal = 'stuck'
+        error = self.assertRaises(
+            exceptions.DeviceError, self.driver.clean, handle)
+        self.assertEqual('stuck', str(error))
+
+    def test_a_fault_of_a_card(self):
+        faults = {'0000:81:00.0': 'it burns'}
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.testing.driver.FakeFpgaDriver.faults', faults))
+        self.assertEqual(['it burns', None], [
+            device.fault for device in self.discover()])
+
+
+class TestProgramming(base.DriverTestCase):
+
+    driver = driver.FakeFpgaDriver
+    spec = {'vendor_id': '8086'}
+    bitstreams = (b'first', b'second')
+
+    def setUp(self):
+        super().setUp()
+        self.programming = self.useFixture(driver.Programming())
+
+    def break_programming(self):
+        self.programming.faults.append(driver.Fault.FAILS)
+
+    def functions(self):
+        return base.sriov(self.CARD, '8086', '09c4', '09c5', 3)
+
+    def loaded(self):
+        device = self.discover()
+        return self.a_driver().loaded(device, device.regions[0])
+
+    def test_nothing(self):
+        self.assertEqual('nothing', self.loaded())
+
+    def test_regions_are_programmed_apart(self):
+        device, region, directory = self._to_program()
+        self.a_driver().program(device, region, directory / 'first', 60)
+        self.assertEqual('nothing', self.a_driver().loaded(
+            device, device.regions[1]))
+        self.assertEqual(
+            [(self.CARD, 'region0', hashlib.sha256(b'first').hexdigest())],
+            self.programming.programmed)
+
+    def test_faults(self):
+        device, region, directory = self._to_program()
+        for fault in (driver.Fault.HANGS, driver.Fault.LOSES_POWER):
+            self.programming.faults.append(fault)
+            self.assert_not_programmed(timeout_s=0.01)
+            self.assertRaises(exceptions.DeviceError, self.loaded)
+        self.programming.faults.append(driver.Fault.LIES)
+        self.a_driver().program(device, region, directory / 'first', 60)
+        told = self.loaded()
+        self.a_driver().program(device, region, directory / 'first', 60)
+        self.assertNotEqual(told, self.loaded())
+
+    def test_a_duration_beyond_the_limit(self):
+        self.programming.duration_s = 5
+        self.assert_not_programmed(
+            'not finished after 0.01 s', timeout_s=0.01)
+
+    def test_not_allowed_to_end(self):
+        self.programming.may_end.clear()
+        self.assert_not_programmed(
+            'not finished after 0.01 s', timeout_s=0.01)
+
+    def test_what_it_holds_outlives_the_process(self):
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        with driver.Programming(directory):
+            device, region, bitstreams = self._to_program()
+            self.a_driver().program(device, region, bitstreams / 'first', 60)
+            told = self.loaded()
+        with driver.Programming(directory):
+            self.assertEqual(told, self.loaded())
+
+
+class TestConformance(base.DriverTestCase):
+
+    driver = driver.FakeFpgaDriver
+    spec = {'vendor_id': '8086'}
+
+    def functions(self):
+        return base.sriov(self.CARD, '8086', '09c4', '09c5', 3)

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from typing import BinaryIO
+
 from nova.tests import fixtures as nova_fixtures
 import testtools
 import webob
@@ -22,7 +24,13 @@ class Images:
 
     def detail(self, _context: object) -> list[dict[str, object]]:
         return [nova_fixtures.GlanceFixture.image1,
-                {**nova_fixtures.GlanceFixture.image2, 'name': 'guest'}]
+                {**nova_fixtures.GlanceFixture.image2, 'name': 'guest',
+                 'tags': ['FPGA', 'tested'], 'os_hash_algo': 'sha512'}]
+
+    def download(self, _context: object, image_id: str,
+                 data: BinaryIO) -> None:
+        if image_id == nova_fixtures.GlanceFixture.image2['id']:
+            data.write(b'bits' * 1000000)
 
 
 class TestGlance(testtools.TestCase):
@@ -41,6 +49,30 @@ class TestGlance(testtools.TestCase):
                          [image['name'] for image in every])
         named = self.get('/v2/images?name=guest&limit=1').json['images']
         self.assertEqual([every[1]], named)
+
+    def test_list_by_tags(self) -> None:
+        for query, expected in (('tag=FPGA', ['guest']),
+                                ('tag=FPGA&tag=tested', ['guest']),
+                                ('tag=FPGA&tag=GPU', [])):
+            self.assertEqual(expected, [
+                image['name'] for image in self.get(
+                    f'/v2/images?{query}').json['images']])
+
+    def test_data(self) -> None:
+        path = f'/v2/images/{nova_fixtures.GlanceFixture.image2["id"]}/file'
+        answer = self.get(path)
+        self.assertEqual(b'bits' * 1000000, answer.body)
+        self.assertEqual(4000000, answer.content_length)
+
+    def test_no_data(self) -> None:
+        path = f'/v2/images/{nova_fixtures.GlanceFixture.image1["id"]}/file'
+        self.assertEqual(204, self.get(path).status_int)
+        self.assertEqual(404, self.get('/v2/images/guest/file').status_int)
+
+    def test_the_schema_tells_properties_apart(self) -> None:
+        names = self.get('/v2/schemas/image').json['properties']
+        self.assertIn('os_hash_value', names)
+        self.assertNotIn('function_uuid', names)
 
     def test_show(self) -> None:
         image = nova_fixtures.GlanceFixture.image1

@@ -37,7 +37,7 @@ from nova_accel.testing import devices
 from nova_accel.testing import libvirt
 from nova_accel.testing import nova_records
 from nova_accel.testing import reports
-from nova_accel.virt import host_accelerators
+from nova_accel.virt import wiring
 
 CONF = nova_conf.CONF
 HERE, THERE = 'service', 'elsewhere'
@@ -92,7 +92,7 @@ class ReconcileTestCase(testtools.TestCase):
         self.host._publisher._cycle.result(30)
 
     def start(self):
-        self.host = host_accelerators.start(self.libvirt.host, HERE)
+        self.host = wiring.start(self.libvirt.host, HERE)
         self.attachments = self.host.attachments
 
     def add_strangers(self):

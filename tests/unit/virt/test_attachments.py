@@ -10,7 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import contextlib
 import dataclasses
+import errno
 import pathlib
 
 import fixtures
@@ -19,8 +21,10 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
+from nova_accel.host import durable_file
 from nova_accel.model import arq
 from nova_accel.model import matching
+from nova_accel.model import reshape
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
 from nova_accel.virt import attachments
@@ -65,17 +69,26 @@ class TestAttachments(testtools.TestCase):
         self.directory = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path)
         self.driver = RecordingDriver()
+        self.released = []
         self.drivers = {
             handle.uuid: 'fake' for device in self.host.devices()
             for deployable in device.deployables
             for handle in deployable.handles}
         self.attachments = self.restarted()
 
+    def note_released(self, handles):
+        """At that moment the journal keeps others from having them, still."""
+        uuids = {handle.uuid for handle in handles}
+        self.assertLessEqual(uuids, self.attachments.releasing() | {
+            request.handle.uuid for request in self.attachments.held_arqs()})
+        self.released += uuids
+
     def restarted(self):
         """The attachments as the next nova-compute finds them."""
         return attachments.Attachments(
             HOST, journal.Journal(self.directory), self.api.client(HOST),
-            {'fake': self.driver}, lambda: self.drivers)
+            {'fake': self.driver}, lambda: self.drivers,
+            self.note_released)
 
     def acquire(self, instance=INSTANCE, bus=0):
         self.attachments.acquire(instance, 'project', 'fpga', [
@@ -108,8 +121,38 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual((bound,), self.attachments.plug(INSTANCE))
         self.assertEqual({bound.handle}, self.driver.plugged)
         self.assertEqual([bound.uuid], [arq['uuid'] for arq in self.arqs()])
+        self.assertEqual([], self.released)
         self.attachments.release(INSTANCE)
+        self.assertEqual([bound.handle.uuid], self.released)
         self.assert_nothing_left()
+
+    def test_what_is_being_released_is_said(self):
+        self.acquire()
+        (bound,) = self.attachments.plug(INSTANCE)
+        handles = frozenset({bound.handle.uuid})
+        self.assertEqual((handles, frozenset()), (
+            self.attachments.held_handles(), self.attachments.releasing()))
+        self.driver.refuses = True
+        self.attachments.release(INSTANCE)
+        self.assertEqual((frozenset(), handles), (
+            self.attachments.held_handles(), self.attachments.releasing()))
+        self.assertEqual([], self.released)
+        self.driver.refuses = False
+        self.attachments.retry()
+        self.assertEqual(frozenset(), self.attachments.releasing())
+
+    def test_the_journal_follows_what_placement_has_moved(self):
+        self.acquire()
+        (bound,) = self.attachments.held_by(INSTANCE)
+        moved = self.host.rp_uuid(1)
+        for instance, handle in ((INSTANCE, bound.handle.uuid),
+                                 (INSTANCE, OTHER), (OTHER, OTHER)):
+            self.attachments.follow(reshape.Move(
+                instance, arq.Role.ACTIVE, handle, 'FPGA',
+                bound.device_rp_uuid, moved))
+        self.assertEqual(
+            (dataclasses.replace(bound, device_rp_uuid=moved),),
+            self.restarted().held_by(INSTANCE))
 
     def test_from_adopt_to_release(self):
         uuid = self.adopt()
@@ -289,14 +332,14 @@ class TestAttachments(testtools.TestCase):
         journal_.write(dataclasses.replace(
             entry, step=journal.Step.ACQUIRING, arqs=()))
         restarted = self.restarted()
-        restarted.undo_interrupted()
+        restarted.finish_interrupted()
         restarted.retry()
         self.assert_nothing_left()
 
     def test_a_restart_keeps_what_is_held(self):
         self.acquire()
         restarted = self.restarted()
-        restarted.undo_interrupted()
+        restarted.finish_interrupted()
         restarted.retry()
         self.assertTrue(restarted.holds(INSTANCE))
 
@@ -486,7 +529,7 @@ class TestAttachments(testtools.TestCase):
             active, role=arq.Role.OLD, attempt=active.attempt + 1,
             moved_from=arq.Role.ACTIVE))
         self.attachments = self.restarted()
-        self.attachments.undo_interrupted()
+        self.attachments.finish_interrupted()
         self.assertFalse(self.attachments.holds(INSTANCE))
         self.restore()
         self.attachments.retry()
@@ -549,6 +592,42 @@ class TestAttachments(testtools.TestCase):
         self.assertRaises(
             exceptions.NotFound, self.attachments.recover, binding)
         self.assertFalse(self.attachments.holds(INSTANCE))
+
+    def test_a_full_disk_does_not_keep_what_was_acquired(self):
+        """Without a restart."""
+        with self.full_disk(after=1):
+            self.assertRaises(exceptions.DeviceError, self.acquire)
+        self.assertEqual(1, len(self.arqs()))
+        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.attachments.retry()
+        self.assert_nothing_left()
+
+    @contextlib.contextmanager
+    def full_disk(self, after):
+        """A journal that takes so many entries more."""
+        def write(path, text, write=durable_file.write):
+            nonlocal after
+            if not after:
+                raise OSError(errno.ENOSPC, 'No space left on device')
+            after -= 1
+            write(path, text)
+
+        with fixtures.MonkeyPatch(
+                'nova_accel.host.durable_file.write', write):
+            yield
+
+    def test_who_has_acquired_again_meanwhile_is_left_alone(self):
+        self.acquire()
+        self.api.refuse = True
+        self.attachments.release(INSTANCE)
+        self.api.refuse = False
+        listed = list(self.attachments._journal.entries())
+        self.acquire()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.virt.journal.Journal.entries', lambda _: listed))
+        self.attachments.retry()
+        self.assertTrue(self.attachments.holds(INSTANCE))
+        self.assertEqual(1, len(self.arqs()))
 
     def test_what_is_held_by_now_stays_so(self):
         binding = self.lose_journal()

@@ -26,6 +26,7 @@ from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.virt import accel_info
 from nova_accel.virt import driver
+from nova_accel.virt import flavor
 
 OURS = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
 NOVAS = 'aaaaaaaa-27a8-4bd9-96a1-f2a37a1f4c55'
@@ -79,6 +80,8 @@ class Accelerators:
         self.attachments = Attachments()
         self.busy = False
         self.providers = ()
+        self.programming = False
+        self.cannot_program = False
 
     def acquire(self, instance, profile, providers):
         if self.busy:
@@ -86,24 +89,41 @@ class Accelerators:
         self.attachments.held = True
         self.providers = providers
 
+    def start_programming(self, context, instance):
+        if self.cannot_program:
+            raise exceptions.BitstreamNotFound('there is no such bitstream')
+        self.programming = True
+
+    def abandon_programming(self, instance):
+        self.programming = False
+
     def split(self, arqs):
         return accel_info.split(arqs or (), 'here', {PROVIDER})
 
     def plug_ports(self, instance, network_info):
         self.attachments.held_for_ports = bool(network_info)
 
-    def plug(self, instance, profile):
+    def plug(self, instance, found):
         if not self.attachments.held:
-            if profile is not None:
-                raise exceptions.DeviceError('the journal has none')
+            if flavor.profile(instance.flavor, found) is not None:
+                raise exceptions.DeviceError('the API has none')
             return ()
-        return (arq.Arq('arq', arq.State.BOUND, profile, 0, {}, PROVIDER,
+        return (arq.Arq('arq', arq.State.BOUND, 'gpu', 0, {}, PROVIDER,
                         attach_handle.AttachHandle(
                             OURS, pci_address.PciAddress(0, 0x81, 0, 0),
                             'nvidia-11')),)
 
     def owns_mdev(self, uuid):
         return uuid == OURS
+
+    def begin_update(self):
+        self.updates = [*getattr(self, 'updates', []), 'begins']
+
+    def update_provider_tree(self, tree, allocations):
+        self.updates.append((tree, allocations))
+        if allocations is None and self.busy:
+            raise exception.ReshapeNeeded()
+        return bool(tree)
 
 
 class NovaDriver:
@@ -118,6 +138,15 @@ class NovaDriver:
 
     def init_host(self, host):
         self.initialised = True
+
+    supported_vgpu_types = ()
+
+    def get_available_resource(self, nodename):
+        return {'hypervisor_hostname': nodename}
+
+    def update_provider_tree(self, provider_tree, nodename,
+                             allocations=None):
+        self.provider_tree = None
 
     def spawn(self, *args, **kwargs):
         self.while_spawning()
@@ -153,6 +182,14 @@ class NovaDriver:
 
     def _allocate_cyborg_mdevs(self, accel_info):
         return list(accel_info)
+
+    def _is_virtual_mdev(self, device_address):
+        return device_address == 'mtty_mtty'
+
+    def _get_mdev_capabilities_for_dev(self, devname, types=None):
+        if devname.startswith('pci_') or self._is_virtual_mdev(devname):
+            return {'dev_id': devname, 'types': {each: {} for each in types}}
+        raise AttributeError('vendor_id')
 
 
 class Driver(driver.AcceleratorMixin, NovaDriver):
@@ -194,6 +231,47 @@ class DriverTestCase(testtools.TestCase):
         return [device.uuid for device in guest.devices]
 
 
+class TestUpdateProviderTree(DriverTestCase):
+
+    def test_an_update_begins_when_nova_asks_for_its_resources(self):
+        self.assertEqual({'hypervisor_hostname': 'here'},
+                         self.driver.get_available_resource('here'))
+        self.assertEqual(['begins'], self.accelerators.updates)
+
+    def test_nova_gets_a_copy_of_what_has_changed(self):
+        self.driver.get_available_resource('here')
+        for tree, copied in (([], None), ([1], [1])):
+            self.driver.update_provider_tree(tree, 'here')
+            self.assertEqual(copied, self.driver.provider_tree)
+        tree.append(2)
+        self.assertEqual([1], self.driver.provider_tree)
+
+    def test_a_reshape_is_asked_for_and_made(self):
+        self.driver.get_available_resource('here')
+        self.accelerators.busy = True
+        self.assertRaises(
+            exception.ReshapeNeeded, self.driver.update_provider_tree, [],
+            'here')
+        self.driver.update_provider_tree([], 'here', allocations={'a': 1})
+        self.assertEqual(([], {'a': 1}), self.accelerators.updates[-1])
+
+
+class TestParentsOfMdevs(DriverTestCase):
+
+    def types(self, name):
+        found = self.driver._get_mdev_capabilities_for_dev(name, ['a'])
+        self.assertEqual(name, found['dev_id'])
+        return list(found['types'])
+
+    def test_those_that_nova_knows(self):
+        for name in ('pci_0000_81_00_0', 'mtty_mtty'):
+            self.assertEqual(['a'], self.types(name))
+
+    def test_any_other_is_passed_over(self):
+        for name in ('css_0_0_0052', 'ap_matrix'):
+            self.assertEqual([], self.types(name))
+
+
 class TestAcceleratorMixin(DriverTestCase):
 
     def test_a_refused_configuration_is_refused_before_nova_starts(self):
@@ -218,6 +296,22 @@ class TestAcceleratorMixin(DriverTestCase):
 
     def test_a_failed_spawn_holds_nothing(self):
         self.failing_spawn(an_instance())
+        self.assertFalse(self.held)
+
+    def test_what_spawn_programs_goes_on_while_it_spawns(self):
+        programming = []
+        self.driver.while_spawning = lambda: programming.append(
+            self.accelerators.programming)
+        self.spawn(an_instance())
+        self.failing_spawn(an_instance())
+        self.assertEqual([True, True], programming)
+        self.assertFalse(self.accelerators.programming)
+
+    def test_what_cannot_be_programmed_is_for_another_host(self):
+        self.accelerators.cannot_program = True
+        error = self.assertRaises(exception.ComputeResourcesUnavailable,
+                                  self.spawn, an_instance())
+        self.assertIn('no such bitstream', str(error))
         self.assertFalse(self.held)
 
     def test_a_failed_spawn_holds_nothing_of_its_ports(self):

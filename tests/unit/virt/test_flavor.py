@@ -35,6 +35,18 @@ class TestProfile(testtools.TestCase):
         self.assertIsNone(self.profile(accel='gpu'))
         self.assertIsNone(self.profile(accel_info.Split(), accel='gpu'))
 
+    def test_a_server_may_be_ours_by_cyborgs_key_if_nova_did_not_ask(self):
+        theirs = accel_info.Split(others=({'uuid': 'theirs'},))
+        for expected, found, keys in (
+                (False, accel_info.NOTHING, ()),
+                (True, accel_info.NOTHING, ('accel',)),
+                (True, OURS, ('accel',)), (False, theirs, ('accel',)),
+                (True, accel_info.NOTHING, ('nova_accel',)),
+                (True, theirs, ('nova_accel',))):
+            self.assertEqual(expected, flavor.may_ask_us(
+                types.SimpleNamespace(extra_specs={
+                    f'{key}:device_profile': 'gpu' for key in keys}), found))
+
     def test_none(self):
         self.assertIsNone(self.profile())
         self.assertIsNone(self.profile(OURS))

@@ -24,6 +24,16 @@ GOLDEN = """\
     <address domain="0x0001" bus="0x3d" slot="0x1f" function="0x7"/>
   </source>
 </hostdev>
+<hostdev mode="subsystem" type="pci" managed="no">
+  <source>
+    <address domain="0x0000" bus="0x81" slot="0x00" function="0x0"/>
+  </source>
+</hostdev>
+<hostdev mode="subsystem" type="pci" managed="no">
+  <source>
+    <address domain="0x0000" bus="0x81" slot="0x00" function="0x1"/>
+  </source>
+</hostdev>
 <hostdev mode="subsystem" type="mdev" managed="no" model="vfio-pci">
   <source>
     <address uuid="b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55"/>
@@ -46,6 +56,10 @@ class TestHostdevs(testtools.TestCase):
             an_arq(attach_handle.AttachHandle(
                 'aaaaaaaa-27a8-4bd9-96a1-f2a37a1f4c55',
                 pci_address.PciAddress(1, 0x3d, 0x1f, 7))),
+            an_arq(attach_handle.AttachHandle(
+                'cccccccc-27a8-4bd9-96a1-f2a37a1f4c55',
+                pci_address.PciAddress(0, 0x81, 0, 0), is_managed=False,
+                further_functions=(pci_address.PciAddress(0, 0x81, 0, 1),))),
             an_arq(attach_handle.AttachHandle(
                 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55',
                 pci_address.PciAddress(0, 0x81, 0, 0), 'nvidia-11'))])

@@ -11,21 +11,18 @@
 # under the License.
 
 import json
+import pathlib
+import types
 
-import fixtures
 from nova import conf as nova_conf
-from nova.tests.fixtures import conf as conf_fixture
-import testtools
 
 from nova_accel import exceptions
 from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
 from nova_accel.model import arq as arq_model
 from nova_accel.model import matching
-from nova_accel.testing import accelerator_api
 from nova_accel.testing import devices
-from nova_accel.testing import libvirt
-from nova_accel.virt import host_accelerators
+from unit.virt import started as started_module
 
 CONF = nova_conf.CONF
 
@@ -33,29 +30,17 @@ CONF = nova_conf.CONF
 class Instance:
     uuid = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
     project_id = 'project'
+    user_id = 'user'
+    system_metadata = {}
+    flavor = types.SimpleNamespace(
+        extra_specs={'nova_accel:device_profile': 'qat'})
 
 
-class TestStart(testtools.TestCase):
+class PlainInstance(Instance):
+    flavor = types.SimpleNamespace(extra_specs={})
 
-    def setUp(self):
-        super().setUp()
-        self.useFixture(conf_fixture.ConfFixture(CONF))
-        self.api = self.useFixture(accelerator_api.AcceleratorApi())
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.client.accelerator_api.adapter_from_conf',
-            lambda: self.api.adapter))
-        self.libvirt = self.useFixture(libvirt.Libvirt(devices.pci_info()))
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.node.get_local_node_uuid',
-            lambda: '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'))
-        CONF.set_override(
-            'state_path', self.useFixture(fixtures.TempDir()).path)
-        CONF.set_override(
-            'device_spec', list(devices.DEVICE_SPEC), 'nova_accel')
-        self.addCleanup(CONF.clear_override, 'device_spec', 'nova_accel')
 
-    def start(self):
-        return host_accelerators.start(self.libvirt.host, 'service')
+class TestHostAccelerators(started_module.StartedTestCase):
 
     def test_a_server_gets_a_device_and_gives_it_back(self):
         device_profile.create('qat', [{'resources:CUSTOM_QAT': '2'}])
@@ -65,16 +50,20 @@ class TestStart(testtools.TestCase):
                       if 'CUSTOM_QAT' in provider.totals)
         started.acquire(Instance, 'qat', [matching.Provider(
             rp_uuid, {'CUSTOM_QAT': 2}, frozenset())])
-        arqs = started.plug(Instance, 'qat')
+        arqs = started.plug(Instance)
         self.assertEqual(2, len(arqs))
         # The next nova-compute of the host knows them.
-        self.assertEqual(arqs, self.start().plug(Instance, 'qat'))
+        self.assertEqual(arqs, self.start().plug(Instance))
+        # So does the API.
+        (path,) = pathlib.Path(CONF.state_path).glob('nova_accel/*/*.json')
+        path.unlink()
+        started = self.start()
+        self.assertEqual(arqs, started.plug(Instance))
         started.attachments.release(Instance.uuid)
-        self.assertRaises(
-            exceptions.DeviceError, started.plug, Instance, 'qat')
+        self.assertRaises(exceptions.DeviceError, started.plug, Instance)
 
     def test_an_instance_without_a_profile_gets_nothing(self):
-        self.assertEqual((), self.start().plug(Instance, None))
+        self.assertEqual((), self.start().plug(PlainInstance))
 
     def test_arqs_of_our_providers_are_ours(self):
         started = self.start()
@@ -119,21 +108,3 @@ class TestStart(testtools.TestCase):
         for handle in vgpu.deployables[0].handles:
             self.assertTrue(started.owns_mdev(handle.uuid))
         self.assertFalse(started.owns_mdev(Instance.uuid))
-
-    def test_a_malformed_line_stops_the_start(self):
-        line = json.dumps({'driver': 'pci'})
-        CONF.set_override('device_spec', [line], 'nova_accel')
-        error = self.assertRaises(exceptions.InvalidDeviceSpec, self.start)
-        self.assertIn(line, str(error))
-
-    def test_the_start_does_not_wait_for_the_api(self):
-        self.api.refuse = True
-        started = self.start()
-        vgpus, regions, functions = 16, 2, 8
-        self.assertEqual(vgpus + regions + functions,
-                         len(started._publisher.view.drivers))
-        CONF.set_override('publish_timeout_s', 0, 'nova_accel')
-        self.addCleanup(
-            CONF.clear_override, 'publish_timeout_s', 'nova_accel')
-        self.assertRaises(exceptions.ServiceUnavailable, started.acquire,
-                          Instance, 'qat', [])

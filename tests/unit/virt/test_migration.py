@@ -63,6 +63,13 @@ class Accelerators:
 
     def __init__(self):
         self.attachments = Attachments()
+        self.programming = []
+
+    def start_programming(self, context, instance):
+        self.programming.append('started')
+
+    def abandon_programming(self, instance):
+        self.programming.append('abandoned')
 
     def acquire(self, instance, profile, providers):
         if self.busy:
@@ -165,6 +172,7 @@ class TestMigrationMixin(testtools.TestCase):
         self.finish(an_instance())
         self.assert_held(old='a', active=[(PROVIDER, {'VGPU': 1})])
         self.assertEqual(self.attachments.held, self.driver.seen)
+        self.assertEqual(['started'], self.accelerators.programming)
 
     def test_a_plain_flavor_gets_nothing(self):
         self.hold(old='a')
@@ -176,6 +184,8 @@ class TestMigrationMixin(testtools.TestCase):
         self.assertRaises(
             exception.InternalError, self.finish, an_instance())
         self.assert_held(active=[(PROVIDER, {'VGPU': 1})])
+        self.assertEqual(['started', 'abandoned'],
+                         self.accelerators.programming)
 
     def test_busy_is_a_fault_that_nova_knows(self):
         self.accelerators.busy = True

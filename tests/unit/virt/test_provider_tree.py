@@ -20,6 +20,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device
 from nova_accel.model import matching
 from nova_accel.model import naming
+from nova_accel.model import occupancy
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
 from nova_accel.virt import provider_tree
@@ -53,10 +54,12 @@ class TestApply(testtools.TestCase):
         self.tree.update_inventory(FOREIGN, {'VGPU': {'total': 16}})
         self.tree.add_traits(FOREIGN, 'OWNER_NOVA')
 
-    def apply(self, *devices, in_use=frozenset()):
+    def apply(self, *devices, unusable=(), unused=frozenset()):
         layout = provider_layout.layout(NODE, NODE_UUID, devices)
-        changes = provider_tree.apply(
-            self.tree, NODE, layout, in_use, self.given)
+        changes = provider_layout.diff(
+            layout, occupancy.inventories(layout, set(unusable), {}),
+            provider_tree.present(self.tree, self.given), unused, self.given)
+        provider_tree.apply(self.tree, NODE, changes)
         self.given = provider_layout.now_given(layout, changes, self.given)
         return changes
 
@@ -124,23 +127,57 @@ class TestApply(testtools.TestCase):
         self.apply(a_device(1, 'A'))
         self.apply()
         self.assertEqual(before, self.tree.data(FOREIGN))
-        self.assertEqual([], provider_tree.ours(self.tree))
 
-    def test_a_lost_device_in_use_is_reserved_then_removed(self):
-        self.apply(a_device(1, 'A', 'B'))
-        used = self.data('pci_0000_01_00_0', 'A').uuid
-        self.apply(in_use=frozenset({used}))
-        self.assertEqual(1, self.tree.data(used).inventory['FPGA']['reserved'])
-        self.assertRaises(ValueError, self.data, 'pci_0000_01_00_0', 'B')
+    def test_our_trait_makes_no_provider_ours(self):
+        """An operator can give it to any, with a provider.yaml."""
+        for uuid in NODE_UUID, FOREIGN:
+            self.tree.add_traits(uuid, naming.OWNERSHIP_TRAIT)
+        before = self.tree.data(FOREIGN)
+        self.apply(a_device(1, 'A'))
         self.apply()
+        self.assertEqual(before, self.tree.data(FOREIGN))
+        self.assertTrue(self.tree.exists(NODE_UUID))
+
+    def test_a_lost_device_is_reserved_then_removed(self):
+        self.apply(a_device(1, 'A', 'B'))
+        lost, gone = (self.data('pci_0000_01_00_0', name).uuid
+                      for name in ('A', 'B'))
+        self.apply()
+        self.assertEqual(1, self.tree.data(lost).inventory['FPGA']['reserved'])
+        self.apply(unused=frozenset({gone}))
+        self.assertEqual(1, self.tree.data(lost).inventory['FPGA']['reserved'])
+        self.assertRaises(ValueError, self.data, 'pci_0000_01_00_0', 'B')
+        self.apply(unused=frozenset({lost}))
         self.assertEqual([], provider_tree.ours(self.tree))
 
     def test_a_device_that_comes_back_is_offered_again(self):
         self.apply(a_device(1, 'A'))
-        used = self.data('pci_0000_01_00_0').uuid
-        self.apply(in_use=frozenset({used}))
-        self.apply(a_device(1, 'A'), in_use=frozenset({used}))
-        self.assertEqual(0, self.tree.data(used).inventory['FPGA']['reserved'])
+        uuid = self.data('pci_0000_01_00_0').uuid
+        for devices, reserved in (((), 1), ((a_device(1, 'A'),), 0)):
+            self.apply(*devices)
+            self.assertEqual(
+                reserved, self.tree.data(uuid).inventory['FPGA']['reserved'])
+
+    def test_a_unit_that_nobody_can_get_is_reserved(self):
+        self.apply(a_device(1, 'A', 'B'))
+        handle = a_device(1, 'A', 'B').deployables[0].handles[0].uuid
+        for unusable, reserved in (([handle], 1), ([], 0)):
+            self.assertTrue(self.apply(
+                a_device(1, 'A', 'B'), unusable=unusable))
+            self.assertEqual(
+                [reserved, 0],
+                [self.data('pci_0000_01_00_0', name).inventory[
+                    'FPGA']['reserved'] for name in ('A', 'B')])
+
+    def test_what_was_made_without_traits_is_ours(self):
+        """A reshape was refused after its providers had been made."""
+        self.apply(a_device(1, 'A'))
+        uuid = self.data('pci_0000_01_00_0').uuid
+        self.tree.update_traits(uuid, [])
+        self.tree.update_inventory(uuid, {})
+        self.apply()
+        self.assertFalse(self.tree.exists(uuid))
+        self.assertTrue(self.tree.exists(FOREIGN))
 
     def test_allocations_of_ours_only(self):
         self.apply(a_device(1, 'A'))

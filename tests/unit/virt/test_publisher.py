@@ -14,12 +14,19 @@ import dataclasses
 import threading
 
 import fixtures
+import sqlalchemy as sa
 import testtools
 
 from nova_accel import exceptions
 from nova_accel.db import capacity
+from nova_accel.db import engine
+from nova_accel.db import orders as order_rows
+from nova_accel.db import schema
 from nova_accel.host import discovery
+from nova_accel.model import device
+from nova_accel.model import orders
 from nova_accel.testing import accelerator_api
+from nova_accel.testing import calls
 from nova_accel.testing import reports
 from nova_accel.virt import publisher
 
@@ -35,6 +42,7 @@ class TestPublisher(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger())
         self.have(1)
         self.looks = 0
+        self.steps = []
         self.cycles = threading.Semaphore(0)
         self.publisher = self.a_publisher()
 
@@ -43,7 +51,7 @@ class TestPublisher(testtools.TestCase):
             HOST, reports.SimulatedHost(HOST).node_uuid, 'service')
         return publisher.Publisher(
             node, interval_s, self.look, self.api.client(HOST),
-            self.cycles.release)
+            lambda: self.steps.append('before'), self.end)
 
     def have(self, *regions, refused=()):
         """What discovery finds from now on."""
@@ -55,6 +63,10 @@ class TestPublisher(testtools.TestCase):
         if isinstance(self.inventory, Exception):
             raise self.inventory
         return self.inventory
+
+    def end(self):
+        self.steps.append('after')
+        self.cycles.release()
 
     def end_of_cycle(self):
         self.assertTrue(self.cycles.acquire(timeout=10))
@@ -109,6 +121,99 @@ class TestPublisher(testtools.TestCase):
             self.end_of_cycle()
             eager._cycle.result(10)
         self.assertEqual(3, self.looks)
+
+    def test_one_that_is_asked_for_while_another_runs_follows(self):
+        """What it is about may have come too late for that one."""
+        may_look = threading.Event()
+        self.addCleanup(may_look.set)
+        look = self.look
+
+        def wait():
+            may_look.wait(10)
+            return look()
+
+        self.look = wait
+        waiting = self.a_publisher()
+        for at_once in (True, True, True, False):
+            waiting.start_cycle(at_once)
+        may_look.set()
+        waiting._cycle.result(10)
+        self.assertEqual(2, self.looks)
+        waiting.start_cycle()
+        self.assertEqual(2, self.looks)
+
+    def test_it_may_run_in_the_thread_that_asks(self):
+        """As in Nova's tests, and those of crashes."""
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.thread_pool_factory.spawn', lambda work: work()))
+        self.publisher.start_cycle()
+        self.publisher.wait_published(0)
+        self.assertEqual(1, self.looks)
+
+    def test_nova_ends(self):
+        """A server that is deleted then does not fail for it."""
+        def end(_work):
+            raise RuntimeError('shutdown has been started')
+
+        with fixtures.MonkeyPatch('nova.thread_pool_factory.spawn', end):
+            self.publisher.start_cycle(at_once=True)
+        self.assertIn('shutdown', self.log.output)
+        self.publisher.start_cycle(at_once=True)
+        self.publisher.wait_published(10)
+
+    def test_orders_are_kept_and_not_sent_again(self):
+        self.assertIsNone(self.publisher.orders)
+        self.publisher._run()
+        first = self.publisher.orders
+        self.assertEqual(frozenset(), first.disabled)
+        self.publisher._run()
+        self.assertIs(first, self.publisher.orders)
+        uuid = reports.SimulatedHost(HOST).device_uuid()
+        self.disable(uuid)
+        self.publisher._run()
+        self.assertEqual({uuid}, self.publisher.orders.disabled)
+        self.assertGreater(self.publisher.orders.revision, first.revision)
+
+    def disable(self, uuid):
+        with engine.writer() as connection:
+            connection.execute(sa.update(schema.DEVICES).where(
+                schema.DEVICES.c.uuid == uuid).values(
+                    status=device.Status.MAINTAINING))
+            order_rows.change(connection, schema.HOSTS.c.hostname == HOST)
+
+    def test_a_report_without_change_costs_one_call_and_one_statement(self):
+        for regions in ((1,), (8,) * 64):
+            self.have(*regions)
+            self.publisher._run()
+            with calls.counted() as found:
+                self.publisher._run()
+            self.assertEqual(calls.Calls(api=1, statements=1), found)
+
+    def test_the_order_of_a_cycle(self):
+        """How cleaning went is told before the report gives orders."""
+        self.api.refuse = True
+        self.publisher._run()
+        self.assertEqual(['before'], self.steps)
+        self.api.refuse = False
+        self.publisher._run()
+        self.assertEqual(['before', 'before', 'after'], self.steps)
+
+    def test_what_nobody_must_be_given(self):
+        (broken, disabled, fine) = (
+            each.uuid for each in (next(found.handles) for found in
+                                   reports.SimulatedHost(
+                                       HOST, (1, 1, 1)).devices()))
+        self.inventory = discovery.Inventory(tuple(reports.SimulatedHost(
+            HOST, (1, 1, 1), faults=((0, 'on fire'),)).devices()))
+        self.publisher.refresh()
+        view = self.publisher.view
+        self.assertEqual({broken}, view.unusable(None))
+        self.assertEqual({broken, disabled, 'elsewhere'}, view.unusable(
+            orders.Orders(1, frozenset({
+                reports.SimulatedHost(HOST).device_uuid(1)}),
+                frozenset({'elsewhere'}))))
+        self.assertNotIn(fine, view.unusable(None))
+        self.assertEqual(frozenset(), view.cleaned)
 
     def test_a_reason_is_logged_once(self):
         self.have(1, refused=('0000:01:00.0: broken',))

@@ -97,3 +97,20 @@ class TestOfHost(testtools.TestCase):
         self.nova.fault = oslo_messaging.MessagingTimeout()
         self.assertRaises(
             oslo_messaging.MessagingTimeout, servers.of_host, HERE, [])
+
+
+class TestOfMigrations(testtools.TestCase):
+
+    def test_which_consumers_are_migrations(self):
+        nova = self.useFixture(nova_records.NovaRecords())
+        instance = nova.add_instance(HERE)
+        for _number in range(2):
+            nova.add_migration(instance, 'finished', HERE, HERE)
+        uuid = nova.migrations[0].uuid
+        self.assertEqual({uuid: instance.uuid},
+                         servers.of_migrations({uuid, instance.uuid}))
+
+    def test_nobody_is_asked_of_nothing(self):
+        nova = self.useFixture(nova_records.NovaRecords())
+        self.assertEqual({}, servers.of_migrations(set()))
+        self.assertEqual([], nova.calls)

@@ -34,7 +34,7 @@ class Accelerators:
         self.attachments = self
         self.arqs = ('arq',)
         self.fault = None
-        self.profiles = []
+        self.plugged = []
 
     def held_by(self, instance_uuid):
         if self.fault:
@@ -44,8 +44,8 @@ class Accelerators:
     def plug_ports(self, instance, network_info):
         pass
 
-    def plug(self, instance, profile):
-        self.profiles.append(profile)
+    def plug(self, instance):
+        self.plugged.append(instance)
         return self.held_by(instance.uuid)
 
 
@@ -178,7 +178,7 @@ class TestSuspendMixin(testtools.TestCase):
     def test_resume(self):
         self.resume()
         self.assertEqual(['resume', 'attach'], self.driver.calls)
-        self.assertEqual(['gpu'], self.accelerators.profiles)
+        self.assertEqual([INSTANCE], self.accelerators.plugged)
 
     def test_a_resume_without_accelerators(self):
         self.accelerators.arqs = ()
@@ -235,7 +235,7 @@ class TestSuspendMixin(testtools.TestCase):
     def test_unrescue(self):
         self.driver.unrescue(None, INSTANCE)
         self.assertEqual(['unrescue'], self.driver.calls)
-        self.assertEqual(['gpu'], self.accelerators.profiles)
+        self.assertEqual([INSTANCE], self.accelerators.plugged)
 
     def test_unrescue_without_its_devices(self):
         self.accelerators.fault = 'it is gone'

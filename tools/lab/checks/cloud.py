@@ -15,6 +15,7 @@
 from collections.abc import Iterator
 from concurrent import futures
 import contextlib
+import itertools
 import json
 import os
 from typing import Any
@@ -24,7 +25,8 @@ from lab import processes
 from lab.checks import openstack_command
 from lab.checks import registry
 
-_TIMEOUT_S = 300
+#: Of a busy machine whose QEMU emulates KVM.
+_TIMEOUT_S = 900
 
 
 class CommandFailed(registry.Failed):
@@ -96,6 +98,15 @@ def accelerated_flavor(name: str, *groups: str,
     profile(name, *groups)
     flavor(name, **{key: name})
     return name
+
+
+def forget_flavors(*ends: str) -> None:
+    """Delete the accelerated flavors whose names end so, with the profiles.
+    """
+    for kind in (('flavor',), ('accelerator', 'device', 'profile')):
+        for name in _names(*kind):
+            if name.endswith(ends):
+                openstack(*kind, 'delete', name)
 
 
 def plain_flavor() -> str:
@@ -171,7 +182,7 @@ def wait_for_compute(name: str, state: str = 'up') -> None:
             for service in show('compute', 'service', 'list', '--service',
                                 'nova-compute'))
 
-    processes.wait_for(f'nova-compute on {name}: {state}', 90, reached,
+    processes.wait_for(f'nova-compute on {name}: {state}', 300, reached,
                        interval=0.5)
 
 
@@ -180,18 +191,27 @@ def accelerators_of(host_name: str) -> list[tuple[str, str, int, set[str]]]:
 
     :returns: of each its name, resource class, units and traits
     """
-    def contents(provider: dict[str, Any]) -> tuple[str, str, int, set[str]]:
+    def contents(provider: dict[str, Any],
+                 ) -> list[tuple[str, str, int, set[str]]]:
         of_provider = ('resource', 'provider')
-        (inventory,) = show(*of_provider, 'inventory', 'list',
-                            provider['uuid'])
-        traits = show(*of_provider, 'trait', 'list', provider['uuid'])
-        return (provider['name'], inventory['resource_class'],
-                inventory['total'], {trait['name'] for trait in traits})
+        # There is none yet when the provider has just been made.
+        inventories = show(*of_provider, 'inventory', 'list',
+                           provider['uuid'])
+        traits = {trait['name'] for trait
+                  in show(*of_provider, 'trait', 'list', provider['uuid'])}
+        return [(provider['name'], inventory['resource_class'],
+                 inventory['total'], traits) for inventory in inventories]
 
-    found = [provider for provider in show('resource', 'provider', 'list')
-             if provider['name'].startswith(f'{host_name}_accel_')]
     with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(contents, found))
+        return list(itertools.chain.from_iterable(
+            pool.map(contents, _providers_of(host_name))))
+
+
+def reserved_of(host_name: str) -> int:
+    """How many units of a host's accelerators nobody can be given."""
+    return sum(inventory['reserved'] for provider in _providers_of(host_name)
+               for inventory in show('resource', 'provider', 'inventory',
+                                     'list', provider['uuid']))
 
 
 def host(server: dict[str, Any]) -> str | None:
@@ -219,6 +239,11 @@ def wait_for_console(id_: str, text: str,
     processes.wait_for(f'{text} of the guest of server {id_}', seconds,
                        printed, interval=1)
     return lines
+
+
+def _providers_of(host_name: str) -> list[dict[str, Any]]:
+    return [provider for provider in show('resource', 'provider', 'list')
+            if provider['name'].startswith(f'{host_name}_accel_')]
 
 
 def _names(*kind: str) -> list[str]:

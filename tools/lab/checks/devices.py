@@ -21,11 +21,12 @@ from lab.device_vm import machine
 
 #: What Placement has of the machine: class, units, a trait.
 _PUBLISHED = {
-    ('VGPU', 24, 'CUSTOM_1234_11E8_LABGPU_1'),
-    ('CUSTOM_NIC', 2, 'CUSTOM_NIC_INTEL_10CA'),
+    ('VGPU', 23, 'CUSTOM_1234_11E8_LABGPU_1'),
+    ('CUSTOM_NIC', 2, 'CUSTOM_NIC_INTEL_82576_VF'),
     ('CUSTOM_NIC', 2, 'CUSTOM_NIC_INTEL_10D3'),
-    ('CUSTOM_SSD', 2, 'CUSTOM_SSD_1B36_0010'),
-    ('FPGA', 1, 'CUSTOM_FPGA_1B36_0005'),
+    ('CUSTOM_SSD', 2, 'CUSTOM_SSD_RED_HAT_QEMU_NVM_EXPRESS'),
+    ('CUSTOM_SSD', 1, 'CUSTOM_SSD_INTEL_5845'),
+    ('FPGA', 1, 'CUSTOM_FPGA_RED_HAT_0005'),
 }
 
 _WHOLE = ('lab-vm-compat',
@@ -34,16 +35,23 @@ _WHOLE_SEEN = {'e1000e, a whole function': hardware.E1000E}
 
 _KILL = f'''
 cd {real_servers.JOURNAL}
-until find . -path "./{real_servers.HOST}/*.json" | grep -q .; do
+until find . -path "./$(hostname)/*.json" | grep -q .; do
     sleep 0.05
 done
-head -c 300 {real_servers.HOST}/*.json
+head -c 300 "$(hostname)"/*.json
 '''
 
 
 @real_servers.check('devices')
 def publishing(evidence: registry.Evidence) -> None:
-    """The machine's devices are found and published."""
+    """The machine's devices are found and published.
+
+    A mediated device is there of a parent that is no PCI function.
+    """
+    other = machine.A.run(
+        f'readlink /sys/bus/mdev/devices/{hardware.OTHER_MDEV}').strip()
+    registry.expect('/mtty/' in other, other)
+    evidence(f'not ours: {other}')
     registry.expect_soon('what is published', _published, _PUBLISHED,
                          seconds=120)
     for class_, units, trait in sorted(_PUBLISHED):
@@ -55,7 +63,7 @@ def _published() -> set[tuple[str, int, str]]:
     wanted = {trait for _class, _units, trait in _PUBLISHED}
     return {(class_, units, next(iter(wanted & traits), f'{sorted(traits)}'))
             for _name, class_, units, traits
-            in cloud.accelerators_of(real_servers.HOST)}
+            in cloud.accelerators_of(machine.A.name)}
 
 
 @real_servers.check('devices')
@@ -67,17 +75,90 @@ def passthrough(evidence: registry.Evidence) -> None:
 
 @real_servers.check('devices')
 def reboot(evidence: registry.Evidence) -> None:
-    """The machine reboots; its guest comes back with its devices."""
+    """The machine reboots; its guest comes back with its devices.
+
+    They are virtual functions of igb and NVMe, which nova-compute makes.
+    """
     with real_servers.server(evidence, *real_servers.ALL) as server:
         mdevs = real_servers.mdevs()
-        machine.reboot()
+        machine.A.reboot()
         real_servers.start()
         evidence('the machine has booted again')
         server.wait('ACTIVE')
         again = real_servers.mdevs()
         registry.expect(again == mdevs, f'mdevs {mdevs}, then {again}')
         evidence(f'mdev {" ".join(again)} is made again')
+        evidence('virtual functions are made again: '
+                 f'{", ".join(_virtual_functions())}')
         server.sees(real_servers.ALL_SEEN)
+
+
+def _virtual_functions() -> list[str]:
+    return machine.A.run(
+        "cd /sys/bus/pci/devices && ls -d */physfn").split()
+
+
+@real_servers.check('devices')
+def drained(evidence: registry.Evidence) -> None:
+    """No guest gets a disabled device, and the one that has it keeps it."""
+    with real_servers.server(evidence, *_WHOLE) as server:
+        server.sees(_WHOLE_SEEN)
+        taken = real_servers.drivers()
+        devices = [device['uuid'] for device
+                   in cloud.show('accelerator', 'device', 'list')
+                   if device['hostname'] == machine.A.name
+                   and '10d3' in str(device['std_board_info'])]
+        registry.expect(len(devices) == 2, f'{devices}')
+        for device in devices:
+            cloud.openstack('accelerator', 'device', 'disable', device)
+        try:
+            # Not the unit that the guest has.
+            _expect_reserved(1)
+            flavor = cloud.accelerated_flavor(*_WHOLE)
+            with cloud.server(flavor) as refused:
+                registry.expect(refused['status'] == 'ERROR',
+                                f'another server is {refused["status"]}')
+                evidence(f'refused: {cloud.fault(refused)}')
+            server.wait('ACTIVE')
+            registry.expect(real_servers.drivers() == taken,
+                            'the guest has lost its device')
+        finally:
+            for device in devices:
+                cloud.openstack('accelerator', 'device', 'enable', device)
+    _expect_reserved(0)
+    with real_servers.server(evidence, *_WHOLE) as server:
+        server.sees(_WHOLE_SEEN)
+
+
+@real_servers.check('devices')
+def cleaned(evidence: registry.Evidence) -> None:
+    """The next tenant of a drive cannot read what the last has written."""
+    secrets = []
+    for _tenant in range(2):
+        with real_servers.server(evidence, *real_servers.DRIVE) as server:
+            server.sees(real_servers.DRIVE_SEEN)
+            console = '\n'.join(
+                cloud.wait_for_console(server.id, 'LAB-DRIVE written'))
+            registry.expect("LAB-DRIVE reads ''" in console,
+                            'the guest can read what was on the drive')
+            secrets.append(_on_the_drive())
+            evidence(f'it was blank; now it has {secrets[-1]!r}')
+            registry.expect('secret' in secrets[-1], 'nothing was written')
+        registry.expect_soon('what is on the drive then', _on_the_drive, '',
+                             seconds=90)
+        _expect_reserved(0)
+    registry.expect(secrets[0] != secrets[1], 'it was one guest')
+
+
+def _expect_reserved(units: int) -> None:
+    """The host has heard of its orders, and Placement of the host."""
+    registry.expect_soon(
+        'reserved units', lambda: cloud.reserved_of(machine.A.name), units,
+        seconds=180)
+
+
+def _on_the_drive() -> str:
+    return machine.A.drive.read_bytes().rstrip(b'\0').decode()
 
 
 @real_servers.check('devices')
@@ -85,8 +166,8 @@ def killed(evidence: registry.Evidence) -> None:
     """nova-compute dies while it starts a guest with devices."""
     with real_servers.server(
             evidence, *real_servers.ALL, wait=False) as server:
-        evidence('noted when it died: ' + machine.run(_KILL, 60).strip())
-        compute.kill()
+        evidence('noted when it died: ' + machine.A.run(_KILL, 60).strip())
+        compute.kill(machine.A)
         real_servers.start()
         found = cloud.wait_for_server(server.id, ('ERROR', 'ACTIVE'))
         evidence(f'then the server is {found["status"]}')

@@ -23,13 +23,13 @@ from lab import processes
 from lab.checks import cloud
 from lab.checks import real_servers
 from lab.checks import registry
-from lab.device_vm import compute
+from lab.device_vm import machine
 
 _TIMES = 10
 
 _GROUPS = ('lab-vm-both',
            'resources:VGPU=1,trait:CUSTOM_1234_11E8_LABGPU_1=required',
-           'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10CA=required')
+           'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_82576_VF=required')
 
 
 @registry.check('latency')
@@ -67,7 +67,7 @@ def _boot(connection: openstack.connection.Connection, flavor: str) -> float:
     server = compute_api.create_server(
         name=flavor, flavor_id=compute_api.find_flavor(flavor).id,
         image_id=connection.image.find_image(glance.IMAGE).id,
-        networks='none', host=compute.HOST)
+        networks='none', host=machine.A.name)
     try:
         processes.wait_for(
             f'server {server.id}', 300, lambda: compute_api.get_server(

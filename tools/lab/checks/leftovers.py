@@ -19,7 +19,7 @@ from lab import mariadb
 from lab import processes
 from lab.checks import registry
 
-_SECONDS = 30
+_SECONDS = 120
 
 _QUERIES = {
     'server': ('nova_cell1', 'SELECT uuid FROM instances WHERE deleted = 0'),

@@ -19,7 +19,7 @@ import uuid
 
 from lab import compute_host
 from lab import fake_hosts
-from lab import fake_sys
+from lab import hardware
 from lab import libvirtd
 from lab import processes
 from lab.checks import registry
@@ -76,20 +76,19 @@ def libvirt(evidence: registry.Evidence) -> None:
 def devices_listed(host: libvirtd.Libvirtd) -> list[str]:
     """The host has its PCI functions, and Nova's node has its name."""
     wanted = sorted(
-        _node_device(each) for function in fake_hosts.DEVICES[host.name]
-        for each in (function, *function.virtual_functions))
+        map(_node_device, fake_hosts.MACHINES[host.name].at_boot()))
     found = sorted(host.virsh('nodedev-list', '--cap', 'pci').split())
     _expect(f'PCI functions of {host.name}', found, wanted)
     _expect('parents of mediated devices',
             host.virsh('nodedev-list', '--cap', 'mdev_types').split(),
             [_node_device(_GPU)])
     _expect('name', host.virsh('hostname').strip(), host.name)
-    for function in fake_hosts.DEVICES[host.name]:
+    for function in fake_hosts.MACHINES[host.name].functions:
         virtual = host.virsh(
             'nodedev-dumpxml', _node_device(function),
             '--xpath', '//capability[@type="virt_functions"]/address')
         _expect(f'virtual functions of {function.address}',
-                virtual.count('<address '), len(function.virtual_functions))
+                virtual.count('<address '), len(list(function.at_boot())))
     return found
 
 
@@ -126,7 +125,7 @@ def guests_with_devices(host: libvirtd.Libvirtd) -> Iterator[str]:
         before = _snapshot(host)
         for kind, device in (
                 ('virtual function',
-                 _PCI_HOSTDEV.format(*_parts(fake_hosts.QAT_VFS[0]))),
+                 _PCI_HOSTDEV.format(*_parts(fake_hosts.QAT.virtual(0)))),
                 ('function', _PCI_HOSTDEV.format(*_parts(fake_hosts.FPGA))),
                 ('mediated device', _MDEV_HOSTDEV.format(uuid=mdev_uuid))):
             yield f'a {kind}: {_refused(host, device)}'
@@ -175,7 +174,7 @@ def _seen(host: libvirtd.Libvirtd) -> tuple[int, set[str]]:
 def _snapshot(host: libvirtd.Libvirtd) -> dict[str, bytes]:
     """What the hand-written /sys has; what is real in it is not seen here."""
     result: dict[str, bytes] = {}
-    for path in host.sysfs.rglob('*') if host.sysfs else ():
+    for path in host.tree.rglob('*'):
         if path.is_symlink():
             result[str(path)] = bytes(path.readlink())
         else:
@@ -183,11 +182,11 @@ def _snapshot(host: libvirtd.Libvirtd) -> dict[str, bytes]:
     return result
 
 
-def _node_device(function: fake_sys.Function) -> str:
+def _node_device(function: hardware.Function) -> str:
     return 'pci_' + '_'.join(_parts(function))
 
 
-def _parts(function: fake_sys.Function) -> list[str]:
+def _parts(function: hardware.Function) -> list[str]:
     return function.address.replace('.', ':').split(':')
 
 

@@ -10,11 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Operations of servers in the device VM keep, free and move devices.
-
-No other host has such devices. So resize is to the same host, and a server is
-not cold migrated, evacuated or migrated live with them.
-"""
+"""Operations of servers in device VMs keep, free and move devices."""
 
 from lab import glance
 from lab.checks import cloud
@@ -71,7 +67,7 @@ def shelve(evidence: registry.Evidence) -> None:
         server.sees(_ALL_SEEN)
         server.act('shelve', status='SHELVED_OFFLOADED')
         registry.expect_soon('drivers of the host', real_servers.drivers,
-                             free, seconds=30)
+                             free, seconds=120)
         registry.expect(not real_servers.mdevs(), 'an mdev is left')
         server.act('unshelve')
         server.sees(_ALL_SEEN)

@@ -10,9 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Servers in the device VM: their guests have real, if emulated, devices."""
+"""Servers in device VMs: their guests have real, if emulated, devices."""
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 import dataclasses
@@ -29,41 +30,45 @@ from lab.device_vm import compute
 from lab.device_vm import hardware
 from lab.device_vm import machine
 
-HOST = compute.HOST
-
-#: Of the machine's nova-compute.
+#: Of a machine's nova-compute.
 JOURNAL = '/var/lib/nova/nova_accel'
 
 _DEVICE_SPECS = (
     {'vendor_id': '1234', 'product_id': '11e8', 'driver': 'mdev',
      'mdev_type': hardware.MDEV_TYPES[0], 'type': 'VGPU'},
-    {'vendor_id': '8086', 'product_id': '10ca', 'driver': 'pci',
-     'type': 'NIC'},
+    {'vendor_id': '8086', 'product_id': '10c9', 'driver': 'pci',
+     'type': 'NIC', 'sriov_numvfs': 2},
     {'vendor_id': '8086', 'product_id': '10d3', 'driver': 'pci',
      'type': 'NIC'},
-    {'vendor_id': '1b36', 'product_id': '0005', 'driver': 'pci',
-     'type': 'FPGA'},
-    *({'address': address, 'driver': 'pci', 'type': 'SSD'}
-      for address in hardware.NVME_VF_ADDRESSES),
+    {'address': hardware.FPGA_ADDRESS, 'driver': 'fpga_region',
+     'whole': True, 'contents_attribute': 'labfpga_loaded'},
+    {'address': hardware.NVME_ADDRESS, 'driver': 'pci', 'type': 'SSD',
+     'sriov_numvfs': 2},
+    {'vendor_id': '8086', 'product_id': '5845', 'driver': 'nvme'},
 )
 
 #: A device profile with a device of each kind, and what a guest sees of them.
 ALL = ('lab-vm-all',
        'resources:VGPU=1,trait:CUSTOM_1234_11E8_LABGPU_1=required',
-       'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10CA=required',
+       'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_82576_VF=required',
        'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10D3=required',
-       'resources:CUSTOM_SSD=1,trait:CUSTOM_SSD_1B36_0010=required')
+       'resources:CUSTOM_SSD=1,trait:CUSTOM_SSD_RED_HAT_QEMU_NVM_EXPRESS=required')
 ALL_SEEN = {'mediated device': hardware.MDEV,
             'virtual function of igb': hardware.IGB_VF,
             'e1000e, a whole function': hardware.E1000E,
             'virtual function of NVMe': hardware.NVME}
+
+#: One with a drive that is erased after each guest.
+DRIVE = ('lab-vm-drive',
+         'resources:CUSTOM_SSD=1,trait:CUSTOM_SSD_INTEL_5845=required')
+DRIVE_SEEN = {'NVMe drive': hardware.DRIVE}
 
 #: One with two mediated devices and nothing else.
 MDEVS = ('lab-vm-mdevs',
          'resources:VGPU=2,trait:CUSTOM_1234_11E8_LABGPU_1=required')
 MDEVS_SEEN = {'mediated device': hardware.MDEV}
 
-_GUEST_SECONDS = 400
+_GUEST_SECONDS = 900
 
 #: How often a check is begun whose machine dies.
 _TIMES = 3
@@ -75,74 +80,97 @@ for address in /sys/bus/pci/devices/*; do
 done
 '''
 
-_MDEVS = 'ls /sys/bus/mdev/devices'
+_MDEVS = (
+    f'ls /sys/bus/mdev/devices | grep -v {hardware.OTHER_MDEV} || true')
 
+# What FPGAs hold is noted for ever, beside.
 _LEFT = f'''
 virsh -q list --all --name
-ls /sys/bus/mdev/devices
-find {JOURNAL} -path '*/{HOST}/*.json' 2>/dev/null || true
+{_MDEVS}
+find "{JOURNAL}/$(hostname)" -name "*.json" 2>/dev/null || true
 '''
 
 
-def start() -> None:
-    """Have the machine and its nova-compute run; nothing if they do."""
-    machine.up()
-    compute.start('\n'.join((
+def start(host: machine.Machine = machine.A) -> None:
+    """Have a machine and its nova-compute run; nothing if they do."""
+    host.up()
+    start_compute(host)
+    cloud.wait_for_compute(host.name)
+
+
+def start_compute(host: machine.Machine) -> None:
+    compute.start(host, '\n'.join((
         configuration.template('nova.conf'),
         configuration.template(
-            'nova-compute.conf', host=HOST, libvirt_uri='qemu:///system',
-            instances='/var/lib/nova/instances', virt_type='kvm'),
+            'nova-compute.conf', host=host.name,
+            libvirt_uri='qemu:///system', instances='/instances',
+            # It takes an emulated CPU seconds.
+            virt_type='kvm', update_s=30),
         configuration.guide_compute(
             map(json.dumps, _DEVICE_SPECS), '/var/lib/nova'))))
-    cloud.wait_for_compute(HOST)
 
 
-def check(suite: str) -> Callable[[registry.Function], registry.Function]:
-    """Make a function a check of a suite that has the machine.
+def check(suite: str, *hosts: machine.Machine,
+          ) -> Callable[[registry.Function], registry.Function]:
+    """Make a function a check of a suite that has machines.
 
-    It is done again if the machine has died meanwhile: the KVM that QEMU
-    emulates corrupts the kernel under it now and then. All else is a failure.
+    It is done again if one has died meanwhile: the KVM that QEMU emulates
+    corrupts the kernel under it now and then. All else is a failure.
+
+    :param hosts: the first alone, if none is given
     """
+    hosts = hosts or (machine.A,)
+
     def register(function: registry.Function) -> registry.Function:
         @functools.wraps(function)
-        def again_if_it_dies(evidence: registry.Evidence) -> None:
-            start()
+        def again_if_one_dies(evidence: registry.Evidence) -> None:
+            _prepare(hosts)
             for _time in range(_TIMES - 1):
                 try:
                     return function(evidence)
                 except Exception:
-                    if machine.alive():
+                    dead = [host.name for host in hosts if not host.alive()]
+                    if not dead:
                         raise
-                    evidence(f'{machine.NAME} has died; once more')
-                    _recover()
+                    evidence(f'{" and ".join(dead)} died; once more')
+                    _recover(hosts)
             return function(evidence)
 
-        return registry.check(suite)(again_if_it_dies)
+        return registry.check(suite)(again_if_one_dies)
     return register
 
 
-def _recover() -> None:
+def _prepare(hosts: Iterable[machine.Machine]) -> None:
+    """Have these run and no others, which would only take time."""
+    for host in machine.MACHINES:
+        if host not in hosts:
+            host.down()
+    for host in hosts:
+        start(host)
+
+
+def _recover(hosts: Iterable[machine.Machine]) -> None:
     """Delete what a machine that died has left."""
-    start()
+    _prepare(hosts)
     left = [found['ID'] for found in cloud.show('server', 'list')]
     if left:
         cloud.delete_servers(*left)
 
 
-def drivers() -> dict[str, str]:
-    """Which driver each PCI function of the machine is bound to."""
+def drivers(host: machine.Machine = machine.A) -> dict[str, str]:
+    """Which driver each PCI function of a machine is bound to."""
     return dict(line.partition(' ')[::2] for line
-                in machine.run(_DRIVERS).splitlines())
+                in host.run(_DRIVERS).splitlines())
 
 
-def mdevs() -> list[str]:
-    """The uuids of the machine's mediated devices."""
-    return machine.run(_MDEVS).split()
+def mdevs(host: machine.Machine = machine.A) -> list[str]:
+    """The uuids of a machine's mediated devices."""
+    return host.run(_MDEVS).split()
 
 
 def _left() -> list[str]:
-    return [f'{line} in the machine' for line
-            in machine.run(_LEFT).split()]
+    return [f'{line} in {host.name}' for host in machine.MACHINES
+            if host.alive() for line in host.run(_LEFT).split()]
 
 
 leftovers.SEARCHES.append(_left)
@@ -150,7 +178,7 @@ leftovers.SEARCHES.append(_left)
 
 @dataclasses.dataclass
 class RealServer:
-    """A server in the machine.
+    """A server in a machine.
 
     ``boot`` is what its guest said first when it was last seen, and
     ``listings`` how often it had listed its devices then.
@@ -216,7 +244,7 @@ class RealServer:
 @contextlib.contextmanager
 def server(evidence: registry.Evidence, name: str, *groups: str,
            wait: bool = True, **kwargs: str) -> Iterator[RealServer]:
-    """A server in the machine; in the end its devices are given back.
+    """A server in the first machine; in the end its devices are given back.
 
     There is one at a time: QEMU emulates KVM, and does not do so well with
     several guests at once.
@@ -225,7 +253,7 @@ def server(evidence: registry.Evidence, name: str, *groups: str,
     flavor = cloud.accelerated_flavor(name, *groups, **kwargs)
     begin = time.monotonic()
     made = RealServer(cloud.create_server(
-        flavor, '--host', HOST, name=name)['id'], evidence)
+        flavor, '--host', machine.A.name, name=name)['id'], evidence)
     try:
         if wait:
             made.wait('ACTIVE')
@@ -236,9 +264,9 @@ def server(evidence: registry.Evidence, name: str, *groups: str,
                 evidence(f'{address} is bound to {driver}')
         yield made
     finally:
-        if machine.alive():
+        if machine.A.alive():
             cloud.delete_servers(made.id)
-    processes.wait_for('the drivers of the host', 30,
+    processes.wait_for('the drivers of the host', 120,
                        lambda: drivers() == before, interval=1)
     for address in (*hardware.IGB_VF_ADDRESSES, *hardware.E1000E_ADDRESSES):
         evidence(f'given back: {address} is bound to '

@@ -28,7 +28,9 @@ _MODULES = {
     'e2e': ('libvirt', 'control_plane', 'publishing', 'boots', 'bad_input',
             'parallel', 'failures', 'hosts'),
     'devices': ('devices',),
+    'fpga': ('fpga',),
     'operations': ('operations',),
+    'moves': ('moves',),
     'latency': ('latency',),
 }
 

@@ -10,29 +10,19 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A nova-compute in the machine, with the package of the checkout."""
+"""A nova-compute in a machine, with the package of the checkout."""
 
 import uuid
 
 from lab import processes
-from lab.device_vm import image
 from lab.device_vm import machine
 from lab.device_vm import packages
-
-#: The name of the machine, unless the configuration says another.
-HOST = 'labvm'
-
-#: Its log, also after a crash of the machine.
-LOG = machine.LOGS / 'nova-compute.log'
 
 _PROGRAM = packages.DIRECTORY / 'bin/nova-compute'
 _CONFIGURATION = '/share/nova-compute.conf'
 
-# Nova does not start on a host that has lost the id under which it knows it.
-# (It also looks for it beside its configuration file.)
-_COMPUTE_ID = image.DIRECTORY / 'compute_id'
-
-_SECTIONS = ('nova_sys_admin', 'privsep_osbrick',
+_SECTIONS = ('nova_sys_admin', 'nova_accel_sysfs', 'nova_accel_nvme',
+             'nova_accel_fpga', 'privsep_osbrick',
              'vif_plug_linux_bridge_privileged', 'vif_plug_ovs_privileged')
 
 # As root there is no need for sudo and rootwrap.
@@ -48,7 +38,7 @@ set -e
 cd {packages.DIRECTORY}
 rm -rf {packages.SITE}/nova_accel {packages.SITE}/nova_accel-*.dist-info
 tar -xf /share/nova_accel.tar --no-same-owner
-mkdir -p /var/lib/nova/instances /var/lib/nova/lock
+mkdir -p /var/lib/nova/lock
 cp /share/compute_id /var/lib/nova/compute_id
 export OS_NOVA_DISABLE_EVENTLET_PATCHING=True
 setsid {_PROGRAM} --config-file {_CONFIGURATION} \\
@@ -72,50 +62,55 @@ rm /run/nova-compute.pid
 _READY = b'Looking for unclaimed instances stuck in BUILDING status'
 
 
-def start(configuration: str, seconds: float = 300) -> None:
+def start(host: machine.Machine, configuration: str,
+          seconds: float = 300) -> None:
     """Start it, and wait until it is set up, unless it runs.
 
     The helpers' commands for root are added to the configuration.
 
     :raises LabError: it has ended, or is not set up after so many seconds.
     """
-    if alive():
+    if alive(host):
         return
-    (machine.SHARE / 'nova-compute.conf').write_text(configuration + _PRIVSEP)
-    _launch(seconds)
+    (host.share / 'nova-compute.conf').write_text(configuration + _PRIVSEP)
+    _launch(host, seconds)
 
 
-def stop() -> None:
+def stop(host: machine.Machine) -> None:
     """As systemd does: what has not ended after a while is killed."""
-    machine.run(_SIGNAL.format(signal='TERM', seconds=15), 60)
+    host.run(_SIGNAL.format(signal='TERM', seconds=15), 60)
 
 
-def kill() -> None:
+def kill(host: machine.Machine) -> None:
     """End it and its helpers at once, as ``kill -9`` does."""
-    machine.run(_SIGNAL.format(signal='KILL', seconds=5), 30)
+    host.run(_SIGNAL.format(signal='KILL', seconds=5), 30)
 
 
-def alive() -> bool:
+def alive(host: machine.Machine) -> bool:
     try:
-        machine.run(_ALIVE, 30)
+        host.run(_ALIVE, 30)
     except processes.LabError:
         return False
     return True
 
 
-def _launch(seconds: float) -> None:
-    if not _COMPUTE_ID.exists():
-        _COMPUTE_ID.write_text(str(uuid.uuid4()))
-    (machine.SHARE / 'compute_id').write_text(_COMPUTE_ID.read_text())
-    packages.make_archive(machine.SHARE / 'nova_accel.tar')
-    begin = LOG.stat().st_size if LOG.exists() else 0
-    machine.run(_START)
+def _launch(host: machine.Machine, seconds: float) -> None:
+    # Nova does not start on a host that has lost the id under which it knows
+    # it. (It also looks for it beside its configuration file.)
+    identity = host.share / 'compute_id'
+    if not identity.exists():
+        identity.write_text(str(uuid.uuid4()))
+    packages.make_archive(host.share / 'nova_accel.tar')
+    # Of before a crash of the machine, too.
+    log = host.logs / 'nova-compute.log'
+    begin = log.stat().st_size if log.exists() else 0
+    host.run(_START)
 
     def set_up() -> bool:
-        if not alive():
-            raise processes.LabError(f'nova-compute ended; its log is {LOG}')
-        with LOG.open('rb') as log:
-            log.seek(begin)
-            return _READY in log.read()
+        if not alive(host):
+            raise processes.LabError(f'nova-compute ended; its log is {log}')
+        with log.open('rb') as lines:
+            lines.seek(begin)
+            return _READY in lines.read()
 
     processes.wait_for('nova-compute', seconds, set_up, 1)

@@ -10,13 +10,15 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The machine's hardware, as QEMU and as the machine sees it.
+"""The machines' hardware, as QEMU and as they see it.
 
 Each function is alone in its IOMMU group. The virtual functions are made by
-``init`` at each boot, two of each physical one.
+nova-compute after each boot, two of each physical one.
 """
 
+from collections.abc import Mapping
 import pathlib
+import uuid
 
 from lab import settings
 from lab.device_vm import image
@@ -26,17 +28,28 @@ from lab.device_vm import image
 NVME = '1b36:0010'
 IGB_VF = '8086:10ca'
 E1000E = '8086:10d3'
+#: A controller with a namespace.
+DRIVE = '8086:5845'
+#: The software FPGA.
+FPGA = '1b36:0005'
 
 MDEV_TYPES = ('labgpu-1', 'labgpu-2')
 #: What each of the guests with a mediated device sees.
 MDEV = '4348:3253'
 E1000E_ADDRESSES = ('0000:00:0a.0', '0000:00:0b.0')
 IGB_VF_ADDRESSES = ('0000:01:10.0', '0000:01:10.2')
-NVME_VF_ADDRESSES = ('0000:02:00.1', '0000:02:00.2')
+NVME_ADDRESS = '0000:02:00.0'
+FPGA_ADDRESS = '0000:00:09.0'
+
+#: A mediated device that somebody else has made, below a parent that is no
+#: PCI function. It takes one of the units that all parents share.
+OTHER_MDEV = '0d9c2a57-61f3-4e0a-9c41-2f6b7e3d8a10'
+
+DRIVE_BYTES = 16 << 20
 
 MEMORY_MB = 6144
 
-_UUID = '6c61622d-766d-4000-8000-6465766963e5'
+_NAMESPACE = uuid.UUID('6c61622d-766d-4000-8000-6465766963e5')
 
 
 def command() -> list[str]:
@@ -58,29 +71,35 @@ def environment() -> dict[str, str]:
         image.TREE / 'usr/lib/x86_64-linux-gnu/qemu')}
 
 
-def arguments(files: image.Files, state: pathlib.Path,
-              share: pathlib.Path, logs: pathlib.Path,
+def arguments(name: str, files: image.Files, state: pathlib.Path,
+              drive: pathlib.Path,
+              directories: Mapping[str, pathlib.Path],
               agent_port: int) -> list[str]:
     """QEMU's arguments.
 
+    :param name: what the machine calls itself
     :param state: the image of the disk that outlives boots
-    :param share: the directory that is ``/share`` in the machine
-    :param logs: the directory that is ``/log`` in the machine
+    :param drive: what is on the drive that is given to guests
+    :param directories: name in the machine's root -> directory
     :param agent_port: a port of this machine's loopback
     """
     ports = ','.join(str(port) for port in settings.PORTS.services)
     given = [
-        '-name', 'labvm', '-uuid', _UUID, '-nodefaults', '-display', 'none',
-        '-no-reboot',
+        '-name', name, '-uuid', str(uuid.uuid5(_NAMESPACE, name)),
+        '-nodefaults', '-display', 'none', '-no-reboot',
         '-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max',
-        '-smp', '2', '-m', str(MEMORY_MB),
+        # With two, QEMU's emulation of KVM makes one stand still in the end.
+        '-smp', '1', '-m', str(MEMORY_MB),
         '-device', 'intel-iommu,intremap=on,caching-mode=on',
-        '-serial', f'file:{logs / "console.log"}',
+        '-serial', f'file:{directories["log"] / "console.log"}',
         '-kernel', str(files.kernel), '-initrd', str(files.initrd),
         '-append', 'console=ttyS0 quiet intel_iommu=on iommu=pt '
                    'mitigations=off random.trust_cpu=on '
+                   # A timer that QEMU loses in KVM is not the last one.
+                   'nohz=off highres=off '
                    'sysctl.kernel.panic_on_rcu_stall=1 '
-                   f'lab_ports={ports}',
+                   f'lab_host={name} lab_ports={ports} '
+                   f'lab_mdev={OTHER_MDEV}',
         '-netdev', 'user,id=outside,hostfwd=tcp:127.0.0.1:'
                    f'{agent_port}-10.0.2.15:7',
         '-device', 'virtio-net-pci,netdev=outside,addr=0x6,romfile=',
@@ -88,9 +107,9 @@ def arguments(files: image.Files, state: pathlib.Path,
     given += _disk('image', 0x3, files.disk, 'readonly=on')
     given += _disk('state', 0x4, state, 'cache=unsafe')
     given += _disk('packages', 0x5, files.packages, 'readonly=on')
-    given += _directory('share', share, 0x12)
-    given += _directory('log', logs, 0x13)
-    return given + _devices()
+    for slot, (tag, path) in enumerate(directories.items(), 0x12):
+        given += _directory(tag, path, slot)
+    return given + _devices() + _drive(drive)
 
 
 def _disk(name: str, slot: int, path: pathlib.Path,
@@ -121,3 +140,10 @@ def _devices() -> list[str]:
                    'sriov_max_vfs=2,sriov_vq_flexible=4,sriov_vi_flexible=2,'
                    'max_ioqpairs=8,msix_qsize=16',
     ]
+
+
+def _drive(path: pathlib.Path) -> list[str]:
+    return ['-drive', f'id=namespace,file={path},format=raw,if=none,'
+                      'cache=writethrough',
+            '-device', 'nvme,id=tenants,addr=0xc,serial=DRIVE,use-intel-id=on',
+            '-device', 'nvme-ns,bus=tenants,drive=namespace']

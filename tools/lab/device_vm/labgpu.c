@@ -4,25 +4,21 @@
  *
  * mtty makes mediated devices below a virtual parent. libvirt and Nova know
  * parents that are PCI functions only, so here each function that the driver
- * labgpu is bound to becomes one: QEMU's "edu" by its id, and any other, a
+ * labgpu is bound to becomes one too: QEMU's "edu" by its id, and any other, a
  * virtual function for instance, by driver_override.
  */
 #include <linux/mdev.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 
-/* mtty as it is, but without the virtual parent and as a part of this module. */
+/* mtty as it is, but as a part of this module. */
 #pragma push_macro("module_init")
 #pragma push_macro("module_exit")
 #undef module_init
 #undef module_exit
 #define module_init(function)
 #define module_exit(function)
-#define mdev_register_parent(...) 0
-#define mdev_unregister_parent(parent) do { } while (0)
 #include "mtty.c"
-#undef mdev_register_parent
-#undef mdev_unregister_parent
 #pragma pop_macro("module_init")
 #pragma pop_macro("module_exit")
 

@@ -31,7 +31,7 @@ _PACKAGES = (
     # Smaller than initramfs-tools, which the kernel would pull in.
     'tiny-initramfs',
     'libvirt-daemon-system', 'libvirt-clients', 'libvirt-daemon-driver-qemu',
-    'mdevctl', 'qemu-system-x86', 'qemu-utils',
+    'mdevctl', 'nvme-cli', 'qemu-system-x86', 'qemu-utils',
 )
 
 

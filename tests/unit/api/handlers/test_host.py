@@ -10,7 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import functools
+import operator
+from typing import Any
+
 from nova_accel.api.handlers import host
+from nova_accel.db import programming
 from nova_accel.model import arq as arq_model
 from nova_accel.model import attach_handle
 from nova_accel.model import device
@@ -77,6 +82,71 @@ class HostTest(base.ApiTestCase):
         self.refused(413, 'PUT', _PATH, roles=base.SERVICE,
                      raw=b' ' * (host.MAX_REPORT_BYTES + 1))
 
+    def test_an_unchanged_report_needs_no_orders(self) -> None:
+        told = self.report_host()
+        self.assertEqual({'orders': {
+            'revision': 0, 'disabled': [], 'uncleaned': []}}, told)
+        for seen, status in ((0, 204), (1, 200), (None, 200)):
+            answer = self.call(
+                'PUT', _PATH, {**base.report(), 'orders_seen': seen},
+                roles=base.SERVICE)
+            self.assertEqual(status, answer.status_int)
+
+    def test_an_older_nova_compute_reports(self) -> None:
+        report = base.report()
+        del report['orders_seen']
+        [device] = report['devices']
+        del device['fault'], device['attributes']
+        for name in ('is_cleaned', 'region', 'bitstream_id'):
+            del device['deployables'][0][name]
+        self.ok('PUT', _PATH, report, roles=base.SERVICE)
+        self.assertEqual(1, len(self.ok('GET', '/devices')['devices']))
+
+    def test_says_which_field_is_unknown(self) -> None:
+        places: tuple[tuple[Any, ...], ...] = (
+            (), ('devices', 0), ('devices', 0, 'deployables', 0),
+            ('devices', 0, 'deployables', 0, 'attach_handles', 1),
+            ('devices', 0, 'deployables', 0, 'attach_handles', 1, 'info'))
+        for place in places:
+            report = base.report()
+            functools.reduce(operator.getitem, place, report)['frob'] = 1
+            reason = self.refused(
+                400, 'PUT', _PATH, report, roles=base.SERVICE)
+            self.assertIn("'frob' was unexpected", reason)
+            self.assertTrue(reason.startswith('/'.join(map(str, place))))
+
+    def test_cleaning(self) -> None:
+        self.report_host(functions=1, is_cleaned=True)
+        self.create_profile()
+        handle = base.numbered_uuid(16)
+        good = {'revision': 1, 'cleaned': [handle], 'failed': {}}
+        for _again in range(2):
+            arq = self.create_arq()
+            self.bind(arq)
+            self.ok('DELETE', f'/accelerator_requests?arqs={arq}', token=True)
+            told = self.report_host(functions=1, is_cleaned=True)['orders']
+            self.assertEqual([handle], told['uncleaned'])
+            self.ok('PUT', f'{_PATH}/cleaning',
+                    {**good, 'revision': told['revision']},
+                    roles=base.SERVICE)
+        for status, path, body in (
+                (404, _PATH, {**good, 'cleaned': [base.NOBODY]}),
+                (404, _PATH, {**good, 'cleaned': [],
+                              'failed': {base.NOBODY: 'why'}}),
+                (409, '/hosts/compute-2', good),
+                (400, _PATH, {**good, 'failed': {handle: 'why'}}),
+                (400, _PATH, {**good, 'cleaned': [],
+                              'failed': {handle: 'x' * 1024}}),
+                (400, _PATH, {**good, 'revision': -1}),
+                (400, _PATH, {**good, 'frob': 1}),
+                (400, _PATH, {'cleaned': [handle], 'failed': {}}),
+                (400, '/hosts/a%20b', good)):
+            self.refused(status, 'PUT', f'{path}/cleaning', body,
+                         roles=base.SERVICE)
+        self.assertIn(base.NOBODY, self.refused(
+            404, 'PUT', f'{_PATH}/cleaning',
+            {**good, 'cleaned': [base.NOBODY]}, roles=base.SERVICE))
+
     def test_refuses_a_malformed_report(self) -> None:
         report = base.report()
         report['devices'][0]['address'] = '0000:0c:00.0\n'
@@ -92,3 +162,27 @@ class HostTest(base.ApiTestCase):
         answer = self.call('PUT', '/hosts/compute-2', report,
                            roles=base.SERVICE)
         self.assertEqual(409, answer.status_int, answer.text)
+
+    def test_programming(self) -> None:
+        path = f'{_PATH}/programmings/{base.NOBODY}'
+        begun = {**base.RECORD, 'finished_at': None, 'failure': None}
+        for body, finished in ((begun, False), (begun, False),
+                               (base.RECORD, True), (begun, True)):
+            answer = self.call('PUT', path, body, roles=base.SERVICE)
+            self.assertEqual((204, b''), (answer.status_int, answer.body))
+            [row] = programming.get_all(2)
+            self.assertEqual(
+                (base.NOBODY, base.HOSTNAME, finished),
+                (row['uuid'], row['hostname'],
+                 row['finished_at'] is not None))
+        reason = self.refused(409, 'PUT', path.replace('-1/', '-2/'), begun,
+                              roles=base.SERVICE)
+        self.assertIn(base.HOSTNAME, reason)
+        for spoilt in ({'started_at': None}, {'started_at': '2026'},
+                       {'started_at': '2026-13-21T12:00:00+00:00'},
+                       {'finished_at': '2026-11-21T25:00:00+00:00'},
+                       {'failure': 1}, {'instance_uuid': 'x'}, {'more': 1}):
+            self.refused(400, 'PUT', path, {**begun, **spoilt},
+                         roles=base.SERVICE)
+        self.refused(400, 'PUT', f'{_PATH}/programmings/x', begun,
+                     roles=base.SERVICE)

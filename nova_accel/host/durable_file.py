@@ -25,17 +25,17 @@ def write(path: pathlib.Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(file.name, path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def remove(path: pathlib.Path) -> None:
     """Remove the file; one that is not there is fine."""
     path.unlink(missing_ok=True)
-    _sync(path.parent)
+    sync(path.parent)
 
 
-def _sync(directory: pathlib.Path) -> None:
-    """Make a rename or removal durable."""
+def sync(directory: pathlib.Path) -> None:
+    """Make a rename or removal in it durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -15,7 +15,7 @@ import pathlib
 import fixtures
 import testtools
 
-from nova_accel.virt import durable_file
+from nova_accel.host import durable_file
 
 
 class TestDurableFile(testtools.TestCase):

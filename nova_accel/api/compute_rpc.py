@@ -1,0 +1,121 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Calls of nova-compute, routed to its cell as Nova's own are.
+
+What a host refuses is raised here as it was there. It goes through RPC by its
+name: Nova lets only its own exceptions through whole.
+"""
+
+from collections.abc import Iterator
+import contextlib
+from typing import Any
+
+from nova import context as nova_context
+from nova import exception as nova_exceptions
+from nova import objects
+from nova import rpc
+from oslo_log import log as logging
+import oslo_messaging
+import webob.exc
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.model import rpc as rpc_model
+
+CONF = conf.CONF
+LOG = logging.getLogger(__name__)
+
+_FAULTS = {fault.__name__: fault for fault in (
+    exceptions.InvalidRequest, exceptions.NotFound,
+    exceptions.BitstreamNotFound, exceptions.Conflict,
+    exceptions.BitstreamRefused, exceptions.DeviceError,
+    exceptions.ServiceUnavailable)}
+
+
+def program(context: nova_context.RequestContext, service_host: str,
+            deployable_uuid: str, bitstream_uuid: str,
+            instance_uuid: str | None) -> None:
+    """Have a region programmed, and wait for that.
+
+    The host asks Glance with the caller's rights.
+
+    :param instance_uuid: the only server that has something of the region
+    :raises NotFound: the host has no such deployable with a region.
+    :raises BitstreamNotFound: there is none, or not for this caller.
+    :raises Conflict: the host refuses it, or is in no cell.
+    :raises DeviceError: the device has failed.
+    :raises ServiceUnavailable: Glance or the message bus is away.
+    :raises HTTPGatewayTimeout: it is not known how it ends.
+    """
+    with _translated(service_host), _client(
+            context, service_host,
+            call_monitor_timeout=CONF.rpc_response_timeout,
+            timeout=CONF.long_rpc_timeout) as (cell_context, client):
+        client.call(cell_context, 'program', deployable_uuid=deployable_uuid,
+                    bitstream_uuid=bitstream_uuid,
+                    instance_uuid=instance_uuid)
+
+
+def prefetch(context: nova_context.RequestContext, service_host: str,
+             bitstream_uuid: str) -> None:
+    """Have a host fetch a bitstream; how that ends is in the host's log.
+
+    :raises Conflict: the host is in no cell.
+    :raises ServiceUnavailable: the message bus is away.
+    """
+    with _translated(service_host), _client(context, service_host) as (
+            cell_context, client):
+        client.cast(cell_context, 'prefetch', bitstream_uuid=bitstream_uuid)
+
+
+@contextlib.contextmanager
+def _client(
+    context: nova_context.RequestContext, service_host: str, **limits: int,
+) -> Iterator[tuple[nova_context.RequestContext, Any]]:
+    """A context in the host's cell, and a client of the host.
+
+    :param limits: of time, as for ``RPCClient.prepare()``
+    """
+    try:
+        mapping = objects.HostMapping.get_by_host(context, service_host)
+    except nova_exceptions.HostMappingNotFound as error:
+        raise exceptions.Conflict(
+            f'host {service_host} is in no cell of Nova') from error
+    router = rpc.ClientRouter(rpc.get_client(oslo_messaging.Target(
+        topic=rpc_model.TOPIC, version=rpc_model.VERSION)))
+    with nova_context.target_cell(
+            context, mapping.cell_mapping) as cell_context:
+        yield cell_context, router.client(cell_context).prepare(
+            server=service_host, **limits)
+
+
+@contextlib.contextmanager
+def _translated(service_host: str) -> Iterator[None]:
+    try:
+        yield
+    except oslo_messaging.RemoteError as error:
+        fault = _FAULTS.get(error.exc_type)
+        if fault is None:
+            LOG.error('Host %s failed: %s', service_host, error)
+            raise exceptions.DeviceError(
+                f'host {service_host} failed, its log has the reason'
+            ) from error
+        raise fault(error.value) from error
+    except oslo_messaging.MessagingTimeout as error:
+        raise webob.exc.HTTPGatewayTimeout(
+            f'host {service_host} has not answered in time: how it ends is '
+            'in the history of programmings') from error
+    except oslo_messaging.MessagingException as error:
+        LOG.error('Host %s cannot be called: %s', service_host, error)
+        raise exceptions.ServiceUnavailable(
+            f'host {service_host} cannot be called') from error

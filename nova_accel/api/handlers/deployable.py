@@ -1,0 +1,90 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``/deployables``: what of devices is handed out, and what regions hold."""
+
+from collections.abc import Mapping
+import json
+from typing import Any
+
+import webob
+
+from nova_accel import exceptions
+from nova_accel.api import microversion
+from nova_accel.api import policy
+from nova_accel.api import programming_service
+from nova_accel.api import representation
+from nova_accel.api import request
+from nova_accel.api.policies import deployable as policies
+from nova_accel.api.schemas import programming as schemas
+from nova_accel.db import deployable as deployable_db
+
+
+def list_deployables(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.LIST)
+    arguments = request.query(
+        req, 'hostname', 'device_uuid', 'bitstream_id')
+    return webob.Response(json_body={'deployables': [
+        _shown(req, deployable)
+        for deployable in deployable_db.get_all(**arguments)]})
+
+
+def get_deployable(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.SHOW)
+    return webob.Response(json_body=_shown(
+        req, deployable_db.get(request.path_uuid(req, 'uuid'))))
+
+
+def program_deployable(req: webob.Request) -> webob.Response:
+    """As Cyborg has it; it answers when the region is programmed."""
+    context = request.context(req)
+    programming_service.authorize(context)
+    [operation] = request.json_body(req, schemas.PATCH)
+    [value] = operation['value']
+    return webob.Response(json_body=_shown(req, programming_service.program(
+        context, request.path_uuid(req, 'uuid'),
+        _uuid(value['image_uuid']))))
+
+
+def _uuid(value: str) -> str:
+    try:
+        return request.uuids('image_uuid', [value])[0]
+    except exceptions.InvalidRequest as error:
+        # All that Cyborg says.
+        raise exceptions.InvalidRequest(
+            f'Expected a uuid but received {value[:255]}.') from error
+
+
+def _shown(req: webob.Request,
+           deployable: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {
+        'uuid': deployable['uuid'], 'parent_id': None, 'root_id': None,
+        'name': deployable['name'],
+        'num_accelerators': deployable['units'],
+        'device_id': deployable['device_id'],
+        # Cyborg has JSON in a string here.
+        'attributes_list': json.dumps([
+            *({f'traits{number}': trait} for number, trait
+              in enumerate(deployable['traits'], 1)),
+            {'rc': deployable['resource_class']}]),
+        'rp_uuid': deployable['rp_uuid'],
+        'driver_name': deployable['driver'],
+        'bitstream_id': deployable['bitstream_id'],
+        'links': representation.link(req, 'deployables', deployable['uuid'])
+        + representation.bookmark(req, 'deployables', deployable['uuid']),
+        **representation.times(deployable)}
+    if microversion.is_at_least(req, '2.5'):
+        shown['hostname'] = deployable['hostname']
+        shown['device_uuid'] = deployable['device_uuid']
+        shown['region'] = deployable['region']
+        shown['num_accelerators_in_use'] = deployable['units_in_use']
+    return shown

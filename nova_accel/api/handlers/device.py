@@ -1,0 +1,83 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``/devices``: what hosts have reported, and what is to be spared."""
+
+from collections.abc import Mapping
+import json
+from typing import Any
+
+import webob
+
+from nova_accel.api import microversion
+from nova_accel.api import policy
+from nova_accel.api import representation
+from nova_accel.api import request
+from nova_accel.api.policies import device as policies
+from nova_accel.db import device as device_db
+from nova_accel.model import device as device_model
+
+
+def list_devices(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.LIST)
+    arguments = request.query(req, 'type', 'vendor', 'hostname')
+    devices = device_db.get_all(
+        type_=arguments.get('type'), vendor=arguments.get('vendor'),
+        hostname=arguments.get('hostname'))
+    return webob.Response(json_body={
+        'devices': [_shown(req, device) for device in devices]})
+
+
+def get_device(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.SHOW)
+    return webob.Response(json_body=_shown(
+        req, device_db.get(request.path_uuid(req, 'uuid'))))
+
+
+def disable_device(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.DISABLE)
+    return _set_status(req, device_model.Status.MAINTAINING)
+
+
+def enable_device(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.ENABLE)
+    return _set_status(req, device_model.Status.ENABLED)
+
+
+def _set_status(req: webob.Request,
+                status: device_model.Status) -> webob.Response:
+    device_db.set_status(request.path_uuid(req, 'uuid'), status)
+    return webob.Response(status=204, content_type=None)
+
+
+def _shown(req: webob.Request, device: Mapping[str, Any]) -> dict[str, Any]:
+    shown = {
+        'uuid': device['uuid'], 'type': device['type'],
+        'vendor': device['vendor_id'], 'model': device['product'],
+        # Cyborg has JSON in a string here, and any text in the other.
+        'std_board_info': json.dumps({
+            name: device[name] for name in ('product_id', 'address',
+                                            'numa_node', 'driver')}),
+        'vendor_board_info': device['vendor'],
+        'hostname': device['hostname'],
+        'links': representation.link(req, 'devices', device['uuid']),
+        **representation.times(device)}
+    if microversion.is_at_least(req, '2.3'):
+        shown['status'] = device['status']
+    if microversion.is_at_least(req, '2.4'):
+        shown['fault'] = device['fault']
+        shown['attributes'] = device['attributes'] or {}
+        shown['unclean_attach_handles'] = [
+            {'attach_handle_uuid': handle['uuid'],
+             'deployable_name': handle['deployable'],
+             'reason': handle['reason']} for handle in device['unclean']]
+    return shown

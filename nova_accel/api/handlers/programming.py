@@ -1,0 +1,108 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``/programmings``: the history; ``/bitstreams``: what hosts fetch early."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib import parse
+
+import webob
+
+from nova_accel import exceptions
+from nova_accel.api import compute_rpc
+from nova_accel.api import microversion
+from nova_accel.api import policy
+from nova_accel.api import programming_service
+from nova_accel.api import representation
+from nova_accel.api import request
+from nova_accel.api.policies import programming as policies
+from nova_accel.api.schemas import programming as schemas
+from nova_accel.db import deployable as deployable_db
+from nova_accel.db import programming as programming_db
+
+MAX_LIMIT = 1000
+
+_FILTERS = ('hostname', 'device_uuid', 'deployable_uuid', 'instance_uuid',
+            'bitstream_id', 'project_id')
+
+
+def list_programmings(req: webob.Request) -> webob.Response:
+    """Newest first; a full page has a link to the next."""
+    microversion.require(req, '2.5')
+    policy.authorize(request.context(req), policies.LIST)
+    arguments = request.query(req, 'limit', 'marker', *_FILTERS)
+    limit = _limit(arguments.get('limit', str(MAX_LIMIT)))
+    found = programming_db.get_all(limit, arguments.get('marker'), **{
+        name: arguments[name] for name in _FILTERS if name in arguments})
+    body: dict[str, Any] = {
+        'programmings': [_shown(programming) for programming in found]}
+    if len(found) == limit:
+        query = parse.urlencode(
+            {**arguments, 'limit': limit, 'marker': found[-1]['uuid']})
+        [link] = representation.link(req, f'programmings?{query}')
+        body['programmings_links'] = [{**link, 'rel': 'next'}]
+    return webob.Response(json_body=body)
+
+
+def prefetch(req: webob.Request) -> webob.Response:
+    """Have hosts fetch a bitstream: those named, or all that can program.
+
+    Of all, those that are silent are left out.
+    """
+    microversion.require(req, '2.5')
+    context = request.context(req)
+    policy.authorize(context, policies.PREFETCH)
+    bitstream_uuid = request.path_uuid(req, 'uuid')
+    names = request.json_body(req, schemas.PREFETCH).get('hostnames')
+    hosts = deployable_db.get_hosts_of_regions()
+    if names is None:
+        hosts = [host for host in hosts if not host['is_silent']]
+    else:
+        hosts = [host for host in hosts if host['hostname'] in names]
+        _check_known(names, hosts)
+        programming_service.check_not_silent(hosts)
+    for host in hosts:
+        compute_rpc.prefetch(context, host['service_host'], bitstream_uuid)
+    return webob.Response(status=202, json_body={
+        'hostnames': [host['hostname'] for host in hosts]})
+
+
+def _check_known(names: list[str], hosts: list[dict[str, Any]]) -> None:
+    unknown = sorted(set(names) - {host['hostname'] for host in hosts})
+    if unknown:
+        raise exceptions.NotFound('; '.join(
+            f'Host {name} not found, or it has no region that can be '
+            'programmed' for name in unknown))
+
+
+def _limit(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10
+            and int(text) > 0):
+        raise exceptions.InvalidRequest(
+            'The argument limit is no positive number')
+    return min(int(text), MAX_LIMIT)
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    started_at, finished_at = row['started_at'], row['finished_at']
+    return {
+        **{name: row[name] for name in (
+            'uuid', 'hostname', 'device_uuid', 'region', 'bitstream_id',
+            'project_id', 'user_id', 'instance_uuid', 'failure')},
+        'state': ('running' if finished_at is None
+                  else 'succeeded' if row['failure'] is None else 'failed'),
+        'started_at': started_at.isoformat(),
+        'finished_at': None if finished_at is None
+        else finished_at.isoformat(),
+        'duration_s': None if finished_at is None
+        else int((finished_at - started_at).total_seconds())}

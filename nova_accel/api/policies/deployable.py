@@ -1,0 +1,42 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Deployables: managers look at them, some may have them programmed."""
+
+from oslo_policy import policy
+
+from nova_accel.api.policies import personas
+from nova_accel.api.policies import rule
+
+LIST = 'nova_accel:deployable:list'
+SHOW = 'nova_accel:deployable:show'
+PROGRAM = 'nova_accel:deployable:program'
+PROGRAM_OWN = 'nova_accel:deployable:program_own'
+
+_PATH = '/v2/deployables'
+
+_PROGRAM_PATHS = (f'PATCH {_PATH}/{{uuid}}/program',
+                  'POST /v2/fpga/{deployable_uuid}')
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    return [rule.rule(*row) for row in (
+        (LIST, personas.MANAGER, 'List deployables.', f'GET {_PATH}'),
+        (SHOW, personas.MANAGER, 'Show a deployable.',
+         f'GET {_PATH}/{{uuid}}'),
+        (PROGRAM, personas.ADMIN,
+         'Program any FPGA region that no server of another project has.',
+         *_PROGRAM_PATHS),
+        (PROGRAM_OWN, personas.MEMBER,
+         'Program an FPGA region that a server of the own project has, where '
+         'its driver can do that under a guest.', *_PROGRAM_PATHS),
+    )]

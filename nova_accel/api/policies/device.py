@@ -1,0 +1,36 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Devices: managers look at them, administrators disable them."""
+
+from oslo_policy import policy
+
+from nova_accel.api.policies import personas
+from nova_accel.api.policies import rule
+
+LIST = 'nova_accel:device:list'
+SHOW = 'nova_accel:device:show'
+DISABLE = 'nova_accel:device:disable'
+ENABLE = 'nova_accel:device:enable'
+
+_PATH = '/v2/devices'
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    return [rule.rule(*row) for row in (
+        (LIST, personas.MANAGER, 'List devices.', f'GET {_PATH}'),
+        (SHOW, personas.MANAGER, 'Show a device.', f'GET {_PATH}/{{uuid}}'),
+        (DISABLE, personas.ADMIN, 'Keep further servers from a device.',
+         f'POST {_PATH}/{{uuid}}/disable'),
+        (ENABLE, personas.ADMIN, 'Let servers have a device again.',
+         f'POST {_PATH}/{{uuid}}/enable'),
+    )]

@@ -1,0 +1,29 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What all our policy rules have in common."""
+
+from oslo_policy import policy
+
+
+def rule(name: str, check: str, description: str,
+         *operations: str) -> policy.DocumentedRuleDefault:
+    """A rule of tokens that are scoped to a project.
+
+    :param check: one of :mod:`nova_accel.api.policies.personas`
+    :param operations: what it allows, such as ``GET /v2/devices``
+    """
+    return policy.DocumentedRuleDefault(
+        name=name, check_str=check, scope_types=['project'],
+        description=description, operations=[
+            dict(zip(('method', 'path'), operation.split(), strict=True))
+            for operation in operations])

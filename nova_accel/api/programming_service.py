@@ -1,0 +1,105 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Has FPGA regions programmed for whoever may have that done.
+
+What the caller may do is decided here, and once more on the host, which alone
+knows what a guest is about to get.
+"""
+
+from typing import Any
+
+from nova import context as nova_context
+import webob.exc
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.api import compute_rpc
+from nova_accel.api import policy
+from nova_accel.api.policies import deployable as policies
+from nova_accel.db import deployable as deployable_db
+
+CONF = conf.CONF
+
+_REFUSAL = f'Access was denied to the following resource: {policies.PROGRAM}'
+
+
+def authorize(context: nova_context.RequestContext) -> None:
+    """Whether the caller may have any region at all programmed.
+
+    :raises HTTPForbidden: no.
+    """
+    if not policy.allows(context, policies.PROGRAM):
+        policy.authorize(context, policies.PROGRAM_OWN, refusal=_REFUSAL)
+
+
+def program(context: nova_context.RequestContext, deployable_uuid: str,
+            bitstream_uuid: str) -> dict[str, Any]:
+    """Program the region of a deployable, and wait for that.
+
+    :returns: the deployable with its bitstream, otherwise as
+        :func:`nova_accel.db.deployable.get`
+    :raises HTTPForbidden: this caller may not.
+    :raises NotFound: there is no such deployable, or no such bitstream for
+        this caller.
+    :raises Conflict: it has no region, another has something of that, its
+        host is silent, or its host refuses it.
+    :raises DeviceError: the device has failed.
+    :raises ServiceUnavailable: something that is needed is away.
+    :raises HTTPGatewayTimeout: it is not known how it ends.
+    """
+    authorize(context)
+    found = deployable_db.get(deployable_uuid)
+    instance_uuid = _owner(context, found)
+    check_not_silent([found])
+    compute_rpc.program(context, found['service_host'], found['uuid'],
+                        bitstream_uuid, instance_uuid)
+    # Its host says the same soon, with a report.
+    return {**found, 'bitstream_id': bitstream_uuid}
+
+
+def check_not_silent(rows: list[dict[str, Any]]) -> None:
+    """:raises Conflict: names the hosts that do not report."""
+    silent = sorted({row['hostname'] for row in rows if row['is_silent']})
+    if silent:
+        raise exceptions.Conflict('; '.join(
+            f'host {hostname} has not reported for '
+            f'{CONF.nova_accel.host_silence_s} s' for hostname in silent))
+
+
+def _owner(context: nova_context.RequestContext,
+           found: dict[str, Any]) -> str | None:
+    """The only server that has something of the region: the caller's.
+
+    :returns: its uuid, None if nobody has anything of it
+    """
+    holders = set() if found['region'] is None else (
+        deployable_db.get_holders(found['device_uuid'], found['region']))
+    own = {instance_uuid for project_id, instance_uuid in holders
+           if project_id is not None and project_id == context.project_id}
+    if not (own or policy.allows(context, policies.PROGRAM)):
+        raise webob.exc.HTTPForbidden(_REFUSAL)
+    if found['region'] is None:
+        raise exceptions.Conflict(
+            f'deployable {found["uuid"]} is in no region that can be '
+            'programmed')
+    if len(own) < len(holders):
+        raise exceptions.Conflict(
+            _in_use(found, 'a server of another project'))
+    if len(own) > 1:
+        raise exceptions.Conflict(_in_use(found, 'several servers'))
+    return next(iter(own), None)
+
+
+def _in_use(found: dict[str, Any], whose: str) -> str:
+    return (f'region {found["region"]} of device {found["device_uuid"]} is '
+            f'in use by {whose}')

@@ -1,0 +1,249 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The bitstreams that a host has fetched, named by what they contain.
+
+``<directory>/<sha256>`` is a bitstream, whole and verified when it got that
+name; ``images/<uuid>.json`` says which one an image in Glance is, and which
+hash Glance had of it then. What is used is pinned and stays; of the rest, the
+least recently used makes room. The time of a file's last change is that of
+its last use.
+"""
+
+import collections
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import errno
+import json
+import os
+import pathlib
+import re
+import stat
+import tempfile
+import threading
+from typing import IO
+import uuid
+
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.host import durable_file
+from nova_accel.model import bitstream as bitstream_model
+
+LOG = logging.getLogger(__name__)
+
+_SHA256 = re.compile('[0-9a-f]{64}')
+_UNFINISHED = 'new-'
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A bitstream in the cache, pinned until :meth:`Cache.release`."""
+
+    path: pathlib.Path
+    sha256: str
+
+
+class Cache:
+    """The cache of one host; only one process may have it.
+
+    Called from several threads at once.
+
+    :raises ConfigurationError: the directory cannot be used.
+    """
+
+    def __init__(self, directory: pathlib.Path, max_bytes: int) -> None:
+        self._directory = directory
+        self._images = directory / 'images'
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._pins: collections.Counter[str] = collections.Counter()
+        self._reserved = 0
+        try:
+            for path in (self._directory, self._images):
+                path.mkdir(mode=0o700, parents=True, exist_ok=True)
+                path.chmod(0o700)
+            self._remove_leftovers()
+        except OSError as error:
+            raise exceptions.ConfigurationError(
+                '[nova_accel] bitstream_cache_directory cannot be used: '
+                f'{error}') from error
+
+    def pin(self, bitstream: bitstream_model.Bitstream) -> Entry | None:
+        """The bitstream as it was fetched, if it is the same in Glance still.
+
+        Its bytes were right then; whoever uses it looks once more.
+        """
+        with self._lock:
+            sha256 = self._known(bitstream)
+            if sha256 is None:
+                return None
+            path = self._directory / sha256
+            with _disk_errors():
+                os.utime(path)
+            self._pins[sha256] += 1
+            return Entry(path, sha256)
+
+    def add(self, bitstream: bitstream_model.Bitstream,
+            fetch: Callable[[IO[bytes]], str]) -> Entry:
+        """Take in a bitstream, and pin it.
+
+        :param fetch: writes all of its bytes into a file, verifies them and
+            gives their sha256 in hexadecimal; nothing stays if it raises
+        :raises DeviceError: there is no room, or the disk refuses.
+        """
+        image = self._image(bitstream)
+        with (_disk_errors(), self._room(bitstream.size),
+              self._unfinished() as file):
+            self._allocate(file, bitstream.size)
+            sha256 = fetch(file)
+            file.flush()
+            os.fsync(file.fileno())
+            path = self._directory / sha256
+            with self._lock:
+                os.replace(file.name, path)
+                durable_file.sync(self._directory)
+                durable_file.write(
+                    image, json.dumps({'sha256': sha256, **_seen(bitstream)}))
+                self._pins[sha256] += 1
+            return Entry(path, sha256)
+
+    def release(self, entry: Entry, keep: bool = True) -> None:
+        """Undo one pin.
+
+        :param keep: false to remove what is not right, unless someone else
+            has it pinned
+        """
+        with self._lock:
+            self._pins[entry.sha256] -= 1
+            if self._pins[entry.sha256] == 0:
+                del self._pins[entry.sha256]
+                if not keep:
+                    with _disk_errors():
+                        durable_file.remove(entry.path)
+
+    def _known(self, bitstream: bitstream_model.Bitstream) -> str | None:
+        """The sha256 of an image that has not changed since it was noted."""
+        try:
+            noted = json.loads(self._image(bitstream).read_text())
+            sha256 = noted.pop('sha256')
+            if noted != _seen(bitstream) or not _SHA256.fullmatch(sha256):
+                return None
+            found = (self._directory / sha256).lstat()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+        if stat.S_ISREG(found.st_mode) and found.st_size == bitstream.size:
+            return str(sha256)
+        return None
+
+    def _image(self, bitstream: bitstream_model.Bitstream) -> pathlib.Path:
+        """:raises BitstreamRefused: its id is no uuid."""
+        try:
+            return self._images / f'{uuid.UUID(bitstream.id)}.json'
+        except ValueError as error:
+            raise exceptions.BitstreamRefused(
+                f'bitstream {bitstream} has no uuid') from error
+
+    @contextlib.contextmanager
+    def _room(self, size: int) -> Iterator[None]:
+        """Have so many bytes kept free of the cache's size."""
+        with self._lock:
+            while (self._reserved + size + sum(
+                    found.st_size for _path, found in self._files())
+                    > self._max_bytes):
+                if not self._evict():
+                    raise exceptions.DeviceError(
+                        f'the cache of bitstreams has no room for {size} '
+                        'bytes: what it has is in use '
+                        '(bitstream_cache_size_mb)')
+            self._reserved += size
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._reserved -= size
+
+    @contextlib.contextmanager
+    def _unfinished(self) -> Iterator[IO[bytes]]:
+        """A file of one's own that is gone if it does not get its name."""
+        with tempfile.NamedTemporaryFile(
+                dir=self._directory, prefix=_UNFINISHED,
+                delete=False) as file:
+            try:
+                yield file
+            finally:
+                pathlib.Path(file.name).unlink(missing_ok=True)
+
+    def _allocate(self, file: IO[bytes], size: int) -> None:
+        """Take the blocks first, so that a full disk is known at once."""
+        while True:
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+                return
+            except OSError as error:
+                if error.errno in (errno.EOPNOTSUPP, errno.EINVAL):
+                    return
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                with self._lock:
+                    if not self._evict():
+                        raise
+
+    def _evict(self) -> bool:
+        """Remove the least recently used one.
+
+        :returns: whether there was one that is not in use
+        """
+        for path, found in sorted(
+                self._files(), key=lambda file: file[1].st_mtime_ns):
+            if path.name not in self._pins:
+                LOG.info('Bitstream %(sha256)s of %(size)d bytes makes room '
+                         'for others',
+                         {'sha256': path.name, 'size': found.st_size})
+                durable_file.remove(path)
+                return True
+        return False
+
+    def _files(self) -> list[tuple[pathlib.Path, os.stat_result]]:
+        return [(path, path.lstat()) for path in self._directory.iterdir()
+                if _SHA256.fullmatch(path.name)]
+
+    def _remove_leftovers(self) -> None:
+        """What a crash has left, and what is known of evicted ones."""
+        for path in self._directory.glob(f'{_UNFINISHED}*'):
+            path.unlink()
+        names = {path.name for path, _found in self._files()}
+        for path in self._images.iterdir():
+            try:
+                known = json.loads(path.read_text())['sha256'] in names
+            except (ValueError, KeyError, TypeError):
+                known = False
+            if not known:
+                path.unlink()
+
+
+def _seen(bitstream: bitstream_model.Bitstream) -> dict[str, str | int | None]:
+    """What tells that an image has other bytes than before."""
+    return {'size': bitstream.size,
+            'hash_algorithm': bitstream.hash_algorithm,
+            'hash_value': bitstream.hash_value}
+
+
+@contextlib.contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise exceptions.DeviceError(
+            f'the cache of bitstreams cannot be written: {error}') from error

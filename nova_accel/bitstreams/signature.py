@@ -1,0 +1,96 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Signatures of bitstreams: those of Glance images, verified by cursive."""
+
+from collections.abc import Sequence
+import enum
+from typing import Any
+from typing import Protocol
+
+from castellan.common import exception as castellan_exception
+from cursive import certificate_utils
+from cursive import exception as cursive_exception
+from cursive import signature_utils
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.model import bitstream as bitstream_model
+
+CONF = conf.CONF
+
+
+class Policy(enum.StrEnum):
+    """``[nova_accel] bitstream_signatures``."""
+
+    OFF = 'off'
+    IF_PRESENT = 'if_present'
+    REQUIRED = 'required'
+
+
+class Verifier(Protocol):
+    """What cursive makes of a signature and its certificate."""
+
+    def update(self, data: bytes) -> None:
+        """Take the next bytes that were signed."""
+
+    def verify(self) -> None:
+        """:raises cryptography.exceptions.InvalidSignature: it is not theirs.
+        """
+
+
+def trusted_certificates() -> Sequence[str]:
+    """The ids of those that the operator trusts as issuers, maybe none."""
+    trusted: Sequence[str] = CONF.nova_accel.bitstream_trusted_certificates
+    if not trusted and CONF.glance.enable_certificate_validation:
+        trusted = CONF.glance.default_trusted_certificate_ids
+    return trusted
+
+
+def verifier(bitstream: bitstream_model.Bitstream,
+             context: Any) -> Verifier | None:
+    """What verifies a bitstream's signature when it was given all its bytes.
+
+    :param context: the caller's, with which the key manager is asked for the
+        certificates, as Nova does for images
+    :returns: None if the policy does not ask for the signature
+    :raises BitstreamRefused: there is none, it cannot be verified, or its
+        certificate is not to be trusted.
+    """
+    policy = Policy(CONF.nova_accel.bitstream_signatures)
+    signed = bitstream.signature
+    if policy is Policy.OFF or (
+            signed is None and policy is Policy.IF_PRESENT):
+        return None
+    if signed is None:
+        raise exceptions.BitstreamRefused(
+            f'bitstream {bitstream} has no signature, and this host requires '
+            'one')
+    try:
+        result: Verifier = signature_utils.get_verifier(
+            context, signed.certificate_uuid, signed.hash_method,
+            signed.signature, signed.key_type)
+        trusted = trusted_certificates()
+        if trusted:
+            certificate_utils.verify_certificate(
+                context, signed.certificate_uuid, trusted)
+        elif CONF.glance.enable_certificate_validation:
+            raise exceptions.BitstreamRefused(
+                f'bitstream {bitstream}: certificates are to be validated, '
+                'but this host trusts none')
+    # ValueError: the certificate is none.
+    except (cursive_exception.CursiveException,
+            castellan_exception.CastellanException, ValueError) as error:
+        raise exceptions.BitstreamRefused(
+            f'the signature of bitstream {bitstream} cannot be verified: '
+            f'{error}') from error
+    return result

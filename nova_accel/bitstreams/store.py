@@ -1,0 +1,224 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""From what is asked for to a verified file: the bitstreams of a host."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import functools
+import pathlib
+import time
+from typing import Any
+from typing import IO
+
+from oslo_concurrency import lockutils
+from oslo_log import log as logging
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.bitstreams import cache as cache_module
+from nova_accel.bitstreams import glance as glance_module
+from nova_accel.bitstreams import signature
+from nova_accel.bitstreams import verification as verification_module
+from nova_accel.model import bitstream as bitstream_model
+from nova_accel.model import device as device_model
+from nova_accel.model import region as region_model
+
+CONF = conf.CONF
+LOG = logging.getLogger(__name__)
+
+_MIB = 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class Fetched:
+    """A verified bitstream on this host.
+
+    ``sha256`` is in hexadecimal. ``downloaded_bytes`` came from Glance just
+    now, 0 if it was in the cache.
+    """
+
+    path: pathlib.Path
+    sha256: str
+    downloaded_bytes: int = 0
+
+
+def from_conf() -> 'Store':
+    """The bitstreams of this host.
+
+    :raises ConfigurationError: the cache's directory cannot be used.
+    """
+    if (CONF.nova_accel.bitstream_signatures == signature.Policy.REQUIRED
+            and not signature.trusted_certificates()):
+        LOG.warning('Bitstreams are required to be signed, by anyone who has '
+                    'a certificate in the key manager: '
+                    '[nova_accel] bitstream_trusted_certificates is empty')
+    return Store(glance_module.Glance(), cache_module.Cache(
+        pathlib.Path(CONF.nova_accel.bitstream_cache_directory),
+        CONF.nova_accel.bitstream_cache_size_mb * _MIB))
+
+
+class Store:
+    """Finds, fetches and keeps bitstreams.
+
+    Called from several threads at once.
+    """
+
+    def __init__(self, glance: glance_module.Glance,
+                 cache: cache_module.Cache) -> None:
+        self._glance = glance
+        self._cache = cache
+
+    def resolve(self, wanted: bitstream_model.Wanted,
+                device: device_model.Device, region: region_model.Region,
+                context: Any) -> bitstream_model.Bitstream:
+        """The one bitstream that is asked for and fits.
+
+        :param context: the caller's; what he may not see, he cannot load
+        :raises BitstreamNotFound: there is none, or of a function more than
+            one; the text lists those that were considered.
+        :raises BitstreamRefused: the one named by its id does not fit; the
+            text says all that is wrong.
+        :raises ServiceUnavailable: Glance gave no usable answer.
+        """
+        where = f'{region.name} of {device.address}'
+        if wanted.bitstream_id is not None:
+            named = self._glance.show(wanted.bitstream_id, context)
+            wrong = bitstream_model.misfits(named, device, region)
+            if wrong:
+                raise exceptions.BitstreamRefused(
+                    f'bitstream {named} does not fit {where}: '
+                    + ', '.join(wrong))
+            return named
+        candidates = [
+            (found, bitstream_model.misfits(found, device, region))
+            for found in sorted(self._glance.tagged(context),
+                                key=lambda found: (found.name, found.id))
+            if wanted.is_met_by(found)]
+        fitting = [found for found, wrong in candidates if not wrong]
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            raise exceptions.BitstreamNotFound(
+                f'{len(fitting)} bitstreams with {wanted} fit {where}, ask '
+                'for one of them by its id: '
+                + ', '.join(map(str, fitting)))
+        raise exceptions.BitstreamNotFound(
+            f'no bitstream with {wanted} fits {where}'
+            + ''.join(f'; {found}: {", ".join(wrong)}'
+                      for found, wrong in candidates))
+
+    @contextlib.contextmanager
+    def fetched(self, bitstream: bitstream_model.Bitstream,
+                context: Any) -> Iterator[Fetched]:
+        """The bitstream's file, verified just now, as long as it is used.
+
+        It is downloaded if the cache has not got it; of several callers at
+        once, one does. Nothing stays in the cache of what is refused.
+
+        :param context: the caller's, for the certificate of the signature;
+            the download is the host's own
+        :raises BitstreamRefused: it is not what Glance says, too large, or
+            its signature does not do.
+        :raises BitstreamNotFound: Glance has no data of it.
+        :raises ServiceUnavailable: Glance gave no usable answer, or too late.
+        :raises DeviceError: the disk refuses it, or the cache is full.
+        """
+        with contextlib.ExitStack() as pins:
+            # Only the verified one leaves it.
+            with lockutils.lock(f'nova_accel-bitstream-{bitstream.id}'):
+                fetched = self._held(bitstream, context, pins)
+            yield fetched
+
+    def prefetch(self, bitstream_id: str, context: Any) -> None:
+        """Have a bitstream in the cache before it is needed.
+
+        :raises AcceleratorError: as for :meth:`fetched`; BitstreamNotFound
+            also if the caller may not see it.
+        """
+        with self.fetched(self._glance.show(bitstream_id, context), context):
+            pass
+
+    def _held(self, bitstream: bitstream_model.Bitstream, context: Any,
+              pins: contextlib.ExitStack) -> Fetched:
+        verification_module.check_described(
+            bitstream, CONF.nova_accel.bitstream_max_size_mb * _MIB)
+        verifier = signature.verifier(bitstream, context)
+        entry = self._cache.pin(bitstream)
+        if entry is not None:
+            if self._is_intact(entry, bitstream, verifier):
+                pins.callback(self._cache.release, entry)
+                return Fetched(entry.path, entry.sha256)
+            # The one before has taken its bytes.
+            verifier = signature.verifier(bitstream, context)
+        entry = self._download(bitstream, verifier)
+        pins.callback(self._cache.release, entry)
+        return Fetched(entry.path, entry.sha256, bitstream.size)
+
+    def _is_intact(self, entry: cache_module.Entry,
+                   bitstream: bitstream_model.Bitstream,
+                   verifier: signature.Verifier | None) -> bool:
+        """Whether a pinned one is as it should be; it is removed if not."""
+        with contextlib.ExitStack() as failing:
+            failing.callback(self._cache.release, entry, keep=False)
+            verification = verification_module.Verification(
+                bitstream, verifier)
+            try:
+                with entry.path.open('rb') as file:
+                    for _chunk in verification.passing(
+                            iter(functools.partial(file.read, _MIB), b'')):
+                        pass
+                if verification.end() != entry.sha256:
+                    raise exceptions.BitstreamRefused('it is another one')
+            except (exceptions.BitstreamRefused, OSError) as error:
+                LOG.warning('Bitstream %(bitstream)s in the cache is not '
+                            'what it was, and is fetched again: %(error)s',
+                            {'bitstream': bitstream, 'error': error})
+                return False
+            failing.pop_all()
+        return True
+
+    def _download(self, bitstream: bitstream_model.Bitstream,
+                  verifier: signature.Verifier | None) -> cache_module.Entry:
+        """Pinned."""
+        begin = time.monotonic()
+        verification = verification_module.Verification(bitstream, verifier)
+
+        def fetch(file: IO[bytes]) -> str:
+            for chunk in verification.passing(_in_time(
+                    bitstream, self._glance.chunks(bitstream))):
+                file.write(chunk)
+            return verification.end()
+
+        LOG.info('Fetching bitstream %(bitstream)s of %(size)d bytes',
+                 {'bitstream': bitstream, 'size': bitstream.size})
+        entry = self._cache.add(bitstream, fetch)
+        LOG.info('Fetched and verified bitstream %(bitstream)s in %(time).1f '
+                 's, its sha256 is %(sha256)s',
+                 {'bitstream': bitstream, 'sha256': entry.sha256,
+                  'time': time.monotonic() - begin})
+        return entry
+
+
+def _in_time(bitstream: bitstream_model.Bitstream,
+             chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """:raises ServiceUnavailable: they take too long."""
+    timeout_s = CONF.nova_accel.bitstream_fetch_timeout_s
+    deadline = time.monotonic() + timeout_s
+    for chunk in chunks:
+        if time.monotonic() > deadline:
+            raise exceptions.ServiceUnavailable(
+                f'Glance has not given bitstream {bitstream} within '
+                f'{timeout_s} seconds (bitstream_fetch_timeout_s)')
+        yield chunk

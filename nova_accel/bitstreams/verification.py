@@ -1,0 +1,129 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A bitstream's bytes against what Glance says of them, in one pass."""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from concurrent import futures
+import hashlib
+import hmac
+from typing import Any
+
+import cryptography.exceptions
+
+from nova_accel import exceptions
+from nova_accel.bitstreams import signature as signature_module
+from nova_accel.model import bitstream as bitstream_model
+
+#: Those of ``[DEFAULT] hashing_algorithm`` of Glance that still say something.
+HASH_ALGORITHMS = frozenset({
+    'sha224', 'sha256', 'sha384', 'sha512', 'sha3_224', 'sha3_256',
+    'sha3_384', 'sha3_512', 'blake2b', 'blake2s'})
+
+
+def check_described(bitstream: bitstream_model.Bitstream,
+                    max_bytes: int) -> None:
+    """Make sure that a bitstream may be fetched and can be verified.
+
+    :raises BitstreamRefused: it is empty or too large, or Glance has no
+        strong hash of it.
+    """
+    if not 0 < bitstream.size <= max_bytes:
+        raise exceptions.BitstreamRefused(
+            f'bitstream {bitstream} has {bitstream.size} bytes; 1 to '
+            f'{max_bytes} are allowed (bitstream_max_size_mb)')
+    if (bitstream.hash_algorithm not in HASH_ALGORITHMS
+            or not bitstream.hash_value):
+        raise exceptions.BitstreamRefused(
+            f'bitstream {bitstream} cannot be verified: Glance has no hash '
+            f'of it, or a weak one ({bitstream.hash_algorithm})')
+
+
+class Verification:
+    """Takes all bytes of a bitstream.
+
+    :param verifier: of its signature, None if that is not asked for
+    :raises BitstreamRefused: Glance has no strong hash of it.
+    """
+
+    def __init__(self, bitstream: bitstream_model.Bitstream,
+                 verifier: signature_module.Verifier | None) -> None:
+        check_described(bitstream, bitstream.size)
+        self._bitstream = bitstream
+        self._sha256 = hashlib.sha256()
+        # Nothing is hashed twice.
+        self._glances: Any = (
+            None if bitstream.hash_algorithm == 'sha256'
+            else hashlib.new(str(bitstream.hash_algorithm)))
+        self._verifier = verifier
+        self._size = 0
+
+    def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The same bytes, each seen once; ends when there are too many.
+
+        They are hashed, by all hashes at once, while the next ones come:
+        hashlib does that outside of the interpreter's lock.
+
+        :raises BitstreamRefused: there are more than Glance has said.
+        """
+        updates = [hash_.update for hash_ in (
+            self._sha256, self._glances, self._verifier) if hash_ is not None]
+        pending: list[Any] = []
+        # That of futurist takes a second to end, which each boot would wait.
+        with futures.ThreadPoolExecutor(len(updates)) as executor:
+            for chunk in chunks:
+                self._count(chunk)
+                _wait(pending)
+                pending = [executor.submit(update, chunk)
+                           for update in updates]
+                yield chunk
+            _wait(pending)
+
+    def _count(self, chunk: bytes) -> None:
+        self._size += len(chunk)
+        if self._size > self._bitstream.size:
+            raise exceptions.BitstreamRefused(
+                f'bitstream {self._bitstream} has more than the '
+                f'{self._bitstream.size} bytes that Glance says')
+
+    def end(self) -> str:
+        """Say that these were all.
+
+        :returns: their sha256 in hexadecimal
+        :raises BitstreamRefused: they are not those that Glance has, or that
+            were signed.
+        """
+        if self._size != self._bitstream.size:
+            raise exceptions.BitstreamRefused(
+                f'bitstream {self._bitstream} is truncated: {self._size} of '
+                f'{self._bitstream.size} bytes came')
+        if not hmac.compare_digest(
+                (self._glances or self._sha256).hexdigest(),
+                str(self._bitstream.hash_value)):
+            raise exceptions.BitstreamRefused(
+                f'bitstream {self._bitstream} is corrupt: its '
+                f'{self._bitstream.hash_algorithm} is not the one that '
+                'Glance says')
+        if self._verifier is not None:
+            try:
+                self._verifier.verify()
+            except cryptography.exceptions.InvalidSignature as error:
+                raise exceptions.BitstreamRefused(
+                    f'the signature of bitstream {self._bitstream} is not '
+                    'that of its bytes') from error
+        return self._sha256.hexdigest()
+
+
+def _wait(pending: Iterable[Any]) -> None:
+    for future in pending:
+        future.result()

@@ -1,0 +1,113 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Deployables: where they are, and who has what of their regions."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.db import engine
+from nova_accel.db import host
+from nova_accel.db import schema
+
+CONF = conf.CONF
+
+_ARQS = schema.ARQS
+_HOSTS = schema.HOSTS
+_DEVICES = schema.DEVICES
+_DEPLOYABLES = schema.DEPLOYABLES
+_HANDLES = schema.ATTACH_HANDLES
+
+
+def get_all(hostname: str | None = None, device_uuid: str | None = None,
+            bitstream_id: str | None = None) -> list[dict[str, Any]]:
+    """The deployables that have all that is given, oldest first.
+
+    Each has the columns of its row; hostname, driver, device_id (the number
+    of the device's row), created_at and updated_at of its device;
+    service_host and is_silent of its host; and how many attach handles it
+    has (``units``) and guests have of it (``units_in_use``).
+    """
+    where = []
+    if hostname is not None:
+        where.append(_DEVICES.c.hostname == hostname)
+    if device_uuid is not None:
+        where.append(_DEVICES.c.uuid == device_uuid)
+    if bitstream_id is not None:
+        where.append(_DEPLOYABLES.c.bitstream_id == bitstream_id)
+    return _read(*where)
+
+
+def get(uuid: str) -> dict[str, Any]:
+    """One deployable, as in :func:`get_all`.
+
+    :raises NotFound: there is none
+    """
+    found = _read(_DEPLOYABLES.c.uuid == uuid)
+    if not found:
+        raise exceptions.NotFound(f'Deployable not found with uuid={uuid}')
+    return found[0]
+
+
+def get_holders(device_uuid: str, region: str,
+                ) -> set[tuple[str | None, str | None]]:
+    """(project, instance uuid) of all that hold anything of a region.
+
+    Both are None of an ARQ that nobody has said it of.
+    """
+    query = sa.select(_ARQS.c.project_id, _ARQS.c.instance_uuid).select_from(
+        _DEPLOYABLES.join(_HANDLES).join(_ARQS)).where(
+        _DEPLOYABLES.c.device_uuid == device_uuid,
+        _DEPLOYABLES.c.region == region)
+    with engine.reader() as connection:
+        return {(row.project_id, row.instance_uuid)
+                for row in connection.execute(query)}
+
+
+def get_hosts_of_regions() -> list[dict[str, Any]]:
+    """hostname, service_host and is_silent of hosts that can program.
+
+    Sorted by hostname.
+    """
+    has_region = sa.exists().where(
+        _DEVICES.c.hostname == _HOSTS.c.hostname,
+        _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid,
+        _DEPLOYABLES.c.region.is_not(None))
+    query = sa.select(
+        _HOSTS.c.hostname, _HOSTS.c.service_host, _is_silent(),
+    ).where(has_region).order_by(_HOSTS.c.hostname)
+    with engine.reader() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _is_silent() -> sa.Label[bool]:
+    return host.is_silent(CONF.nova_accel.host_silence_s).label('is_silent')
+
+
+def _read(*where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+    its_own = _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid
+    units = sa.select(sa.func.count()).select_from(_HANDLES)
+    query = sa.select(
+        _DEPLOYABLES, _DEVICES.c.hostname, _DEVICES.c.driver,
+        _DEVICES.c.id.label('device_id'), _DEVICES.c.created_at,
+        _DEVICES.c.updated_at, _HOSTS.c.service_host, _is_silent(),
+        units.where(its_own, _HANDLES.c.present)
+        .scalar_subquery().label('units'),
+        units.where(its_own, _HANDLES.c.arq_uuid.is_not(None))
+        .scalar_subquery().label('units_in_use'),
+    ).select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS)).where(
+        *where).order_by(_DEPLOYABLES.c.id)
+    with engine.reader() as connection:
+        return [dict(row) for row in connection.execute(query).mappings()]

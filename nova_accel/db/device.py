@@ -1,0 +1,111 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Devices, as the administrator sees and disables them."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_accel import exceptions
+from nova_accel.db import attach_handle
+from nova_accel.db import engine
+from nova_accel.db import orders as order_rows
+from nova_accel.db import schema
+from nova_accel.model import device as device_model
+from nova_accel.model import unusable
+
+_HOSTS = schema.HOSTS
+_DEVICES = schema.DEVICES
+_DEPLOYABLES = schema.DEPLOYABLES
+_HANDLES = schema.ATTACH_HANDLES
+
+
+def get_all(type_: str | None = None, vendor: str | None = None,
+            hostname: str | None = None) -> list[dict[str, Any]]:
+    """The devices that have all that is given, oldest first.
+
+    Each has the columns of its row and ``unclean``: uuid, deployable (its
+    name) and reason of each attach handle that is to be cleaned.
+
+    :param vendor: PCI vendor id, with or without ``0x``
+    """
+    where = []
+    if type_ is not None:
+        where.append(_DEVICES.c.type == type_)
+    if vendor is not None:
+        where.append(
+            _DEVICES.c.vendor_id == vendor.lower().removeprefix('0x'))
+    if hostname is not None:
+        where.append(_DEVICES.c.hostname == hostname)
+    return _read(*where)
+
+
+def get(uuid: str) -> dict[str, Any]:
+    """One device, as in :func:`get_all`.
+
+    :raises NotFound: there is none
+    """
+    found = _read(_DEVICES.c.uuid == uuid)
+    if not found:
+        raise _not_found(uuid)
+    return found[0]
+
+
+@engine.retried
+def set_status(uuid: str, status: device_model.Status) -> None:
+    """Let further guests have units of the device, or none; all of it.
+
+    Its host is told at its next report.
+
+    :raises NotFound: there is no such device
+    """
+    its_host = sa.select(_DEVICES.c.hostname).where(_DEVICES.c.uuid == uuid)
+    with engine.writer() as connection:
+        changed = connection.execute(
+            sa.update(_DEVICES)
+            .where(_DEVICES.c.uuid == uuid, _DEVICES.c.status != status)
+            .values(status=status, updated_at=schema.now())).rowcount
+        if changed:
+            # All of the next report is compared, so that an enabled device
+            # that the host does not have any more goes away.
+            order_rows.change(
+                connection,
+                _HOSTS.c.hostname == its_host.scalar_subquery(),
+                report_digest='')
+        elif connection.scalar(its_host) is None:
+            raise _not_found(uuid)
+
+
+def _not_found(uuid: str) -> exceptions.NotFound:
+    return exceptions.NotFound(f'Device not found with uuid={uuid}')
+
+
+def _read(*where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+    with engine.reader() as connection:
+        devices = {row['uuid']: {**row, 'unclean': []}
+                   for row in connection.execute(
+                       sa.select(_DEVICES).where(*where)
+                       .order_by(_DEVICES.c.id)).mappings()}
+        unclean = connection.execute(
+            sa.select(
+                _DEPLOYABLES.c.device_uuid, _DEPLOYABLES.c.name,
+                _HANDLES.c.uuid, *attach_handle.CONDITION)
+            .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
+            .where(*where, _HANDLES.c.unclean_since.is_not(None))
+            .order_by(_HANDLES.c.id)).all()
+    for device_uuid, deployable, uuid, *condition in unclean:
+        if device_uuid in devices:
+            devices[device_uuid]['unclean'].append({
+                'uuid': uuid, 'deployable': deployable,
+                'reason': unusable.Condition(*condition).unclean})
+    return list(devices.values())

@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What FPGA regions hold, and the history of their programming.
+
+One table more, and columns that may be empty: the release before works on it,
+too.
+"""
+
+from alembic import op
+import sqlalchemy as sa
+
+revision = 'c5a1e7409b36'
+down_revision = '8d26b3f05a71'
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column('deployables', sa.Column('region', sa.String(255)))
+    op.add_column('deployables', sa.Column('bitstream_id', sa.String(36)))
+    op.create_table(
+        'programmings',
+        sa.Column('id', sa.Integer, nullable=False),
+        sa.Column('uuid', sa.String(36), nullable=False),
+        sa.Column('hostname', sa.String(255), nullable=False),
+        sa.Column('device_uuid', sa.String(36), nullable=False),
+        sa.Column('region', sa.String(255), nullable=False),
+        sa.Column('bitstream_id', sa.String(36), nullable=False),
+        sa.Column('project_id', sa.String(255)),
+        sa.Column('user_id', sa.String(255)),
+        sa.Column('instance_uuid', sa.String(36)),
+        sa.Column('started_at', sa.DateTime, nullable=False),
+        sa.Column('finished_at', sa.DateTime),
+        sa.Column('failure', sa.Text),
+        sa.PrimaryKeyConstraint('id', name='pk_programmings'),
+        sa.UniqueConstraint('uuid', name='uq_programmings_uuid'),
+        mysql_engine='InnoDB', mysql_charset='utf8mb4',
+        mysql_collate='utf8mb4_bin')
+    op.create_index('ix_programmings_device_uuid_region', 'programmings',
+                    ['device_uuid', 'region'])

@@ -1,0 +1,113 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The history of what FPGA regions were programmed with, by whom, how long.
+
+It also tells of devices and deployables that are gone.
+"""
+
+from typing import Any
+
+from oslo_db import exception as db_exc
+import sqlalchemy as sa
+
+from nova_accel import exceptions
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import programming
+
+_TABLE = schema.PROGRAMMINGS
+_DEPLOYABLES = schema.DEPLOYABLES
+
+
+@engine.retried
+def note(hostname: str, record: programming.Record) -> None:
+    """Remember a programming that has begun or ended on a host.
+
+    The same again changes nothing, and one that has ended stays so: it does
+    not matter in which order the host says it, nor how often.
+
+    :raises Conflict: it is another host's
+    """
+    ended = {'finished_at': record.finished_at, 'failure': record.failure}
+    with engine.writer() as connection:
+        known_host = connection.scalar(
+            sa.select(_TABLE.c.hostname).where(_TABLE.c.uuid == record.uuid))
+        if known_host is None:
+            _insert(connection, {
+                'uuid': record.uuid, 'hostname': hostname,
+                'device_uuid': record.device_uuid, 'region': record.region,
+                'bitstream_id': record.bitstream_id,
+                'project_id': record.asker.project_id,
+                'user_id': record.asker.user_id,
+                'instance_uuid': record.asker.instance_uuid,
+                'started_at': record.started_at, **ended})
+        elif known_host != hostname:
+            raise exceptions.Conflict(
+                f'programming {record.uuid} belongs to host {known_host}')
+        elif record.finished_at is not None:
+            connection.execute(
+                sa.update(_TABLE)
+                .where(_TABLE.c.uuid == record.uuid,
+                       _TABLE.c.finished_at.is_(None))
+                .values(ended))
+
+
+def get_all(limit: int, marker: str | None = None, *,
+            deployable_uuid: str | None = None,
+            **equal: str | None) -> list[dict[str, Any]]:
+    """The programmings that have all that is given, newest first.
+
+    :param limit: how many at most
+    :param marker: uuid of the one after which to go on
+    :param deployable_uuid: one in whose region it was
+    :param equal: hostname, device_uuid, instance_uuid, bitstream_id or
+        project_id; None asks for any
+    :returns: the columns of their rows
+    :raises InvalidRequest: there is no such marker
+    """
+    where = [_TABLE.c[name] == value for name, value in equal.items()
+             if value is not None]
+    if deployable_uuid is not None:
+        where.append(sa.exists().where(
+            _DEPLOYABLES.c.uuid == deployable_uuid,
+            _DEPLOYABLES.c.device_uuid == _TABLE.c.device_uuid,
+            _DEPLOYABLES.c.region == _TABLE.c.region))
+    with engine.reader() as connection:
+        if marker is not None:
+            where.append(_is_after(connection, marker))
+        return [dict(row) for row in connection.execute(
+            sa.select(_TABLE).where(*where)
+            .order_by(_TABLE.c.started_at.desc(), _TABLE.c.id.desc())
+            .limit(limit)).mappings()]
+
+
+def _insert(connection: sa.Connection, row: dict[str, Any]) -> None:
+    try:
+        connection.execute(sa.insert(_TABLE).values(row))
+    except db_exc.DBDuplicateEntry as fault:
+        raise db_exc.RetryRequest(exceptions.Conflict(
+            f'programming {row["uuid"]} is being noted already')) from fault
+
+
+def _is_after(connection: sa.Connection,
+              marker: str) -> sa.ColumnElement[bool]:
+    last = connection.execute(
+        sa.select(_TABLE.c.started_at, _TABLE.c.id)
+        .where(_TABLE.c.uuid == marker)).one_or_none()
+    if last is None:
+        raise exceptions.InvalidRequest(
+            f'Marker not found: there is no programming with uuid={marker}')
+    return sa.or_(
+        _TABLE.c.started_at < last.started_at,
+        sa.and_(_TABLE.c.started_at == last.started_at,
+                _TABLE.c.id < last.id))

@@ -1,0 +1,76 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Ways to take away what a guest left in a device, for any driver.
+
+Most need none: VFIO resets a function when a guest opens and when it closes
+it, and libvirt before it gives it back to the host
+(``drivers/vfio/pci/vfio_pci_core.c``, https://libvirt.org/formatdomain.html,
+"Host device assignment"). A reset may not reach what a device stores.
+"""
+
+from collections.abc import Sequence
+
+from oslo_concurrency import processutils
+
+from nova_accel import exceptions
+from nova_accel.host import sysfs as sysfs_module
+from nova_accel.model import pci_address
+
+#: How long an operator's command may take.
+COMMAND_TIMEOUT_S = 3600
+
+# The status of coreutils' timeout when it is over.
+_TIMED_OUT = 124
+
+
+def reset(sysfs: sysfs_module.Sysfs,
+          address: pci_address.PciAddress) -> None:
+    """Reset a PCI function; the kernel waits until it answers again.
+
+    ``reset_method`` (Linux 5.15) has what the kernel tries, in its order:
+    a reset of the function (``flr``), of the bus that it is alone on
+    (``bus``), or of its own kind. ``pm`` only puts it to sleep and wakes it.
+
+    :raises DeviceError: it cannot be reset, or did not come back.
+    """
+    methods = sysfs.read(address, 'reset_method')
+    if methods is not None and methods.split()[:1] in ([], ['pm']):
+        raise exceptions.DeviceError(
+            f'{address} is not reset: its reset_method is {methods!r}, which '
+            'does not begin with flr, bus or one of its own')
+    sysfs.write(address, 'reset', '1')
+
+
+def run(command: Sequence[str], address: pci_address.PciAddress) -> None:
+    """Run the operator's command, as nova-compute's user, without a shell.
+
+    :param command: a program and its arguments; the address is added
+    :raises DeviceError: it is not there, takes longer than
+        :data:`COMMAND_TIMEOUT_S`, or its exit status is not 0.
+    """
+    try:
+        # Unlike processutils it also ends what the command has started.
+        processutils.execute(
+            'timeout', '--kill-after=30', str(COMMAND_TIMEOUT_S),
+            *command, str(address))
+    except processutils.ProcessExecutionError as error:
+        if error.exit_code == _TIMED_OUT:
+            reason = f'not finished after {COMMAND_TIMEOUT_S} s'
+        else:
+            output = (error.stderr or error.stdout or '').strip()
+            reason = f'exit status {error.exit_code}, {output[-500:]}'
+        raise exceptions.DeviceError(
+            f'{address} is not cleaned by {command[0]}: {reason}') from error
+    except OSError as error:
+        raise exceptions.DeviceError(
+            f'{address} is not cleaned by {command[0]}: {error}') from error

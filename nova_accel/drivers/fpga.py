@@ -1,0 +1,225 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""FPGAs: what their drivers have in common, as the agent-driver spec has it.
+
+A card has regions that are programmed apart from each other, a region has a
+type (which images fit) and accelerators, each with a PCI function of its own
+and a function that it was programmed with. All of these uuids are optional.
+"""
+
+import abc
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import uuid
+
+from nova_accel import exceptions
+from nova_accel.drivers import base
+from nova_accel.drivers import facts
+from nova_accel.host import attachable
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import attach_handle
+from nova_accel.model import device
+from nova_accel.model import device_spec
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+from nova_accel.model import region as region_module
+
+
+@dataclasses.dataclass(frozen=True)
+class Accelerator:
+    """One function of a region; ``function_uuid`` is what it does."""
+
+    address: pci_address.PciAddress
+    function_uuid: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Region:
+    """What is programmed at once; ``type_uuid`` is which bitstreams fit.
+
+    ``shell_id`` is that of the static part, None if the card does not say.
+    """
+
+    type_uuid: str | None
+    accelerators: Sequence[Accelerator]
+    shell_id: str | None = None
+
+
+class FpgaDriver(base.Driver):
+    """A card and its regions, or with ``"whole": true`` the card alone.
+
+    The accelerators of a region may do different things, and what one does
+    may be hidden while a guest has it: where a region has several, each is a
+    deployable of its own.
+    """
+
+    cleaning_methods = base.Driver.cleaning_methods | {'program'}
+
+    @abc.abstractmethod
+    def regions(self, function: pci_function.PciFunction,
+                host: node_devices.HostDevices) -> Sequence[Region]:
+        """The regions that can be handed out.
+
+        :raises DeviceError: there are none; the text says why.
+        """
+
+    def whole_region(
+            self, function: pci_function.PciFunction) -> Region | None:
+        """What is programmed of a card that is handed out whole.
+
+        :returns: None if it has several regions, or its driver does not
+            program it; its guest does
+        """
+        return None
+
+    def check(self, function: pci_function.PciFunction) -> None:
+        """Make sure that a function is a card of this kind.
+
+        :raises DeviceError: it is not.
+        """
+
+    def attributes(
+            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        """What people want to read of the card, see ``Device``."""
+        return {}
+
+    def fault(self, function: pci_function.PciFunction) -> str | None:
+        """Why no guest can be given any of the card at the moment."""
+        return None
+
+    def discover(self, function: pci_function.PciFunction,
+                 spec: device_spec.DeviceSpec,
+                 host: node_devices.HostDevices) -> device.Device:
+        self.check(function)
+        known = facts.of(function, spec, 'FPGA')
+        regions: Sequence[Region]
+        if spec.whole:
+            region = self.whole_region(function)
+            regions = [] if region is None else [region]
+            deployables = [dataclasses.replace(
+                known.deployable('card', [self._card(function, host)], *(
+                    trait for each in regions
+                    for trait in _traits(known, each))),
+                region=None if region is None else _name(0))]
+        else:
+            regions = self.regions(function, host)
+            deployables = list(self._deployables(known, regions))
+        if spec.clean == 'program' and not all(
+                deployable.region for deployable in deployables):
+            raise exceptions.DeviceError(
+                '"clean": "program" is for what has a region that can be '
+                'programmed')
+        result = known.device(deployables)
+        return dataclasses.replace(
+            result, fault=result.fault or self.fault(function),
+            attributes={**result.attributes, **self.attributes(function)},
+            regions=tuple(
+                region_module.Region(
+                    _name(number), region.type_uuid, region.shell_id)
+                for number, region in enumerate(regions)))
+
+    def _deployables(
+            self, known: facts.Facts,
+            regions: Sequence[Region]) -> Iterator[device.Deployable]:
+        for number, region in enumerate(regions):
+            for index, accelerator in enumerate(region.accelerators):
+                name = _name(number)
+                if len(region.accelerators) > 1:
+                    name += f'_function{index}'
+                traits = _traits(known, region)
+                if accelerator.function_uuid is not None:
+                    traits.append(naming.function_trait(
+                        known.type, known.vendor, accelerator.function_uuid))
+                yield dataclasses.replace(
+                    known.deployable(
+                        name, [self._handle(accelerator.address)], *traits),
+                    region=_name(number))
+
+    def _card(self, function: pci_function.PciFunction,
+              host: node_devices.HostDevices) -> attach_handle.AttachHandle:
+        if function.virtual_functions:
+            raise exceptions.DeviceError(
+                f'its {len(function.virtual_functions)} virtual functions '
+                'are enabled: it cannot be handed out whole')
+        return dataclasses.replace(
+            self._handle(function.address),
+            further_functions=attachable.unit(
+                function, device_spec.Unit.SLOT, host.functions)[1:])
+
+    def _handle(
+            self, address: pci_address.PciAddress,
+    ) -> attach_handle.AttachHandle:
+        return attach_handle.AttachHandle(
+            naming.derived_uuid(
+                self._node_uuid, address.node_device, 'accelerator'), address)
+
+    def read_uuid(self, address: pci_address.PciAddress,
+                  attribute: str) -> str | None:
+        """A uuid in sysfs, which has it without hyphens.
+
+        :returns: None if there is no such attribute, or it is empty
+        :raises DeviceError: it is no uuid.
+        """
+        text = self._sysfs.read(address, attribute)
+        return as_uuid(address, attribute, text) if text else None
+
+
+def _name(number: int) -> str:
+    return f'region{number}'
+
+
+def _traits(known: facts.Facts, region: Region) -> list[str]:
+    return [] if region.type_uuid is None else [naming.region_trait(
+        known.type, known.vendor, region.type_uuid)]
+
+
+def as_uuid(address: pci_address.PciAddress, attribute: str,
+            text: str) -> str:
+    """:raises DeviceError: it is no uuid."""
+    try:
+        return str(uuid.UUID(text))
+    except ValueError as error:
+        raise exceptions.DeviceError(
+            f'{attribute} of {address} is no uuid: {text!r}') from error
+
+
+def on_virtual_functions(
+        function: pci_function.PciFunction, host: node_devices.HostDevices,
+        types: Sequence[str | None], function_uuids: Mapping[
+            pci_address.PciAddress, str | None]) -> list[Region]:
+    """The regions of a card whose accelerators are its virtual functions.
+
+    One region has all of them; of several, each has one, in their order.
+
+    :param types: the type of each region, none if the card says none
+    :param function_uuids: what each virtual function does
+    :raises DeviceError: there are none, or they cannot be told apart.
+    """
+    accelerators = [Accelerator(address, function_uuids.get(address))
+                    for address in function.virtual_functions
+                    if address in host.functions]
+    if not accelerators:
+        raise exceptions.DeviceError(
+            'it has no virtual functions, which are its accelerators; with '
+            '"whole": true it is handed out as it is')
+    if len(types) < 2:
+        return [Region(types[0] if types else None, accelerators)]
+    if len(types) == len(function.virtual_functions) == len(accelerators):
+        return [Region(type_uuid, [accelerator]) for type_uuid, accelerator
+                in zip(types, accelerators, strict=True)]
+    raise exceptions.DeviceError(
+        f'it has {len(types)} regions and {len(accelerators)} virtual '
+        'functions: which is in which is not known')

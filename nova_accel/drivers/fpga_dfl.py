@@ -1,0 +1,127 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""FPGAs of Intel with a Device Feature List, the cards of OPAE."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import pathlib
+
+from nova_accel import exceptions
+from nova_accel.drivers import fpga_programming
+from nova_accel.drivers import fpga_region
+from nova_accel.host import pci_function
+from nova_accel.model import device as device_module
+from nova_accel.model import pci_address
+from nova_accel.model import region as region_module
+from nova_accel.privileged import fpga
+
+
+class FpgaDflDriver(fpga_region.FpgaRegionDriver):
+    """A card whose ports have been given to virtual functions.
+
+    The kernel's ``Documentation/fpga/dfl.rst`` has the tree: a container
+    ``fpga_region/regionN`` with the management engine ``dfl-fme.N``, below it
+    a ``dfl-fme-region.N`` for each region that is programmed. ``afu_id`` of a
+    port (``Documentation/ABI/testing/sysfs-platform-dfl-port``) is the
+    accelerator type, ``bitstream_id`` of the engine
+    (``sysfs-platform-dfl-fme``) the image of the card's static part. A port
+    that a guest has cannot be read.
+
+    It is programmed by OPAE's ``fpgasupdate``, which knows one region and
+    refuses one whose port is in use (https://opae.github.io,
+    ``opae-libs/plugins/xfpga/reconf.c``). Whether it may try again is not
+    said. ``afu_id`` is the same for all images of one accelerator.
+    """
+
+    repeats_programming = False
+
+    def region_paths(
+            self, function: pci_function.PciFunction) -> Sequence[str]:
+        return [
+            f'{path}/fpga_region/{region}'
+            for engine in self._below(function.address, 'dfl-fme.')
+            for path in self._paths(
+                function.address, engine, 'dfl-fme-region.')
+            for region in self._sysfs.names(
+                function.address, f'{path}/fpga_region')]
+
+    def function_uuid(
+            self, function: pci_function.PciFunction) -> str | None:
+        return self._afu_id(function.address)
+
+    def loaded(self, device: device_module.Device,
+               region: region_module.Region) -> str:
+        types = {address: self._afu_id(address) for address in (
+            handle.address for deployable in device.deployables
+            if deployable.region == region.name
+            for handle in deployable.handles)}
+        if not types or None in types.values():
+            silent = [str(address) for address, type_ in types.items()
+                      if type_ is None]
+            raise exceptions.DeviceError(
+                f'{", ".join(silent) or device.address} does not say what '
+                f'{region.name} holds')
+        return ' '.join(sorted(set(filter(None, types.values()))))
+
+    def program(self, device: device_module.Device,
+                region: region_module.Region, bitstream: pathlib.Path,
+                timeout_s: float) -> None:
+        if device.regions != (region,):
+            # tools/fpgaconf/fpgaconf.c: "we don't support multiple slots"
+            raise fpga_programming.refusal(
+                device, region, 'OPAE programs cards of one region only')
+        try:
+            wanted = fpga_programming.gbs_types(bitstream)
+        except (ValueError, OSError) as error:
+            raise fpga_programming.refusal(
+                device, region, str(error)) from error
+        fpga_programming.call(
+            device, region, timeout_s, fpga.fpgasupdate, device.address,
+            bitstream)
+        fpga_programming.check(
+            device, region, self.loaded(device, region), wanted)
+
+    def _afu_id(self, address: pci_address.PciAddress) -> str | None:
+        for port in self._below(address, 'dfl-port.'):
+            return self.read_uuid(address, f'{port}/afu_id')
+        return None
+
+    def attributes(
+            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        found = {
+            name: self._sysfs.read(function.address, f'{engine}/{name}')
+            for engine in self._below(function.address, 'dfl-fme.')
+            for name in ('bitstream_id', 'bitstream_metadata', 'ports_num')}
+        return {name: text for name, text in found.items() if text}
+
+    def fault(self, function: pci_function.PciFunction) -> str | None:
+        for engine in self._below(function.address, 'dfl-fme.'):
+            errors = self._sysfs.read(
+                function.address, f'{engine}/errors/catfatal_errors')
+            if (errors or '').strip('0x'):
+                return f'it has catastrophic or fatal errors: {errors}'
+        return None
+
+    def _below(self, address: pci_address.PciAddress,
+               prefix: str) -> Iterator[str]:
+        """The paths of the devices that a container has."""
+        for container in fpga_region.in_order(
+                self._sysfs.names(address, 'fpga_region')):
+            yield from self._paths(
+                address, f'fpga_region/{container}', prefix)
+
+    def _paths(self, address: pci_address.PciAddress, directory: str,
+               prefix: str) -> list[str]:
+        return [f'{directory}/{name}' for name in fpga_region.in_order(
+            self._sysfs.names(address, directory)) if name.startswith(prefix)]

@@ -1,0 +1,181 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""FPGAs that the kernel's FPGA subsystem knows, of any vendor."""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import pathlib
+
+from nova_accel import exceptions
+from nova_accel.drivers import fpga
+from nova_accel.drivers import fpga_programming
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import device as device_module
+from nova_accel.model import device_spec
+from nova_accel.model import region as region_module
+from nova_accel.privileged import fpga as privileged_fpga
+
+# What a card is bound to while a guest has it whole.
+_GUEST = 'vfio-pci'
+
+
+class FpgaRegionDriver(fpga.FpgaDriver):
+    """A card with ``fpga_region`` devices below its PCI function.
+
+    See the kernel's ``Documentation/ABI/testing/sysfs-class-fpga-region`` and
+    ``sysfs-class-fpga-manager``: ``compat_id`` is the type of a region, a
+    manager's ``state`` ends in "error" when programming has failed.
+
+    It is programmed by the attribute ``firmware`` of its manager, as the
+    kernels of AMD and Altera have it
+    (https://docs.amd.com/r/en-US/Linux-Drivers/FPGA-programming-using-sysfs-attributes);
+    the kernel of kernel.org leaves that to each driver. Each write begins from
+    the start, whatever went wrong before. It goes past the bridges that the
+    kernel's ``Documentation/driver-api/fpga/fpga-region.rst`` closes
+    meanwhile, so not while a guest has an accelerator. What is loaded the
+    kernel does not say; ``contents_attribute`` may.
+    """
+
+    repeats_programming = True
+
+    def discover(self, function: pci_function.PciFunction,
+                 spec: device_spec.DeviceSpec,
+                 host: node_devices.HostDevices) -> device_module.Device:
+        found = super().discover(function, spec, host)
+        if spec.contents_attribute is None or not found.regions:
+            return found
+        if len(found.regions) > 1:
+            raise exceptions.DeviceError(
+                f'"contents_attribute": "{spec.contents_attribute}" cannot '
+                f'tell its {len(found.regions)} regions apart')
+        return dataclasses.replace(found, regions=(dataclasses.replace(
+            found.regions[0], contents_attribute=spec.contents_attribute),))
+
+    def loaded(self, device: device_module.Device,
+               region: region_module.Region) -> str:
+        manager = self._manager_of(device, region)
+        state = self._sysfs.read(
+            device.address, f'fpga_manager/{manager}/state')
+        if state != 'operating':
+            raise exceptions.DeviceError(
+                f'the FPGA manager of {device.address} is in the state '
+                f'"{state}"')
+        if region.contents_attribute is None:
+            # A guest that had the whole card may have programmed it; its
+            # manager was taken away for that.
+            identity = self._sysfs.identity(
+                device.address, f'fpga_manager/{manager}')
+            return f'{state} {identity}'
+        text = self._sysfs.read(device.address, region.contents_attribute)
+        if not text:
+            raise exceptions.DeviceError(
+                f'{region.contents_attribute} of {device.address} says '
+                'nothing')
+        return text
+
+    def program(self, device: device_module.Device,
+                region: region_module.Region, bitstream: pathlib.Path,
+                timeout_s: float) -> None:
+        manager = self._manager_of(device, region)
+        if 'firmware' not in self._sysfs.names(
+                device.address, f'fpga_manager/{manager}'):
+            raise fpga_programming.refusal(
+                device, region, f'{manager} has no attribute "firmware"')
+        fpga_programming.call(
+            device, region, timeout_s, privileged_fpga.load_firmware,
+            device.address, manager, bitstream)
+        self.loaded(device, region)
+
+    def check(self, function: pci_function.PciFunction) -> None:
+        if function.parent_address is not None:
+            raise exceptions.DeviceError(
+                'it is a virtual function: the line must match its card, '
+                f'{function.parent_address}')
+        if function.driver != _GUEST:
+            self._check_known(function)
+
+    def _check_known(self, function: pci_function.PciFunction) -> None:
+        if not self._sysfs.names(function.address, 'fpga_region'):
+            raise exceptions.DeviceError(
+                'the kernel knows no fpga_region of it: is its driver loaded '
+                'on the host?')
+
+    def whole_region(
+            self, function: pci_function.PciFunction) -> fpga.Region | None:
+        if function.driver == _GUEST:
+            return fpga.Region(None, ())
+        paths = self.region_paths(function)
+        return fpga.Region(
+            self.read_uuid(function.address, f'{paths[0]}/compat_id'), (),
+        ) if len(paths) == 1 else None
+
+    def regions(self, function: pci_function.PciFunction,
+                host: node_devices.HostDevices) -> Sequence[fpga.Region]:
+        self._check_known(function)
+        return fpga.on_virtual_functions(
+            function, host,
+            [self.read_uuid(function.address, f'{path}/compat_id')
+             for path in self.region_paths(function)],
+            {address: self.function_uuid(host.functions[address])
+             for address in function.virtual_functions
+             if address in host.functions})
+
+    def region_paths(
+            self, function: pci_function.PciFunction) -> Sequence[str]:
+        """Where the regions that are programmed are in sysfs."""
+        return [f'fpga_region/{name}' for name in in_order(
+            self._sysfs.names(function.address, 'fpga_region'))]
+
+    def function_uuid(
+            self, function: pci_function.PciFunction) -> str | None:
+        """What a virtual function does, None if it does not say."""
+        return None
+
+    def attributes(
+            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        names = [name for _state, name in self._managers(function) if name]
+        return {'manager': ', '.join(names)} if names else {}
+
+    def fault(self, function: pci_function.PciFunction) -> str | None:
+        for state, _name in self._managers(function):
+            if (state or '').endswith('error'):
+                return f'its FPGA manager is in the state "{state}"'
+        return None
+
+    def _manager_of(self, device: device_module.Device,
+                    region: region_module.Region) -> str:
+        """:raises DeviceError: it is not known which one it is."""
+        names = self._sysfs.names(device.address, 'fpga_manager')
+        if len(names) != 1 or device.regions != (region,):
+            raise exceptions.DeviceError(
+                f'{device.address} has {len(names)} FPGA managers for '
+                f'{len(device.regions)} regions: which one has {region.name} '
+                'is not known')
+        return names[0]
+
+    def _managers(self, function: pci_function.PciFunction,
+                  ) -> Iterator[tuple[str | None, str | None]]:
+        """State and name of each."""
+        for manager in self._sysfs.names(function.address, 'fpga_manager'):
+            yield (self._sysfs.read(
+                       function.address, f'fpga_manager/{manager}/state'),
+                   self._sysfs.read(
+                       function.address, f'fpga_manager/{manager}/name'))
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """``region2`` before ``region10``."""
+    return sorted(names, key=lambda name: (len(name), name))

@@ -1,0 +1,56 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""GPUs of Intel and AMD whose virtual functions are handed out."""
+
+from nova_accel import exceptions
+from nova_accel.drivers import facts
+from nova_accel.drivers import pci
+from nova_accel.drivers import pci_kind
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import attach_handle
+from nova_accel.model import device
+from nova_accel.model import device_spec
+from nova_accel.model import naming
+
+_VENDORS = {'8086': 'Intel', '1002': 'AMD'}
+
+
+class GpuSriovDriver(pci.PciDriver):
+    """A card, which the host keeps, and its interchangeable functions.
+
+    Intel Data Center GPU Flex and Max with the kernel's ``i915`` or ``xe``
+    (https://docs.kernel.org/gpu/xe), and AMD's with its ``gim``
+    (https://github.com/amd/MxGPU-Virtualization), share their engines and
+    memory evenly among the virtual functions that are enabled. The driver of
+    the card schedules them, so the card itself is no guest's.
+    """
+
+    def discover(self, function: pci_function.PciFunction,
+                 spec: device_spec.DeviceSpec,
+                 host: node_devices.HostDevices) -> device.Device:
+        pci_kind.check_vendor(function, _VENDORS)
+        if function.parent_address is not None:
+            raise exceptions.DeviceError(
+                'it is a virtual function: the line must match its card, '
+                f'{function.parent_address}')
+        units = [host.functions[address]
+                 for address in function.virtual_functions
+                 if address in host.functions]
+        if not units:
+            raise exceptions.DeviceError('it has no virtual functions')
+        known = facts.virtual(facts.of(function, spec, 'VGPU'))
+        return known.device([known.deployable('functions', [
+            attach_handle.AttachHandle(
+                naming.derived_uuid(self._node_uuid, unit.name, 'handle'),
+                unit.address) for unit in units])])

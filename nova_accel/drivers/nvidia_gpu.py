@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whole GPUs of NVIDIA."""
+
+import dataclasses
+
+from nova_accel import exceptions
+from nova_accel.drivers import pci_kind
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import device
+from nova_accel.model import device_spec
+
+
+class NvidiaGpuDriver(pci_kind.PciKindDriver):
+    """A GPU with the audio, USB and USB-C functions of its card, as one unit.
+
+    The GPU is function 0 of its slot; what else is in the slot belongs to it
+    (https://docs.nvidia.com/vgpu, "Using GPU Pass-Through"). A card that is
+    carved, by virtual functions or mediated devices, is not offered.
+    """
+
+    kind = 'GPU'
+    vendors = {'10de': 'NVIDIA'}
+
+    def discover(self, function: pci_function.PciFunction,
+                 spec: device_spec.DeviceSpec,
+                 host: node_devices.HostDevices) -> device.Device | None:
+        if function.parent_address is not None:
+            raise exceptions.DeviceError(
+                'it is a virtual function, which is no whole GPU')
+        if function.address.function != 0:
+            raise exceptions.DeviceError(
+                'it is not function 0 of its slot, which the GPU is')
+        mdevs = sum(mdev.parent == function.address for mdev in host.mdevs)
+        if mdevs:
+            raise exceptions.DeviceError(
+                f'it is carved: it has {mdevs} mediated devices')
+        return super().discover(function, dataclasses.replace(
+            spec, unit=device_spec.Unit.SLOT), host)

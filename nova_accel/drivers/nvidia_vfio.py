@@ -1,0 +1,119 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""vGPUs of NVIDIA that are virtual functions with a vGPU type."""
+
+from collections.abc import Iterator
+import dataclasses
+
+from nova_accel import exceptions
+from nova_accel.drivers import base
+from nova_accel.drivers import facts
+from nova_accel.drivers import pci_kind
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.host import vfio_vgpu
+from nova_accel.model import attach_handle
+from nova_accel.model import device
+from nova_accel.model import device_spec
+from nova_accel.model import naming
+from nova_accel.model import pci_address
+
+
+class NvidiaVfioDriver(base.Driver):
+    """A card, its virtual functions, and the vGPU type that each is to be.
+
+    With Linux 6.8 and vGPU software 17 a virtual function is handed over as
+    it is, bound to NVIDIA's own driver, once a type has been written to it
+    (https://docs.nvidia.com/vgpu, "Creating an NVIDIA vGPU on a Linux with
+    KVM Hypervisor that Uses a Vendor-Specific VFIO Framework"). A type of a
+    MIG-backed vGPU is a type as any other; the GPU instances are made by the
+    operator.
+
+    What fits on a card beside what is there already is known to the card
+    alone, and each function says so for itself: all of them could be told to
+    be what the card has room for once. So the operator says how many of each
+    type, and the first functions are those of the first type.
+    """
+
+    cleaning_methods = frozenset({'none'})
+
+    def discover(self, function: pci_function.PciFunction,
+                 spec: device_spec.DeviceSpec,
+                 host: node_devices.HostDevices) -> device.Device:
+        pci_kind.check_vendor(function, {'10de': 'NVIDIA'})
+        if function.parent_address is not None:
+            raise exceptions.DeviceError(
+                'it is a virtual function: the line must match its card, '
+                f'{function.parent_address}')
+        if not spec.vgpu_types:
+            raise exceptions.DeviceError(
+                'the line must have "vgpu_types", such as {"558": 4}')
+        vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
+        functions = [address for address in function.virtual_functions
+                     if address in host.functions
+                     and vgpus.current(address) is not None]
+        wanted = sum(units for _type, units in spec.vgpu_types)
+        if wanted > len(functions):
+            raise exceptions.DeviceError(
+                f'the line has {wanted} vGPUs, but {len(functions)} of its '
+                f'{len(function.virtual_functions)} virtual functions can '
+                'be given a type')
+        known = facts.virtual(facts.of(function, spec, 'VGPU'))
+        deployables = []
+        left = iter(functions)
+        for type_id, units in spec.vgpu_types:
+            mine = [next(left) for _unit in range(units)]
+            handles = tuple(self._handles(mine, type_id, host, vgpus))
+            if handles:
+                deployables.append(known.deployable(
+                    f'nvidia-{type_id}', handles, naming.vgpu_trait(
+                        known.vendor, function.product_id,
+                        f'nvidia-{type_id}')))
+        if not deployables:
+            raise exceptions.DeviceError(
+                'its virtual functions can be given none of the line\'s '
+                '"vgpu_types"')
+        result = known.device(deployables)
+        # Cards of other types are not interchangeable with this one.
+        return dataclasses.replace(
+            result, operator_traits=result.operator_traits.union(
+                *(each.traits for each in deployables)))
+
+    def plug(self, handle: attach_handle.AttachHandle) -> None:
+        if handle.vgpu_type is None:
+            raise exceptions.DeviceError(f'{handle.address} is no vGPU')
+        vfio_vgpu.VfioVgpu(self._sysfs).set_type(
+            handle.address, handle.vgpu_type)
+
+    def unplug(self, handle: attach_handle.AttachHandle) -> None:
+        vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
+        # What has another type is not what was plugged.
+        if (handle.vgpu_type is not None
+                and vgpus.current(handle.address) == handle.vgpu_type):
+            vgpus.set_type(handle.address, vfio_vgpu.NO_TYPE)
+
+    def _handles(
+        self, functions: list[pci_address.PciAddress], type_id: str,
+        host: node_devices.HostDevices, vgpus: vfio_vgpu.VfioVgpu,
+    ) -> Iterator[attach_handle.AttachHandle]:
+        """One for each function that is of the type, or can become it."""
+        for address in functions:
+            current = vgpus.current(address)
+            if current == type_id or (
+                    current == vfio_vgpu.NO_TYPE
+                    and type_id in vgpus.types(address).values()):
+                yield attach_handle.AttachHandle(
+                    naming.derived_uuid(
+                        self._node_uuid, host.functions[address].name,
+                        f'nvidia-{type_id}'),
+                    address, vgpu_type=type_id, is_managed=False)

@@ -1,0 +1,75 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""NVMe controllers, and the erasing of what a guest has written."""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nova_accel.drivers import nvme_erasure
+from nova_accel.drivers import pci_kind
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import attach_handle
+from nova_accel.model import device
+from nova_accel.model import device_spec
+
+# Of sanitize and format, if the line leaves it to the driver.
+_BEST = 'erase'
+
+
+class NvmeDriver(pci_kind.PciKindDriver):
+    """A controller: a card without virtual functions, or one of these.
+
+    It is erased after each guest, unless the line says ``"clean": "none"``.
+    By default it is sanitized if it can be and is the only controller of its
+    subsystem, which sanitizing erases as a whole; else its namespaces are
+    formatted. For that libvirt has given it back to the host's ``nvme``.
+    """
+
+    kind = 'SSD'
+    cleaning_methods = frozenset({
+        'none', 'reset', 'command', 'sanitize', 'format'})
+
+    def discover(self, function: pci_function.PciFunction,
+                 spec: device_spec.DeviceSpec,
+                 host: node_devices.HostDevices) -> device.Device | None:
+        return super().discover(function, dataclasses.replace(
+            spec, clean=spec.clean or _BEST), host)
+
+    def clean(self, handle: attach_handle.AttachHandle) -> None:
+        (method, *_command) = handle.cleaning or (_BEST,)
+        if method not in ('sanitize', 'format', _BEST):
+            super().clean(handle)
+            return
+        controller = nvme_erasure.Controller(self._sysfs, handle.address)
+        is_virtual = self._sysfs.link(handle.address, 'physfn') is not None
+        if method == 'sanitize' or (
+                method == _BEST and not is_virtual
+                and controller.can_be_sanitized()):
+            controller.sanitize(is_virtual)
+        else:
+            controller.format()
+
+    def attributes(
+            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        names = self._sysfs.names(function.address, 'nvme')
+        return {} if not names else self.read_all(
+            function, {name: f'nvme/{names[0]}/{name}'
+                       for name in ('model', 'serial', 'firmware_rev')})
+
+    def fault(self, function: pci_function.PciFunction) -> str | None:
+        for name in self._sysfs.names(function.address, 'nvme'):
+            if self._sysfs.read(
+                    function.address, f'nvme/{name}/state') == 'dead':
+                return f'its controller {name} is dead'
+        return None

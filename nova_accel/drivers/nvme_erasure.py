@@ -1,0 +1,164 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Erases NVMe controllers with nvme-cli, and makes sure that it has happened.
+
+Fields, bits and commands are those of the NVM Express Base Specification 2.0:
+Identify Controller (figure 275), Format NVM (5.14), Sanitize (5.24) and its
+log (5.16.1.20). They are read in their raw form, which does not change with
+the version of nvme-cli.
+"""
+
+from collections.abc import Callable
+import re
+from typing import Any
+
+import tenacity
+
+from nova_accel import exceptions
+from nova_accel import privileged
+from nova_accel.host import sysfs as sysfs_module
+from nova_accel.model import pci_address
+from nova_accel.privileged import nvme
+
+#: How long a drive may take to sanitize itself: hours, if it overwrites.
+SANITIZE_TIMEOUT_S = 12 * 3600
+
+# SANICAP: the bit of each ability, and the action (SANACT) that uses it;
+# erasing blocks first, because what is left of it can be told from data.
+_ACTIONS = ((1 << 1, 2), (1 << 0, 4), (1 << 2, 3))
+
+# SSTAT, bits 2:0.
+_COMPLETED = {1, 4}
+_IN_PROGRESS = 2
+
+# A path of native multipathing has the controller in it: nvme0c1n1 is a path
+# to nvme0n1.
+_NAMESPACE = re.compile(r'(?P<head>nvme[0-9]+)(c[0-9]+)?(?P<tail>n[0-9]+)')
+
+
+class Controller:
+    """One that is bound to the host's ``nvme`` driver.
+
+    :param bound_within_s: how long libvirt and the kernel may take for it
+    :raises DeviceError: it is not bound, or cannot be asked.
+    """
+
+    def __init__(self, sysfs: sysfs_module.Sysfs,
+                 address: pci_address.PciAddress,
+                 bound_within_s: float = 30) -> None:
+        self._sysfs = sysfs
+        self._address = address
+        try:
+            (self._name,) = tenacity.Retrying(
+                retry=tenacity.retry_if_result(lambda names: not names),
+                wait=tenacity.wait_fixed(1),
+                stop=tenacity.stop_after_delay(bound_within_s),
+            )(sysfs.names, address, 'nvme')
+        except tenacity.RetryError as error:
+            raise exceptions.DeviceError(
+                f'{address} is not erased: the driver nvme of the host does '
+                'not have it') from error
+        self._identity = self._ask(nvme.identify)
+
+    def can_be_sanitized(self) -> bool:
+        """Whether it can erase its subsystem, and is alone in it."""
+        return bool(self._action()) and not self._is_shared()
+
+    def sanitize(self, is_virtual: bool) -> None:
+        """Erase the whole subsystem; one that is at it already is waited for.
+
+        :param is_virtual: it is a virtual function
+        :raises DeviceError: it cannot, or has failed.
+        """
+        if is_virtual or not self.can_be_sanitized():
+            raise exceptions.DeviceError(
+                f'{self._address} is not sanitized: it cannot do it, or is '
+                'not the only controller of its subsystem, all of which '
+                'would be erased')
+        if self._status() != _IN_PROGRESS:
+            self._ask(nvme.sanitize, self._action())
+        try:
+            status = tenacity.Retrying(
+                retry=tenacity.retry_if_result(
+                    lambda status: status == _IN_PROGRESS),
+                wait=tenacity.wait_exponential(min=1, max=60),
+                stop=tenacity.stop_after_delay(SANITIZE_TIMEOUT_S),
+            )(self._status)
+        except tenacity.RetryError as error:
+            raise exceptions.DeviceError(
+                f'{self._address} is still being sanitized after '
+                f'{SANITIZE_TIMEOUT_S} s') from error
+        if status not in _COMPLETED:
+            raise exceptions.DeviceError(
+                f'{self._address} has failed to sanitize itself: the status '
+                f'in its log is {status}')
+
+    def format(self) -> None:
+        """Erase the user data of each of its namespaces, and read it.
+
+        :raises DeviceError: it cannot, would erase more than that, has none,
+            or something is left.
+        """
+        # OACS bit 1; FNA bits 0 and 1: it is always all of the subsystem's.
+        if not self._number(256, 2) & 0b10:
+            raise exceptions.DeviceError(f'{self._address} cannot format')
+        if self._number(524, 1) & 0b11 and self._is_shared():
+            raise exceptions.DeviceError(
+                f'{self._address} is not formatted: that would erase the '
+                'namespaces of the other controllers of its subsystem too')
+        namespaces = [name for name in self._sysfs.names(
+            self._address, f'nvme/{self._name}')
+            if _NAMESPACE.fullmatch(name)]
+        if not namespaces:
+            raise exceptions.DeviceError(
+                f'{self._address} is not formatted: it has no namespace')
+        for namespace in namespaces:
+            number = self._sysfs.read(
+                self._address, f'nvme/{self._name}/{namespace}/nsid')
+            self._ask(nvme.format_namespace, int(number or 0))
+        for namespace in namespaces:
+            block_device = _NAMESPACE.sub(r'\g<head>\g<tail>', namespace)
+            if not self._call(nvme.is_blank, block_device):
+                raise exceptions.DeviceError(
+                    f'{block_device} of {self._address} has data in it after '
+                    'it was formatted')
+
+    def _action(self) -> int | None:
+        abilities = self._number(328, 4)
+        return next((action for bit, action in _ACTIONS if abilities & bit),
+                    None)
+
+    def _is_shared(self) -> bool:
+        """CMIC bits 1 and 2: others in its subsystem; it is a VF's."""
+        return bool(self._number(76, 1) & 0b110)
+
+    def _status(self) -> int:
+        log = self._ask(nvme.sanitize_log)
+        return int.from_bytes(log[2:4], 'little') & 0b111
+
+    def _number(self, offset: int, length: int) -> int:
+        """A field of Identify Controller."""
+        return int.from_bytes(
+            self._identity[offset:offset + length], 'little')
+
+    def _ask(self, what: Callable[..., Any], *arguments: Any) -> Any:
+        return self._call(what, self._name, *arguments)
+
+    def _call(self, what: Callable[..., Any], *arguments: Any) -> Any:
+        """:raises DeviceError: it failed."""
+        try:
+            return what(*arguments)
+        except privileged.ERRORS as error:
+            reason = getattr(error, 'stderr', None) or error
+            raise exceptions.DeviceError(
+                f'{self._address} is not erased: {reason}') from error

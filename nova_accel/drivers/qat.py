@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Intel QuickAssist: offload of encryption and compression."""
+
+from collections.abc import Mapping
+import dataclasses
+import re
+
+from nova_accel.drivers import pci_kind
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import device
+from nova_accel.model import device_spec
+from nova_accel.model import naming
+
+
+class QatDriver(pci_kind.PciKindDriver):
+    """A virtual function, or a card that has none.
+
+    ``qat/state`` and ``qat/cfg_services`` are those of the kernel's
+    ``Documentation/ABI/testing/sysfs-driver-qat``: cards of the 4xxx series
+    and later have them, the services of others cannot be told. What a card
+    serves (``sym;asym``, ``dc``) is for its virtual functions too, so each
+    service is a trait ``CUSTOM_QAT_SERVICE_<SERVICE>``, and functions with
+    other services are no pool.
+    """
+
+    kind = 'QAT'
+    vendors = {'8086': 'Intel'}
+
+    def discover(self, function: pci_function.PciFunction,
+                 spec: device_spec.DeviceSpec,
+                 host: node_devices.HostDevices) -> device.Device | None:
+        result = super().discover(function, spec, host)
+        if result is None:
+            return None
+        services = re.findall(
+            '[a-z0-9]+', result.attributes.get('services', ''))
+        traits = {naming.custom_trait('QAT', 'SERVICE', service)
+                  for service in services}
+        return dataclasses.replace(
+            result, operator_traits=result.operator_traits | traits,
+            deployables=tuple(
+                dataclasses.replace(each, traits=each.traits | traits)
+                for each in result.deployables))
+
+    def attributes(
+            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        services = self._of_card(function, 'cfg_services')
+        return {'services': services} if services else {}
+
+    def fault(self, function: pci_function.PciFunction) -> str | None:
+        if self._of_card(function, 'state') == 'down':
+            return 'its card is stopped: qat/state is "down"'
+        return None
+
+    def _of_card(self, function: pci_function.PciFunction,
+                 name: str) -> str | None:
+        return self._sysfs.read(
+            function.parent_address or function.address, f'qat/{name}')

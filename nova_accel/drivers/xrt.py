@@ -1,0 +1,125 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""FPGAs of AMD (Xilinx) with the Xilinx Runtime: Alveo."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+import pathlib
+import uuid
+
+from nova_accel import exceptions
+from nova_accel.drivers import fpga
+from nova_accel.drivers import fpga_programming
+from nova_accel.drivers import pci_kind
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import device as device_module
+from nova_accel.model import pci_address
+from nova_accel.model import region as region_module
+from nova_accel.privileged import fpga as privileged_fpga
+
+# What the kernel prints of a card that has no image.
+_NONE = str(uuid.UUID(int=0))
+
+
+class XrtDriver(fpga.FpgaDriver):
+    """A card: the host keeps its management function, a guest gets the user's.
+
+    Function 0 manages, function 1 is the user's
+    (https://xilinx.github.io/XRT/master/html/platforms.html); a card with its
+    factory image has the first alone. What sysfs has is read as XRT does,
+    ``src/runtime_src/core/pcie/linux/device_linux.cpp``: the last of
+    ``interface_uuids`` is that of the shell that users' images are linked
+    with, ``logic_uuids`` are the shell's own, ``xclbinuuid`` of the user's
+    function is the image that is loaded.
+
+    It is programmed by ``xrt-smi program``, formerly ``xbutil``
+    (https://xilinx.github.io/XRT/master/html/xrt-smi.html), through the
+    user's function, as each application does when it begins, whatever was
+    loaded before. The linker makes a new uuid for each image. A guest may load
+    one of its own, unless that is forbidden to the host too
+    (https://xilinx.github.io/XRT/master/html/security.html, "mailbox"). A card
+    that is handed out whole is not programmed: its guest has all of it.
+    """
+
+    repeats_programming = True
+    tells_contents = True
+
+    def check(self, function: pci_function.PciFunction) -> None:
+        pci_kind.check_vendor(function, {'10ee': 'AMD (Xilinx)'})
+        if function.address.function != 0:
+            raise exceptions.DeviceError(
+                'it is not function 0 of its slot, which manages the card')
+
+    def regions(self, function: pci_function.PciFunction,
+                host: node_devices.HostDevices) -> Sequence[fpga.Region]:
+        user = _user(function.address)
+        if user not in host.functions:
+            raise exceptions.DeviceError(
+                'it has no user function: does it have its factory image?')
+        interfaces = self._uuids(function.address, 'interface_uuids')
+        return [fpga.Region(
+            interfaces[-1] if interfaces else None,
+            [fpga.Accelerator(user, self.read_uuid(user, 'xclbinuuid'))])]
+
+    def loaded(self, device: device_module.Device,
+               region: region_module.Region) -> str:
+        user = _user(device.address)
+        if self._sysfs.read(device.address, 'dev_offline') == '1':
+            raise exceptions.DeviceError(f'{device.address} is offline')
+        image = self.read_uuid(user, 'xclbinuuid')
+        if image in (None, _NONE):
+            raise exceptions.DeviceError(
+                f'{user} does not say what {region.name} holds')
+        return str(image)
+
+    def program(self, device: device_module.Device,
+                region: region_module.Region, bitstream: pathlib.Path,
+                timeout_s: float) -> None:
+        try:
+            wanted = fpga_programming.xclbin_uuid(bitstream)
+        except (ValueError, OSError) as error:
+            raise fpga_programming.refusal(
+                device, region, str(error)) from error
+        fpga_programming.call(
+            device, region, timeout_s, privileged_fpga.xbutil,
+            _user(device.address), bitstream)
+        fpga_programming.check(
+            device, region, self.loaded(device, region), [wanted])
+
+    def attributes(
+            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        found = {'logic_uuids': ', '.join(
+            self._uuids(function.address, 'logic_uuids'))}
+        for rom in self._sysfs.names(function.address):
+            if rom.startswith('rom.'):
+                for name in ('VBNV', 'ddr_bank_count_max', 'ddr_bank_size'):
+                    found[name] = self._sysfs.read(
+                        function.address, f'{rom}/{name}') or ''
+        return {name: text for name, text in found.items() if text}
+
+    def fault(self, function: pci_function.PciFunction) -> str | None:
+        if self._sysfs.read(function.address, 'dev_offline') == '1':
+            return 'its management function says that it is offline'
+        return None
+
+    def _uuids(self, address: pci_address.PciAddress,
+               attribute: str) -> list[str]:
+        text = self._sysfs.read(address, attribute) or ''
+        return [fpga.as_uuid(address, attribute, line)
+                for line in text.split()]
+
+
+def _user(address: pci_address.PciAddress) -> pci_address.PciAddress:
+    return dataclasses.replace(address, function=1)

@@ -1,0 +1,150 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Whether a guest can be given what a driver says can be handed out.
+
+The rules are VFIO's and libvirt's: an IOMMU group goes to one guest as a
+whole, save for the bridges on the way to it
+(https://docs.kernel.org/driver-api/vfio.html), and what a card is carved into
+goes when the card does.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import itertools
+
+from nova_accel import exceptions
+from nova_accel.host import node_devices
+from nova_accel.host import pci_function
+from nova_accel.model import attach_handle
+from nova_accel.model import device as device_model
+from nova_accel.model import device_spec
+from nova_accel.model import pci_address
+
+_Functions = Mapping[pci_address.PciAddress, pci_function.PciFunction]
+
+
+def unit(function: pci_function.PciFunction, kind: device_spec.Unit,
+         functions: _Functions) -> tuple[pci_address.PciAddress, ...]:
+    """The functions that are handed over with one, which is the first.
+
+    :param functions: all of the host's
+    """
+    if kind is device_spec.Unit.SLOT:
+        others = {other.address for other in functions.values()
+                  if _same_slot(other.address, function.address)
+                  and other.parent_address == function.parent_address}
+    elif kind is device_spec.Unit.IOMMU_GROUP:
+        others = _group(function, functions)
+    else:
+        others = set()
+    return (function.address, *sorted(others - {function.address}))
+
+
+def check(device: device_model.Device,
+          host: node_devices.HostDevices) -> None:
+    """Make sure that each unit of a device can be attached to a guest.
+
+    :raises DeviceError: one cannot, or is also a part of another one.
+    """
+    seen: set[pci_address.PciAddress] = set()
+    for handle in handles(device):
+        if handle.type is attach_handle.HandleType.MDEV:
+            _present(handle.address, host)
+        for address in handle.functions:
+            if address in seen:
+                raise exceptions.DeviceError(
+                    f'{address} is in two of its units')
+            seen.add(address)
+            _check_function(_present(address, host), handle, host)
+
+
+def handles(
+        device: device_model.Device) -> Iterator[attach_handle.AttachHandle]:
+    """All units of a device."""
+    return itertools.chain.from_iterable(
+        deployable.handles for deployable in device.deployables)
+
+
+def _present(address: pci_address.PciAddress,
+             host: node_devices.HostDevices) -> pci_function.PciFunction:
+    """:raises DeviceError: libvirt does not know it, or cannot describe it."""
+    try:
+        return host.functions[address]
+    except KeyError:
+        raise exceptions.DeviceError(
+            f'{address} is none of libvirt\'s node devices') from None
+
+
+def _check_function(function: pci_function.PciFunction,
+                    handle: attach_handle.AttachHandle,
+                    host: node_devices.HostDevices) -> None:
+    if function.is_bridge:
+        raise exceptions.DeviceError(f'{function.address} is a bridge')
+    _check_not_carved(function, host)
+    _check_isolated(function, handle, host)
+
+
+def _check_not_carved(function: pci_function.PciFunction,
+                      host: node_devices.HostDevices) -> None:
+    if function.virtual_functions:
+        raise exceptions.DeviceError(
+            f'{len(function.virtual_functions)} virtual functions of '
+            f'{function.address} are enabled: they can be offered, it cannot')
+    if function.parent_address is not None and function.mdev_types:
+        raise exceptions.DeviceError(
+            f'{function.address} makes mediated devices '
+            f'({", ".join(sorted(function.mdev_types))}): it is a part of the '
+            f'carved card {function.card}, which a driver like mdev offers')
+    made = [mdev for mdev in host.mdevs
+            if _card(mdev.parent, host.functions) == function.card]
+    if made:
+        raise exceptions.DeviceError(
+            f'the card {function.card} of {function.address} is carved: it '
+            f'has {len(made)} mediated devices')
+
+
+def _check_isolated(function: pci_function.PciFunction,
+                    handle: attach_handle.AttachHandle,
+                    host: node_devices.HostDevices) -> None:
+    if function.iommu_group is None:
+        raise exceptions.DeviceError(
+            f'{function.address} is in no IOMMU group: the IOMMU of the host '
+            'is off, or the firmware does not describe it')
+    others = sorted(
+        _group(function, host.functions) - set(handle.functions))
+    if others:
+        slot = ('"slot" or ' if all(_same_slot(other, handle.address)
+                                    for other in others) else '')
+        raise exceptions.DeviceError(
+            f'{function.address} shares the IOMMU group '
+            f'{function.iommu_group} with {", ".join(map(str, others))}: '
+            f'"unit": {slot}"iommu_group" in the line hands them over '
+            'together')
+
+
+def _group(function: pci_function.PciFunction,
+           functions: _Functions) -> set[pci_address.PciAddress]:
+    """The IOMMU group, without the bridges that are known to be some."""
+    return {address for address in function.iommu_members
+            if address not in functions or not functions[address].is_bridge}
+
+
+def _card(address: pci_address.PciAddress,
+          functions: _Functions) -> pci_address.PciAddress:
+    return functions[address].card if address in functions else address
+
+
+def _same_slot(one: pci_address.PciAddress,
+               other: pci_address.PciAddress) -> bool:
+    return ((one.domain, one.bus, one.slot)
+            == (other.domain, other.bus, other.slot))

@@ -1,0 +1,143 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""sysfs, for what libvirt does not say of a PCI function, and cannot do.
+
+Everything is below one root, so that tests can have one of their own.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import pathlib
+
+from nova.virt.libvirt import host as libvirt_host
+from oslo_privsep import comm
+from oslo_privsep import daemon
+
+from nova_accel import exceptions
+from nova_accel.model import pci_address
+from nova_accel.privileged import sysfs as privileged_sysfs
+
+# Of the daemon that writes: its refusals, and those to start or to answer.
+_WRITE_ERRORS = (
+    OSError, ValueError, daemon.FailedToDropPrivileges, daemon.ProtocolError,
+    comm.PrivsepTimeout)
+
+
+def of(host: libvirt_host.Host) -> 'Sysfs':
+    """The sysfs of the host that libvirt is on.
+
+    The seam for tests, see :mod:`nova_accel.testing.sysfs`.
+    """
+    return Sysfs()
+
+
+class Sysfs:
+    """The attributes of the PCI functions of one host.
+
+    An attribute is named by its path below the function's directory, like
+    ``sriov_numvfs`` or ``nvidia/current_vgpu_type``.
+
+    :param root: where sysfs is
+    :param write: writes an attribute, given (address, attribute, value) as
+        texts; by default a privileged process, which knows one root only
+    """
+
+    def __init__(
+        self, root: pathlib.Path = privileged_sysfs.ROOT,
+        write: Callable[[str, str, str], None] = privileged_sysfs.write,
+    ) -> None:
+        self._root = root
+        self._write = write
+
+    def read(self, address: pci_address.PciAddress,
+             attribute: str) -> str | None:
+        """The value, without the white space around it.
+
+        :returns: None if there is no such attribute, or function
+        :raises DeviceError: it cannot be read.
+        """
+        with _unless_absent(f'{attribute} of {address}'):
+            return self._path(address, attribute).read_text(
+                encoding='utf-8', errors='replace').strip()
+        return None
+
+    def names(self, address: pci_address.PciAddress,
+              directory: str = '.') -> tuple[str, ...]:
+        """What is in a directory, sorted; nothing if there is none.
+
+        :raises DeviceError: it cannot be read.
+        """
+        with _unless_absent(f'{directory} of {address}'):
+            return tuple(sorted(
+                path.name
+                for path in self._path(address, directory).iterdir()))
+        return ()
+
+    def link(self, address: pci_address.PciAddress,
+             attribute: str) -> str | None:
+        """The last part of what a link leads to, None if it is not there.
+
+        That of ``driver`` is the name of the driver, that of
+        ``iommu_group`` the number of the group.
+
+        :raises DeviceError: it cannot be read.
+        """
+        with _unless_absent(f'{attribute} of {address}'):
+            return self._path(address, attribute).readlink().name
+        return None
+
+    def identity(self, address: pci_address.PciAddress,
+                 directory: str) -> str | None:
+        """What no other directory has, None if there is no such directory.
+
+        It is of the kernel's object behind it (``fs/kernfs/dir.c`` gives each
+        a number that none had before): another one if the driver has made
+        the object anew, and until the host reboots.
+
+        :raises DeviceError: it cannot be read.
+        """
+        with _unless_absent(f'{directory} of {address}'):
+            # The objects of a class are links to them, or directories.
+            return str(self._path(address, directory).stat().st_ino)
+        return None
+
+    def write(self, address: pci_address.PciAddress, attribute: str,
+              value: str) -> None:
+        """Write an attribute, one of ``privileged.sysfs.ATTRIBUTES``.
+
+        :raises DeviceError: it is not there, or the function refuses.
+        """
+        try:
+            self._write(str(address), attribute, value)
+        except _WRITE_ERRORS as error:
+            reason = getattr(error, 'strerror', None) or error
+            raise exceptions.DeviceError(
+                f'{value} cannot be written to {attribute} of {address}: '
+                f'{reason}') from error
+
+    def _path(self, address: pci_address.PciAddress,
+              attribute: str) -> pathlib.Path:
+        return self._root / 'bus/pci/devices' / str(address) / attribute
+
+
+@contextlib.contextmanager
+def _unless_absent(what: str) -> Iterator[None]:
+    """:raises DeviceError: it is there, but cannot be read."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise exceptions.DeviceError(
+            f'{what} cannot be read: {error.strerror}') from error

@@ -1,0 +1,86 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Virtual functions that their vendor's VFIO driver makes a vGPU of.
+
+Since Linux 6.x NVIDIA's driver makes no mediated devices of the virtual
+functions of a card: a function gets its vGPU type by a write to
+``nvidia/current_vgpu_type`` and is then handed over as it is
+(https://docs.nvidia.com/vgpu, "Vendor-Specific VFIO Framework").
+"""
+
+from collections.abc import Mapping
+import re
+
+from nova_accel import exceptions
+from nova_accel.host import sysfs as sysfs_module
+from nova_accel.model import pci_address
+
+#: What stands for no vGPU, in the file and in :meth:`VfioVgpu.set_type`.
+NO_TYPE = '0'
+
+_CREATABLE = 'nvidia/creatable_vgpu_types'
+_CURRENT = 'nvidia/current_vgpu_type'
+
+# "557 : NVIDIA A40-1Q", below a line of headings.
+_TYPE = re.compile(r'(?P<id>[0-9]+)\s*:\s*(?P<name>\S.*)')
+
+
+class VfioVgpu:
+    """The vGPU types of the virtual functions of one host."""
+
+    def __init__(self, sysfs: sysfs_module.Sysfs) -> None:
+        self._sysfs = sysfs
+
+    def types(self, address: pci_address.PciAddress) -> Mapping[str, str]:
+        """Name -> id of the types that a function can be given now.
+
+        Those that fit beside what the other functions of its card are:
+        none if the card is full.
+
+        :raises DeviceError: it cannot be read, or is not what is expected.
+        """
+        text = self._sysfs.read(address, _CREATABLE) or ''
+        types = {}
+        for line in text.splitlines():
+            match = _TYPE.fullmatch(line.strip())
+            if match is not None:
+                types[match['name']] = match['id']
+            elif not line.strip().startswith('ID'):
+                raise exceptions.DeviceError(
+                    f'{_CREATABLE} of {address} has a line that is no type: '
+                    f'{line!r}')
+        return types
+
+    def current(self, address: pci_address.PciAddress) -> str | None:
+        """The id of the type that a function has.
+
+        :returns: :data:`NO_TYPE` if it has none; None if it is none that can
+            be given a type
+        :raises DeviceError: it cannot be read.
+        """
+        return self._sysfs.read(address, _CURRENT)
+
+    def set_type(self, address: pci_address.PciAddress, type_id: str) -> None:
+        """Give a function a type; one that it has already is fine.
+
+        :param type_id: :data:`NO_TYPE` takes the vGPU away
+        :raises DeviceError: the function refuses, or has another type now.
+        """
+        if self.current(address) == type_id:
+            return
+        self._sysfs.write(address, _CURRENT, type_id)
+        current = self.current(address)
+        if current != type_id:
+            raise exceptions.DeviceError(
+                f'{address} was given the vGPU type {type_id}, but has '
+                f'{current}')

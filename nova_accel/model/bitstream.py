@@ -1,0 +1,221 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Bitstreams: which one is asked for, and whether one fits a region.
+
+A bitstream is an image in Glance; what it is stands in its properties, under
+Cyborg's names (``vendor``, ``board``, ``shell_id``, ``region_uuid``,
+``function_uuid``, ``function_name``). Whoever may change an image may write
+anything there: it is text to compare, no more.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+import uuid
+
+from nova_accel import exceptions
+from nova_accel.model import device as device_model
+from nova_accel.model import device_profile
+from nova_accel.model import region as region_model
+
+#: What the image of a bitstream is tagged with.
+TAG = 'FPGA'
+
+#: The namespace of the keys in a group, and in the properties of the image
+#: that a server boots from.
+_PREFIX = 'accel:'
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """A bitstream by its id, or by a function that it has: one of the three.
+
+    ``bitstream_id`` is the uuid of an image, ``function_id`` that of a
+    function.
+    """
+
+    bitstream_id: str | None = None
+    function_id: str | None = None
+    function_name: str | None = None
+
+    def __str__(self) -> str:
+        if self.bitstream_id is not None:
+            return f'bitstream {self.bitstream_id}'
+        if self.function_id is not None:
+            return f'function {self.function_id}'
+        return f'function {self.function_name!r}'
+
+    def is_met_by(self, bitstream: 'Bitstream') -> bool:
+        """Whether it is that image, or has that function."""
+        if self.bitstream_id is not None:
+            return bitstream.id == self.bitstream_id
+        if self.function_id is not None:
+            return self.function_id in bitstream.function_uuids
+        return bitstream.function_name == self.function_name
+
+
+def wanted(group_properties: Mapping[str, str],
+           image_properties: Mapping[str, Any] | None = None,
+           ) -> Wanted | None:
+    """What a group of a device profile, or a server's image, asks for.
+
+    :param group_properties: those of a group, with ``accel:`` before their
+        names or without; other keys are left alone
+    :param image_properties: those of the image that the server boots from;
+        the ones with ``accel:`` are meant
+    :returns: None if nothing is asked for
+    :raises InvalidDeviceProfile: more than one thing is asked for, or an id
+        is no uuid.
+    """
+    asked = {(name, device_profile.property_value(name, value))
+             for properties in (
+                 {f'{_PREFIX}{key.removeprefix(_PREFIX)}': value
+                  for key, value in group_properties.items()},
+                 image_properties or {})
+             for name, value in _asked(properties)}
+    if len(asked) > 1:
+        raise exceptions.InvalidDeviceProfile(
+            'one bitstream or function at most can be asked for, by the '
+            'group of the device profile and the image together, not '
+            + ' and '.join(f'{_PREFIX}{name}={value}'
+                           for name, value in sorted(asked)))
+    return Wanted(**dict(asked)) if asked else None
+
+
+def _asked(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name in sorted(device_profile.PROPERTIES):
+        value = str(properties.get(f'{_PREFIX}{name}') or '').strip()
+        if value:
+            yield name, value
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """The signature of an image, as Nova and Glance have it; all of it text.
+
+    None is what is missing of it.
+    """
+
+    signature: str | None
+    hash_method: str | None
+    key_type: str | None
+    certificate_uuid: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Bitstream:
+    """An image in Glance that says what it is.
+
+    ``size`` is in bytes. ``hash_value`` is Glance's own hash of the data in
+    lower-case hexadecimal, ``hash_algorithm`` its name as hashlib knows it.
+    Further values are None, or empty, if the image does not say.
+    """
+
+    id: str
+    name: str
+    size: int
+    status: str = 'active'
+    hash_algorithm: str | None = None
+    hash_value: str | None = None
+    vendor: str | None = None
+    board: str | None = None
+    shell_id: str | None = None
+    region_uuid: str | None = None
+    function_uuids: tuple[str, ...] = ()
+    function_name: str | None = None
+    signature: Signature | None = None
+
+    def __str__(self) -> str:
+        return f'{self.name!r} ({self.id})'
+
+
+def from_image(image: Mapping[str, Any]) -> Bitstream:
+    """The bitstream that an image is, as Nova's Glance API shows images.
+
+    A bitstream of several functions has their uuids with commas between
+    them. What should be a uuid and is none equals none.
+    """
+    properties = image.get('properties') or {}
+
+    def stated(name: str) -> str | None:
+        return str(properties.get(name) or '').strip() or None
+
+    hash_value = image.get('os_hash_value')
+    region_uuid = stated('region_uuid')
+    return Bitstream(
+        id=_canonical(str(image['id'])),
+        name=str(stated('bs-name') or image.get('name') or ''),
+        size=int(image.get('size') or 0),
+        status=str(image.get('status')),
+        hash_algorithm=image.get('os_hash_algo') or None,
+        hash_value=str(hash_value).lower() if hash_value else None,
+        vendor=stated('vendor'), board=stated('board'),
+        shell_id=stated('shell_id'),
+        region_uuid=region_uuid and _canonical(region_uuid),
+        function_uuids=tuple(
+            _canonical(part) for part in
+            (stated('function_uuid') or '').split(',') if part.strip()),
+        function_name=stated('function_name'),
+        signature=_signature(stated('img_signature'),
+                             stated('img_signature_hash_method'),
+                             stated('img_signature_key_type'),
+                             stated('img_signature_certificate_uuid')))
+
+
+def _signature(*parts: str | None) -> Signature | None:
+    return Signature(*parts) if any(parts) else None
+
+
+def _canonical(text: str) -> str:
+    try:
+        return str(uuid.UUID(text.strip()))
+    except ValueError:
+        return text.strip()
+
+
+def misfits(bitstream: Bitstream, device: device_model.Device,
+            region: region_model.Region) -> list[str]:
+    """Why a bitstream may not be loaded into a region; nothing if it may.
+
+    A region that says its type takes bitstreams for that type alone. What
+    else an image states must be what the device is; what it does not state
+    is not asked. The case of letters does not matter.
+    """
+    found = []
+    if bitstream.status != 'active':
+        found.append(f'its status is {bitstream.status}, not active')
+    if region.type_uuid is not None and bitstream.region_uuid is None:
+        found.append('it has no region_uuid, and the type of '
+                     f'{region.name} is {region.type_uuid}')
+    for name, stated, actual in (
+            ('region_uuid', bitstream.region_uuid,
+             [region.type_uuid and _canonical(region.type_uuid)]),
+            ('vendor', bitstream.vendor, _ids(device.vendor,
+                                              device.vendor_id)),
+            ('board', bitstream.board, _ids(device.product,
+                                            device.product_id)),
+            ('shell_id', bitstream.shell_id, [region.shell_id])):
+        if stated is None:
+            continue
+        known = [value for value in actual if value is not None]
+        if stated.casefold() not in (value.casefold() for value in known):
+            found.append(
+                f'its {name} is {stated}, that of {region.name} of '
+                f'{device.address} is {known[0] if known else "not known"}')
+    return found
+
+
+def _ids(name: str, pci_id: str) -> list[str]:
+    """What a vendor or product may be called."""
+    return [name, pci_id, f'0x{pci_id}']

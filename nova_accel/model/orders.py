@@ -1,0 +1,44 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the control plane wants a host to do, in the answer to its report."""
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Orders:
+    """All of a host's orders: they replace what it was told before.
+
+    ``revision`` grows with each change of them. ``disabled`` are the uuids of
+    the devices that an administrator keeps from further guests. ``uncleaned``
+    are those of the attach handles that a guest has had and that are to be
+    cleaned before another one gets them; the host may lack some of them at
+    the moment.
+    """
+
+    revision: int
+    disabled: frozenset[str] = frozenset()
+    uncleaned: frozenset[str] = frozenset()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, between the planes."""
+        return {'revision': self.revision, 'disabled': sorted(self.disabled),
+                'uncleaned': sorted(self.uncleaned)}
+
+
+def from_dict(value: Mapping[str, Any]) -> Orders:
+    """The reverse of :meth:`Orders.to_dict`."""
+    return Orders(value['revision'], frozenset(value['disabled']),
+                  frozenset(value['uncleaned']))

@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A programming of an FPGA region, as it is asked for and remembered."""
+
+import dataclasses
+import datetime
+import enum
+
+
+class Result(enum.IntEnum):
+    """What ``program_fpga_with_bitstream`` answers, as its spec has it."""
+
+    PROGRAMMED = 0
+    FAILED = 1
+    NO_SUCH_DEPLOYABLE = 2
+    #: It is not there, cannot be downloaded, or is not to be trusted.
+    NO_SUCH_BITSTREAM = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Asker:
+    """Whose programming it is; a server's has an ``instance_uuid``."""
+
+    project_id: str | None = None
+    user_id: str | None = None
+    instance_uuid: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """One of the history. Times are aware, in UTC.
+
+    ``finished_at`` is None as long as it goes on, ``failure`` if it was
+    none.
+    """
+
+    uuid: str
+    device_uuid: str
+    region: str
+    bitstream_id: str
+    asker: Asker
+    started_at: datetime.datetime
+    finished_at: datetime.datetime | None = None
+    failure: str | None = None

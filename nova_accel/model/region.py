@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Regions of FPGAs: what is programmed at once, and what they hold.
+
+A card that cannot be programmed in parts is one region. What a region holds
+is known from its host's journal, never guessed: :class:`Contents` is what was
+programmed, verified and read back.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Region:
+    """A part of a card.
+
+    ``name`` is unique within the device. ``type_uuid`` says which bitstreams
+    fit, ``shell_id`` is that of the card's static part; None if the card does
+    not say. ``contents_attribute`` is the attribute of the card in sysfs that
+    the operator trusts to tell what is loaded.
+    """
+
+    name: str
+    type_uuid: str | None = None
+    shell_id: str | None = None
+    contents_attribute: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Contents:
+    """What a region holds.
+
+    ``bitstream_id`` is the uuid of the image in Glance, ``sha256`` the hash
+    of its bytes in hexadecimal, ``function_uuids`` what it does, as far as it
+    says. ``loaded`` is what the device said of itself when it had just been
+    programmed (see :meth:`nova_accel.drivers.base.Driver.loaded`): as long as
+    it says the same, the region holds the same.
+    """
+
+    bitstream_id: str
+    sha256: str
+    loaded: str
+    function_uuids: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, for the journal."""
+        return {**dataclasses.asdict(self),
+                'function_uuids': list(self.function_uuids)}
+
+
+def contents_from_dict(value: Mapping[str, Any]) -> Contents:
+    """The reverse of :meth:`Contents.to_dict`.
+
+    :raises KeyError, TypeError: it is none.
+    """
+    return Contents(value['bitstream_id'], value['sha256'], value['loaded'],
+                    tuple(value['function_uuids']))

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What is known of the regions of a device, put into what is published.
+
+A driver says what it finds; what was programmed, verified and read back is
+known from the host's journal. Both together are what Placement and the API
+are told.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+
+from nova_accel.model import device as device_model
+from nova_accel.model import naming
+from nova_accel.model import region as region_model
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """What is known of one region at the moment.
+
+    ``contents`` are verified, None if it holds something that was not
+    programmed by us. ``fault`` is why nobody can be given it, None if
+    somebody can.
+    """
+
+    contents: region_model.Contents | None = None
+    fault: str | None = None
+
+
+def overlaid(device: device_model.Device,
+             known: Mapping[str, Known]) -> device_model.Device:
+    """The device with what is known of its regions.
+
+    If nobody can be given any of it, it is faulty as a whole. Otherwise what
+    is wrong with a region is an attribute, for people to read.
+
+    :param known: by the name of the region; nothing is known of others
+    """
+    if not known:
+        return device
+    deployables = tuple(
+        _overlaid(device, deployable, known.get(deployable.region or ''))
+        for deployable in device.deployables)
+    faults = {name: each.fault for name, each in known.items()
+              if each.fault is not None}
+    fault = device.fault
+    if fault is None and deployables and all(
+            deployable.fault is not None for deployable in deployables):
+        fault = '; '.join(f'{name}: {text}'
+                          for name, text in sorted(faults.items()))
+    return dataclasses.replace(
+        device, deployables=deployables, fault=fault, attributes={
+            **device.attributes,
+            **{f'fault of {name}': text for name, text in faults.items()}})
+
+
+def _overlaid(device: device_model.Device,
+              deployable: device_model.Deployable,
+              known: Known | None) -> device_model.Deployable:
+    if known is None:
+        return deployable
+    if known.contents is None:
+        return dataclasses.replace(deployable, fault=known.fault)
+    traits = deployable.traits
+    # Units of a pool are told apart by an operator's traits alone, and a
+    # device that says itself what it does is believed.
+    if not device.pooled and not function_traits(traits):
+        traits |= {naming.function_trait(device.type, device.vendor, uuid)
+                   for uuid in known.contents.function_uuids}
+    return dataclasses.replace(
+        deployable, traits=traits, fault=known.fault,
+        bitstream_id=known.contents.bitstream_id)
+
+
+def function_traits(traits: frozenset[str]) -> frozenset[str]:
+    """Those that say what an FPGA does."""
+    return frozenset(filter(naming.is_function_trait, traits))

@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""FPGA region types: which images fit; each belongs to one product.
+
+The Cyborg agent-driver specification has it so: "the same region type ID
+will never show up in products with different PCI IDs". A product may have
+several PCI ids, and a PCI id several region types.
+"""
+
+from collections.abc import Iterable
+import re
+
+from nova_accel import exceptions
+from nova_accel.model import device as device_model
+
+# As naming.region_trait makes it of a uuid; others may say _REGION_ too.
+_REGION = re.compile(
+    r'CUSTOM_.+_REGION_(?P<uuid>[0-9A-F]{8}(_[0-9A-F]{4}){3}_[0-9A-F]{12})')
+
+
+def of(device: device_model.Device) -> frozenset[str]:
+    """The traits of the types that its regions have."""
+    return frozenset(
+        trait for deployable in device.deployables
+        for trait in deployable.traits if _REGION.fullmatch(trait))
+
+
+def check(device: device_model.Device,
+          others: Iterable[device_model.Device]) -> None:
+    """Make sure that no other product has regions of the same types.
+
+    :raises DeviceError: one has; the text names both devices.
+    """
+    mine = of(device)
+    for other in others:
+        shared = sorted(mine & of(other))
+        if shared and ((device.vendor, device.product)
+                       != (other.vendor, other.product)):
+            raise exceptions.DeviceError(
+                f'its region type {shared[0]} is that of another product: '
+                f'{other.address} is {other.vendor} {other.product}, this is '
+                f'{device.vendor} {device.product}')

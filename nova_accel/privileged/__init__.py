@@ -1,0 +1,45 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What needs root on a compute host, in daemons of oslo.privsep.
+
+Each context has the fewest capabilities that its work needs, and each function
+checks what it is told: who calls it may have been taken over.
+"""
+
+from oslo_concurrency import processutils
+from oslo_privsep import capabilities
+from oslo_privsep import comm
+from oslo_privsep import daemon
+from oslo_privsep import priv_context
+
+#: What whoever calls one of these functions has to expect.
+ERRORS = (
+    processutils.ProcessExecutionError, OSError, ValueError,
+    daemon.FailedToDropPrivileges, daemon.ProtocolError, comm.PrivsepTimeout)
+
+# The files of sysfs belong to root, who may write them without any capability.
+sysfs_pctxt = priv_context.PrivContext(
+    'nova_accel', cfg_section='nova_accel_sysfs',
+    pypath=f'{__name__}.sysfs_pctxt', capabilities=[])
+
+# The kernel asks for it of who sends commands to a drive.
+nvme_pctxt = priv_context.PrivContext(
+    'nova_accel', cfg_section='nova_accel_nvme',
+    pypath=f'{__name__}.nvme_pctxt',
+    capabilities=[capabilities.CAP_SYS_ADMIN])
+
+# A bitstream is in a directory of nova-compute's.
+fpga_pctxt = priv_context.PrivContext(
+    'nova_accel', cfg_section='nova_accel_fpga',
+    pypath=f'{__name__}.fpga_pctxt',
+    capabilities=[capabilities.CAP_DAC_READ_SEARCH])

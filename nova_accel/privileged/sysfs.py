@@ -1,0 +1,70 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Writes attributes of PCI functions in sysfs, as root."""
+
+import os
+import pathlib
+import re
+
+from nova_accel import privileged
+from nova_accel.model import pci_address
+
+#: Where sysfs is. Who calls has no say in it.
+ROOT = pathlib.Path('/sys')
+
+#: What is written, see Documentation/ABI/testing/sysfs-bus-pci of the kernel,
+#: and for the last one https://docs.nvidia.com/vgpu
+ATTRIBUTES = frozenset({
+    'reset', 'sriov_numvfs', 'nvidia/current_vgpu_type'})
+
+_VALUE = re.compile(r'[0-9]{1,10}')
+
+
+@privileged.sysfs_pctxt.entrypoint
+def write(address: str, attribute: str, value: str) -> None:
+    """Write an attribute of a PCI function.
+
+    :param address: ``0000:81:00.0``
+    :param attribute: one of :data:`ATTRIBUTES`
+    :param value: a decimal number
+    :raises ValueError: it is none of that.
+    :raises OSError: the function has no such attribute, or refuses.
+    """
+    write_below(ROOT, address, attribute, value)
+
+
+def write_below(root: pathlib.Path, address: str, attribute: str,
+                value: str) -> None:
+    """As :func:`write`, where sysfs is at ``root``."""
+    if attribute not in ATTRIBUTES:
+        raise ValueError(f'{attribute!r} is not written')
+    if _VALUE.fullmatch(value) is None:
+        raise ValueError(f'{value!r} is not a decimal number')
+    try:
+        name = str(pci_address.PciAddress.parse(address))
+    except Exception as error:
+        # The caller, another process, can only be told builtin ones.
+        raise ValueError(str(error)) from error
+    # The function is a link into the tree of devices; below it is none.
+    devices = (root / 'devices').resolve(strict=True)
+    function = (root / 'bus/pci/devices' / name).resolve(strict=True)
+    path = function / attribute
+    if not path.is_relative_to(devices) or path.resolve() != path:
+        raise ValueError(f'{attribute} of {name} is not in {devices}')
+    # No O_CREAT and no O_TRUNC: it is there, or it is an error.
+    file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        # In one piece, as the kernel wants it.
+        os.write(file, value.encode())
+    finally:
+        os.close(file)

@@ -1,0 +1,181 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the bitstream of an FPGA costs, for ``tools/bench fpga``."""
+
+# Its __init__ decides between eventlet and native threads; anything else of
+# Nova imported before it leaves the process half patched.
+import nova.tests.functional  # noqa: F401 isort: skip
+
+import hashlib
+import os
+import pathlib
+import statistics
+import time
+from typing import Any
+
+import fixtures
+from keystoneauth1 import token_endpoint
+from nova import context as nova_context
+
+from nova_accel import conf
+from nova_accel.bitstreams import cache
+from nova_accel.bitstreams import glance
+from nova_accel.bitstreams import store
+from nova_accel.testing import bitstreams
+from nova_accel.testing import fpga_cloud
+from nova_accel.testing import glance as glance_stub
+from nova_accel.testing import wsgi_server
+
+CONF = conf.CONF
+
+_MIB = 1024 * 1024
+
+
+class Bitstreams(fixtures.Fixture):
+    """An image API on loopback, and an empty cache of bitstreams.
+
+    :ivar images: what Glance has
+    :ivar store: that of a host
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        """:param max_bytes: what the cache holds"""
+        super().__init__()
+        self._max_bytes = max_bytes
+        self.images = bitstreams.Images()
+
+    def _setUp(self) -> None:
+        server = self.useFixture(wsgi_server.WsgiServer())
+        server.mount('/', glance_stub.Glance(server.url, self.images))
+        CONF.set_override('api_servers', [server.url], 'glance')
+        self.addCleanup(CONF.clear_override, 'api_servers', 'glance')
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.client.accelerator_api.auth_from_conf',
+            lambda: token_endpoint.Token(server.url, 'token')))
+        self.context = nova_context.RequestContext(
+            auth_token='token', is_admin=True, overwrite=False)
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.store = store.Store(
+            glance.Glance(), cache.Cache(directory, self._max_bytes))
+
+    def fetch(self, image_id: str) -> int:
+        """Find a bitstream, download it if need be, and verify it.
+
+        :returns: how many bytes were downloaded
+        """
+        bitstream = glance.Glance().show(image_id, self.context)
+        with self.store.fetched(bitstream, self.context) as fetched:
+            return fetched.downloaded_bytes
+
+
+def verification(size_mb: int, times: int) -> dict[str, Any]:
+    """Throughput of fetch and verification, over that of the hashes alone.
+
+    One follows the other, so that both see the same machine.
+
+    :returns: ``verify_ratio`` and what it is made of, in MiB per second
+    """
+    raw_s, fetch_s = [], []
+    for _time in range(times):
+        # Another one each time, or it would be in the cache.
+        data = os.urandom(_MIB) * size_mb
+        with Bitstreams(2 * len(data)) as found:
+            image_id = found.images.add(data)
+            raw_s.append(_hashed_s(data))
+            begin = time.perf_counter()
+            downloaded = found.fetch(image_id)
+            fetch_s.append(time.perf_counter() - begin)
+            assert downloaded == len(data)
+    return {
+        'bitstream_mb': size_mb,
+        'hashes_mb_per_s': round(size_mb / statistics.median(raw_s), 1),
+        'fetch_and_verify_mb_per_s': round(
+            size_mb / statistics.median(fetch_s), 1),
+        'verify_ratio': round(statistics.median(
+            raw / fetch for raw, fetch in zip(raw_s, fetch_s, strict=True)),
+            3)}
+
+
+def _hashed_s(data: bytes) -> float:
+    """How long sha256 and sha512 take, in the pieces that Glance sends."""
+    begin = time.perf_counter()
+    hashes = hashlib.sha256(), hashlib.sha512()
+    for start in range(0, len(data), _MIB):
+        chunk = data[start:start + _MIB]
+        for hash_ in hashes:
+            hash_.update(chunk)
+    for hash_ in hashes:
+        hash_.digest()
+    return time.perf_counter() - begin
+
+
+class BootCloud(fpga_cloud.FpgaCloud):
+    """One host with FPGAs."""
+
+    ADMIN_API = True
+
+    def runTest(self) -> None:
+        """Not run: the benchmark only needs what setUp() makes."""
+
+    def start(self) -> None:
+        self.start_accelerated_compute('compute1')
+        [region, *_others] = self.regions('compute1')
+        self.create_fpga_profile('fpga', region, bitstream_id=self.upload(
+            region, os.urandom(_MIB)))
+        # By whether they have accelerators.
+        self._flavors = {True: self.create_accel_flavor('fpga'),
+                         False: self._create_flavor()}
+
+    def build_s(self, accelerated: bool) -> float:
+        """From the request until the server is ACTIVE; it is deleted then.
+
+        :raises RuntimeError: it is in ERROR.
+        """
+        begin = time.perf_counter()
+        server = self.api.post_server({'server': self._build_server(
+            flavor_id=self._flavors[accelerated], networks='none')})
+        while (found := self.api.get_server(server['id']))[
+                'status'] == 'BUILD':
+            time.sleep(0.05)
+        seconds = time.perf_counter() - begin
+        if found['status'] != 'ACTIVE':
+            raise RuntimeError(f'{found["status"]}: {found.get("fault")}')
+        self._delete_server(found)
+        return seconds
+
+
+def boots(cloud: BootCloud, image_s: float,
+          program_s: float) -> dict[str, Any]:
+    """How long a server takes whose FPGA is programmed, and one after it.
+
+    :param cloud: that is set up
+    :param image_s: how long its image is downloaded
+    :param program_s: how long the FPGA is programmed
+    """
+    cloud.start()
+    # What Nova itself takes the first time only.
+    cloud.build_s(accelerated=False)
+    cloud.useFixture(fpga_cloud.ImageDownload(image_s))
+    cloud.cards.duration_s = program_s
+    plain_s = cloud.build_s(accelerated=False)
+    build_s = cloud.build_s(accelerated=True)
+    programmings = len(cloud.cards.programmed)
+    downloaded = cloud.downloaded_bytes
+    second_s = cloud.build_s(accelerated=True)
+    return {
+        'image_s': image_s, 'program_s': program_s,
+        'build_without_s': round(plain_s, 2), 'build_s': round(build_s, 2),
+        'programmings': programmings, 'second_boot_s': round(second_s, 2),
+        'second_boot_bytes': cloud.downloaded_bytes - downloaded,
+        'second_boot_programmings':
+            len(cloud.cards.programmed) - programmings}

@@ -1,0 +1,107 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Counts what is asked of the accelerator API, its database and Placement."""
+
+# Its __init__ decides between eventlet and native threads; anything else of
+# Nova imported before it leaves the process half patched.
+import nova.tests.functional  # noqa: F401 isort: skip
+
+import collections
+from collections.abc import Callable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+import sys
+from typing import Any
+
+import fixtures
+from nova.scheduler.client import report
+import requests
+import sqlalchemy as sa
+
+from nova_accel.db import engine
+
+# SQLite's; the other drivers do it unseen.
+_OF_TRANSACTIONS = ('BEGIN', 'BEGIN IMMEDIATE', 'ROLLBACK')
+
+
+@dataclasses.dataclass
+class Calls:
+    """How many there were.
+
+    ``api`` are HTTP requests to the accelerator API; ``statements`` are those
+    of SQL in its database, without what begins and ends transactions.
+    ``placement`` are HTTP requests to Placement by the module that wanted to
+    know something, ``ours`` if it is one of ours.
+    """
+
+    api: int = 0
+    statements: int = 0
+    placement: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter)
+
+
+@contextlib.contextmanager
+def counted() -> Iterator[Calls]:
+    """Count in this process, until the context ends."""
+    calls = Calls()
+
+    def count_statement(_connection: Any, _cursor: Any, statement: str,
+                        *_args: Any) -> None:
+        calls.statements += statement not in _OF_TRANSACTIONS
+
+    listener = (engine.manager().writer.get_engine(),
+                'before_cursor_execute', count_statement)
+    with contextlib.ExitStack() as stack:
+        for name in ('get', 'post', 'put', 'delete'):
+            _wrap(stack, report.SchedulerReportClient, name,
+                  lambda *_args: calls.placement.update([_caller()]))
+        _wrap(stack, requests.Session, 'send', lambda _session, request, *_:
+              _count_request(calls, request))
+        sa.event.listen(*listener)
+        stack.callback(sa.event.remove, *listener)
+        yield calls
+
+
+def _wrap(stack: contextlib.ExitStack, target: type, name: str,
+          before: Callable[..., None]) -> None:
+    """Have a function called before each call of a method."""
+    real = getattr(target, name)
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        before(*args)
+        return real(*args, **kwargs)
+
+    stack.enter_context(fixtures.MonkeyPatch(
+        f'{target.__module__}.{target.__name__}.{name}', wrapped))
+
+
+def _count_request(calls: Calls, request: requests.PreparedRequest) -> None:
+    calls.api += 'accelerator' in (request.url or '')
+
+
+def _caller() -> str:
+    """The module that Nova's client of Placement is called by."""
+    frame = sys._getframe()
+    name = ''
+    while frame.f_back is not None:
+        frame = frame.f_back
+        name = frame.f_globals['__name__']
+        if name.startswith('nova_accel.testing.'):
+            continue
+        if name.startswith('nova_accel.'):
+            return 'ours'
+        if name.startswith('nova.') and not name.startswith(
+                ('nova.scheduler.client.', 'nova.tests.')):
+            return name
+    return name

@@ -1,0 +1,78 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A sysfs in a directory, for the hosts that tests simulate."""
+
+from collections.abc import Callable
+import pathlib
+from typing import Any
+
+import fixtures
+
+from nova_accel.host import sysfs
+from nova_accel.model import pci_address
+from nova_accel.privileged import sysfs as privileged_sysfs
+
+
+class FakeSysfs(fixtures.Fixture):
+    """Every host that nova-compute runs on in this process has this sysfs.
+
+    It is written without a privileged process, with the same checks.
+
+    :ivar root: the directory
+    :ivar sysfs: it, as drivers get it
+    :ivar on_write: attribute -> what the kernel does after a write of it,
+        called with the address and the value
+    """
+
+    def _setUp(self) -> None:
+        self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.on_write: dict[
+            str, Callable[[pci_address.PciAddress, str], None]] = {}
+        for path in ('devices/pci0000:00', 'bus/pci/devices'):
+            (self.root / path).mkdir(parents=True)
+        self.sysfs = sysfs.Sysfs(self.root, self._write)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.host.sysfs.of', self._of))
+
+    def set(self, address: pci_address.PciAddress | str,
+            **attributes: str) -> None:
+        """Have a PCI function, and these attributes of it.
+
+        :param attributes: a directory in the name is written as ``__``:
+            ``nvidia__current_vgpu_type``
+        """
+        name = str(address)
+        function = self.root / 'devices/pci0000:00' / name
+        if not function.is_dir():
+            function.mkdir()
+            (self.root / 'bus/pci/devices' / name).symlink_to(
+                pathlib.Path('../../../devices/pci0000:00', name))
+        for attribute, value in attributes.items():
+            path = function / attribute.replace('__', '/')
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f'{value}\n')
+
+    def remove(self, address: pci_address.PciAddress | str) -> None:
+        """Have the function no more: what it had is not reachable."""
+        (self.root / 'bus/pci/devices' / str(address)).unlink()
+
+    def _of(self, _host: Any) -> sysfs.Sysfs:
+        return self.sysfs
+
+    def _write(self, address: str, attribute: str, value: str) -> None:
+        privileged_sysfs.write_below(self.root, address, attribute, value)
+        # A longer value before it would stay in part, as in any file.
+        self.set(address, **{attribute.replace('/', '__'): value})
+        react = self.on_write.get(attribute)
+        if react is not None:
+            react(pci_address.PciAddress.parse(address), value)

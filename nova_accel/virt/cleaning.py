@@ -1,0 +1,191 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Cleans what guests have given back, before other guests get it.
+
+The API knows what is unclean and says so in the orders; a restart begins from
+these again. Cleaning may take minutes or never end, so it has threads of its
+own, and nothing waits for them: not a report, not a delete.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+import dataclasses
+import threading
+import time
+
+import futurist
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.client import accelerator_api
+from nova_accel.model import attach_handle
+from nova_accel.model import orders as orders_model
+
+LOG = logging.getLogger(__name__)
+
+#: Seconds until a cleaning that failed is tried again; twice as long after
+#: each further time, up to the longest.
+FIRST_RETRY_S = 60
+LONGEST_RETRY_S = 3600
+
+
+@dataclasses.dataclass(frozen=True)
+class Unclean:
+    """An attach handle that is to be cleaned.
+
+    ``clean`` does it; it raises a DeviceError if it is not clean then.
+    """
+
+    handle: attach_handle.AttachHandle
+    clean: Callable[[attach_handle.AttachHandle], None]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Outcome:
+    """How a cleaning ended that was ordered by a revision of the orders."""
+
+    revision: int
+    fault: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class _Retry:
+    """When a cleaning that failed is tried again, ``at`` a monotonic time."""
+
+    fault: str
+    delay_s: int
+    at: float
+
+
+class Cleaner:
+    """Follows the orders of one host, as far as they are about cleaning.
+
+    :param workers: how many handles are cleaned at a time
+    :param find: attach handle uuid -> the handle and how it is cleaned, None
+        if the device is gone at the moment
+    :param held: uuids of what instances have: whatever the orders say, it is
+        not touched
+    :param hurry: has a report made soon
+    """
+
+    def __init__(self, api: accelerator_api.AcceleratorApi, workers: int,
+                 find: Callable[[str], Unclean | None],
+                 held: Callable[[], Collection[str]],
+                 hurry: Callable[[], None]) -> None:
+        self._api = api
+        self._find = find
+        self._held = held
+        self._hurry = hurry
+        self._executor = futurist.ThreadPoolExecutor(workers)
+        self._lock = threading.Lock()
+        self._reports = 0
+        # All by the uuid of the attach handle. Of what was released it is the
+        # number of the report before.
+        self._released: dict[str, int] = {}
+        self._running: set[str] = set()
+        self._outcomes: dict[str, _Outcome] = {}
+        self._retries: dict[str, _Retry] = {}
+
+    def released(self, uuids: Collection[str]) -> None:
+        """Have what the API has begun to call unclean cleaned soon."""
+        if uuids:
+            with self._lock:
+                self._released |= dict.fromkeys(uuids, self._reports)
+            self._hurry()
+
+    @property
+    def awaited(self) -> frozenset[str]:
+        """What has been released since the last orders."""
+        with self._lock:
+            return frozenset(self._released)
+
+    def tell(self) -> None:
+        """Tell the API how cleaning went; before it is asked for orders.
+
+        Otherwise these could say that something is unclean that is not, and
+        that a guest has got meanwhile.
+
+        :raises ServiceUnavailable: it may not know; it is told again.
+        """
+        with self._lock:
+            self._reports += 1
+            outcomes = dict(self._outcomes)
+        for revision in sorted({
+                outcome.revision for outcome in outcomes.values()}):
+            of_revision = {
+                uuid: outcome.fault for uuid, outcome in outcomes.items()
+                if outcome.revision == revision}
+            try:
+                self._api.cleaning(
+                    [uuid for uuid, fault in of_revision.items()
+                     if fault is None],
+                    {uuid: fault for uuid, fault in of_revision.items()
+                     if fault is not None}, revision)
+            except (exceptions.NotFound, exceptions.Conflict) as error:
+                # The next orders say what there still is to be cleaned.
+                LOG.warning('How the cleaning of accelerators went is not '
+                            'noted: %s', error)
+            with self._lock:
+                for uuid in of_revision:
+                    del self._outcomes[uuid]
+
+    def go_on(self, orders: orders_model.Orders) -> None:
+        """Start what the orders, which came after :meth:`tell`, ask for."""
+        with self._lock:
+            self._released = {
+                uuid: report for uuid, report in self._released.items()
+                if report >= self._reports}
+            self._retries = {
+                uuid: retry for uuid, retry in self._retries.items()
+                if uuid in orders.uncleaned}
+            now = time.monotonic()
+            early = {uuid for uuid, retry in self._retries.items()
+                     if now < retry.at}
+            due = [found for uuid in orders.uncleaned.difference(
+                self._running, self._outcomes, early, self._held())
+                if (found := self._find(uuid)) is not None]
+            self._running.update(found.handle.uuid for found in due)
+        for found in due:
+            self._executor.submit(self._clean, found, orders.revision)
+
+    def _clean(self, unclean: Unclean, revision: int) -> None:
+        handle = unclean.handle
+        fault = None
+        try:
+            unclean.clean(handle)
+        except exceptions.DeviceError as error:
+            fault = str(error)
+        except Exception as error:
+            LOG.exception('The driver failed to clean %s', handle.address)
+            fault = f'its driver failed: {error!r}'
+        with self._lock:
+            self._running.discard(handle.uuid)
+            is_news = self._note(handle.uuid, _Outcome(revision, fault))
+        if fault is not None:
+            LOG.warning('%s is not clean and stays reserved, trying again '
+                        'later: %s', handle.address, fault)
+        if is_news:
+            self._hurry()
+
+    def _note(self, uuid: str, outcome: _Outcome) -> bool:
+        """Whether the API is to be told of it."""
+        last = self._retries.pop(uuid, None)
+        if outcome.fault is not None:
+            delay_s = (FIRST_RETRY_S if last is None
+                       else min(2 * last.delay_s, LONGEST_RETRY_S))
+            self._retries[uuid] = _Retry(
+                outcome.fault, delay_s, time.monotonic() + delay_s)
+            if last is not None and last.fault == outcome.fault:
+                return False
+        self._outcomes[uuid] = outcome
+        return True

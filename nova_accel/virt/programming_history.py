@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Tells the API what is programmed, whenever it can be told.
+
+A programming waits for no answer, and loses none: what the API has not heard
+is told again with the next report.
+"""
+
+from collections.abc import Callable
+import threading
+
+import futurist
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.model import programming
+
+LOG = logging.getLogger(__name__)
+
+
+class History:
+    """What one host has to tell of programmings.
+
+    :param tell: tells the API of one
+    """
+
+    def __init__(self, tell: Callable[[programming.Record], None]) -> None:
+        self._tell = tell
+        self._executor = futurist.ThreadPoolExecutor(1)
+        self._lock = threading.Lock()
+        # By their uuids; the end of one replaces its beginning.
+        self._untold: dict[str, programming.Record] = {}
+
+    def note(self, record: programming.Record) -> None:
+        """Have it told soon; does not raise."""
+        with self._lock:
+            self._untold[record.uuid] = record
+        try:
+            self._executor.submit(self._tell_soon)
+        except RuntimeError as error:
+            # Threads end before nova-compute's last tasks do.
+            LOG.info('Programming %s is not told: %s', record.uuid, error)
+
+    def tell(self) -> None:
+        """Tell all that has not been told yet.
+
+        :raises ServiceUnavailable: some of it may not be; it is kept.
+        """
+        with self._lock:
+            untold = list(self._untold.values())
+        for record in untold:
+            try:
+                self._tell(record)
+            except exceptions.ServiceUnavailable:
+                raise
+            except exceptions.AcceleratorError as error:
+                LOG.warning('Programming %s is not noted: %s', record.uuid,
+                            error)
+            with self._lock:
+                if self._untold.get(record.uuid) == record:
+                    del self._untold[record.uuid]
+
+    def _tell_soon(self) -> None:
+        try:
+            self.tell()
+        except exceptions.ServiceUnavailable as error:
+            LOG.warning('What is programmed is not told yet, trying again '
+                        'later: %s', error)
+        except Exception:
+            LOG.exception('Telling what is programmed failed')

@@ -1,0 +1,219 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The parts of nova-compute that are ours, put together."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+import pathlib
+
+from nova import context as nova_context
+from nova.virt.libvirt import host as libvirt_host
+
+from nova_accel import conf
+from nova_accel.bitstreams import glance
+from nova_accel.bitstreams import store
+from nova_accel.client import accelerator_api
+from nova_accel.drivers import base
+from nova_accel.drivers import catalogue
+from nova_accel.drivers import loading
+from nova_accel.host import discovery
+from nova_accel.host import guests
+from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import nova_claims
+from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import virtual_functions
+from nova_accel.model import device_spec
+from nova_accel.virt import attachments as attachments_module
+from nova_accel.virt import cleaning
+from nova_accel.virt import given_traits as given_traits_module
+from nova_accel.virt import host_accelerators
+from nova_accel.virt import hot_plug
+from nova_accel.virt import journal
+from nova_accel.virt import os_acc
+from nova_accel.virt import programming as programming_module
+from nova_accel.virt import programming_history
+from nova_accel.virt import providers as providers_module
+from nova_accel.virt import provisioning as provisioning_module
+from nova_accel.virt import publisher as publisher_module
+from nova_accel.virt import reconcile
+from nova_accel.virt import region_journal
+from nova_accel.virt import regions as regions_module
+from nova_accel.virt import rpc_agent
+
+CONF = conf.CONF
+
+
+def check_configured() -> None:
+    """Refuse at once a configuration that :func:`start` would refuse.
+
+    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
+    :raises ConfigurationError: names the option that is wrong.
+    """
+    device_spec.parse(CONF.nova_accel.device_spec, loading.names())
+    catalogue.entries()
+    accelerator_api.adapter_from_conf()
+
+
+def start(host: libvirt_host.Host, service_host: str,
+          ) -> host_accelerators.HostAccelerators:
+    """What nova-compute needs of our parts, wired together.
+
+    The devices are looked at, which is quick; they are reported later. Only
+    virtual functions that are missing, after a reboot, take their time.
+
+    :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
+    :raises ConfigurationError: names the option that is wrong.
+    """
+    node = publisher_module.Node(
+        host.get_hostname(), host.get_node_uuid(), service_host)
+    node_devices = node_devices_module.NodeDevices(host)
+    sysfs = sysfs_module.of(host)
+    drivers = loading.load(node_devices, sysfs, node.uuid)
+    specs = device_spec.parse(CONF.nova_accel.device_spec, drivers)
+    api = accelerator_api.AcceleratorApi(
+        accelerator_api.adapter_from_conf(), node.nodename)
+    state = pathlib.Path(CONF.state_path) / 'nova_accel'
+    attachments = attachments_module.Attachments(
+        node.nodename, journal.Journal(state / node.nodename), api, drivers,
+        lambda: publisher.view.drivers,
+        lambda handles: cleaner.released(publisher.view.cleaned.intersection(
+            handle.uuid for handle in handles)))
+    cleaner = cleaning.Cleaner(
+        api, CONF.nova_accel.max_concurrent_cleanings,
+        lambda uuid: _unclean(
+            publisher.view, drivers, fpgas.programmer, uuid),
+        attachments.held_handles, lambda: publisher.start_cycle(at_once=True))
+
+    host_guests = guests.Guests(host)
+    claims = nova_claims.NovaClaims(node.nodename, node.uuid)
+    fpgas = _fpgas(node, state, drivers, api, attachments, host_guests,
+                   lambda: publisher.start_cycle(at_once=True))
+    reconciler = reconcile.Reconciler(
+        service_host, CONF.nova_accel.reconcile_interval_s, api, attachments,
+        node_devices, host_guests, lambda: publisher.view)
+
+    def discover() -> discovery.Inventory:
+        found = discovery.discover(
+            node_devices, drivers, specs, claims, host_guests.strangers)
+        return dataclasses.replace(
+            found, devices=fpgas.regions.overlaid(found.devices))
+
+    def before_report() -> None:
+        cleaner.tell()
+        fpgas.history.tell()
+
+    def end_of_cycle() -> None:
+        if publisher.orders is not None:
+            cleaner.go_on(publisher.orders)
+        provisioning.go_on()
+        attachments.retry()
+        reconciler.run()
+        providers.settle()
+
+    publisher = publisher_module.Publisher(
+        node, CONF.nova_accel.report_interval_s, discover, api,
+        before=before_report, after=end_of_cycle)
+    providers = providers_module.Providers(
+        node.nodename, lambda: publisher.view, lambda: publisher.orders,
+        lambda: cleaner.awaited, attachments,
+        given_traits_module.GivenTraits(
+            state / f'{node.nodename}.traits.json'))
+    virtual_functions.VirtualFunctions(
+        node_devices, sysfs, claims, host_guests).make(specs)
+    attachments.finish_interrupted()
+    provisioning = provisioning_module.Provisioning(
+        api, attachments, {mdev.uuid for mdev in node_devices.mdevs()})
+    hot_plug.attach_missing(host, attachments.held_by)
+    publisher.refresh()
+    for record in fpgas.regions.recover():
+        fpgas.history.note(record)
+    publisher.start_cycle()
+    return host_accelerators.HostAccelerators(
+        node, api, publisher, attachments, reconciler, providers,
+        fpgas.programmer, fpgas.bitstreams)
+
+
+def agent(accelerators: host_accelerators.HostAccelerators,
+          ) -> rpc_agent.RpcAgent:
+    """What the API calls, when it is started."""
+    return rpc_agent.RpcAgent(
+        accelerators.service_host, rpc_agent.Endpoint(
+            accelerators.programmer, accelerators.bitstreams))
+
+
+def front(accelerators: host_accelerators.HostAccelerators) -> os_acc.OsAcc:
+    """The same parts, as the specification of os-acc has them."""
+    images = glance.Glance()
+    return os_acc.OsAcc(accelerators, lambda image_id: images.image(
+        image_id, _service_context())['properties'])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fpgas:
+    """What programs the host's FPGAs."""
+
+    regions: regions_module.Regions
+    history: programming_history.History
+    bitstreams: store.Store
+    programmer: programming_module.Programmer
+
+
+def _fpgas(node: publisher_module.Node, state: pathlib.Path,
+           drivers: Mapping[str, base.Driver],
+           api: accelerator_api.AcceleratorApi,
+           attachments: attachments_module.Attachments,
+           host_guests: guests.Guests, report: Callable[[], None]) -> _Fpgas:
+    regions = regions_module.Regions(
+        region_journal.RegionJournal(state / 'regions' / node.nodename),
+        drivers, regions_module.boot_id(), attachments.held_handles)
+    history = programming_history.History(api.programming)
+    bitstreams = store.from_conf()
+    return _Fpgas(regions, history, bitstreams, programming_module.Programmer(
+        node.uuid, regions, bitstreams,
+        lambda: _holders(attachments, host_guests), history.note, report,
+        _service_context, CONF.nova_accel.programming_timeout_s))
+
+
+def _service_context() -> nova_context.RequestContext:
+    """Of the host's own user, whatever a server's owner may see by now.
+
+    :raises ConfigurationError: the host has no credentials.
+    """
+    return nova_context.RequestContext(
+        user_auth_plugin=accelerator_api.auth_from_conf(), is_admin=True,
+        overwrite=False)
+
+
+def _holders(attachments: attachments_module.Attachments,
+             host_guests: guests.Guests) -> dict[str, str]:
+    """What instances have: attach handle uuid or PCI address -> instance.
+
+    Also of guests of which the journal is lost.
+
+    :raises DeviceError: libvirt does not list them.
+    """
+    return {device: uuid for uuid, found in host_guests.devices().items()
+            for device in found} | attachments.holders()
+
+
+def _unclean(view: publisher_module.View, drivers: Mapping[str, base.Driver],
+             programmer: programming_module.Programmer,
+             uuid: str) -> cleaning.Unclean | None:
+    """An attach handle and who cleans it, None if it is gone."""
+    if uuid not in view.handles:
+        return None
+    handle = view.handles[uuid]
+    return cleaning.Unclean(
+        handle, programmer.blank if handle.cleaning[:1] == ('program',)
+        else drivers[view.drivers[uuid]].clean)

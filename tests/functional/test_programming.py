@@ -1,0 +1,281 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import hashlib
+import json
+import re
+
+from functional import base
+from nova_accel.testing import bitstreams
+from nova_accel.testing import devices
+from nova_accel.testing import fpga_cloud
+from nova_accel.testing.driver import Fault
+
+FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
+BITS = b'bits'
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class TestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
+    """Servers whose profile, or image, says what an FPGA is to do."""
+
+    hosts = ('host1',)
+
+    def setUp(self):
+        super().setUp()
+        self.region, *self.other_regions = self.regions('host1')
+        self.image = self.upload(
+            self.region, BITS, function_uuid=FUNCTION,
+            function_name='matmul')
+
+    def boot_asking(self, expected_state='ACTIVE', **wanted):
+        """Boot a server whose region is to hold something."""
+        self.create_fpga_profile('profile', self.region, **wanted)
+        return self._create_server(
+            flavor_id=self.create_accel_flavor('profile'), networks='none',
+            expected_state=expected_state)
+
+    def boot_in_vain(self, **wanted):
+        """:returns: the reason that Nova is told; no FPGA is touched"""
+        server = self.boot_asking(expected_state='ERROR', **wanted)
+        self.assertEqual([], self.cards.programmed)
+        self.delete(server)
+        return re.findall(r'Insufficient compute resources: (.*)',
+                          self.stdlog.logger.output)[-1]
+
+    def assert_programmed(self, *contents):
+        self.assertEqual(
+            [sha256(data) for data in contents],
+            [digest for _card, _region, digest in self.cards.programmed])
+
+    def reserved(self):
+        """Of all providers of FPGAs, what nobody is given."""
+        self.settle('host1')
+        self._run_periodics()
+        return sum(
+            provider['reserved']['FPGA']
+            for provider in self.accelerator_providers('host1')
+            if 'FPGA' in provider['reserved'])
+
+
+class TestProgramming(TestCase):
+
+    def test_a_bitstream_by_its_id(self):
+        server = self.boot_asking(bitstream_id=self.image)
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        self.assert_programmed(BITS)
+        self._reboot_server(server, hard=True)
+        self.delete(server)
+        # It is there already.
+        server = self.boot(self.create_accel_flavor('profile'))
+        self.assert_programmed(BITS)
+        self.assertEqual([self.image], self.downloaded)
+        self.delete(server)
+
+    def test_a_function_by_its_uuid(self):
+        server = self.boot_asking(function_id=FUNCTION)
+        self.assert_programmed(BITS)
+        self.delete(server)
+
+    def test_what_it_does_is_a_trait_in_placement(self):
+        server = self.boot_asking(function_name='matmul')
+        self.settle('host1')
+        self._run_periodics()
+        trait = f'_FUNCTION_{FUNCTION.upper().replace("-", "_")}'
+        [found] = [trait_ for provider in self.accelerator_providers('host1')
+                   for trait_ in provider['traits'] if trait in trait_]
+        self.delete(server)
+        # The third way to ask: for what is there.
+        self.create_profile('there', [{**base.FPGA, f'trait:{found}':
+                                       'required'}])
+        server = self.boot(self.create_accel_flavor('there'))
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        self.assert_programmed(BITS)
+        self.delete(server)
+
+    def test_while_the_image_is_downloaded(self):
+        download = self.useFixture(fpga_cloud.ImageDownload())
+        download.may_end.clear()
+        self.cards.may_end.clear()
+        self.create_fpga_profile('profile', self.region,
+                                 bitstream_id=self.image)
+        server = self._create_server(
+            flavor_id=self.create_accel_flavor('profile'), networks='none',
+            expected_state='BUILD')
+        # Either would wait for ever if it came after the other.
+        self._wait_for_assert(lambda: self.assertTrue(
+            download.begun.is_set() and self.cards.is_programming))
+        download.may_end.set()
+        self.cards.may_end.set()
+        server = self._wait_for_state_change(server, 'ACTIVE')
+        self.assert_programmed(BITS)
+        self.delete(server)
+
+    def test_a_changed_profile_leaves_a_guest_alone(self):
+        server = self.boot_asking(bitstream_id=self.image)
+        other = self.upload(self.region, b'other')
+        self.accelerator.delete('/device_profiles?value=profile')
+        self.create_fpga_profile('profile', self.region, bitstream_id=other)
+        self._reboot_server(server, hard=True)
+        self.assert_programmed(BITS)
+        self.delete(server)
+
+
+class TestImage(TestCase):
+    """The properties of the image that the server boots from."""
+
+    def setUp(self):
+        super().setUp()
+        self.create_fpga_profile('profile', self.region)
+        self.flavor = self.create_accel_flavor('profile')
+
+    def vm_image(self, bitstream_id):
+        image = bitstreams.image(
+            b'', **{'accel:bitstream_id': bitstream_id})
+        return self.glance.create(None, image)['id']
+
+    def test_is_honoured(self):
+        server = self.boot(self.flavor, image_uuid=self.vm_image(self.image))
+        self.assert_programmed(BITS)
+        self.delete(server)
+
+    def test_another_one_of_a_rebuild(self):
+        server = self.boot(self.flavor, image_uuid=self.vm_image(self.image))
+        other = self.upload(self.region, b'other')
+        self._rebuild_server(server, self.vm_image(other))
+        self.assert_programmed(BITS, b'other')
+        self.delete(server)
+
+    def test_says_nothing(self):
+        server = self.boot(self.flavor)
+        self.assert_programmed()
+        self.delete(server)
+
+
+class TestRefused(TestCase):
+    """Nothing touches the card."""
+
+    def test_a_region_that_is_not_the_bitstreams(self):
+        image = self.upload(self.other_regions[0], b'other')
+        self.assertIn('region_uuid', self.boot_in_vain(bitstream_id=image))
+
+    def test_no_bitstream(self):
+        missing = '5b9b3b5e-0a57-4d9d-9e0b-6b1f0fd0a001'
+        self.assertIn(missing, self.boot_in_vain(function_id=missing))
+
+    def test_more_than_one(self):
+        other = self.upload(self.region, b'newer', function_name='matmul')
+        said = self.boot_in_vain(function_name='matmul')
+        self.assertIn(self.image, said)
+        self.assertIn(other, said)
+
+    def test_other_bytes_than_were_uploaded(self):
+        self.glance._imagedata[self.image] = b'evil'
+        self.assertIn('is corrupt: its sha512',
+                      self.boot_in_vain(bitstream_id=self.image))
+
+    def test_too_few_bytes(self):
+        self.glance._imagedata[self.image] = BITS[:-1]
+        self.assertIn('3 of 4 bytes',
+                      self.boot_in_vain(bitstream_id=self.image))
+
+    def test_no_signature(self):
+        self.flags(bitstream_signatures='required', group='nova_accel')
+        self.restart_compute_service('host1')
+        self.assertIn('has no signature',
+                      self.boot_in_vain(bitstream_id=self.image))
+
+    def test_too_large(self):
+        self.flags(bitstream_max_size_mb=1, group='nova_accel')
+        self.restart_compute_service('host1')
+        image = self.upload(self.region, bytes(1024 * 1024 + 1))
+        self.assertIn('bitstream_max_size_mb',
+                      self.boot_in_vain(bitstream_id=image))
+        self.assertEqual([], self.downloaded)
+
+
+class TestCleaning(TestCase):
+
+    def test_the_next_guest_finds_a_blank_region(self):
+        blank = self.upload(self.region, b'blank')
+        self.flags(group='nova_accel', device_spec=[json.dumps({
+            **json.loads(devices.FPGA_SPEC), 'clean': 'program',
+            'clean_bitstream': blank})])
+        self.restart_compute_service('host1')
+        server = self.boot_asking(bitstream_id=self.image)
+        self.delete(server)
+        self._wait_for_assert(
+            lambda: self.assert_programmed(BITS, b'blank'))
+        self._wait_for_assert(lambda: self.assertEqual(0, self.reserved()))
+        server = self.boot(self.create_accel_flavor('profile'))
+        self.assert_programmed(BITS, b'blank', BITS)
+        self.delete(server)
+
+
+class TestFailure(TestCase):
+    """The card fails; it is known to be bad until it is programmed."""
+
+    def is_bad_until_programmed(self, fault):
+        # It is tried once more, if there is time: this driver says that it
+        # can be.
+        self.cards.faults = [fault, fault]
+        server = self.boot_asking(
+            expected_state='ERROR', bitstream_id=self.image)
+        self.cards.faults = []
+        self.delete(server)
+        self.assertEqual(1, self.reserved())
+        self.assertEqual([], self.cards.programmed)
+        self.accelerator.post(f'/fpga/{self.deployable()}',
+                              {'glance_bitstream_uuid': self.image})
+        self.assert_programmed(BITS)
+        self.assertEqual(0, self.reserved())
+        server = self.boot(self.create_accel_flavor('profile'))
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        self.assert_programmed(BITS)
+        self.assertEqual(['succeeded', 'failed'], [
+            found['state'] for found
+            in self.accelerator.get('/programmings')['programmings']])
+        self.delete(server)
+
+    def deployable(self):
+        """The uuid of the region's."""
+        [uuid] = [
+            found['uuid'] for found
+            in self.accelerator.get('/deployables')['deployables']
+            if self.region in found['attributes_list']]
+        return uuid
+
+    def test_the_tool_says_no(self):
+        self.is_bad_until_programmed(Fault.FAILS)
+
+    def test_without_power(self):
+        self.is_bad_until_programmed(Fault.LOSES_POWER)
+
+    def test_it_takes_too_long(self):
+        self.flags(programming_timeout_s=2, group='nova_accel')
+        self.restart_compute_service('host1')
+        self.is_bad_until_programmed(Fault.HANGS)
+
+
+class TestTwoHosts(TestCase):
+
+    hosts = ('host1', 'host2')
+
+    def test_the_server_goes_to_the_other(self):
+        self.cards.faults = [Fault.FAILS, Fault.FAILS]
+        server = self.boot_asking(bitstream_id=self.image)
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        self.assert_programmed(BITS)
+        self.delete(server)

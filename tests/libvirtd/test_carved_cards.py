@@ -1,0 +1,36 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from libvirtd import base
+from libvirtd import machines
+
+
+class TestCarvedCards(base.HostTestCase):
+    """148 functions that look like GPUs, and one that is one."""
+
+    machine = machines.CARVED_CARDS
+
+    def test_all_are_seen(self):
+        functions = self.node_devices.look().functions
+        self.assertEqual(148 + 1, len(functions))
+        self.assertEqual({('10de', '2235')}, {
+            (function.vendor_id, function.product_id)
+            for function in functions.values()})
+
+    def test_one_is_published(self):
+        """Whatever a line names, and the reason is told for each other."""
+        whole = base.address(machines.WHOLE)
+        for keys in ({'vendor_id': '10de'}, {'address': '*:*.*'}):
+            inventory = self.discover(base.a_line(**keys))
+            self.assertEqual(
+                [whole], [device.address for device in inventory.devices])
+            self.assertEqual(148, len(inventory.refused))

@@ -1,0 +1,128 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import fixtures
+import oslo_messaging
+from oslo_messaging._drivers import common
+from oslo_utils import uuidutils
+import webob.exc
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.api import compute_rpc
+from unit import message_bus
+
+DEPLOYABLE = uuidutils.generate_uuid()
+BITSTREAM = uuidutils.generate_uuid()
+INSTANCE = uuidutils.generate_uuid()
+
+
+class Unheard(Exception):
+    """Of no module that Nova lets through."""
+
+
+class TestCase(message_bus.TestCase):
+
+    def program(self, host='compute-1'):
+        compute_rpc.program(
+            self.context, host, DEPLOYABLE, BITSTREAM, INSTANCE)
+
+
+class TestProgram(TestCase):
+
+    def test_each_host_in_its_cell(self):
+        other = message_bus.FakeProgrammer()
+        self.bus.add_host('compute-1', self.programmer, cell=0)
+        self.bus.add_host('compute-2', other, cell=1)
+        for host, programmer in (('compute-1', self.programmer),
+                                 ('compute-2', other)):
+            self.program(host)
+            [(deployable, wanted, asker, context)] = programmer.asked
+            self.assertEqual(
+                (DEPLOYABLE, BITSTREAM, INSTANCE, 'project', 'user', 'token'),
+                (deployable, wanted.bitstream_id, asker.instance_uuid,
+                 asker.project_id, asker.user_id, context.auth_token))
+
+    def test_what_the_host_refuses(self):
+        self.bus.add_host('compute-1', self.programmer)
+        for kind in (exceptions.NotFound, exceptions.Conflict,
+                     exceptions.BitstreamRefused, exceptions.DeviceError):
+            self.programmer.fault = kind('why')
+            self.assertEqual(
+                'why', str(self.assertRaises(kind, self.program)))
+
+    def test_a_host_that_does_not_listen(self):
+        conf.CONF.set_override('long_rpc_timeout', 1)
+        self.addCleanup(conf.CONF.clear_override, 'long_rpc_timeout')
+        self.bus.add_host('compute-1')
+        error = self.assertRaises(
+            webob.exc.HTTPGatewayTimeout, self.program)
+        self.assertIn('compute-1', error.detail)
+
+    def test_a_host_of_no_cell(self):
+        error = self.assertRaises(exceptions.Conflict, self.program)
+        self.assertIn('compute-1', str(error))
+
+
+class TestThroughRealRpc(TestCase):
+    """A real bus sends a fault as text: so does this one."""
+
+    def fail_with(self, fault):
+        text = common.serialize_remote_exception(
+            (type(fault), fault, None))
+        self.raise_at_once(common.deserialize_remote_exception(
+            text, ['nova.exception']))
+
+    def raise_at_once(self, fault):
+        def call(*_args, **_kwargs):
+            raise fault
+
+        self.bus.add_host('compute-1')
+        self.useFixture(fixtures.MonkeyPatch(
+            'oslo_messaging.rpc.client._BaseCallContext.call', call))
+
+    def test_what_the_host_refuses(self):
+        for kind in (
+                exceptions.InvalidRequest, exceptions.NotFound,
+                exceptions.BitstreamNotFound, exceptions.Conflict,
+                exceptions.BitstreamRefused, exceptions.DeviceError,
+                exceptions.ServiceUnavailable):
+            self.fail_with(kind('why'))
+            error = self.assertRaises(kind, self.program)
+            self.assertEqual((kind, 'why'), (type(error), str(error)))
+
+    def test_a_fault_of_the_host_itself(self):
+        self.fail_with(Unheard('the secret'))
+        error = self.assertRaises(exceptions.DeviceError, self.program)
+        self.assertNotIn('secret', str(error))
+        self.assertIn('the secret', self.log.output)
+
+    def test_a_bus_that_is_away(self):
+        self.raise_at_once(
+            oslo_messaging.MessageDeliveryFailure('refused'))
+        error = self.assertRaises(
+            exceptions.ServiceUnavailable, self.program)
+        self.assertIn('compute-1', str(error))
+
+
+class TestPrefetch(TestCase):
+
+    def test_does_not_wait(self):
+        self.programmer.fault = exceptions.BitstreamNotFound('why')
+        self.bus.add_host('compute-1', self.programmer, self.programmer)
+        compute_rpc.prefetch(self.context, 'compute-1', BITSTREAM)
+        self.assertEqual(BITSTREAM, self.programmer.fetched.get(timeout=10))
+
+    def test_a_host_of_no_cell(self):
+        self.assertRaises(
+            exceptions.Conflict, compute_rpc.prefetch, self.context,
+            'compute-1', BITSTREAM)

@@ -1,0 +1,103 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from nova import context as nova_context
+import webob.exc
+
+from nova_accel import exceptions
+from nova_accel.api import programming_service
+from unit.api import base
+from unit.api import programming
+
+_OTHER_INSTANCE = base.numbered_uuid(99)
+
+
+class ProgramTest(programming.ProgrammingTestCase):
+
+    def program(self, roles: tuple[str, ...] = base.ADMIN,
+                project: str = base.PROJECT,
+                deployable: str = programming.DEPLOYABLE) -> object:
+        context = nova_context.RequestContext(
+            user_id='user', project_id=project, roles=list(roles),
+            is_admin='admin' in roles)
+        return programming_service.program(
+            context, deployable, programming.BITSTREAM)
+
+    def refusal(self, kind: type[Exception], *args: object,
+                **kwargs: object) -> str:
+        error = self.assertRaises(kind, self.program, *args, **kwargs)
+        self.assertEqual([], self.host.asked)
+        return str(error)
+
+    def test_an_admin_programs_an_idle_region(self) -> None:
+        found = self.program()
+        self.assertEqual(
+            (programming.DEPLOYABLE, programming.BITSTREAM),
+            (found['uuid'], found['bitstream_id']))  # type: ignore[index]
+        self.assertEqual((programming.DEPLOYABLE, programming.BITSTREAM,
+                          base.PROJECT, None), self.asked())
+
+    def test_a_member_does_not(self) -> None:
+        self.refusal(webob.exc.HTTPForbidden, base.MEMBER)
+
+    def test_a_reader_never_does(self) -> None:
+        self.occupy(base.INSTANCE)
+        self.refusal(webob.exc.HTTPForbidden, base.READER)
+
+    def test_the_owner_of_the_server_that_has_it(self) -> None:
+        self.occupy(base.INSTANCE)
+        for roles in (base.MEMBER, base.ADMIN):
+            self.program(roles)
+            self.assertEqual((programming.DEPLOYABLE, programming.BITSTREAM,
+                              base.PROJECT, base.INSTANCE), self.asked())
+
+    def test_the_host_does_not_do_it_under_a_guest(self) -> None:
+        self.occupy(base.INSTANCE)
+        self.host.fault = exceptions.Conflict('not under a guest')
+        error = self.assertRaises(
+            exceptions.Conflict, self.program, base.MEMBER)
+        self.assertEqual('not under a guest', str(error))
+
+    def test_in_use_by_another_project(self) -> None:
+        self.occupy(base.INSTANCE, project=base.OTHER_PROJECT)
+        self.assertIn('in use by a server of another project',
+                      self.refusal(exceptions.Conflict))
+        self.refusal(webob.exc.HTTPForbidden, base.MEMBER)
+
+    def test_in_use_by_another_project_too(self) -> None:
+        self.occupy(base.INSTANCE, project=base.OTHER_PROJECT)
+        self.bind(self.create_arq(), instance=_OTHER_INSTANCE)
+        for roles in (base.MEMBER, base.ADMIN):
+            self.assertIn('another project',
+                          self.refusal(exceptions.Conflict, roles))
+
+    def test_in_use_by_several(self) -> None:
+        self.occupy(base.INSTANCE, _OTHER_INSTANCE)
+        self.assertIn('in use by several servers',
+                      self.refusal(exceptions.Conflict))
+
+    def test_no_such_deployable(self) -> None:
+        self.assertIn(base.NOBODY, self.refusal(
+            exceptions.NotFound, deployable=base.NOBODY))
+
+    def test_no_region(self) -> None:
+        report = base.report()
+        report['devices'][0]['deployables'][0]['region'] = None
+        self.ok('PUT', f'/hosts/{base.HOSTNAME}',
+                {**report, 'digest': 'other'}, roles=base.SERVICE)
+        self.assertIn('no region', self.refusal(exceptions.Conflict))
+        self.refusal(webob.exc.HTTPForbidden, base.MEMBER)
+
+    def test_a_silent_host_is_not_waited_for(self) -> None:
+        self.be_silent()
+        self.assertIn('compute-1 has not reported for 180 s',
+                      self.refusal(exceptions.Conflict))

@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""An NVMe drive in the place of ``nova_accel.privileged.nvme``."""
+
+import fixtures
+from oslo_concurrency import processutils
+
+#: Bits of Identify Controller.
+CRYPTO, BLOCKS, OVERWRITE = 1, 2, 4
+SHARED, VIRTUAL = 2, 4
+FORMAT = 2
+FORMATS_ALL, ERASES_ALL = 1, 2
+
+
+class FakeNvme(fixtures.Fixture):
+    """A drive ``nvme3`` with two namespaces, which have data in them.
+
+    :ivar calls: what it was told
+    :ivar statuses: of sanitizing, as the log has them one after the other
+    :ivar keeps: namespaces that keep their data, whatever they are told
+    """
+
+    def __init__(self, fake_sysfs, address, sanicap=0, cmic=0, oacs=FORMAT,
+                 fna=0):
+        self.sysfs, self.address = fake_sysfs, address
+        self.fields = {328: (sanicap, 4), 76: (cmic, 1), 256: (oacs, 2),
+                       524: (fna, 1)}
+        self.calls = []
+        self.statuses = [0]
+        self.keeps = set()
+        self.data = {1, 2}
+
+    def _setUp(self):
+        self.sysfs.set(
+            self.address, nvme__nvme3__state='live', nvme__nvme3__model='X',
+            nvme__nvme3__nvme3n1__nsid='1',
+            nvme__nvme3__nvme3c3n2__nsid='2')
+        for name in ('identify', 'sanitize_log', 'sanitize',
+                     'format_namespace', 'is_blank'):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova_accel.privileged.nvme.{name}', getattr(self, name)))
+
+    def identify(self, controller):
+        assert controller == 'nvme3'
+        data = bytearray(4096)
+        for offset, (value, size) in self.fields.items():
+            data[offset:offset + size] = value.to_bytes(size, 'little')
+        return bytes(data)
+
+    def sanitize_log(self, controller):
+        assert controller == 'nvme3'
+        status = self.statuses[0]
+        if len(self.statuses) > 1:
+            del self.statuses[0]
+        # The bits above are how often it has overwritten.
+        return bytes([0xff, 0xff, 0b1000 | status, 1]) + bytes(508)
+
+    def sanitize(self, controller, action):
+        self.calls.append(('sanitize', action))
+        self.statuses = [2, 2, 1] if self.statuses == [0] else self.statuses
+
+    def format_namespace(self, controller, namespace_id):
+        assert controller == 'nvme3'
+        if namespace_id not in self.data:
+            raise processutils.ProcessExecutionError(stderr='no such')
+        self.calls.append(('format', namespace_id))
+        self.data -= {namespace_id} - self.keeps
+
+    def is_blank(self, namespace):
+        return int(namespace.removeprefix('nvme3n')) not in self.data

@@ -1,0 +1,100 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from nova_accel import exceptions
+from nova_accel.drivers import nvme
+from unit.drivers import base
+from unit.drivers import fake_nvme
+
+
+class NvmeTests:
+
+    driver = nvme.NvmeDriver
+    spec = {'vendor_id': '1b36'}
+    takes_any = True
+
+    def drive(self, address, **abilities):
+        return self.useFixture(fake_nvme.FakeNvme(
+            self.sysfs, address, **abilities))
+
+    def clean(self, **keys):
+        (handle,) = self.handles(self.discover(**keys))
+        self.a_driver().clean(handle)
+
+
+class TestCard(NvmeTests, base.DriverTestCase):
+
+    def functions(self):
+        return [base.a_function(self.CARD, '1b36', '0010')]
+
+    def test_card(self):
+        self.drive(self.CARD)
+        device = self.discover()
+        self.assertEqual(('SSD', True, None, {'model': 'X'}),
+                         (device.type, device.pooled, device.fault,
+                          device.attributes))
+        self.assertTrue(device.deployables[0].is_cleaned)
+
+    def test_a_dead_one(self):
+        self.sysfs.set(self.CARD, nvme__nvme3__state='dead')
+        self.assertIn('nvme3 is dead', self.discover().fault)
+
+    def test_sanitized_by_default(self):
+        drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)
+        self.clean()
+        self.assertEqual([('sanitize', 2)], drive.calls)
+
+    def test_formatted_if_it_cannot_be_sanitized(self):
+        for abilities in ({}, {'sanicap': fake_nvme.BLOCKS,
+                               'cmic': fake_nvme.SHARED}):
+            drive = self.drive(self.CARD, **abilities)
+            self.clean()
+            self.assertEqual([('format', 2), ('format', 1)], drive.calls)
+
+    def test_as_the_line_says(self):
+        drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)
+        self.clean(clean='format')
+        self.clean(clean='sanitize')
+        self.assertEqual([('format', 2), ('format', 1), ('sanitize', 2)],
+                         drive.calls)
+
+    def test_with_the_operators_command(self):
+        drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)
+        self.assertRaises(
+            exceptions.DeviceError, self.clean, clean='command',
+            clean_command=['/bin/false'])
+        self.clean(clean='command', clean_command=['/bin/true'])
+        self.assertEqual([], drive.calls)
+
+
+class TestVirtualFunction(NvmeTests, base.DriverTestCase):
+
+    address = base.the_address(1)
+
+    def functions(self):
+        self.sysfs.set(self.address)
+        path = self.sysfs.root / 'bus/pci/devices' / self.address / 'physfn'
+        path.symlink_to(f'../{self.CARD}')
+        return base.sriov(self.CARD, '1b36', '0010', '0010', 2)
+
+    def test_a_card_with_virtual_functions(self):
+        self.assert_refused('2 virtual functions', address=self.CARD)
+
+    def test_never_sanitized(self):
+        """It would erase what the other functions have."""
+        drive = self.drive(self.address, sanicap=fake_nvme.BLOCKS,
+                           cmic=0)
+        self.assertRaises(
+            exceptions.DeviceError, self.clean, clean='sanitize')
+        self.assertEqual([], drive.calls)
+        self.clean()
+        self.assertEqual([('format', 2), ('format', 1)], drive.calls)

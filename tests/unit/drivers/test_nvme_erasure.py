@@ -1,0 +1,155 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import fixtures
+from oslo_concurrency import processutils
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.drivers import nvme_erasure
+from nova_accel.model import pci_address
+from nova_accel.testing import sysfs as fake_sysfs
+from unit.drivers import fake_nvme
+
+ADDRESS = pci_address.PciAddress.parse('0000:3d:00.0')
+
+
+class ControllerTestCase(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
+        self.sleeps = []
+        self.useFixture(fixtures.MonkeyPatch(
+            'tenacity.nap.time.sleep', self.sleeps.append))
+
+    def drive(self, **abilities):
+        return self.useFixture(
+            fake_nvme.FakeNvme(self.sysfs, ADDRESS, **abilities))
+
+    def controller(self):
+        return nvme_erasure.Controller(
+            self.sysfs.sysfs, ADDRESS, bound_within_s=0)
+
+    def assert_refused(self, text, method, *arguments):
+        error = self.assertRaises(exceptions.DeviceError, method, *arguments)
+        self.assertIn(str(ADDRESS), str(error))
+        self.assertIn(text, str(error))
+
+
+class TestController(ControllerTestCase):
+
+    def test_not_bound(self):
+        self.assert_refused('driver nvme', self.controller)
+
+    def test_nvme_cli_is_not_installed(self):
+        self.drive()
+
+        def identify(_controller):
+            raise FileNotFoundError(2, 'No such file', 'nvme')
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.privileged.nvme.identify', identify))
+        self.assert_refused('No such file', self.controller)
+
+
+class TestSanitize(ControllerTestCase):
+
+    def test_the_best_that_it_can(self):
+        for sanicap, action in (
+                (fake_nvme.OVERWRITE, 3),
+                (fake_nvme.OVERWRITE | fake_nvme.CRYPTO, 4),
+                (fake_nvme.CRYPTO | fake_nvme.BLOCKS, 2)):
+            drive = self.drive(sanicap=sanicap)
+            self.controller().sanitize(False)
+            self.assertEqual([('sanitize', action)], drive.calls)
+        self.assertNotEqual([], self.sleeps)
+
+    def test_one_that_is_at_it_is_waited_for(self):
+        drive = self.drive(sanicap=fake_nvme.BLOCKS)
+        drive.statuses = [2, 2, 4]
+        self.controller().sanitize(False)
+        self.assertEqual([], drive.calls)
+
+    def test_it_fails(self):
+        drive = self.drive(sanicap=fake_nvme.BLOCKS)
+        drive.statuses = [1, 3]
+        self.assert_refused('status', self.controller().sanitize, False)
+
+    def test_it_never_ends(self):
+        drive = self.drive(sanicap=fake_nvme.BLOCKS)
+        drive.statuses = [2]
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.drivers.nvme_erasure.SANITIZE_TIMEOUT_S', 0))
+        self.assert_refused('still', self.controller().sanitize, False)
+
+    def test_it_would_erase_what_others_have(self):
+        for abilities in (
+                {'sanicap': 0},
+                {'sanicap': fake_nvme.BLOCKS, 'cmic': fake_nvme.SHARED},
+                {'sanicap': fake_nvme.BLOCKS, 'cmic': fake_nvme.VIRTUAL}):
+            drive = self.drive(**abilities)
+            controller = self.controller()
+            self.assertFalse(controller.can_be_sanitized())
+            self.assert_refused('sanitized', controller.sanitize, False)
+            self.assertEqual([], drive.calls)
+
+
+class TestFormat(ControllerTestCase):
+
+    def test_all_namespaces(self):
+        drive = self.drive(cmic=fake_nvme.SHARED)
+        self.controller().format()
+        self.assertEqual([('format', 2), ('format', 1)], drive.calls)
+        self.assertEqual(set(), drive.data)
+
+    def test_it_cannot(self):
+        self.drive(oacs=0)
+        self.assert_refused('cannot format', self.controller().format)
+
+    def test_it_would_erase_what_others_have(self):
+        for fna in (fake_nvme.FORMATS_ALL, fake_nvme.ERASES_ALL):
+            drive = self.drive(fna=fna, cmic=fake_nvme.VIRTUAL)
+            self.assert_refused('other', self.controller().format)
+            self.assertEqual([], drive.calls)
+            self.drive(fna=fna)
+            self.controller().format()
+
+    def test_without_a_namespace(self):
+        """It may be detached, with what is in it."""
+        drive = self.drive()
+        directory = drive.sysfs.root / 'bus/pci/devices' / str(ADDRESS)
+        for name in ('nvme3n1', 'nvme3c3n2'):
+            (directory / 'nvme/nvme3' / name).rename(
+                directory / f'{name}-gone')
+        self.assert_refused('no namespace', self.controller().format)
+
+    def test_something_is_left(self):
+        drive = self.drive()
+        drive.keeps = {2}
+        self.assert_refused('nvme3n2', self.controller().format)
+
+    def test_it_refuses(self):
+        drive = self.drive()
+        drive.data = {2}
+        self.assert_refused('no such', self.controller().format)
+        self.assertEqual([('format', 2)], drive.calls)
+
+
+class TestErrors(testtools.TestCase):
+
+    def test_what_a_privileged_process_raises_comes_back_whole(self):
+        """oslo.privsep makes it again from its arguments."""
+        error = processutils.ProcessExecutionError(
+            stderr='refused', exit_code=1, cmd='nvme')
+        again = processutils.ProcessExecutionError(*error.args)
+        self.assertEqual(('refused', 1), (again.stderr, again.exit_code))

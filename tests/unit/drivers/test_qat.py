@@ -1,0 +1,54 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from nova_accel.drivers import qat
+from unit.drivers import base
+
+
+class TestQat(base.DriverTestCase):
+
+    driver = qat.QatDriver
+    spec = {'vendor_id': '8086', 'product_id': '4941'}
+    address = base.the_address(1)
+
+    def functions(self):
+        self.sysfs.set(self.CARD, qat__cfg_services='sym;asym',
+                       qat__state='up')
+        return base.sriov(self.CARD, '8086', '4940', '4941', 2)
+
+    def test_virtual_function(self):
+        device = self.discover()
+        self.assertEqual(('QAT', True, None),
+                         (device.type, device.pooled, device.fault))
+        self.assertEqual({'services': 'sym;asym'}, device.attributes)
+        (traits,) = self.traits(device)
+        self.assertEqual({'CUSTOM_QAT_INTEL_4XXX_VF',
+                          'CUSTOM_QAT_SERVICE_SYM',
+                          'CUSTOM_QAT_SERVICE_ASYM'}, traits)
+
+    def test_other_services_are_another_pool(self):
+        before = self.discover()
+        self.sysfs.set(self.CARD, qat__cfg_services='dc')
+        self.assertNotEqual(before.operator_traits,
+                            self.discover().operator_traits)
+
+    def test_a_card_that_says_nothing(self):
+        self.sysfs.remove(self.CARD)
+        device = self.discover()
+        self.assertEqual((None, {}), (device.fault, device.attributes))
+
+    def test_a_card_that_is_stopped(self):
+        self.sysfs.set(self.CARD, qat__state='down')
+        self.assertIn('qat/state', self.discover().fault)
+
+    def test_a_card_with_virtual_functions(self):
+        self.assert_refused('2 virtual functions', address=self.CARD)

@@ -1,0 +1,126 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from nova_accel import exceptions
+from nova_accel.drivers import xrt
+from unit.drivers import base
+from unit.drivers import fake_fpga
+
+USER = '0000:3d:00.1'
+SHELL = 'fb2b2c5a19ed63593fea95f51fbc8eb9'
+INTERFACES = '4c8d1b3cb1f5eb2ee9e3b85f8c4f7d1a\n' + SHELL
+IMAGE = 'd8424dc4-a4a3-c413-f89e-433683f9040b'
+OTHER_IMAGE = '54754387-411c-4c16-8265-245b0241d0a2'
+
+
+class TestXrt(fake_fpga.FpgaTestCase):
+
+    driver = xrt.XrtDriver
+    spec = {'vendor_id': '10ee'}
+    bitstreams = (fake_fpga.xclbin(IMAGE), fake_fpga.xclbin(OTHER_IMAGE))
+
+    def functions(self):
+        self.sysfs.set(
+            self.CARD, interface_uuids=INTERFACES, logic_uuids=SHELL,
+            dev_offline='0', **{
+                'rom.m.4194304__VBNV': 'xilinx_u250_gen3x16_base_4',
+                'rom.m.4194304__ddr_bank_count_max': '4',
+                'rom.m.4194304__ddr_bank_size': '16'})
+        self.sysfs.set(USER, xclbinuuid=IMAGE)
+        return [base.a_function(self.CARD, '10ee', '5004'),
+                base.a_function(USER, '10ee', '5005'),
+                base.a_function('0000:4d:00.0', '10ee', 'd004')]
+
+    def test_the_guest_gets_the_user_function(self):
+        device = self.discover()
+        self.assertEqual([USER], self.addresses(device))
+        self.assertEqual([{
+            'CUSTOM_FPGA_XILINX_ALVEO_U250',
+            'CUSTOM_FPGA_XILINX_REGION_FB2B2C5A_19ED_6359_3FEA_95F51FBC8EB9',
+            'CUSTOM_FPGA_XILINX_FUNCTION_D8424DC4_A4A3_C413_F89E_433683F9040B',
+        }], self.traits(device))
+
+    def test_attributes(self):
+        self.assertEqual(
+            {'logic_uuids': 'fb2b2c5a-19ed-6359-3fea-95f51fbc8eb9',
+             'VBNV': 'xilinx_u250_gen3x16_base_4',
+             'ddr_bank_count_max': '4', 'ddr_bank_size': '16'},
+            self.discover().attributes)
+
+    def test_uuids_are_optional(self):
+        self.sysfs.remove(self.CARD)
+        self.sysfs.remove(USER)
+        self.assertEqual([{'CUSTOM_FPGA_XILINX_ALVEO_U250'}],
+                         self.traits(self.discover()))
+
+    def test_whole(self):
+        (handle,) = self.handles(self.discover(whole=True))
+        self.assertEqual([self.CARD, USER],
+                         [str(each) for each in handle.functions])
+
+    def test_xrt_is_told_the_users_full_address(self):
+        device, region, directory = self._to_program()
+        self.a_driver().program(device, region, directory / 'second', 60)
+        (call,) = self.tools.log
+        self.assertTrue(call.startswith(
+            'xrt-smi program --device 0000:3d:00.1 --user /'), call)
+        self.assertEqual(OTHER_IMAGE, self.a_driver().loaded(device, region))
+
+    def test_by_its_former_name(self):
+        (self.tools.tools / 'xrt-smi').rename(self.tools.tools / 'xbutil')
+        device, region, directory = self._to_program()
+        self.a_driver().program(device, region, directory / 'second', 60)
+        self.assertTrue(self.tools.log[0].startswith('xbutil program'))
+
+    def test_xrt_is_not_installed(self):
+        (self.tools.tools / 'xrt-smi').unlink()
+        self.assert_not_programmed('neither xrt-smi nor xbutil')
+
+    def test_xrt_fails(self):
+        self.tools.fail()
+        self.assert_not_programmed(
+            'exit status 1', 'failed to load xclbin: Invalid argument')
+
+    def test_xrt_hangs(self):
+        self.tools.fail('hang')
+        self.assert_not_programmed('not finished after 0.5 s', timeout_s=0.5)
+
+    def test_xrt_says_that_it_is_done_and_it_is_not(self):
+        self.sysfs.set(USER, xclbinuuid=OTHER_IMAGE)
+        self.tools.fail('lie')
+        self.assert_not_programmed(OTHER_IMAGE, IMAGE)
+
+    def test_what_is_no_xclbin(self):
+        for image in (b'', b'xclbin2\x00', bytes(500)):
+            self.assert_not_programmed('no xclbin', bitstream=image)
+        self.assertEqual([], self.tools.log)
+
+    def test_nothing_loaded(self):
+        device = self.discover()
+        for nothing in ('', '00000000-0000-0000-0000-000000000000'):
+            self.sysfs.set(USER, xclbinuuid=nothing)
+            self.assertRaises(exceptions.DeviceError, self.a_driver().loaded,
+                              device, device.regions[0])
+
+    def test_offline(self):
+        self.sysfs.set(self.CARD, dev_offline='1')
+        self.assertIn('offline', self.discover().fault)
+
+    def test_no_uuid(self):
+        self.sysfs.set(self.CARD, interface_uuids='0 1')
+        self.assert_refused('interface_uuids', "'0'")
+
+    def test_factory_image(self):
+        self.assert_refused('factory image', address='0000:4d:00.0')
+
+    def test_the_user_function_alone(self):
+        self.assert_refused('function 0', address=USER)

@@ -1,0 +1,189 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import bitstream
+from nova_accel.model import device
+from nova_accel.model import pci_address
+from nova_accel.model import region
+
+IMAGE = '0b955a5b-f5dd-49d0-8c4f-28729427d303'
+FUNCTION = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+REGION_TYPE = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
+
+CARD = device.Device(
+    'pci_0000_81_00_0', 'FPGA', '8086', '09c4', 'Intel', 'PAC Arria10',
+    pci_address.PciAddress(0, 0x81, 0, 0), 'fake', ())
+REGION = region.Region('region1', REGION_TYPE, 'Shell-2.1')
+FITTING = bitstream.Bitstream(
+    IMAGE, 'matrix', 10, vendor='intel', board='pac arria10',
+    shell_id='shell-2.1', region_uuid=REGION_TYPE)
+
+
+class TestWanted(testtools.TestCase):
+
+    def test_one_of_three(self):
+        for name, value, field in (
+                ('bitstream_id', IMAGE, 'bitstream_id'),
+                ('function_id', FUNCTION, 'function_id'),
+                ('function_name', 'Matrix, fast', 'function_name')):
+            expected = bitstream.Wanted(**{field: value})
+            self.assertEqual(expected, bitstream.wanted({name: value}))
+            self.assertEqual(expected, bitstream.wanted(
+                {f'accel:{name}': value, 'resources:FPGA': '1'}))
+            self.assertEqual(expected, bitstream.wanted(
+                {}, {f'accel:{name}': value, 'os_type': 'linux'}))
+
+    def test_nothing(self):
+        self.assertIsNone(bitstream.wanted({'resources:FPGA': '1'}))
+        self.assertIsNone(bitstream.wanted(
+            {'bitstream_id': ''}, {'accel:function_name': None}))
+
+    def test_an_image_has_properties_of_its_own(self):
+        """Only those in the namespace ask for something."""
+        self.assertIsNone(bitstream.wanted({}, {'function_name': 'guest'}))
+
+    def test_the_same_twice(self):
+        self.assertEqual(
+            bitstream.Wanted(bitstream_id=IMAGE),
+            bitstream.wanted({'bitstream_id': IMAGE.upper()},
+                             {'accel:bitstream_id': IMAGE}))
+
+    def test_more_than_one(self):
+        for group, image in (
+                ({'bitstream_id': IMAGE, 'function_id': FUNCTION}, {}),
+                ({'bitstream_id': IMAGE}, {'accel:bitstream_id': FUNCTION}),
+                ({'function_name': 'a'}, {'accel:function_id': FUNCTION})):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile, bitstream.wanted, group,
+                image)
+            self.assertIn('one bitstream or function', str(error))
+
+    def test_no_uuid(self):
+        for name in ('bitstream_id', 'function_id'):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile, bitstream.wanted,
+                {name: '../../etc/passwd'})
+            self.assertIn(f'accel:{name}', str(error))
+
+    def test_is_met_by(self):
+        found = dataclasses.replace(
+            FITTING, function_uuids=(REGION_TYPE, FUNCTION),
+            function_name='matrix')
+        for wanted, met in (
+                (bitstream.Wanted(bitstream_id=IMAGE), True),
+                (bitstream.Wanted(bitstream_id=FUNCTION), False),
+                (bitstream.Wanted(function_id=FUNCTION), True),
+                (bitstream.Wanted(function_id=IMAGE), False),
+                (bitstream.Wanted(function_name='matrix'), True),
+                (bitstream.Wanted(function_name='Matrix'), False)):
+            self.assertEqual(met, wanted.is_met_by(found), str(wanted))
+
+
+class TestFromImage(testtools.TestCase):
+
+    def test_all_that_it_says(self):
+        self.assertEqual(
+            bitstream.Bitstream(
+                IMAGE, 'matrix', 4096, 'active', 'sha512', 'ab' * 64,
+                'Intel', 'PAC', 'shell', REGION_TYPE,
+                (FUNCTION, REGION_TYPE), 'multiply',
+                bitstream.Signature('c2ln', 'SHA-256', 'RSA-PSS', FUNCTION)),
+            bitstream.from_image({
+                'id': IMAGE.upper(), 'name': 'image', 'size': 4096,
+                'status': 'active', 'os_hash_algo': 'sha512',
+                'os_hash_value': 'AB' * 64, 'properties': {
+                    'bs-name': 'matrix', 'vendor': ' Intel ', 'board': 'PAC',
+                    'shell_id': 'shell', 'region_uuid': REGION_TYPE.upper(),
+                    'function_uuid': f'{FUNCTION}, {REGION_TYPE.upper()},',
+                    'function_name': 'multiply', 'img_signature': 'c2ln',
+                    'img_signature_hash_method': 'SHA-256',
+                    'img_signature_key_type': 'RSA-PSS',
+                    'img_signature_certificate_uuid': FUNCTION}}))
+
+    def test_next_to_nothing(self):
+        found = bitstream.from_image(
+            {'id': IMAGE, 'name': None, 'size': None, 'status': 'queued'})
+        self.assertEqual(
+            bitstream.Bitstream(IMAGE, '', 0, status='queued'), found)
+
+    def test_a_hash_among_the_properties_is_none_of_glance(self):
+        found = bitstream.from_image(
+            {'id': IMAGE, 'status': 'active', 'properties': {
+                'os_hash_algo': 'sha512', 'os_hash_value': 'ab' * 64}})
+        self.assertIsNone(found.hash_value)
+
+    def test_half_a_signature_is_one(self):
+        found = bitstream.from_image({
+            'id': IMAGE, 'status': 'active',
+            'properties': {'img_signature': 'c2ln'}})
+        self.assertEqual(
+            bitstream.Signature('c2ln', None, None, None), found.signature)
+
+    def test_what_is_no_uuid_stays_and_fits_nothing(self):
+        found = bitstream.from_image({
+            'id': IMAGE, 'status': 'active', 'properties': {
+                'region_uuid': 'left', 'function_uuid': 'all'}})
+        self.assertEqual(('all',), found.function_uuids)
+        self.assertEqual(1, len(bitstream.misfits(found, CARD, REGION)))
+
+
+class TestMisfits(testtools.TestCase):
+
+    def misfits(self, **changes):
+        return bitstream.misfits(
+            dataclasses.replace(FITTING, **changes), CARD, REGION)
+
+    def test_fits(self):
+        self.assertEqual([], self.misfits())
+        self.assertEqual([], self.misfits(vendor='8086', board='0x09C4'))
+        self.assertEqual([], self.misfits(
+            vendor=None, board=None, shell_id=None))
+
+    def test_each(self):
+        for name, value, actual in (
+                ('region_uuid', FUNCTION, REGION_TYPE),
+                ('vendor', 'Xilinx', 'Intel'), ('board', 'U250', 'PAC'),
+                ('shell_id', 'shell-2', 'Shell-2.1')):
+            (why,) = self.misfits(**{name: value})
+            for text in (f'its {name} is {value}', actual, 'region1',
+                         '0000:81:00.0'):
+                self.assertIn(text, why)
+
+    def test_all(self):
+        self.assertEqual(5, len(self.misfits(
+            region_uuid=FUNCTION, vendor='a', board='b', shell_id='c',
+            status='deactivated')))
+
+    def test_a_typed_region_wants_its_type(self):
+        (why,) = self.misfits(region_uuid=None)
+        self.assertIn('it has no region_uuid', why)
+        self.assertIn(REGION_TYPE, why)
+
+    def test_a_region_that_says_nothing(self):
+        """What is stated and cannot be compared does not fit."""
+        silent = region.Region('region1')
+        self.assertEqual(
+            ['its region_uuid', 'its shell_id'],
+            [why.partition(' is ')[0]
+             for why in bitstream.misfits(FITTING, CARD, silent)])
+        self.assertEqual([], bitstream.misfits(
+            dataclasses.replace(FITTING, region_uuid=None, shell_id=None),
+            CARD, silent))
+
+    def test_the_regions_type_in_another_spelling(self):
+        shouted = region.Region('region1', REGION_TYPE.upper(), 'SHELL-2.1')
+        self.assertEqual([], bitstream.misfits(FITTING, CARD, shouted))

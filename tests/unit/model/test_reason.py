@@ -1,0 +1,34 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import hypothesis
+from hypothesis import strategies as st
+import testtools
+
+from nova_accel.model import reason
+
+
+class TestTold(testtools.TestCase):
+
+    @hypothesis.given(st.text(st.characters()), st.integers(0, 99))
+    def test_can_be_stored(self, text, max_length):
+        told = reason.told(text, max_length)
+        self.assertEqual(len(text[:max_length]), len(told))
+        self.assertNotIn('\0', told)
+        told.encode()
+
+    def test_good_text_stays(self):
+        self.assertEqual('zu heiß: 105 °C', reason.told('zu heiß: 105 °C'))
+
+    def test_what_is_replaced(self):
+        self.assertEqual('a?b?', reason.told('a\0b\udcff'))
+        self.assertEqual(reason.MAX_LENGTH, len(reason.told('x' * 9999)))

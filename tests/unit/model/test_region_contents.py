@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+
+import testtools
+
+from nova_accel.model import region
+from nova_accel.model import region_contents
+from unit.virt import fpga_card
+
+DEVICE = dataclasses.replace(fpga_card.DEVICE, attributes={'link': 'x8'})
+CONTENTS = region.Contents(
+    '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11', 'sha', 'text',
+    (fpga_card.FUNCTION,))
+GOOD = region_contents.Known(CONTENTS)
+BAD = region_contents.Known(fault='CRC error')
+OWN_TRAIT = fpga_card.FUNCTION_TRAIT.replace('1111_', '2222_', 1)
+
+
+def overlaid(device=DEVICE, **known):
+    return region_contents.overlaid(device, known)
+
+
+class TestOverlaid(testtools.TestCase):
+
+    def test_nothing_is_known(self):
+        self.assertIs(DEVICE, overlaid())
+        unknown = region_contents.Known()
+        self.assertEqual(DEVICE, overlaid(region0=unknown, region1=unknown))
+
+    def test_all_deployables_of_a_region_have_what_it_holds(self):
+        found = overlaid(region1=GOOD)
+        self.assertEqual(DEVICE.deployables[0], found.deployables[0])
+        for deployable in found.deployables[1:]:
+            self.assertEqual(CONTENTS.bitstream_id, deployable.bitstream_id)
+            self.assertIn(fpga_card.FUNCTION_TRAIT, deployable.traits)
+            self.assertIn('CUSTOM_FPGA_INTEL_PAC', deployable.traits)
+
+    def test_a_device_that_says_what_it_does_is_believed(self):
+        one = DEVICE.deployables[0]
+        device = dataclasses.replace(DEVICE, deployables=(
+            dataclasses.replace(one, traits=one.traits | {OWN_TRAIT}),))
+        (found,) = overlaid(device, region0=GOOD).deployables
+        self.assertEqual(frozenset({OWN_TRAIT}),
+                         region_contents.function_traits(found.traits))
+        self.assertEqual(CONTENTS.bitstream_id, found.bitstream_id)
+
+    def test_units_of_a_pool_are_alike(self):
+        (found, *_others) = overlaid(
+            dataclasses.replace(DEVICE, pooled=True),
+            region0=GOOD).deployables
+        self.assertEqual(DEVICE.deployables[0].traits, found.traits)
+
+    def test_a_bad_region_does_not_make_the_others_bad(self):
+        found = overlaid(region0=GOOD, region1=BAD)
+        self.assertIsNone(found.fault)
+        self.assertEqual(
+            [None, 'CRC error', 'CRC error'],
+            [deployable.fault for deployable in found.deployables])
+        self.assertEqual(
+            {'link': 'x8', 'fault of region1': 'CRC error'},
+            found.attributes)
+
+    def test_a_card_without_a_good_region_is_faulty(self):
+        found = overlaid(region0=BAD, region1=BAD)
+        self.assertEqual('region0: CRC error; region1: CRC error',
+                         found.fault)
+        hot = dataclasses.replace(DEVICE, fault='it is too hot')
+        self.assertEqual('it is too hot', overlaid(
+            hot, region0=BAD, region1=BAD).fault)

@@ -1,0 +1,147 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import fcntl
+import os
+import pathlib
+
+import fixtures
+from oslo_concurrency import processutils
+import testtools
+
+from nova_accel.privileged import fpga
+from nova_accel.testing import sysfs
+from unit.drivers import fake_fpga
+
+CARD = '0000:3d:00.0'
+
+
+class TestFpga(testtools.TestCase):
+    """Who calls may have been taken over."""
+
+    def setUp(self):
+        super().setUp()
+        self.sysfs = self.useFixture(sysfs.FakeSysfs())
+        self.sysfs.set(CARD, fpga_manager__fpga0__firmware='',
+                       fpga_manager__fpga0__state='unknown')
+        self.tools = self.useFixture(fake_fpga.Tools(self.sysfs.root))
+        self.directory = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path)
+        self.bitstream = self.directory / 'bitstream'
+        self.bitstream.write_bytes(b'LABF first')
+
+    def assert_nothing_done(self, errors, *arguments):
+        for method, *more in ((fpga.load_firmware, 'fpga0'),
+                              (fpga.fpgasupdate,), (fpga.xbutil,)):
+            self.assertRaises(errors, method, arguments[0], *more,
+                              *arguments[1:])
+        self.assertEqual([], self.tools.log)
+        self.assertEqual([], list(self.tools.firmware.iterdir()))
+
+    def test_another_path_of_firmware(self):
+        other = self.directory / 'other'
+        self.tools.firmware.rename(other)
+        self.tools.firmware.symlink_to(other)
+        parameter = self.sysfs.root / 'module/firmware_class/parameters/path'
+        parameter.parent.mkdir(parents=True)
+        parameter.write_text(f'{other}\n')
+        fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
+        self.assertEqual('600', self.tools.mode)
+        self.assertEqual([], list(other.iterdir()))
+
+    def test_a_file_that_a_killed_process_left(self):
+        left = self.tools.firmware / f'nova_accel-{CARD}-fpga0.bin'
+        left.write_text('left')
+        fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
+        self.assertFalse(left.exists())
+
+    def test_a_host_without_firmware(self):
+        self.tools.firmware.rmdir()
+        fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
+        self.assertEqual('600', self.tools.mode)
+
+    def test_a_fault_names_its_file(self):
+        """Also when it has been through privsep, which copies the args."""
+        missing = str(self.directory / 'missing')
+        for method, *more in ((fpga.load_firmware, 'fpga0'),
+                              (fpga.fpgasupdate,), (fpga.xbutil,)):
+            error = self.assertRaises(
+                FileNotFoundError, method, CARD, *more, missing, 60)
+            self.assertIn(missing, error.args[1])
+
+    def test_one_at_a_time(self):
+        """What a killed process has left is waited for, but not for ever."""
+        lock = os.open(fpga.RUN / f'nova_accel-{CARD}.lock',
+                       os.O_CREAT | os.O_RDWR)
+        self.addCleanup(os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        error = self.assertRaises(
+            processutils.ProcessExecutionError, fpga.load_firmware, CARD,
+            'fpga0', str(self.bitstream), 0.1)
+        self.assertEqual(fpga.BUSY, error.exit_code)
+        self.assertEqual([], self.tools.log)
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
+
+    def test_addresses(self):
+        for bad in ('', '3d:00.0/..', '../0000:3d:00.0', '0000:3d:00.0\n',
+                    '-a'):
+            self.assert_nothing_done(
+                ValueError, bad, str(self.bitstream), 60)
+
+    def test_managers(self):
+        for bad in ('', 'fpga', '../fpga0', 'fpga0/..', 'fpga0\n'):
+            self.assertRaises(ValueError, fpga.load_firmware, CARD, bad,
+                              str(self.bitstream), 60)
+        self.assertRaises(FileNotFoundError, fpga.load_firmware, CARD,
+                          'fpga1', str(self.bitstream), 60)
+        self.assertEqual([], self.tools.log)
+
+    def test_a_link_out_of_sysfs(self):
+        attribute = (self.sysfs.root / 'devices/pci0000:00' / CARD
+                     / 'fpga_manager/fpga0/firmware')
+        attribute.unlink()
+        attribute.symlink_to(self.bitstream)
+        self.assertRaises(ValueError, fpga.load_firmware, CARD, 'fpga0',
+                          str(self.bitstream), 60)
+        self.assertEqual(b'LABF first', self.bitstream.read_bytes())
+
+    def test_files_that_are_none(self):
+        link = self.directory / 'link'
+        link.symlink_to(self.bitstream)
+        pipe = self.directory / 'pipe'
+        os.mkfifo(pipe)
+        for bad in (link, pipe, self.directory, self.directory / 'none'):
+            self.assert_nothing_done((ValueError, OSError), CARD, str(bad), 60)
+
+    def test_time_limits(self):
+        for bad in (0, -1, 10**9, float('nan')):
+            self.assertRaises(ValueError, fpga.load_firmware, CARD, 'fpga0',
+                              str(self.bitstream), bad)
+
+    def test_images_of_other_kinds(self):
+        signed = fake_fpga.gbs(CARD, signed=True)
+        for image in (b'', signed.replace(b'\x02', b'\x01', 1),
+                      signed[:1024] + bytes(64)):
+            self.bitstream.write_bytes(image)
+            for method in (fpga.fpgasupdate, fpga.xbutil):
+                self.assertRaises(
+                    ValueError, method, CARD, str(self.bitstream), 60)
+        self.assertEqual([], self.tools.log)
+
+    def test_a_tool_that_hangs_lets_the_next_one_in(self):
+        self.tools.fail('hang')
+        error = self.assertRaises(
+            processutils.ProcessExecutionError, fpga.load_firmware, CARD,
+            'fpga0', str(self.bitstream), 0.1)
+        self.assertIn(error.exit_code, fpga.TIMED_OUT)
+        fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)

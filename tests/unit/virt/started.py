@@ -1,0 +1,51 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A host's parts of nova-compute, started in a test."""
+
+import fixtures
+from nova import conf as nova_conf
+from nova.tests.fixtures import conf as conf_fixture
+import testtools
+
+from nova_accel.testing import accelerator_api
+from nova_accel.testing import devices
+from nova_accel.testing import libvirt
+from nova_accel.virt import wiring
+
+CONF = nova_conf.CONF
+
+
+class StartedTestCase(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(conf_fixture.ConfFixture(CONF))
+        self.api = self.useFixture(accelerator_api.AcceleratorApi())
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.client.accelerator_api.adapter_from_conf',
+            lambda: self.api.adapter))
+        self.libvirt = self.useFixture(libvirt.Libvirt(devices.pci_info()))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.node.get_local_node_uuid',
+            lambda: '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'))
+        CONF.set_override(
+            'state_path', self.useFixture(fixtures.TempDir()).path)
+        CONF.set_override(
+            'device_spec', list(devices.DEVICE_SPEC), 'nova_accel')
+        self.addCleanup(CONF.clear_override, 'device_spec', 'nova_accel')
+
+    def start(self):
+        started = wiring.start(self.libvirt.host, 'service')
+        # Its reports do not reach the database of the test after this one.
+        self.addCleanup(lambda: started._publisher._cycle.result(30))
+        return started

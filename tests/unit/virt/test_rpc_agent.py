@@ -1,0 +1,90 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+from nova import rpc
+import oslo_messaging
+from oslo_utils import uuidutils
+
+from nova_accel import exceptions
+from nova_accel.model import bitstream
+from nova_accel.model import programming
+from nova_accel.model import rpc as rpc_model
+from unit import message_bus
+
+DEPLOYABLE = uuidutils.generate_uuid()
+BITSTREAM = uuidutils.generate_uuid()
+
+
+class TestEndpoint(message_bus.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.bus.add_host('compute-1', self.programmer, self.programmer)
+        self.context.mq_connection = self.bus.transport()
+        self.client = rpc.ClientRouter(rpc.get_client(oslo_messaging.Target(
+            topic=rpc_model.TOPIC, version='1.0'))).client(
+                self.context).prepare(server='compute-1')
+
+    def call(self, method, **arguments):
+        return self.client.call(
+            self.context, method, bitstream_uuid=BITSTREAM, **arguments)
+
+    def test_programs_for_the_caller(self):
+        for method, more in (
+                ('program', {'instance_uuid': DEPLOYABLE}), ('program', {}),
+                ('program_fpga_with_bitstream', {})):
+            self.call(method, deployable_uuid=DEPLOYABLE, **more)
+            *asked, context = self.programmer.asked.pop()
+            self.assertEqual([
+                DEPLOYABLE, bitstream.Wanted(BITSTREAM), programming.Asker(
+                    'project', 'user', more.get('instance_uuid'))], asked)
+            self.assertEqual('token', context.auth_token)
+
+    def test_a_fault_reaches_the_caller(self):
+        self.programmer.fault = exceptions.Conflict('a guest has it')
+        error = self.assertRaises(
+            exceptions.Conflict, self.call, 'program',
+            deployable_uuid=DEPLOYABLE)
+        self.assertEqual('a guest has it', str(error))
+        self.assertNotIn('Traceback', self.log.output)
+
+    def test_a_fault_of_its_own_stays_in_the_log(self):
+        self.programmer.fault = KeyError('the secret')
+        error = self.assertRaises(
+            exceptions.DeviceError, self.call, 'program',
+            deployable_uuid=DEPLOYABLE)
+        self.assertNotIn('secret', str(error))
+        self.assertIn('the secret', self.log.output)
+
+    def test_the_spec_s_return_codes(self):
+        for fault, code in (
+                (None, 0), (exceptions.DeviceError('why'), 1),
+                (exceptions.Conflict('why'), 1), (KeyError('why'), 1),
+                (exceptions.NotFound('why'), 2),
+                (exceptions.BitstreamNotFound('why'), 3),
+                (exceptions.BitstreamRefused('why'), 3)):
+            self.programmer.fault = fault
+            self.assertEqual(code, self.call(
+                'program_fpga_with_bitstream', deployable_uuid=DEPLOYABLE))
+        self.assertEqual(6, self.log.output.count(
+            f'{DEPLOYABLE} is not programmed with bitstream {BITSTREAM}: '))
+        self.assertEqual(1, self.log.output.count('Traceback'))
+
+    def test_prefetch(self):
+        for fault, told in (
+                (None, f'Bitstream {BITSTREAM} is on this host'),
+                (exceptions.BitstreamRefused('too large'), 'too large')):
+            self.programmer.fault = fault
+            self.assertIsNone(self.call('prefetch'))
+            self.assertEqual(
+                BITSTREAM, self.programmer.fetched.get(timeout=10))
+            self.assertIn(told, self.log.output)

@@ -11,8 +11,13 @@
 # under the License.
 
 
+import pathlib
+import re
+import unittest
+
 import testtools
 
+import functional
 from functional import operations
 
 
@@ -44,3 +49,17 @@ class TestOperations(testtools.TestCase):
 
     def test_what_nova_allows(self):
         self.assertRaises(LookupError, operations.place, 'rescue')
+
+
+class TestQuick(testtools.TestCase):
+
+    def test_each_line_is_one_test(self):
+        tests = pathlib.Path(functional.__file__).parent
+        names = [test.id() for test in testtools.iterate_tests(
+            unittest.defaultTestLoader.discover(
+                str(tests), top_level_dir=str(tests.parent)))]
+        for line in (tests / 'quick.txt').read_text().splitlines():
+            if not line.startswith('#'):
+                self.assertEqual(1, sum(
+                    re.search(line, name) is not None for name in names),
+                    line)

@@ -47,6 +47,12 @@ _AMOUNT = re.compile(r'[0-9]{1,4}')
 #: device is to be programmed with. All but the name are uuids.
 PROPERTIES = frozenset({'bitstream_id', 'function_id', 'function_name'})
 
+#: What else may follow it: whether hosts fetch the group's bitstream before a
+#: server needs it.
+PREFETCH = 'prefetch'
+
+_BOOLEANS = {'true': True, 'false': False}
+
 #: The most units of one resource class that one group may ask for.
 MAX_UNITS = 64
 
@@ -59,6 +65,7 @@ class Group:
     required: frozenset[str] = frozenset()
     forbidden: frozenset[str] = frozenset()
     properties: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    is_prefetched: bool = False
 
     def units(self) -> Iterator[str]:
         """The resource class of each accelerator request of this group."""
@@ -99,6 +106,7 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
     resources: dict[str, int] = {}
     traits: dict[str, set[str]] = {'required': set(), 'forbidden': set()}
     properties: dict[str, str] = {}
+    is_prefetched = False
     for key, value in raw.items():
         kind, colon, name = key.partition(':')
         if not colon or kind not in ('resources', 'trait', 'accel'):
@@ -113,21 +121,27 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
                     f'Unsupported trait value {value}, the value must be one '
                     f"among ['required', 'forbidden'] for {name}")
             traits[value].add(_trait(name))
+        elif name == PREFETCH:
+            is_prefetched = _boolean(key, value)
         else:
             if name not in PROPERTIES:
+                known = sorted([*PROPERTIES, PREFETCH])
                 raise exceptions.InvalidDeviceProfile(
                     f'Unknown device profile group key {key}, the accel: keys '
-                    f'are {", ".join(sorted(PROPERTIES))}')
+                    f'are {", ".join(known)}')
             properties[name] = property_value(name, value)
     if len(properties) > 1:
         raise exceptions.InvalidDeviceProfile(
             'A device profile group can have one of its accel: keys only: '
             + ', '.join(f'accel:{name}' for name in sorted(properties)))
+    if is_prefetched and 'bitstream_id' not in properties:
+        raise exceptions.InvalidDeviceProfile(
+            f'accel:{PREFETCH} is for a group with accel:bitstream_id')
     if not resources:
         raise exceptions.InvalidDeviceProfile(
             'A device profile group needs a resources: key')
     return Group(resources, frozenset(traits['required']),
-                 frozenset(traits['forbidden']), properties)
+                 frozenset(traits['forbidden']), properties, is_prefetched)
 
 
 def property_value(name: str, value: str) -> str:
@@ -143,6 +157,13 @@ def property_value(name: str, value: str) -> str:
         raise exceptions.InvalidDeviceProfile(
             f'Invalid value {value!r} of accel:{name}, it must be '
             + ('a name' if name == 'function_name' else 'a uuid')) from error
+
+
+def _boolean(key: str, value: str) -> bool:
+    if value.lower() not in _BOOLEANS:
+        raise exceptions.InvalidDeviceProfile(
+            f'Invalid value {value!r} of {key}, it must be true or false')
+    return _BOOLEANS[value.lower()]
 
 
 def _resource_class(name: str) -> str:

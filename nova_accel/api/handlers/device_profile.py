@@ -21,6 +21,7 @@ import webob
 from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import policy
+from nova_accel.api import prefetching
 from nova_accel.api import representation
 from nova_accel.api import request
 from nova_accel.api.policies import device_profile as policies
@@ -56,7 +57,8 @@ def get_device_profile(req: webob.Request) -> webob.Response:
 
 
 def create_device_profile(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.CREATE)
+    context = request.context(req)
+    policy.authorize(context, policies.CREATE)
     body = request.json_body(req, {})
     if not isinstance(body, list) or len(body) != 1:
         raise exceptions.InvalidRequest(
@@ -64,10 +66,11 @@ def create_device_profile(req: webob.Request) -> webob.Response:
     wanted = body[0]
     request.check(wanted, schemas.PROFILE)
     device_profile_model.check_name(wanted['name'])
-    device_profile_model.parse_groups(wanted['groups'])
+    groups = device_profile_model.parse_groups(wanted['groups'])
     profile = device_profile_db.create(
         name=wanted['name'], groups=wanted['groups'],
         description=wanted.get('description'), uuid=wanted.get('uuid'))
+    prefetching.order(context, groups)
     return webob.Response(status=201, json_body=_shown(req, profile))
 
 

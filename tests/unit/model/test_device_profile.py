@@ -68,7 +68,9 @@ MALFORMED = (
     ('accel:Bitstream_id', 'x', 'accel:Bitstream_id'),
     ('accel:bitstream_id', '', 'accel:bitstream_id'),
     ('accel:function_id', '../../etc/passwd', 'accel:function_id'),
-    ('accel:function_name', ' ', 'accel:function_name'))
+    ('accel:function_name', ' ', 'accel:function_name'),
+    ('accel:prefetch', 'yes', 'accel:prefetch'),
+    ('accel:prefetch', 'true', 'is for a group with accel:bitstream_id'))
 
 AMOUNTS = ('', '0', '00', '-1', '+1', '1.0', ' 1', '1 ', '1\n', '1_0', '65',
            '0x1', '٣', '²', '9' * 5000)
@@ -77,7 +79,8 @@ CLASSES = st.sampled_from(['CUSTOM_QAT', 'FPGA', 'PGPU', 'VGPU'])
 TRAITS = st.from_regex(r'CUSTOM_[A-Z0-9_]{1,9}', fullmatch=True)
 
 GROUPS = st.builds(
-    device_profile.Group,
+    lambda **fields: device_profile.Group(
+        **fields, is_prefetched='bitstream_id' in fields['properties']),
     resources=st.dictionaries(CLASSES, st.integers(1, 64), min_size=1),
     required=st.frozensets(TRAITS, max_size=3),
     properties=st.one_of(
@@ -98,7 +101,8 @@ def written(group):
         **{f'trait:{name}': 'forbidden' for name in group.forbidden},
         **{f'trait:{name}': 'required' for name in group.required},
         **{f'accel:{name}': value
-           for name, value in group.properties.items()}}
+           for name, value in group.properties.items()},
+        **({'accel:prefetch': 'true'} if group.is_prefetched else {})}
 
 
 class TestParseGroups(testtools.TestCase):

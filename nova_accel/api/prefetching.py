@@ -1,0 +1,46 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Hosts fetch the bitstreams of a new device profile before servers do."""
+
+from collections.abc import Iterable
+
+from nova import context as nova_context
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.api import compute_rpc
+from nova_accel.db import deployable as deployable_db
+from nova_accel.model import device_profile
+
+LOG = logging.getLogger(__name__)
+
+
+def order(context: nova_context.RequestContext,
+          groups: Iterable[device_profile.Group]) -> None:
+    """Ask all hosts that can program, and report, for what groups want so.
+
+    Who cannot be asked fetches it with the first server that needs it.
+    """
+    uuids = sorted({group.properties['bitstream_id'] for group in groups
+                    if group.is_prefetched})
+    if not uuids:
+        return
+    for host in deployable_db.get_hosts_of_regions():
+        if host['is_silent']:
+            continue
+        for uuid in uuids:
+            try:
+                compute_rpc.prefetch(context, host['service_host'], uuid)
+            except exceptions.AcceleratorError as error:
+                LOG.warning('Host %s is not asked to fetch bitstream %s: %s',
+                            host['hostname'], uuid, error)

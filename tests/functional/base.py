@@ -13,7 +13,9 @@
 """What the functional tests have in common."""
 
 import contextlib
+import faulthandler
 import functools
+import sys
 
 import fixtures
 from nova.tests.fixtures import libvirt as fakelibvirt
@@ -29,6 +31,9 @@ from nova_accel.testing import hostdev
 FPGA = {'resources:FPGA': '1'}
 QAT = {'resources:CUSTOM_QAT': '1'}
 VGPU = {'resources:VGPU': '1'}
+
+#: Seconds, of a test; longer than OS_TEST_TIMEOUT, which ends no thread.
+_NEVER_ENDS = 600
 
 _DRIVERS = {'PCI': fake_driver.FakeFpgaDriver, 'mdev': mdev.MdevDriver}
 
@@ -49,6 +54,10 @@ class AcceleratorTestCase(cloud.Cloud):
     failures = 0
 
     def setUp(self):
+        # Also where the process then waits for a thread that never ends: all
+        # of them are shown, and it ends as a failure.
+        faulthandler.dump_traceback_later(
+            _NEVER_ENDS, exit=True, file=sys.__stderr__)
         super().setUp()
         self.wsgi = self.server
         self.flags(

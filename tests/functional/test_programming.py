@@ -14,6 +14,9 @@ import hashlib
 import json
 import re
 
+import fixtures
+from nova.volume import cinder
+
 from functional import base
 from nova_accel.testing import bitstreams
 from nova_accel.testing import devices
@@ -156,6 +159,26 @@ class TestImage(TestCase):
         other = self.upload(self.region, b'other')
         self._rebuild_server(server, self.vm_image(other))
         self.assert_programmed(BITS, b'other')
+        self.delete(server)
+
+    def test_of_the_volume_that_is_booted_from(self):
+        volume = self.cinder.IMAGE_BACKED_VOL
+        get = cinder.API.get
+
+        def with_properties(_api, *args, **kwargs):
+            return {**get(*args, **kwargs), 'volume_image_metadata': {
+                'accel:bitstream_id': self.image}}
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.volume.cinder.API.get', with_properties))
+        wanted = self._build_server(
+            image_uuid='', flavor_id=self.flavor, networks='none')
+        server = self.api.post_server({'server': {
+            **wanted, 'block_device_mapping_v2': [{
+                'boot_index': 0, 'uuid': volume, 'source_type': 'volume',
+                'destination_type': 'volume'}]}})
+        server = self._wait_for_state_change(server, 'ACTIVE')
+        self.assert_programmed(BITS)
         self.delete(server)
 
     def test_says_nothing(self):

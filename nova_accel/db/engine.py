@@ -14,7 +14,9 @@
 
 READ COMMITTED on the servers, so that a transaction that waited for another
 one sees what that did; SQLite has one writer at a time. Whoever waits longer
-than :data:`LOCK_WAIT_S` for another transaction starts again.
+than :data:`LOCK_WAIT_S` for another transaction starts again, and so does
+whoever loses the connection before the end, or whose COMMIT a Galera cluster
+refuses because another of its nodes was first.
 """
 
 from collections.abc import Callable
@@ -155,7 +157,10 @@ def reader() -> Iterator[sa.Connection]:
 def writer() -> Iterator[sa.Connection]:
     """A transaction that is undone as a whole by any exception.
 
-    :raises ServiceUnavailable: the database does not answer
+    :raises RetryRequest: the connection was lost before COMMIT, so nothing
+        is done; for :func:`retried`, ServiceUnavailable in the end
+    :raises ServiceUnavailable: the database does not answer, or did not
+        answer to COMMIT, and nobody knows what became of that
     :raises InvalidRequest: a value does not fit its column
     """
     with (_translated(),
@@ -165,7 +170,10 @@ def writer() -> Iterator[sa.Connection]:
             # become a writer's once another has written.
             connection.exec_driver_sql('ROLLBACK')
             connection.exec_driver_sql('BEGIN IMMEDIATE')
-        yield connection
+        try:
+            yield connection
+        except db_exc.DBConnectionError as fault:
+            raise db_exc.RetryRequest(_unavailable(fault)) from fault
 
 
 @contextlib.contextmanager
@@ -175,9 +183,7 @@ def _translated() -> Iterator[None]:
     except _UNREACHED as fault:
         if _is_lock_timeout(fault):
             raise
-        LOG.error('The database of accelerators does not answer: %s', fault)
-        raise exceptions.ServiceUnavailable(
-            'the database of accelerators does not answer') from fault
+        raise _unavailable(fault) from fault
     except db_exc.DBError as fault:
         # oslo.db has a class for what MySQL says, but not PostgreSQL.
         if not isinstance(fault.inner_exception, sa_exc.DataError):
@@ -187,14 +193,22 @@ def _translated() -> Iterator[None]:
             'a value is longer or larger than can be stored') from fault
 
 
+def _unavailable(fault: Exception) -> exceptions.ServiceUnavailable:
+    LOG.error('The database of accelerators does not answer: %s', fault)
+    return exceptions.ServiceUnavailable(
+        'the database of accelerators does not answer')
+
+
 def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """Let a function with one transaction begin it again, a few times.
 
-    It is, when the database undid it in favour of another transaction, and
-    when it raises ``oslo_db.exception.RetryRequest(fault)``; ``fault`` is
-    what the caller gets in the end.
+    It is, when the database undid it in favour of another transaction, when
+    the connection was lost before its COMMIT, and when it raises
+    ``oslo_db.exception.RetryRequest(fault)``; ``fault`` is what the caller
+    gets in the end.
 
-    :raises ServiceUnavailable: other transactions won every time
+    :raises ServiceUnavailable: other transactions won every time, or the
+        database does not answer
     """
     attempt = db_api.wrap_db_retry(
         max_retries=RETRIES, retry_on_deadlock=True, jitter=True,

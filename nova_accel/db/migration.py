@@ -16,6 +16,7 @@ from alembic import command
 from alembic import config as alembic_config
 from alembic import util as alembic_util
 from alembic.runtime import migration
+from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
@@ -34,13 +35,17 @@ def sync(version: str = 'head') -> None:
     """Take the steps up to the version; none if they are done already.
 
     :raises InvalidRequest: there is no such version
+    :raises ServiceUnavailable: the database does not answer
     """
-    with engine.writer() as connection:
-        try:
+    try:
+        with engine.writer() as connection:
             command.upgrade(config(connection), version)
-        except alembic_util.CommandError as fault:
-            raise exceptions.InvalidRequest(
-                f'the database has no version {version}: {fault}') from fault
+    except alembic_util.CommandError as fault:
+        raise exceptions.InvalidRequest(
+            f'the database has no version {version}: {fault}') from fault
+    except db_exc.RetryRequest as lost:
+        # MySQL may have done a part of it.
+        raise lost.inner_exc from lost
 
 
 def version() -> str | None:

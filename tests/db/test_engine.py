@@ -10,18 +10,25 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from collections.abc import Callable
 from collections.abc import Iterator
 from concurrent import futures
 import contextlib
 import threading
+from typing import Any
 from unittest import mock
 
+import fixtures
 from oslo_db import exception as db_exc
+import psycopg2
+import pymysql
 import sqlalchemy as sa
 import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import accelerator_request as arqs
+from nova_accel.db import binding
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
@@ -188,3 +195,159 @@ class TestRetries(base.DatabaseTestCase):
 
         self.assertRaises(db_exc.DBDuplicateEntry, fail)
         self.assertEqual(1, self.attempts)
+
+
+#: Takes the engine's dialect and the driver's connection.
+_Commit = Callable[[Any, Any], None]
+
+#: In the words of Galera and of the clients; all of it has been undone.
+_REFUSALS = [
+    ('certification', {'code': 1213, 'text': (
+        'Deadlock found when trying to get lock; try restarting '
+        'transaction')}),
+    ('wsrep', {'code': 1213, 'text': 'Deadlock: wsrep aborted transaction'}),
+    ('timeout', {'code': 1205, 'text': (
+        'Lock wait timeout exceeded; try restarting transaction')}),
+]
+
+
+class CommitTestCase(base.DatabaseTestCase):
+    """COMMITs that the database, or the way to it, does not let through."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.host.report()
+        self.make_profile()
+        self.useFixture(fixtures.MockPatch('time.sleep'))
+        self.commits = 0
+
+    @contextlib.contextmanager
+    def commits_that_fail(self, fail: _Commit,
+                          times: int = 1) -> Iterator[None]:
+        dialect = self.database.engine.dialect
+        commit = dialect.do_commit
+
+        def do_commit(connection: Any) -> None:
+            self.commits += 1
+            if self.commits <= times:
+                fail(dialect, connection)
+            commit(connection)
+
+        with mock.patch.object(dialect, 'do_commit', do_commit):
+            yield
+
+
+class TestGalera(CommitTestCase):
+    """Another node of the cluster was first, which COMMIT finds out."""
+
+    scenarios = testscenarios.multiply_scenarios(
+        [scenario for scenario in database.SCENARIOS
+         if scenario[0] == 'mysql'], _REFUSALS)
+    code: int
+    text: str
+
+    def refuse(self, dialect: Any, connection: Any) -> None:
+        dialect.do_rollback(connection)
+        raise pymysql.err.OperationalError(self.code, self.text)
+
+    def test_bind(self) -> None:
+        [uuid] = self.make_arqs(1)
+        with self.commits_that_fail(self.refuse):
+            [arq] = arqs.bind({uuid: self.place()})
+        self.assertEqual((2, 'Bound'), (self.commits, arq['state']))
+        self.assertEqual({arq['attach_handle_uuid']: uuid}, self.taken())
+
+    def test_acquire_and_release(self) -> None:
+        request = self.request()
+        with self.commits_that_fail(self.refuse):
+            [arq] = binding.acquire(request)
+        self.assertEqual({arq['attach_handle_uuid']: arq['uuid']},
+                         self.taken())
+        self.commits = 0
+        with self.commits_that_fail(self.refuse):
+            binding.release(*request.key, 1)
+        self.assertEqual(2, self.commits)
+        self.assertEqual({}, self.taken())
+        self.assertEqual([], self.rows(schema.ARQS))
+
+    def test_refused_every_time(self) -> None:
+        before = self.everything()
+        with self.commits_that_fail(self.refuse, 99):
+            self.assertRaises(exceptions.ServiceUnavailable, binding.acquire,
+                              self.request())
+        self.assertEqual(engine.RETRIES + 1, self.commits)
+        self.assertEqual(before, self.everything())
+
+
+class TestLostConnection(CommitTestCase):
+    # SQLite has no connection to lose.
+    scenarios = [(name, attributes) for name, attributes
+                 in database.SCENARIOS if name != 'sqlite']
+
+    def end_connection(self, connection: sa.Connection) -> None:
+        """As a server does that is shut down."""
+        of_driver: Any = connection.connection.dbapi_connection
+        statement = (
+            f'KILL {of_driver.thread_id()}' if self.backend == 'mysql' else
+            'SELECT pg_terminate_backend('
+            f'{of_driver.get_backend_pid()}, 10000)')
+        with self.database.engine.connect() as other:
+            other.execute(sa.text(statement))
+
+    @contextlib.contextmanager
+    def lost_before(self, start: str, times: int = 1) -> Iterator[list[str]]:
+        """The first statements that start so find the connection ended."""
+        lost: list[str] = []
+
+        def listener(connection: sa.Connection, cursor: Any, statement: str,
+                     *_arguments: Any) -> None:
+            if statement.startswith(start) and len(lost) < times:
+                lost.append(statement)
+                self.end_connection(connection)
+
+        pool = self.database.engine
+        sa.event.listen(pool, 'before_cursor_execute', listener)
+        try:
+            yield lost
+        finally:
+            sa.event.remove(pool, 'before_cursor_execute', listener)
+
+    def test_between_two_transactions(self) -> None:
+        with self.database.engine.connect() as first:
+            self.end_connection(first)
+        self.assertEqual(1, len(self.make_arqs(1)))
+
+    def test_within_one(self) -> None:
+        [uuid] = self.make_arqs(1)
+        with self.lost_before('UPDATE attach_handles') as lost:
+            [arq] = arqs.bind({uuid: self.place()})
+        self.assertEqual((1, 'Bound'), (len(lost), arq['state']))
+        self.assertEqual({arq['attach_handle_uuid']: uuid}, self.taken())
+
+    def test_within_each(self) -> None:
+        before = self.everything()
+        with self.lost_before('UPDATE attach_handles', 99) as lost:
+            self.assertRaises(exceptions.ServiceUnavailable, binding.acquire,
+                              self.request())
+        self.assertEqual(engine.RETRIES + 1, len(lost))
+        self.assertEqual(before, self.everything())
+
+    def test_at_commit(self) -> None:
+        """Nobody knows what became of it; here it was done."""
+        def fail(dialect: Any, connection: Any) -> None:
+            connection.commit()
+            connection.close()
+            raise (pymysql.err.OperationalError(
+                2013, 'Lost connection to MySQL server during query')
+                if self.backend == 'mysql' else psycopg2.OperationalError(
+                    'server closed the connection unexpectedly'))
+
+        request = self.request()
+        with self.commits_that_fail(fail):
+            self.assertRaises(
+                exceptions.ServiceUnavailable, binding.acquire, request)
+        self.assertEqual(1, self.commits)
+        # A host asks again, and gets what it had then.
+        [arq] = binding.acquire(request)
+        self.assertEqual({arq['attach_handle_uuid']: arq['uuid']},
+                         self.taken())

@@ -15,9 +15,11 @@
 from collections.abc import Callable
 from concurrent import futures
 import dataclasses
+import os
 import threading
 from typing import Any
 
+import fixtures
 from oslo_utils import uuidutils
 import testscenarios
 
@@ -34,6 +36,12 @@ from nova_accel.testing import database
 from nova_accel.testing import reports
 
 load_tests = testscenarios.load_tests_apply_scenarios
+
+#: How often a crowd binds. A leak or a double binding would stay; a thousand
+#: rounds are what the product is measured by.
+_CROWD_ROUNDS = int(os.environ.get('RACE_ROUNDS', '20'))
+_CROWD = 64
+_HANDLES = 8
 
 
 def _call(function: Callable[..., Any], *args: Any) -> Callable[[], Any]:
@@ -192,6 +200,76 @@ class TestBind(RaceTestCase):
                 self.assertIsInstance(deleted, exceptions.Conflict)
                 arqs.delete_by_instance(place['instance_uuid'])
             self.assertEqual({}, self.taken())
+
+
+class TestCrowd(RaceTestCase):
+    """Many more binders than attach handles, again and again."""
+
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.make_profile({'resources:CUSTOM_QAT': str(_CROWD)}, name='crowd')
+        self.provider = self.host.allocated_functions(1).uuid
+        pool = {row['uuid'] for row in self.rows(schema.DEPLOYABLES)
+                if row['rp_uuid'] == self.provider}
+        self.handles = {row['uuid'] for row in self.rows(schema.ATTACH_HANDLES)
+                        if row['deployable_uuid'] in pool}
+        self.assertEqual(_HANDLES, len(self.handles))
+
+    def test_binders(self) -> None:
+        for _round in range(_CROWD_ROUNDS):
+            uuids = [arq['uuid'] for arq
+                     in arqs.create('crowd', base.PROJECT)]
+            with fixtures.FakeLogger() as log:
+                results = base.race([
+                    _call(arqs.bind, {uuid: self.place(self.provider)})
+                    for uuid in uuids])
+            self.assert_faults(Exception, 0, results)
+            self.check_round({arq['uuid']: arq for [arq] in results}, log)
+            arqs.delete_by_uuids(uuids, bound_allowed=True)
+            self.assertEqual({}, self.taken())
+            self.assertEqual([], self.rows(schema.ARQS))
+
+    def check_round(self, told: dict[str, Any],
+                    log: fixtures.FakeLogger) -> None:
+        """What the binders were told is so, and no handle was left over."""
+        self.assertEqual(told, {arq['uuid']: arq for arq in arqs.get_all()})
+        won = {arq['attach_handle_uuid']: arq['uuid']
+               for arq in told.values() if arq['state'] == 'Bound'}
+        self.assertEqual(self.handles, won.keys())
+        self.assertEqual(won, self.taken())
+        self.assert_consistent()
+        lost = [arq for arq in told.values() if arq['state'] == 'BindFailed']
+        self.assertEqual(_CROWD - _HANDLES, len(lost))
+        for arq in lost:
+            self.assertIsNone(arq['attach_handle_uuid'])
+            self.assertIn(
+                f'ARQ {arq["uuid"]} of instance {arq["instance_uuid"]} is '
+                'BindFailed: 1 CUSTOM_QAT of resource provider '
+                f'{self.provider} on host {self.host.hostname} are wanted '
+                'and 0 are free', log.output)
+
+    def test_hosts(self) -> None:
+        """NATIVE: what the losers asked for leaves no trace."""
+        for _round in range(_CROWD_ROUNDS // 10):
+            requests = [self.request(self.host.allocated_functions(1),
+                                     device_profile_name='qat')
+                        for _ in range(_CROWD)]
+            results = base.race([_call(binding.acquire, request)
+                                 for request in requests])
+            self.assert_faults(exceptions.AcceleratorsBusy,
+                               _CROWD - _HANDLES, results)
+            won = {arq['attach_handle_uuid']: arq['uuid'] for result in results
+                   if not isinstance(result, Exception) for arq in result}
+            self.assertEqual(self.handles, won.keys())
+            self.assertEqual(won, self.taken())
+            self.assert_consistent()
+            for request, result in zip(requests, results, strict=True):
+                if not isinstance(result, Exception):
+                    binding.release(*request.key, 1)
+            self.assertEqual({}, self.taken())
+            self.assertEqual([], self.rows(schema.ARQS))
 
 
 class TestReport(RaceTestCase):

@@ -74,6 +74,12 @@ def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
     return found[0]
 
 
+def get_by_uuids(uuids: Collection[str]) -> list[dict[str, Any]]:
+    """Those that exist, in their stored states, oldest first."""
+    with engine.reader() as connection:
+        return arq_rows.read(connection, _TABLE.c.uuid.in_(list(uuids)))
+
+
 def get_all(project_id: str | None = None, instance_uuid: str | None = None,
             states: Collection[arq.State] | None = None,
             ) -> list[dict[str, Any]]:

@@ -74,6 +74,15 @@ def check_transition(uuid: str, present: State, wanted: State) -> None:
             f'ARQ {uuid} is {present} and cannot become {wanted}')
 
 
+def resource_class(group: Mapping[str, str]) -> str:
+    """What an ARQ of a device profile's group is a unit of.
+
+    A group has one class only, as a provider of ours has.
+    """
+    return next(key.removeprefix('resources:') for key in group
+                if key.startswith('resources:'))
+
+
 class Role(enum.StrEnum):
     """What an ARQ is to the instance on the host that it is bound to."""
 
@@ -105,9 +114,7 @@ class Arq:
 
     @property
     def resource_class(self) -> str:
-        """What it is a unit of: a provider of ours has one class only."""
-        return next(key.removeprefix('resources:') for key in self.group
-                    if key.startswith('resources:'))
+        return resource_class(self.group)
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> 'Arq':

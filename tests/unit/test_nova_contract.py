@@ -237,6 +237,9 @@ SIGNATURES = {
             'context filters sort_key sort_dir limit marker expected_attrs '
             'use_slave sort_keys sort_dirs',
     },
+    'api/notification.py': {
+        'nova.rpc:get_versioned_notifier': 'publisher_id',
+    },
     'bitstreams/glance.py': {
         'nova.image.glance:API.get':
             'self context id_or_uri include_locations show_deleted',
@@ -281,6 +284,8 @@ ATTRIBUTES = {
     'nova.utils': (
         'SM_IMAGE_PROP_PREFIX', 'get_system_metadata_from_image',
         'synchronized'),
+    'nova.conf:CONF.notifications': ('notification_format',),
+    'nova.rpc': ('NOTIFIER',),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
     'nova.scheduler.utils:ResourceRequest': (
         'XS_KEYPAT', 'XS_RES_PREFIX'),

@@ -14,6 +14,7 @@
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+import functools
 from typing import Any
 
 from nova import context as nova_context
@@ -21,6 +22,7 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
+from nova_accel.api import arq_notification
 from nova_accel.api import arq_patch
 from nova_accel.api import bound_event
 from nova_accel.api import microversion
@@ -84,13 +86,17 @@ def patch_arqs(req: webob.Request) -> webob.Response:
     patches = request.json_body(req, schemas.PATCH)
     try:
         if arq_patch.is_unbinding(patches):
-            arq_db.unbind(list(patches))
+            with arq_notification.unbinding(context, functools.partial(
+                    arq_db.get_by_uuids, list(patches))):
+                arq_db.unbind(list(patches))
         else:
             bindings = arq_patch.bindings(patches)
             if any('project_id' in fields for fields in bindings.values()):
                 microversion.require(req, '2.1')
                 policy.authorize(context, policies.SET_PROJECT)
-            bound_event.send(arq_db.bind(bindings))
+            with arq_notification.binding(context, bindings) as bound:
+                bound.extend(arq_db.bind(bindings))
+                bound_event.send(bound)
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(
             f"Couldn't apply patch. Reason: {error}") from error
@@ -110,7 +116,10 @@ def delete_arqs(req: webob.Request) -> webob.Response:
     if name == 'instance':
         policy.authorize(context, policies.DELETE_BOUND, refusal=_NOVA_ONLY)
         [instance_uuid] = request.uuids(name, [value])
-        arq_db.delete_by_instance(instance_uuid, project_id=_reach(context))
+        with arq_notification.unbinding(context, functools.partial(
+                _unadopted, instance_uuid)):
+            arq_db.delete_by_instance(
+                instance_uuid, project_id=_reach(context))
     else:
         _delete_by_uuids(context, request.uuids(name, value.split(',')))
     return webob.Response(status=204, content_type=None)
@@ -120,13 +129,21 @@ def _delete_by_uuids(context: nova_context.RequestContext,
                      uuids: list[str]) -> None:
     bound_allowed = policy.allows(context, policies.DELETE_BOUND)
     try:
-        arq_db.delete_by_uuids(uuids, project_id=_reach(context),
-                               bound_allowed=bound_allowed)
+        with arq_notification.unbinding(
+                context, functools.partial(arq_db.get_by_uuids, uuids)):
+            arq_db.delete_by_uuids(uuids, project_id=_reach(context),
+                                   bound_allowed=bound_allowed)
     except exceptions.Conflict as error:
         if bound_allowed:
             raise
         # One is bound, and that is Nova's.
         raise webob.exc.HTTPForbidden(str(error)) from error
+
+
+def _unadopted(instance_uuid: str) -> list[dict[str, Any]]:
+    """What a deletion by instance deletes: no host has taken them over."""
+    return [arq for arq in arq_db.get_all(instance_uuid=instance_uuid)
+            if arq['role'] is None]
 
 
 def _reach(context: nova_context.RequestContext) -> str | None:

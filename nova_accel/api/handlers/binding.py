@@ -18,16 +18,19 @@ call may be repeated: the attempt says whether it is the same one.
 
 from collections.abc import Iterable
 from collections.abc import Mapping
+import functools
 from typing import Any
 
 import webob
 
 from nova_accel import exceptions
+from nova_accel.api import arq_notification
 from nova_accel.api import policy
 from nova_accel.api import request
 from nova_accel.api.policies import binding as policies
 from nova_accel.api.schemas import binding as schemas
 from nova_accel.api.schemas import scalars
+from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db import binding as binding_db
 from nova_accel.model import arq as arq_model
 from nova_accel.model import matching
@@ -45,13 +48,21 @@ def list_bindings(req: webob.Request) -> webob.Response:
 
 def delete_unadopted(req: webob.Request) -> webob.Response:
     """ARQs that Nova has bound to the host, and nobody came for them."""
-    policy.authorize(request.context(req), policies.RELEASE)
+    context = request.context(req)
+    policy.authorize(context, policies.RELEASE)
     hostname = req.urlvars['hostname']
     request.check(hostname, scalars.HOSTNAME)
-    uuids = request.query(req, 'arqs').get('arqs', '').split(',')
-    binding_db.delete_unadopted(
-        request.path_uuid(req, 'instance_uuid'), hostname,
-        request.uuids('arqs', uuids))
+    uuids = request.uuids('arqs', request.query(req, 'arqs').get(
+        'arqs', '').split(','))
+    instance_uuid = request.path_uuid(req, 'instance_uuid')
+
+    def unadopted() -> list[dict[str, Any]]:
+        return [arq for arq in arq_db.get_by_uuids(uuids)
+                if (arq['instance_uuid'], arq['hostname'], arq['role']) == (
+                    instance_uuid, hostname, None)]
+
+    with arq_notification.unbinding(context, unadopted):
+        binding_db.delete_unadopted(instance_uuid, hostname, uuids)
     return webob.Response(status=204, content_type=None)
 
 
@@ -61,10 +72,11 @@ def get_binding(req: webob.Request) -> webob.Response:
 
 
 def acquire(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.ACQUIRE)
+    context = request.context(req)
+    policy.authorize(context, policies.ACQUIRE)
     instance_uuid, hostname, role = _path(req)
     body = request.json_body(req, schemas.ACQUIRE)
-    return _answer(binding_db.acquire(binding_db.Request(
+    wanted = binding_db.Request(
         instance_uuid=instance_uuid, hostname=hostname, role=role,
         # JSON Schema has 1.0 for an integer.
         attempt=int(body['attempt']), project_id=body['project_id'],
@@ -76,30 +88,43 @@ def acquire(req: webob.Request) -> webob.Response:
                  in provider['allocated'].items()},
                 frozenset(provider['traits']))
             for uuid, provider in body['providers'].items()),
-        image_uuid=body.get('image_uuid'))))
+        image_uuid=body.get('image_uuid'))
+    with arq_notification.acquiring(context, wanted) as bound:
+        bound.extend(binding_db.acquire(wanted))
+    return _answer(bound)
 
 
 def adopt(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.ACQUIRE)
+    context = request.context(req)
+    policy.authorize(context, policies.ACQUIRE)
     key = _path(req)
     body = request.json_body(req, schemas.ADOPT)
     from_role = body.get('from_role')
     if from_role == key[2]:
         raise exceptions.InvalidRequest(
             f'The ARQs cannot move from {from_role} to {from_role}')
-    return _answer(binding_db.adopt(
-        key, int(body['attempt']), body['arqs'], from_role))
+
+    def dropped() -> list[dict[str, Any]]:
+        return [arq for arq in binding_db.get(*key)
+                if arq['uuid'] not in body['arqs']]
+
+    with arq_notification.unbinding(context, dropped):
+        return _answer(binding_db.adopt(
+            key, int(body['attempt']), body['arqs'], from_role))
 
 
 def release(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.RELEASE)
+    context = request.context(req)
+    policy.authorize(context, policies.RELEASE)
     instance_uuid, hostname, role = _path(req)
     attempt = request.query(req, 'attempt').get('attempt', '')
     if not (attempt.isascii() and attempt.isdigit()
             and len(attempt) < 20 and int(attempt) <= schemas.MAX_ATTEMPT):
         raise exceptions.InvalidRequest(
             'The argument attempt is missing or no number of an attempt')
-    binding_db.release(instance_uuid, hostname, role, int(attempt))
+    with arq_notification.unbinding(context, functools.partial(
+            binding_db.get, instance_uuid, hostname, role)):
+        binding_db.release(instance_uuid, hostname, role, int(attempt))
     return webob.Response(status=204, content_type=None)
 
 

@@ -20,6 +20,7 @@ import webob
 from nova_accel import exceptions
 from nova_accel.api import bound_event
 from nova_accel.api import policy
+from nova_accel.api import programming_notification
 from nova_accel.api import request
 from nova_accel.api.policies import host as policies
 from nova_accel.api.schemas import host as schemas
@@ -81,12 +82,14 @@ def set_provisioning(req: webob.Request) -> webob.Response:
 
 def set_programming(req: webob.Request) -> webob.Response:
     """That the programming of an FPGA region has begun, or how it ended."""
-    policy.authorize(request.context(req), policies.REPORT)
+    context = request.context(req)
+    policy.authorize(context, policies.REPORT)
     hostname = req.urlvars['hostname']
     request.check(hostname, scalars.HOSTNAME)
     body = request.json_body(req, programming_schemas.RECORD)
-    programming_db.note(
-        hostname, _record(request.path_uuid(req, 'uuid'), body))
+    record = _record(request.path_uuid(req, 'uuid'), body)
+    programming_db.note(hostname, record)
+    programming_notification.send(context, hostname, record)
     return webob.Response(status=204, content_type=None)
 
 

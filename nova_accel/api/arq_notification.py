@@ -1,0 +1,187 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Tells of accelerator requests (ARQs) that are bound and unbound.
+
+Each of these functions surrounds one change of the database: before it the
+start is told, after its commit how it has ended. What is told of is read only
+if anybody is told.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import functools
+from typing import Any
+
+from nova import context as nova_context
+from oslo_log import log as logging
+
+from nova_accel.api import notification
+from nova_accel.api import notification_payload
+from nova_accel.db import accelerator_request as arq_db
+from nova_accel.db import binding as binding_db
+from nova_accel.model import arq as arq_model
+
+LOG = logging.getLogger(__name__)
+
+#: As the database module of ARQs gives them.
+Arqs = list[dict[str, Any]]
+
+_BIND = 'accelerator_request.bind'
+_UNBIND = 'accelerator_request.unbind'
+
+#: What ARQs that are told of together have in common.
+_PLACE = ('instance_uuid', 'hostname', 'role', 'project_id')
+
+_FAILED = ('an accelerator that was allocated to the server is not free, '
+           'the log of the accelerator API has the reason')
+
+
+@dataclasses.dataclass(frozen=True)
+class _Change:
+    """What becomes of the ARQs of one instance, host and role.
+
+    :ivar place: the other fields of the payload
+    """
+
+    context: nova_context.RequestContext
+    action: str
+    place: Mapping[str, str | None]
+    arqs: Sequence[Mapping[str, Any]]
+
+    def tell(self, phase: notification.Phase,
+             fault: object = None) -> None:
+        notification.emit(
+            self.context, self.action, phase,
+            lambda: notification_payload.of_arqs(
+                self.arqs, None if fault is None else str(fault),
+                **self.place))
+
+    def tell_end(self) -> None:
+        """With the ARQs as they are now."""
+        arqs = [{**arq, 'state': arq_model.State.UNBOUND}
+                for arq in self.arqs] if self.action == _UNBIND else self.arqs
+        dataclasses.replace(self, arqs=arqs).tell(notification.Phase.END)
+
+
+@contextlib.contextmanager
+def acquiring(context: nova_context.RequestContext,
+              request: binding_db.Request) -> Iterator[Arqs]:
+    """A host acquires; what it gets is to be put into the list."""
+    bound: Arqs = []
+    if not notification.is_enabled():
+        yield bound
+        return
+    before = _read(functools.partial(binding_db.get, *request.key))
+    change = _Change(context, _BIND, {
+        name: getattr(request, name)
+        for name in (*_PLACE, 'device_profile_name')}, [])
+    change.tell(notification.Phase.START)
+    try:
+        yield bound
+    except Exception as fault:
+        change.tell(notification.Phase.ERROR, fault)
+        raise
+    kept = {arq['uuid'] for arq in bound}
+    for replaced in _changes(context, _UNBIND, (
+            arq for arq in before if arq['uuid'] not in kept)):
+        replaced.tell(notification.Phase.START)
+        replaced.tell_end()
+    dataclasses.replace(change, arqs=bound).tell_end()
+
+
+@contextlib.contextmanager
+def binding(context: nova_context.RequestContext,
+            bindings: Mapping[str, Mapping[str, str]]) -> Iterator[Arqs]:
+    """Nova's client binds; what that gives is to be put into the list.
+
+    :param bindings: as for :func:`nova_accel.db.accelerator_request.bind`
+    """
+    bound: Arqs = []
+    if not notification.is_enabled():
+        yield bound
+        return
+    changes = _changes(context, _BIND, (
+        {**arq, **bindings[arq['uuid']]}
+        for arq in _read(functools.partial(
+            arq_db.get_by_uuids, list(bindings)))))
+    for change in changes:
+        change.tell(notification.Phase.START)
+    try:
+        yield bound
+    except Exception as fault:
+        for change in changes:
+            change.tell(notification.Phase.ERROR, fault)
+        raise
+    for change in _changes(context, _BIND, bound):
+        if any(arq['state'] == arq_model.State.BIND_FAILED
+               for arq in change.arqs):
+            change.tell(notification.Phase.ERROR, _FAILED)
+        else:
+            change.tell_end()
+
+
+@contextlib.contextmanager
+def unbinding(context: nova_context.RequestContext,
+              read: Callable[[], Arqs]) -> Iterator[None]:
+    """ARQs are unbound or deleted.
+
+    :param read: gives those that are about to be; of those that hold nothing
+        nobody is told
+    """
+    if not notification.is_enabled():
+        yield
+        return
+    changes = _changes(context, _UNBIND, _holding(_read(read)))
+    for change in changes:
+        change.tell(notification.Phase.START)
+    try:
+        yield
+    except Exception as fault:
+        # What the request names may be gone in part.
+        left = {arq['uuid'] for arq in _holding(_read(read))}
+        for change in changes:
+            if any(arq['uuid'] in left for arq in change.arqs):
+                change.tell(notification.Phase.ERROR, fault)
+            else:
+                change.tell_end()
+        raise
+    for change in changes:
+        change.tell_end()
+
+
+def _changes(context: nova_context.RequestContext, action: str,
+             arqs: Iterable[dict[str, Any]]) -> list[_Change]:
+    found: dict[tuple[str | None, ...], Arqs] = {}
+    for arq in arqs:
+        found.setdefault(tuple(arq[name] for name in _PLACE), []).append(arq)
+    return [_Change(context, action, {
+        **dict(zip(_PLACE, place, strict=True)),
+        'device_profile_name': of_one[0]['device_profile_name'],
+    }, of_one) for place, of_one in found.items()]
+
+
+def _holding(arqs: Arqs) -> Arqs:
+    return [arq for arq in arqs if arq['attach_handle_uuid'] is not None]
+
+
+def _read(read: Callable[[], Arqs]) -> Arqs:
+    try:
+        return read()
+    except Exception:
+        LOG.exception('A notification has nothing of what changes')
+        return []

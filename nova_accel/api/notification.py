@@ -1,0 +1,69 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Versioned notifications, sent as Nova sends its own.
+
+They go to the topics of Nova's versioned notifications through Nova's own
+notifier, so the same options rule them: ``[oslo_messaging_notifications]``
+and ``[notifications]``.
+"""
+
+from collections.abc import Callable
+import enum
+
+from nova import context as nova_context
+from nova import rpc
+from oslo_log import log as logging
+
+from nova_accel import conf
+from nova_accel.api import notification_payload
+
+CONF = conf.CONF
+LOG = logging.getLogger(__name__)
+
+
+class Phase(enum.StrEnum):
+    """The last word of an event type; errors have a priority of their own."""
+
+    START = 'start'
+    END = 'end'
+    ERROR = 'error'
+
+
+def is_enabled() -> bool:
+    """Whether anybody is told: a driver and the format are configured.
+
+    The notifier's own ``is_enabled()`` says yes when there is no driver.
+    """
+    return (rpc.NOTIFIER is not None
+            and CONF.notifications.notification_format in (
+                'versioned', 'both')
+            and any(driver != 'noop' for driver
+                    in CONF.oslo_messaging_notifications.driver))
+
+
+def emit(context: nova_context.RequestContext, action: str, phase: Phase,
+         payload: Callable[[], notification_payload.Payload]) -> None:
+    """Send one; what fails in that is logged, and no fault of the request.
+
+    :param action: as ``accelerator_request.bind``
+    :param payload: makes it; not called when nobody is told
+    """
+    if not is_enabled():
+        return
+    event_type = f'{action}.{phase}'
+    try:
+        notifier = rpc.get_versioned_notifier(f'nova-api:{CONF.host}')
+        send = notifier.error if phase is Phase.ERROR else notifier.info
+        send(context, event_type, notification_payload.to_wire(payload()))
+    except Exception:
+        LOG.exception('The notification %s is not sent', event_type)

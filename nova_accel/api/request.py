@@ -15,6 +15,7 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 import json
+import re
 from typing import Any
 import uuid
 
@@ -29,6 +30,11 @@ from nova_accel import exceptions
 #: Bytes. A host's report may be longer: see ``handlers.host``.
 MAX_BODY_BYTES = 128 * 1024
 
+#: Of a 32-bit column.
+MAX_NUMBER = 2 ** 31 - 1
+
+_NUMBER = re.compile('[0-9]{1,10}')
+
 #: Characters of a refused value that are told back.
 _MAX_TOLD = 300
 
@@ -39,9 +45,12 @@ def context(request: webob.Request) -> nova_context.RequestContext:
 
 
 def json_body(request: webob.Request, schema: Mapping[str, Any],
-              max_bytes: int = MAX_BODY_BYTES) -> Any:
+              max_bytes: int = MAX_BODY_BYTES,
+              wrapper: str | None = None) -> Any:
     """The body, which matches the schema.
 
+    :param wrapper: the only key of an object that the body may be in, as some
+        clients send it
     :raises InvalidRequest: it is no JSON or does not match.
     :raises HTTPRequestEntityTooLarge: it is longer than ``max_bytes``.
     """
@@ -59,6 +68,9 @@ def json_body(request: webob.Request, schema: Mapping[str, Any],
     except (ValueError, RecursionError) as error:
         raise exceptions.InvalidRequest(
             'Request is not in valid JSON format') from error
+    if wrapper is not None and isinstance(value, dict) and [*value] == [
+            wrapper]:
+        value = value[wrapper]
     check(value, schema)
     return value
 
@@ -98,6 +110,19 @@ def query(request: webob.Request, *known: str) -> dict[str, str]:
                 f'Invalid input for field/attribute {name}')
         arguments[name] = value
     return arguments
+
+
+def number_or_uuid(name: str, value: int | str) -> int | str:
+    """What a row is found by: its number, which may be a text, or its uuid.
+
+    :raises InvalidRequest: it is neither
+    """
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        return uuids(name, [value])[0]
+    if not 0 <= int(value) <= MAX_NUMBER:
+        raise exceptions.InvalidRequest(
+            f'Invalid input for field/attribute {name}. Value: {value}')
+    return int(value)
 
 
 def path_uuid(request: webob.Request, name: str) -> str:

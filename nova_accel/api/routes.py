@@ -20,6 +20,7 @@ import webob
 import webob.exc
 
 from nova_accel.api.handlers import accelerator_request
+from nova_accel.api.handlers import attribute
 from nova_accel.api.handlers import binding
 from nova_accel.api.handlers import deployable
 from nova_accel.api.handlers import device
@@ -83,6 +84,14 @@ API: Table = {
     },
     '/deployables/{uuid}/program': {
         'PATCH': deployable.program_deployable,
+    },
+    '/attributes': {
+        'GET': attribute.list_attributes,
+        'POST': attribute.create_attribute,
+    },
+    '/attributes/{uuid}': {
+        'GET': attribute.get_attribute,
+        'DELETE': attribute.delete_attribute,
     },
     '/fpga/{deployable_uuid}': {
         'POST': fpga.program_fpga,

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.db import attribute
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
@@ -37,8 +38,9 @@ def get_all(hostname: str | None = None, device_uuid: str | None = None,
 
     Each has the columns of its row; hostname, driver, device_id (the number
     of the device's row), created_at and updated_at of its device;
-    service_host and is_silent of its host; and how many attach handles it
-    has (``units``) and guests have of it (``units_in_use``).
+    service_host and is_silent of its host; how many attach handles it has
+    (``units``) and guests have of it (``units_in_use``); and what operators
+    have noted of it (``noted``).
     """
     where = []
     if hostname is not None:
@@ -110,4 +112,6 @@ def _read(*where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
     ).select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS)).where(
         *where).order_by(_DEPLOYABLES.c.id)
     with engine.reader() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+        rows = connection.execute(query).mappings().all()
+        noted = attribute.noted(connection, *where)
+    return [{**row, 'noted': noted.get(row['uuid'], {})} for row in rows]

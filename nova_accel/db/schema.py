@@ -122,6 +122,17 @@ DEPLOYABLES = _table(
     sa.Column('region', sa.String(255)),
     sa.Column('bitstream_id', sa.String(36)))
 
+#: What operators note of deployables; it goes with them.
+ATTRIBUTES = _table(
+    'attributes', _uuid(),
+    sa.Column('deployable_uuid', sa.String(36),
+              sa.ForeignKey('deployables.uuid', ondelete='CASCADE'),
+              nullable=False),
+    sa.Column('key', sa.String(255), nullable=False),
+    sa.Column('value', sa.Text, nullable=False),
+    *_times(),
+    sa.UniqueConstraint('deployable_uuid', 'key'))
+
 ARQS = _table(
     'arqs', _uuid(),
     sa.Column('state', sa.String(16), nullable=False),

@@ -56,7 +56,7 @@ class TestGet(DeployableTestCase):
             'driver': 'fake', 'device_id': device['id'],
             'created_at': device['created_at'],
             'updated_at': device['updated_at'],
-            'units': 1, 'units_in_use': 0}, row)
+            'units': 1, 'units_in_use': 0, 'noted': {}}, row)
 
     def test_unknown(self) -> None:
         uuid = uuidutils.generate_uuid()

@@ -24,6 +24,7 @@ import testscenarios
 
 from db import base
 from nova_accel.db import accelerator_request as arqs
+from nova_accel.db import attribute
 from nova_accel.db import binding
 from nova_accel.db import capacity
 from nova_accel.db import cleaning
@@ -127,6 +128,7 @@ class LifeTestCase(base.DatabaseTestCase):
                 ['pair'])),
             *self.life_of_a_device(),
             *self.life_of_a_programming(),
+            *self.life_of_an_attribute(),
         ]
 
     def life_of_a_device(self) -> list[tuple[str, Callable[[], Any]]]:
@@ -167,11 +169,29 @@ class LifeTestCase(base.DatabaseTestCase):
             programming.note, self.host.hostname, record))
             for name, record in (('program', begun), ('programmed', ended))]
 
+    def life_of_an_attribute(self) -> list[tuple[str, Callable[[], Any]]]:
+        deployable_uuid = self.deployable_uuid()
+        created: list[str] = []
+
+        def create() -> None:
+            created[:] = [attribute.create(
+                deployable_uuid, 'rack', '7')['uuid']]
+
+        return [('note', create),
+                ('report what is noted', self.host.report),
+                ('forget', lambda: attribute.delete(created[0]))]
+
+    def deployable_uuid(self) -> str:
+        return next(row['uuid'] for row in self.rows(schema.DEPLOYABLES)
+                    if row['rp_uuid'] == self.host.rp_uuid())
+
+
 class TestNumberOfStatements(LifeTestCase):
     scenarios = database.SCENARIOS
 
     def counts(self) -> dict[str, int]:
         calls = self.life()
+        reported = attribute.get_all(self.deployable_uuid())[0]['uuid']
         reads: list[tuple[str, Callable[[], Any]]] = [
             ('get', lambda: binding.get('', self.host.hostname, 'active')),
             ('get of host', lambda: binding.get_of_host('compute-2')),
@@ -187,6 +207,8 @@ class TestNumberOfStatements(LifeTestCase):
             ('list profiles', device_profile.get_all),
             ('list devices', device.get_all),
             ('list deployables', deployable.get_all),
+            ('list attributes', attribute.get_all),
+            ('show attribute', lambda: attribute.get(reported)),
             ('holders', lambda: deployable.get_holders(
                 self.host.device_uuid(), 'region0')),
             ('hosts of regions', deployable.get_hosts_of_regions),
@@ -206,12 +228,12 @@ class TestNumberOfStatements(LifeTestCase):
         self.assertEqual(few, self.counts())
         for name in ('get', 'get of hosts', 'forgotten', 'hosts', 'list',
                      'list of instance', 'capacity', 'list profiles',
-                     'list deployables', 'holders', 'hosts of regions',
-                     'list programmings',
+                     'holders', 'hosts of regions', 'list programmings',
                      'unchanged report'):
             self.assertEqual(1, few[name], name)
-        self.assertEqual(2, few['get of host'])
-        self.assertEqual(2, few['list devices'])
+        for name in ('get of host', 'list devices', 'list deployables',
+                     'list attributes'):
+            self.assertEqual(2, few[name], name)
         for name, count in few.items():
             self.assertLessEqual(count, 14, name)
 

@@ -27,6 +27,7 @@ from nova_accel.api import request
 from nova_accel.api.policies import deployable as policies
 from nova_accel.api.schemas import programming as schemas
 from nova_accel.db import deployable as deployable_db
+from nova_accel.model import attribute
 
 
 def list_deployables(req: webob.Request) -> webob.Response:
@@ -73,9 +74,11 @@ def _shown(req: webob.Request,
         'device_id': deployable['device_id'],
         # Cyborg has JSON in a string here.
         'attributes_list': json.dumps([
-            *({f'traits{number}': trait} for number, trait
-              in enumerate(deployable['traits'], 1)),
-            {'rc': deployable['resource_class']}]),
+            {key: value} for known in (
+                attribute.of_placement(deployable['traits'],
+                                       deployable['resource_class']),
+                deployable['noted'])
+            for key, value in known.items()]),
         'rp_uuid': deployable['rp_uuid'],
         'driver_name': deployable['driver'],
         'bitstream_id': deployable['bitstream_id'],

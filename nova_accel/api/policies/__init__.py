@@ -17,6 +17,7 @@ import itertools
 from oslo_policy import policy
 
 from nova_accel.api.policies import accelerator_request
+from nova_accel.api.policies import attribute
 from nova_accel.api.policies import binding
 from nova_accel.api.policies import deployable
 from nova_accel.api.policies import device
@@ -29,5 +30,5 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
     """All rules, for the enforcer and the sample policy file."""
     return list(itertools.chain(
         device_profile.list_rules(), accelerator_request.list_rules(),
-        device.list_rules(), deployable.list_rules(),
+        device.list_rules(), deployable.list_rules(), attribute.list_rules(),
         programming.list_rules(), host.list_rules(), binding.list_rules()))

@@ -44,6 +44,10 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
      {'device_profile_name': 'profile', 'image_uuid': base.NOBODY}),
     ('PATCH', '/accelerator_requests',
      {base.NOBODY: base.patch(project_id='p')}),
+    ('POST', '/attributes',
+     {'attribute': {'deployable_id': 1, 'key': 'a', 'value': 'b'}}),
+    ('POST', '/attributes',
+     {'deployable_id': base.NOBODY, 'key': 'a', 'value': 'b'}),
     ('PUT', f'/hosts/{base.HOSTNAME}', base.report(2)),
     ('PUT', f'/hosts/{base.HOSTNAME}/cleaning', {
         'revision': 1, 'cleaned': [base.numbered_uuid(16)],
@@ -64,7 +68,8 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ('PUT', f'{_BINDING}/arqs', {'attempt': 1, 'arqs': [base.NOBODY]}),
 )
 
-_PATHS = ('/deployables/{}', '/deployables?hostname={}',
+_PATHS = ('/attributes/{}', '/attributes?deployable_id={}',
+          '/attributes?key={}', '/deployables/{}', '/deployables?hostname={}',
           '/programmings?{}={}', '/programmings?limit={}',
           '/programmings?marker={}',
           '/programmings?project_id={}', '/fpga/{}',

@@ -26,6 +26,7 @@ from unit.api import base
 _PROFILE = [{'name': 'other', 'groups': [base.GROUP]}]
 _DEVICE = f'/devices/{base.numbered_uuid(1)}'
 _DEPLOYABLE = f'/deployables/{base.numbered_uuid(2)}'
+_ATTRIBUTE = f'/attributes/{base.NOBODY}'
 _BINDING = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
 
 #: Call -> (method, path, body, who may).
@@ -66,6 +67,10 @@ _CALLS = {
     'program_deployable': (
         'PATCH', f'{_DEPLOYABLE}/program', {},
         'admin manager member service vouched'),
+    'list_attributes': ('GET', '/attributes', None, 'admin manager'),
+    'show_attribute': ('GET', _ATTRIBUTE, None, 'admin manager'),
+    'create_attribute': ('POST', '/attributes', {}, 'admin'),
+    'delete_attribute': ('DELETE', _ATTRIBUTE, None, 'admin'),
     'list_programmings': ('GET', '/programmings', None, 'admin manager'),
     'prefetch': ('POST', f'/bitstreams/{base.NOBODY}/prefetch', {}, 'admin'),
     'report_programming': (

@@ -1,0 +1,67 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""``/attributes``: keys and values of deployables."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import webob
+
+from nova_accel.api import policy
+from nova_accel.api import representation
+from nova_accel.api import request
+from nova_accel.api.policies import attribute as policies
+from nova_accel.api.schemas import attribute as schemas
+from nova_accel.db import attribute as attribute_db
+
+
+def list_attributes(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.LIST)
+    arguments = request.query(req, 'deployable_id', 'key')
+    deployable = None
+    if 'deployable_id' in arguments:
+        deployable = request.number_or_uuid(
+            'deployable_id', arguments['deployable_id'])
+    return webob.Response(json_body={'attributes': [
+        _shown(req, attribute) for attribute
+        in attribute_db.get_all(deployable, arguments.get('key'))]})
+
+
+def get_attribute(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.SHOW)
+    return webob.Response(json_body=_shown(
+        req, attribute_db.get(request.path_uuid(req, 'uuid'))))
+
+
+def create_attribute(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.CREATE)
+    body = request.json_body(req, schemas.CREATE, wrapper='attribute')
+    created = attribute_db.create(
+        request.number_or_uuid('deployable_id', body['deployable_id']),
+        body['key'], body['value'])
+    return webob.Response(status=201, json_body=_shown(req, created))
+
+
+def delete_attribute(req: webob.Request) -> webob.Response:
+    policy.authorize(request.context(req), policies.DELETE)
+    attribute_db.delete(request.path_uuid(req, 'uuid'))
+    return webob.Response(status=204, content_type=None)
+
+
+def _shown(req: webob.Request, attribute: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **{name: attribute[name] for name in (
+            'uuid', 'deployable_id', 'key', 'value')},
+        'links': representation.link(req, 'attributes', attribute['uuid']),
+        **representation.times(attribute)}

@@ -1,0 +1,40 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""Attributes of deployables: managers read them, administrators note some."""
+
+from oslo_policy import policy
+
+from nova_accel.api.policies import personas
+from nova_accel.api.policies import rule
+
+LIST = 'nova_accel:attribute:list'
+SHOW = 'nova_accel:attribute:show'
+CREATE = 'nova_accel:attribute:create'
+DELETE = 'nova_accel:attribute:delete'
+
+_PATH = '/v2/attributes'
+
+
+def list_rules() -> list[policy.DocumentedRuleDefault]:
+    return [rule.rule(*row) for row in (
+        (LIST, personas.MANAGER, 'List the attributes of deployables.',
+         f'GET {_PATH}'),
+        (SHOW, personas.MANAGER, 'Show an attribute of a deployable.',
+         f'GET {_PATH}/{{uuid}}'),
+        (CREATE, personas.ADMIN, 'Note an attribute of a deployable.',
+         f'POST {_PATH}'),
+        (DELETE, personas.ADMIN,
+         'Delete an attribute that was noted of a deployable.',
+         f'DELETE {_PATH}/{{uuid}}'),
+    )]

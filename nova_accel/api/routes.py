@@ -63,6 +63,8 @@ API: Table = {
     },
     '/accelerator_requests/{uuid}': {
         'GET': accelerator_request.get_arq,
+        'PATCH': accelerator_request.patch_arq,
+        'DELETE': accelerator_request.delete_arq,
     },
     '/devices': {
         'GET': device.list_devices,
@@ -83,6 +85,10 @@ API: Table = {
         'GET': deployable.get_deployable,
     },
     '/deployables/{uuid}/program': {
+        'PATCH': deployable.program_deployable,
+    },
+    # openstacksdk has the uuid in the path twice.
+    '/deployables/{uuid}/program/{same_uuid}': {
         'PATCH': deployable.program_deployable,
     },
     '/attributes': {

@@ -91,6 +91,30 @@ def check_name(name: str) -> None:
             f'^[a-zA-Z0-9-_]+$ and at most 255 long: {name!r}')
 
 
+def normalized_groups(
+        raw: Sequence[Mapping[str, str | int]]) -> list[dict[str, str]]:
+    """The groups as they are stored, of any form that clients send.
+
+    Values are texts, and there are no blanks around the name in a key.
+
+    :raises InvalidDeviceProfile: names a key that is there twice
+    """
+    return [_normalized_group(group) for group in raw]
+
+
+def _normalized_group(raw: Mapping[str, str | int]) -> dict[str, str]:
+    group: dict[str, str] = {}
+    for key, value in raw.items():
+        kind, colon, name = key.partition(':')
+        key = f'{kind}{colon}{name.strip(" ")}'
+        if key in group:
+            raise exceptions.InvalidDeviceProfile(
+                f'A device profile group has the key {key} twice')
+        # JSON Schema has 1.0 for an integer.
+        group[key] = value if isinstance(value, str) else str(int(value))
+    return group
+
+
 def parse_groups(raw: Sequence[Mapping[str, str]]) -> tuple[Group, ...]:
     """Read and check the groups of a profile, in their order.
 

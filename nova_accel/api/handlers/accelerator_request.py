@@ -81,9 +81,25 @@ def create_arqs(req: webob.Request) -> webob.Response:
 
 def patch_arqs(req: webob.Request) -> webob.Response:
     """Bind all the ARQs of the body, or unbind them all."""
-    context = request.context(req)
-    policy.authorize(context, policies.BIND, refusal=_NOVA_ONLY)
+    policy.authorize(request.context(req), policies.BIND, refusal=_NOVA_ONLY)
+    return _patch(req, request.json_body(req, schemas.PATCH))
+
+
+def patch_arq(req: webob.Request) -> webob.Response:
+    """The same of one ARQ: openstacksdk has its uuid in the path, too."""
+    policy.authorize(request.context(req), policies.BIND, refusal=_NOVA_ONLY)
+    uuid = request.path_uuid(req, 'uuid')
     patches = request.json_body(req, schemas.PATCH)
+    for patched in patches:
+        if patched != uuid:
+            raise exceptions.InvalidRequest(
+                f'The body has ARQ {patched}, the path has {uuid}')
+    return _patch(req, patches)
+
+
+def _patch(req: webob.Request,
+           patches: Mapping[str, arq_patch.Operations]) -> webob.Response:
+    context = request.context(req)
     try:
         if arq_patch.is_unbinding(patches):
             with arq_notification.unbinding(context, functools.partial(
@@ -122,6 +138,15 @@ def delete_arqs(req: webob.Request) -> webob.Response:
                 instance_uuid, project_id=_reach(context))
     else:
         _delete_by_uuids(context, request.uuids(name, value.split(',')))
+    return webob.Response(status=204, content_type=None)
+
+
+def delete_arq(req: webob.Request) -> webob.Response:
+    """Those named in the path, as openstacksdk has it."""
+    context = request.context(req)
+    policy.authorize(context, policies.DELETE)
+    _delete_by_uuids(context, request.uuids(
+        'arqs', req.urlvars['uuid'].split(',')))
     return webob.Response(status=204, content_type=None)
 
 

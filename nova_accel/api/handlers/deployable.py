@@ -17,6 +17,7 @@ import json
 from typing import Any
 
 import webob
+import webob.exc
 
 from nova_accel import exceptions
 from nova_accel.api import microversion
@@ -49,11 +50,14 @@ def program_deployable(req: webob.Request) -> webob.Response:
     """As Cyborg has it; it answers when the region is programmed."""
     context = request.context(req)
     programming_service.authorize(context)
+    uuid = request.path_uuid(req, 'uuid')
+    if 'same_uuid' in req.urlvars and request.path_uuid(
+            req, 'same_uuid') != uuid:
+        raise webob.exc.HTTPNotFound()
     [operation] = request.json_body(req, schemas.PATCH)
     [value] = operation['value']
     return webob.Response(json_body=_shown(req, programming_service.program(
-        context, request.path_uuid(req, 'uuid'),
-        _uuid(value['image_uuid']))))
+        context, uuid, _uuid(value['image_uuid']))))
 
 
 def _uuid(value: str) -> str:

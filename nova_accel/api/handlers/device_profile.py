@@ -66,29 +66,41 @@ def create_device_profile(req: webob.Request) -> webob.Response:
     wanted = body[0]
     request.check(wanted, schemas.PROFILE)
     device_profile_model.check_name(wanted['name'])
-    groups = device_profile_model.parse_groups(wanted['groups'])
+    groups = device_profile_model.normalized_groups(wanted['groups'])
+    parsed = device_profile_model.parse_groups(groups)
     profile = device_profile_db.create(
-        name=wanted['name'], groups=wanted['groups'],
+        name=wanted['name'], groups=groups,
         description=wanted.get('description'), uuid=wanted.get('uuid'))
-    prefetching.order(context, groups)
+    prefetching.order(context, parsed)
     return webob.Response(status=201, json_body=_shown(req, profile))
 
 
 def delete_device_profile(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.DELETE)
-    device_profile_db.delete_by_uuid(request.path_uuid(req, 'uuid'))
-    return webob.Response(status=204, content_type=None)
+    value = req.urlvars['uuid']
+    if not uuidutils.is_uuid_like(value):
+        for name in value.split(','):
+            device_profile_model.check_name(name)
+    return _delete(value)
 
 
 def delete_device_profiles(req: webob.Request) -> webob.Response:
-    """By names."""
     policy.authorize(request.context(req), policies.DELETE)
-    names = request.query(req, 'value').get('value')
-    if not names:
+    value = request.query(req, 'value').get('value')
+    if not value:
         raise exceptions.InvalidRequest(
             'The argument value is missing: the names of the device profiles '
             'to delete')
-    device_profile_db.delete_by_names(names.split(','))
+    return _delete(value)
+
+
+def _delete(value: str) -> webob.Response:
+    """Those of the names, or that of the uuid, as Cyborg has it."""
+    if uuidutils.is_uuid_like(value):
+        device_profile_db.delete_by_uuid(
+            request.uuids('uuid', [value])[0])
+    else:
+        device_profile_db.delete_by_names(value.split(','))
     return webob.Response(status=204, content_type=None)
 
 

@@ -17,7 +17,9 @@ from nova_accel.api.schemas import scalars
 GROUP: scalars.Schema = {
     'type': 'object',
     'propertyNames': scalars.NAME,
-    'additionalProperties': scalars.TEXT,
+    # A number where clients send one: how many units.
+    'additionalProperties': {
+        **scalars.TEXT, 'type': ['string', 'integer']},
     'maxProperties': 64,
 }
 

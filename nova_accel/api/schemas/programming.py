@@ -39,7 +39,8 @@ PATCH: scalars.Schema = {
     'type': 'array', 'minItems': 1, 'maxItems': 1,
     'items': scalars.strict_object({
         'op': {'const': 'replace'},
-        'path': {'const': '/bitstream_id'},
+        # The latter is python-cyborgclient's.
+        'path': {'enum': ['/bitstream_id', '/program']},
         'value': {
             'type': 'array', 'minItems': 1, 'maxItems': 1,
             'items': {

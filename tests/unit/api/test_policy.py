@@ -52,6 +52,10 @@ _CALLS = {
     'bind_arqs_of_project': (
         'PATCH', '/accelerator_requests',
         {base.NOBODY: base.patch(project_id='p')}, 'service'),
+    'bind_arq': ('PATCH', f'/accelerator_requests/{base.NOBODY}',
+                 {base.NOBODY: base.patch()}, 'service vouched'),
+    'delete_arq': ('DELETE', f'/accelerator_requests/{base.NOBODY}', None,
+                   'admin manager member service vouched'),
     'delete_arqs': ('DELETE', f'/accelerator_requests?arqs={base.NOBODY}',
                     None, 'admin manager member service vouched'),
     'delete_instance_arqs': (

@@ -85,9 +85,9 @@ class RequestTest(base.ApiTestCase):
 
     def test_names_the_place_of_a_wrong_value(self) -> None:
         self.assertEqual(
-            "groups/0/resources:FPGA: 1 is not of type 'string'",
+            "groups/0/resources:FPGA: 1.5 is not of type 'string', 'integer'",
             self.refused(400, 'POST', '/device_profiles', [
-                {'name': 'a', 'groups': [{'resources:FPGA': 1}]}]))
+                {'name': 'a', 'groups': [{'resources:FPGA': 1.5}]}]))
 
     def test_tells_back_a_part_of_a_long_value(self) -> None:
         reason = self.refused(400, 'POST', '/device_profiles', [

@@ -239,3 +239,19 @@ class TestNames(testtools.TestCase):
     def test_requester_ids_are_nova_s(self):
         self.assertEqual(['device_profile_0', 'device_profile_1'],
                          [device_profile.requester_id(n) for n in range(2)])
+
+
+class TestNormalizedGroups(testtools.TestCase):
+
+    def test_numbers_and_blanks(self) -> None:
+        self.assertEqual(
+            [{'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'}, {}],
+            device_profile.normalized_groups([
+                {'resources: FPGA': 1, 'trait:CUSTOM_A ': 'required'}, {}]))
+
+    def test_a_key_that_is_there_twice(self) -> None:
+        error = self.assertRaises(
+            exceptions.InvalidDeviceProfile,
+            device_profile.normalized_groups,
+            [{'resources:FPGA': '1', 'resources: FPGA': '1'}])
+        self.assertIn('resources:FPGA', str(error))

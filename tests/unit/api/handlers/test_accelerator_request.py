@@ -91,6 +91,20 @@ class AcceleratorRequestTest(base.ApiTestCase):
             self.ok('PATCH', _PATH, {arq: _REMOVE}, roles=base.SERVICE)
             self.assertEqual('Unbound', self.states()[arq])
 
+    def test_one_by_its_path(self) -> None:
+        arq, other = self.create_arq(), self.create_arq()
+        for body, state in (({arq: base.patch()}, 'Bound'),
+                            ({arq: _REMOVE}, 'Unbound')):
+            self.ok('PATCH', f'{_PATH}/{arq}', body, roles=base.SERVICE)
+            self.assertEqual(state, self.states()[arq])
+        self.assertIn(other, self.refused(
+            400, 'PATCH', f'{_PATH}/{arq}',
+            {arq: base.patch(), other: base.patch()}, roles=base.SERVICE))
+        self.ok('DELETE', f'{_PATH}/{arq}', roles=base.MEMBER)
+        self.assertEqual({other: 'Initial'}, self.states())
+        self.assertIn(arq, self.refused(404, 'DELETE', f'{_PATH}/{arq}'))
+        self.refused(400, 'DELETE', f'{_PATH}/x')
+
     def test_gives_an_arq_to_another_project(self) -> None:
         arq = self.create_arq()
         body = {arq: base.patch(project_id=base.OTHER_PROJECT)}

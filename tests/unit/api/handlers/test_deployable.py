@@ -87,6 +87,15 @@ class DeployableTest(programming.ProgrammingTestCase):
         self.assertEqual('a guest has it', self.refused(
             409, 'PATCH', f'{_PATH}/program', patch()))
 
+    def test_program_as_clients_ask_for_it(self) -> None:
+        for path in ('program', f'program/{programming.DEPLOYABLE}'):
+            for place in ('/bitstream_id', '/program'):
+                self.ok('PATCH', f'{_PATH}/{path}', patch(path=place))
+                self.assertEqual(programming.DEPLOYABLE, self.asked()[0])
+        self.assertEqual(404, self.call(
+            'PATCH', f'{_PATH}/program/{base.NOBODY}', patch()).status_int)
+        self.refused(400, 'PATCH', f'{_PATH}/program/x', patch())
+
     def test_a_body_that_is_not_cyborg_s(self) -> None:
         for body in ([], {}, patch() * 2, patch(op='add'), patch(path='/x'),
                      patch(value=[]), patch(value=[{}]), patch(1)):

@@ -61,9 +61,23 @@ class DeviceProfileTest(base.ApiTestCase):
             self.refused(400, 'DELETE', f'{_PATH}{query}')
         self.assertEqual(['a'], self.names())
 
-    def test_deletes_by_uuid_only(self) -> None:
-        uuid = self.create_profile('a')['uuid']
-        self.assertIn('Expected a uuid but received a',
-                      self.refused(400, 'DELETE', f'{_PATH}/a'))
-        self.ok('DELETE', f'{_PATH}/{uuid}')
+    def test_deletes_by_uuid_or_name_wherever_that_is(self) -> None:
+        uuids = {name: self.create_profile(name)['uuid'] for name in 'abcd'}
+        for call in (f'{_PATH}/{uuids["a"]}', f'{_PATH}?value={uuids["b"]}',
+                     f'{_PATH}/c,d'):
+            self.ok('DELETE', call)
         self.assertEqual([], self.names())
+        self.assertIn("'a b'", self.refused(400, 'DELETE', f'{_PATH}/a%20b'))
+
+    def test_amounts_that_are_numbers_and_blanks_in_keys(self) -> None:
+        self.create_profile('a', {
+            'resources: FPGA': 1, 'trait: CUSTOM_A ': 'required'})
+        [profile] = self.ok('GET', _PATH)['device_profiles']
+        self.assertEqual([{'resources:FPGA': '1',
+                           'trait:CUSTOM_A': 'required'}], profile['groups'])
+        for group in ({'resources:FPGA': 0}, {'resources:FPGA': True},
+                      {'resources:FPGA': 1, 'trait:CUSTOM_A': 1},
+                      {'resources:FPGA': 1, 'resources: FPGA': 1},
+                      {'resources:FPGA': 10 ** 30}):
+            self.refused(400, 'POST', _PATH, [{'name': 'b',
+                                               'groups': [group]}])

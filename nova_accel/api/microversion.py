@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Microversions 2.0 to 2.5 of the service type ``accelerator``."""
+"""Microversions 2.0 to 2.6 of the service type ``accelerator``."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -27,11 +27,9 @@ WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 SERVICE_TYPE = 'accelerator'
 
-#: What each added, as Cyborg's REST history has it: 2.1 the ``project_id`` of
-#: a binding, 2.2 a device profile by its name, 2.3 the status of devices.
-#: The others are ours: 2.4 the health of devices and what is unclean of them,
-#: 2.5 the history of programmings and bitstreams that are fetched early.
-VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5')
+#: What each added is in ``doc/source/reference/microversions.rst``; Cyborg's
+#: history ends with 2.3.
+VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5', '2.6')
 
 
 def negotiate(application: WSGIApplication) -> WSGIApplication:

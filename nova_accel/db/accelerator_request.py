@@ -36,11 +36,15 @@ from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.model import arq
+from nova_accel.model import paging
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
 _TABLE = schema.ARQS
+
+#: What ARQs can be sorted by.
+SORT_KEYS = arq_rows.SORT_KEYS
 
 #: What a binding gives to an ARQ, and an unbinding takes.
 _PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
@@ -65,10 +69,10 @@ def create(profile_name: str, project_id: str,
 
 def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
     """:raises NotFound: there is none, or it is another project's"""
-    where = [_TABLE.c.uuid == uuid, *_of_project(project_id)]
     with engine.reader() as connection:
         found = arq_rows.read_derived(
-            connection, CONF.nova_accel.host_silence_s, None, *where)
+            connection, CONF.nova_accel.host_silence_s, None,
+            _of_project(project_id), _TABLE.c.uuid == uuid)
     if not found:
         raise arq_rows.not_found(uuid)
     return found[0]
@@ -80,19 +84,22 @@ def get_by_uuids(uuids: Collection[str]) -> list[dict[str, Any]]:
         return arq_rows.read(connection, _TABLE.c.uuid.in_(list(uuids)))
 
 
-def get_all(project_id: str | None = None, instance_uuid: str | None = None,
+def get_all(project_id: str | None = None,
             states: Collection[arq.State] | None = None,
-            ) -> list[dict[str, Any]]:
+            page: paging.Page = paging.ALL,
+            **equal: str | None) -> list[dict[str, Any]]:
     """Those that have all that is given, oldest first.
 
     :param states: only ARQs that read as one of these
+    :param equal: instance_uuid or hostname; None asks for any
+    :raises InvalidRequest: the project has no such marker
     """
-    where = list(_of_project(project_id))
-    if instance_uuid is not None:
-        where.append(_TABLE.c.instance_uuid == instance_uuid)
     with engine.reader() as connection:
         return arq_rows.read_derived(
-            connection, CONF.nova_accel.host_silence_s, states, *where)
+            connection, CONF.nova_accel.host_silence_s, states,
+            _of_project(project_id),
+            *(_TABLE.c[name] == value for name, value in equal.items()
+              if value is not None), page=page)
 
 
 def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:

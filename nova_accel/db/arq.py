@@ -18,6 +18,7 @@ Everything here is a part of its caller's transaction.
 from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -26,9 +27,11 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import attach_handle
 from nova_accel.db import host
+from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import device_profile
+from nova_accel.model import paging
 
 _TABLE = schema.ARQS
 _HANDLES = schema.ATTACH_HANDLES
@@ -37,6 +40,14 @@ _HOSTS = schema.HOSTS
 _NAMES = ('uuid', 'device_profile_name', 'device_profile_group_id', 'group',
           'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'role',
           'created_at', 'updated_at')
+
+#: What ARQs can be sorted by, beside their state.
+_SORT_COLUMNS = page_rows.columns(
+    _TABLE, 'uuid', 'device_profile_name', 'device_profile_group_id',
+    'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'created_at',
+    'updated_at')
+
+SORT_KEYS = (*_SORT_COLUMNS, 'state')
 
 
 def rows_of_profile(profile: Mapping[str, Any],
@@ -61,16 +72,20 @@ def rows_of_profile(profile: Mapping[str, Any],
 def read(connection: sa.Connection, *where: sa.ColumnElement[bool],
          ) -> list[dict[str, Any]]:
     """The ARQs in their stored states, oldest first."""
-    return _read(connection, _TABLE.c.state, where)
+    return _read(connection, _TABLE.c.state, (), where, paging.ALL)
 
 
 def read_derived(connection: sa.Connection, silence_s: int,
                  states: Collection[arq.State] | None,
-                 *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+                 reach: Sequence[sa.ColumnElement[bool]],
+                 *where: sa.ColumnElement[bool],
+                 page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     """The ARQs, oldest first; bound ones of silent hosts are Unknown.
 
     :param silence_s: seconds without a report after which a host is silent
     :param states: only ARQs that are in one of these, as they are read
+    :param reach: what ARQs the caller may know of
+    :raises InvalidRequest: there is no such marker within the reach
     """
     state = sa.case(
         (sa.and_(_TABLE.c.state == arq.State.BOUND,
@@ -79,11 +94,13 @@ def read_derived(connection: sa.Connection, silence_s: int,
         else_=_TABLE.c.state)
     if states is not None:
         where = (*where, state.in_([str(wanted) for wanted in states]))
-    return _read(connection, state, where)
+    return _read(connection, state, reach, where, page)
 
 
 def _read(connection: sa.Connection, state: sa.ColumnElement[str],
-          where: tuple[sa.ColumnElement[bool], ...]) -> list[dict[str, Any]]:
+          reach: Sequence[sa.ColumnElement[bool]],
+          where: Sequence[sa.ColumnElement[bool]],
+          page: paging.Page) -> list[dict[str, Any]]:
     query = sa.select(
         *(_TABLE.c[name] for name in _NAMES), state.label('state'),
         _HANDLES.c.uuid.label('attach_handle_uuid'),
@@ -92,8 +109,9 @@ def _read(connection: sa.Connection, state: sa.ColumnElement[str],
     ).select_from(
         _TABLE.outerjoin(_HANDLES)
         .outerjoin(_HOSTS, _HOSTS.c.hostname == _TABLE.c.hostname)
-    ).where(*where).order_by(_TABLE.c.id)
-    return [dict(row) for row in connection.execute(query).mappings()]
+    ).where(*reach)
+    return page_rows.read(connection, query, where, page, _TABLE,
+                          {**_SORT_COLUMNS, 'state': state})
 
 
 def lock(connection: sa.Connection,

@@ -12,6 +12,7 @@
 
 """Deployables: where they are, and who has what of their regions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,7 +22,9 @@ from nova_accel import exceptions
 from nova_accel.db import attribute
 from nova_accel.db import engine
 from nova_accel.db import host
+from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.model import paging
 
 CONF = conf.CONF
 
@@ -31,9 +34,17 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
+#: What deployables can be sorted by, in the words of the wire.
+SORT_KEYS: page_rows.Keys = {
+    'driver_name': _DEVICES.c.driver, 'device_id': _DEVICES.c.id,
+    **page_rows.columns(_DEVICES, 'hostname', 'created_at', 'updated_at'),
+    **page_rows.columns(_DEPLOYABLES, 'uuid', 'name', 'rp_uuid', 'region',
+                        'device_uuid', 'bitstream_id')}
+
 
 def get_all(hostname: str | None = None, device_uuid: str | None = None,
-            bitstream_id: str | None = None) -> list[dict[str, Any]]:
+            bitstream_id: str | None = None,
+            page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     """The deployables that have all that is given, oldest first.
 
     Each has the columns of its row; hostname, driver, device_id (the number
@@ -41,6 +52,8 @@ def get_all(hostname: str | None = None, device_uuid: str | None = None,
     service_host and is_silent of its host; how many attach handles it has
     (``units``) and guests have of it (``units_in_use``); and what operators
     have noted of it (``noted``).
+
+    :raises InvalidRequest: there is no such marker
     """
     where = []
     if hostname is not None:
@@ -49,7 +62,7 @@ def get_all(hostname: str | None = None, device_uuid: str | None = None,
         where.append(_DEVICES.c.uuid == device_uuid)
     if bitstream_id is not None:
         where.append(_DEPLOYABLES.c.bitstream_id == bitstream_id)
-    return _read(*where)
+    return _read(where, page)
 
 
 def get(uuid: str) -> dict[str, Any]:
@@ -57,7 +70,7 @@ def get(uuid: str) -> dict[str, Any]:
 
     :raises NotFound: there is none
     """
-    found = _read(_DEPLOYABLES.c.uuid == uuid)
+    found = _read([_DEPLOYABLES.c.uuid == uuid])
     if not found:
         raise exceptions.NotFound(f'Deployable not found with uuid={uuid}')
     return found[0]
@@ -98,7 +111,8 @@ def _is_silent() -> sa.Label[bool]:
     return host.is_silent(CONF.nova_accel.host_silence_s).label('is_silent')
 
 
-def _read(*where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+def _read(where: Sequence[sa.ColumnElement[bool]],
+          page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     its_own = _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid
     units = sa.select(sa.func.count()).select_from(_HANDLES)
     query = sa.select(
@@ -109,9 +123,11 @@ def _read(*where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
         .scalar_subquery().label('units'),
         units.where(its_own, _HANDLES.c.arq_uuid.is_not(None))
         .scalar_subquery().label('units_in_use'),
-    ).select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS)).where(
-        *where).order_by(_DEPLOYABLES.c.id)
+    ).select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
     with engine.reader() as connection:
-        rows = connection.execute(query).mappings().all()
+        rows = page_rows.read(connection, query, where, page, _DEPLOYABLES,
+                              SORT_KEYS)
+        if page.limit is not None:
+            where = [_DEPLOYABLES.c.uuid.in_([row['uuid'] for row in rows])]
         noted = attribute.noted(connection, *where)
     return [{**row, 'noted': noted.get(row['uuid'], {})} for row in rows]

@@ -12,6 +12,7 @@
 
 """Devices, as the administrator sees and disables them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,8 +21,10 @@ from nova_accel import exceptions
 from nova_accel.db import attach_handle
 from nova_accel.db import engine
 from nova_accel.db import orders as order_rows
+from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
 from nova_accel.model import device as device_model
+from nova_accel.model import paging
 from nova_accel.model import unusable
 
 _HOSTS = schema.HOSTS
@@ -29,15 +32,24 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
+#: What devices can be sorted by, in the words of the wire.
+SORT_KEYS: page_rows.Keys = {
+    'vendor': _DEVICES.c.vendor_id, 'model': _DEVICES.c.product,
+    'vendor_board_info': _DEVICES.c.vendor,
+    **page_rows.columns(_DEVICES, 'uuid', 'type', 'hostname', 'status',
+                        'created_at', 'updated_at')}
+
 
 def get_all(type_: str | None = None, vendor: str | None = None,
-            hostname: str | None = None) -> list[dict[str, Any]]:
+            hostname: str | None = None,
+            page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     """The devices that have all that is given, oldest first.
 
     Each has the columns of its row and ``unclean``: uuid, deployable (its
     name) and reason of each attach handle that is to be cleaned.
 
     :param vendor: PCI vendor id, with or without ``0x``
+    :raises InvalidRequest: there is no such marker
     """
     where = []
     if type_ is not None:
@@ -47,7 +59,7 @@ def get_all(type_: str | None = None, vendor: str | None = None,
             _DEVICES.c.vendor_id == vendor.lower().removeprefix('0x'))
     if hostname is not None:
         where.append(_DEVICES.c.hostname == hostname)
-    return _read(*where)
+    return _read(where, page)
 
 
 def get(uuid: str) -> dict[str, Any]:
@@ -55,7 +67,7 @@ def get(uuid: str) -> dict[str, Any]:
 
     :raises NotFound: there is none
     """
-    found = _read(_DEVICES.c.uuid == uuid)
+    found = _read([_DEVICES.c.uuid == uuid])
     if not found:
         raise _not_found(uuid)
     return found[0]
@@ -90,12 +102,15 @@ def _not_found(uuid: str) -> exceptions.NotFound:
     return exceptions.NotFound(f'Device not found with uuid={uuid}')
 
 
-def _read(*where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+def _read(where: Sequence[sa.ColumnElement[bool]],
+          page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     with engine.reader() as connection:
         devices = {row['uuid']: {**row, 'unclean': []}
-                   for row in connection.execute(
-                       sa.select(_DEVICES).where(*where)
-                       .order_by(_DEVICES.c.id)).mappings()}
+                   for row in page_rows.read(
+                       connection, sa.select(_DEVICES), where, page, _DEVICES,
+                       SORT_KEYS)}
+        if page.limit is not None:
+            where = [_DEVICES.c.uuid.in_(list(devices))]
         unclean = connection.execute(
             sa.select(
                 _DEPLOYABLES.c.device_uuid, _DEPLOYABLES.c.name,

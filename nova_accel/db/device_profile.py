@@ -22,11 +22,17 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import engine
+from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.model import paging
 
 _TABLE = schema.DEVICE_PROFILES
 _COLUMNS = [_TABLE.c[name] for name in (
     'uuid', 'name', 'description', 'groups', 'created_at', 'updated_at')]
+
+#: What device profiles can be sorted by.
+SORT_KEYS = page_rows.columns(
+    _TABLE, 'uuid', 'name', 'created_at', 'updated_at')
 
 
 @engine.retried
@@ -53,13 +59,16 @@ def create(name: str, groups: Sequence[Mapping[str, str]],
     return profile
 
 
-def get_all(names: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """The profiles, or those of the names that exist, oldest first."""
-    query = sa.select(*_COLUMNS).order_by(_TABLE.c.id)
-    if names is not None:
-        query = query.where(_TABLE.c.name.in_(names))
+def get_all(names: Sequence[str] | None = None,
+            page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
+    """The profiles, or those of the names that exist, oldest first.
+
+    :raises InvalidRequest: there is no such marker
+    """
+    where = [] if names is None else [_TABLE.c.name.in_(names)]
     with engine.reader() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+        return page_rows.read(connection, sa.select(*_COLUMNS), where, page,
+                              _TABLE, SORT_KEYS)
 
 
 def get(uuid_or_name: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@
 It also tells of devices and deployables that are gone.
 """
 
+import dataclasses
 from typing import Any
 
 from oslo_db import exception as db_exc
@@ -22,11 +23,20 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import engine
+from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.model import paging
 from nova_accel.model import programming
 
 _TABLE = schema.PROGRAMMINGS
 _DEPLOYABLES = schema.DEPLOYABLES
+
+#: What programmings can be sorted by.
+SORT_KEYS = page_rows.columns(
+    _TABLE, 'uuid', 'hostname', 'device_uuid', 'region', 'bitstream_id',
+    'project_id', 'user_id', 'instance_uuid', 'started_at', 'finished_at')
+
+_NEWEST_FIRST = (paging.SortKey('started_at', descending=True),)
 
 
 @engine.retried
@@ -62,13 +72,11 @@ def note(hostname: str, record: programming.Record) -> None:
                 .values(ended))
 
 
-def get_all(limit: int, marker: str | None = None, *,
+def get_all(page: paging.Page = paging.ALL, *,
             deployable_uuid: str | None = None,
             **equal: str | None) -> list[dict[str, Any]]:
     """The programmings that have all that is given, newest first.
 
-    :param limit: how many at most
-    :param marker: uuid of the one after which to go on
     :param deployable_uuid: one in whose region it was
     :param equal: hostname, device_uuid, instance_uuid, bitstream_id or
         project_id; None asks for any
@@ -82,13 +90,11 @@ def get_all(limit: int, marker: str | None = None, *,
             _DEPLOYABLES.c.uuid == deployable_uuid,
             _DEPLOYABLES.c.device_uuid == _TABLE.c.device_uuid,
             _DEPLOYABLES.c.region == _TABLE.c.region))
+    if not page.sort:
+        page = dataclasses.replace(page, sort=_NEWEST_FIRST)
     with engine.reader() as connection:
-        if marker is not None:
-            where.append(_is_after(connection, marker))
-        return [dict(row) for row in connection.execute(
-            sa.select(_TABLE).where(*where)
-            .order_by(_TABLE.c.started_at.desc(), _TABLE.c.id.desc())
-            .limit(limit)).mappings()]
+        return page_rows.read(
+            connection, sa.select(_TABLE), where, page, _TABLE, SORT_KEYS)
 
 
 def _insert(connection: sa.Connection, row: dict[str, Any]) -> None:
@@ -97,17 +103,3 @@ def _insert(connection: sa.Connection, row: dict[str, Any]) -> None:
     except db_exc.DBDuplicateEntry as fault:
         raise db_exc.RetryRequest(exceptions.Conflict(
             f'programming {row["uuid"]} is being noted already')) from fault
-
-
-def _is_after(connection: sa.Connection,
-              marker: str) -> sa.ColumnElement[bool]:
-    last = connection.execute(
-        sa.select(_TABLE.c.started_at, _TABLE.c.id)
-        .where(_TABLE.c.uuid == marker)).one_or_none()
-    if last is None:
-        raise exceptions.InvalidRequest(
-            f'Marker not found: there is no programming with uuid={marker}')
-    return sa.or_(
-        _TABLE.c.started_at < last.started_at,
-        sa.and_(_TABLE.c.started_at == last.started_at,
-                _TABLE.c.id < last.id))

@@ -21,6 +21,7 @@ from db import base
 from nova_accel import exceptions
 from nova_accel.db import programming
 from nova_accel.db import schema
+from nova_accel.model import paging
 from nova_accel.model import programming as programming_model
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -52,7 +53,7 @@ class TestNote(base.DatabaseTestCase):
     scenarios = database.SCENARIOS
 
     def only(self) -> dict[str, Any]:
-        [row] = programming.get_all(10)
+        [row] = programming.get_all()
         return row
 
     def test_begins_and_ends(self) -> None:
@@ -113,9 +114,9 @@ class TestGetAll(base.DatabaseTestCase):
         for each in records:
             programming.note('compute-1', each)
         expected = [records[place].uuid for place in (0, 4, 3, 2, 1)]
-        self.assertEqual(expected, self.listed(10))
+        self.assertEqual(expected, self.listed())
         marker, found = None, []
-        while page := self.listed(2, marker):
+        while page := self.listed(paging.Page(2, marker)):
             self.assertLessEqual(len(page), 2)
             found += page
             marker = page[-1]
@@ -124,7 +125,8 @@ class TestGetAll(base.DatabaseTestCase):
     def test_unknown_marker(self) -> None:
         marker = uuidutils.generate_uuid()
         error = self.assertRaises(
-            exceptions.InvalidRequest, programming.get_all, 1, marker)
+            exceptions.InvalidRequest, programming.get_all,
+            paging.Page(1, marker))
         self.assertIn(marker, str(error))
 
     def test_filters(self) -> None:
@@ -153,4 +155,4 @@ class TestGetAll(base.DatabaseTestCase):
                   'deployable_uuid': deployables['region1']}, []),
                 ({'hostname': None}, [gone, other, by_server])):
             self.assertEqual([each.uuid for each in expected],
-                             self.listed(10, **filters), filters)
+                             self.listed(**filters), filters)

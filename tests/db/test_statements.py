@@ -36,6 +36,7 @@ from nova_accel.db import programming
 from nova_accel.db import provisioning
 from nova_accel.db import schema
 from nova_accel.model import device as device_model
+from nova_accel.model import paging
 from nova_accel.model import programming as programming_model
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -212,9 +213,13 @@ class TestNumberOfStatements(LifeTestCase):
             ('holders', lambda: deployable.get_holders(
                 self.host.device_uuid(), 'region0')),
             ('hosts of regions', deployable.get_hosts_of_regions),
-            ('list programmings', lambda: programming.get_all(2)),
+            ('list programmings', programming.get_all),
             ('next programmings', lambda: programming.get_all(
-                2, self.programming)),
+                paging.Page(2, self.programming))),
+            ('page of arqs', lambda: arqs.get_all(page=paging.Page(2))),
+            ('page of devices', lambda: device.get_all(page=paging.Page(2))),
+            ('page of deployables',
+             lambda: deployable.get_all(page=paging.Page(2))),
             ('hear orders', self.hear_orders),
             ('unchanged report', lambda: self.host.report(self.revision))]
         return {name: len(self.statements(call))

@@ -26,6 +26,7 @@ from nova_accel.api import arq_notification
 from nova_accel.api import arq_patch
 from nova_accel.api import bound_event
 from nova_accel.api import microversion
+from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
@@ -38,28 +39,66 @@ _NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
               'to manage instance accelerators.')
 
 
+#: From the microversion on that has pages.
+_FILTERS = ('hostname', 'state', 'project_id')
+
+
 def list_arqs(req: webob.Request) -> webob.Response:
     context = request.context(req)
     policy.authorize(context, policies.LIST)
-    arguments = request.query(req, 'instance', 'bind_state')
-    only_resolved = 'bind_state' in arguments
-    if only_resolved and arguments['bind_state'] != 'resolved':
+    query = paging.query(
+        req, arq_db.SORT_KEYS, 'instance', 'bind_state',
+        *(_FILTERS if microversion.is_at_least(req, paging.SINCE) else ()))
+    filters = query.filters
+    instance_uuid = None
+    if 'instance' in filters:
+        [instance_uuid] = request.uuids('instance', [filters['instance']])
+    only_resolved = _only_resolved(filters)
+    states = _states(filters)
+    if only_resolved and instance_uuid is None:
+        states = arq_model.RESOLVED & (states or arq_model.RESOLVED)
+    arqs = arq_db.get_all(
+        project_id=_project(context, filters), states=states, page=query.page,
+        instance_uuid=instance_uuid, hostname=filters.get('hostname'))
+    if only_resolved and any(
+            arq['state'] not in arq_model.RESOLVED for arq in arqs):
+        # This is all that Cyborg says.
+        return webob.Response(status=423, json_body={'error_message': 'null'})
+    return query.answer(req, 'accelerator_requests', 'arqs', arqs,
+                        functools.partial(_shown, req))
+
+
+def _only_resolved(filters: Mapping[str, str]) -> bool:
+    if 'bind_state' not in filters:
+        return False
+    if filters['bind_state'] != 'resolved':
         raise exceptions.InvalidRequest(
             'The only bind_state to ask for is resolved')
-    instance_uuid = None
-    if 'instance' in arguments:
-        [instance_uuid] = request.uuids('instance', [arguments['instance']])
-    arqs = arq_db.get_all(project_id=_reach(context),
-                          instance_uuid=instance_uuid)
-    if only_resolved:
-        resolved = [arq for arq in arqs
-                    if arq['state'] in arq_model.RESOLVED]
-        if instance_uuid is not None and len(resolved) < len(arqs):
-            # This is all that Cyborg says.
-            return webob.Response(
-                status=423, json_body={'error_message': 'null'})
-        arqs = resolved
-    return _answer(req, 200, arqs)
+    return True
+
+
+def _states(filters: Mapping[str, str]) -> frozenset[arq_model.State] | None:
+    """The only one to ask for; None: any."""
+    if 'state' not in filters:
+        return None
+    try:
+        return frozenset({arq_model.State(filters['state'])})
+    except ValueError as error:
+        raise exceptions.InvalidRequest(
+            f'The argument state is none: "{filters["state"][:255]}", the '
+            f'states are {", ".join(arq_model.State)}') from error
+
+
+def _project(context: nova_context.RequestContext,
+             filters: Mapping[str, str]) -> str | None:
+    """The only project whose ARQs are asked for; None: all projects.
+
+    :raises HTTPForbidden: it is another than the caller reaches
+    """
+    wanted = filters.get('project_id', _reach(context))
+    if wanted != context.project_id:
+        policy.authorize(context, policies.ALL_PROJECTS)
+    return wanted
 
 
 def get_arq(req: webob.Request) -> webob.Response:

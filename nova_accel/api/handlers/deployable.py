@@ -13,6 +13,7 @@
 """``/deployables``: what of devices is handed out, and what regions hold."""
 
 from collections.abc import Mapping
+import functools
 import json
 from typing import Any
 
@@ -21,6 +22,7 @@ import webob.exc
 
 from nova_accel import exceptions
 from nova_accel.api import microversion
+from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import programming_service
 from nova_accel.api import representation
@@ -33,11 +35,12 @@ from nova_accel.model import attribute
 
 def list_deployables(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.LIST)
-    arguments = request.query(
-        req, 'hostname', 'device_uuid', 'bitstream_id')
-    return webob.Response(json_body={'deployables': [
-        _shown(req, deployable)
-        for deployable in deployable_db.get_all(**arguments)]})
+    query = paging.query(req, deployable_db.SORT_KEYS, 'hostname',
+                         'device_uuid', 'bitstream_id')
+    return query.answer(
+        req, 'deployables', 'deployables',
+        deployable_db.get_all(page=query.page, **query.filters),
+        functools.partial(_shown, req))
 
 
 def get_deployable(req: webob.Request) -> webob.Response:

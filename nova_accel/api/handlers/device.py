@@ -13,12 +13,14 @@
 """``/devices``: what hosts have reported, and what is to be spared."""
 
 from collections.abc import Mapping
+import functools
 import json
 from typing import Any
 
 import webob
 
 from nova_accel.api import microversion
+from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
@@ -29,12 +31,13 @@ from nova_accel.model import device as device_model
 
 def list_devices(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.LIST)
-    arguments = request.query(req, 'type', 'vendor', 'hostname')
+    query = paging.query(
+        req, device_db.SORT_KEYS, 'type', 'vendor', 'hostname')
     devices = device_db.get_all(
-        type_=arguments.get('type'), vendor=arguments.get('vendor'),
-        hostname=arguments.get('hostname'))
-    return webob.Response(json_body={
-        'devices': [_shown(req, device) for device in devices]})
+        type_=query.filters.get('type'), vendor=query.filters.get('vendor'),
+        hostname=query.filters.get('hostname'), page=query.page)
+    return query.answer(req, 'devices', 'devices', devices,
+                        functools.partial(_shown, req))
 
 
 def get_device(req: webob.Request) -> webob.Response:

@@ -13,6 +13,7 @@
 """``/device_profiles``."""
 
 from collections.abc import Mapping
+import functools
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -20,6 +21,7 @@ import webob
 
 from nova_accel import exceptions
 from nova_accel.api import microversion
+from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import prefetching
 from nova_accel.api import representation
@@ -32,11 +34,12 @@ from nova_accel.model import device_profile as device_profile_model
 
 def list_device_profiles(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.LIST)
-    names = request.query(req, 'name').get('name')
+    query = paging.query(req, device_profile_db.SORT_KEYS, 'name')
+    names = query.filters.get('name')
     profiles = device_profile_db.get_all(
-        None if names is None else names.split(','))
-    return webob.Response(json_body={
-        'device_profiles': [_shown(req, profile) for profile in profiles]})
+        None if names is None else names.split(','), query.page)
+    return query.answer(req, 'device_profiles', 'device_profiles', profiles,
+                        functools.partial(_shown, req))
 
 
 def get_device_profile(req: webob.Request) -> webob.Response:

@@ -14,13 +14,13 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib import parse
 
 import webob
 
 from nova_accel import exceptions
 from nova_accel.api import compute_rpc
 from nova_accel.api import microversion
+from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import programming_service
 from nova_accel.api import representation
@@ -30,8 +30,6 @@ from nova_accel.api.schemas import programming as schemas
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import programming as programming_db
 
-MAX_LIMIT = 1000
-
 _FILTERS = ('hostname', 'device_uuid', 'deployable_uuid', 'instance_uuid',
             'bitstream_id', 'project_id')
 
@@ -40,18 +38,11 @@ def list_programmings(req: webob.Request) -> webob.Response:
     """Newest first; a full page has a link to the next."""
     microversion.require(req, '2.5')
     policy.authorize(request.context(req), policies.LIST)
-    arguments = request.query(req, 'limit', 'marker', *_FILTERS)
-    limit = _limit(arguments.get('limit', str(MAX_LIMIT)))
-    found = programming_db.get_all(limit, arguments.get('marker'), **{
-        name: arguments[name] for name in _FILTERS if name in arguments})
-    body: dict[str, Any] = {
-        'programmings': [_shown(programming) for programming in found]}
-    if len(found) == limit:
-        query = parse.urlencode(
-            {**arguments, 'limit': limit, 'marker': found[-1]['uuid']})
-        [link] = representation.link(req, f'programmings?{query}')
-        body['programmings_links'] = [{**link, 'rel': 'next'}]
-    return webob.Response(json_body=body)
+    query = paging.query(req, programming_db.SORT_KEYS, *_FILTERS,
+                         pages_since='2.5')
+    return query.answer(
+        req, 'programmings', 'programmings',
+        programming_db.get_all(query.page, **query.filters), _shown)
 
 
 def prefetch(req: webob.Request) -> webob.Response:
@@ -83,14 +74,6 @@ def _check_known(names: list[str], hosts: list[dict[str, Any]]) -> None:
         raise exceptions.NotFound('; '.join(
             f'Host {name} not found, or it has no region that can be '
             'programmed' for name in unknown))
-
-
-def _limit(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10
-            and int(text) > 0):
-        raise exceptions.InvalidRequest(
-            'The argument limit is no positive number')
-    return min(int(text), MAX_LIMIT)
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:

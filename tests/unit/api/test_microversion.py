@@ -19,7 +19,7 @@ class NegotiationTest(base.ApiTestCase):
 
     def test_answers_name_the_version_that_they_have(self) -> None:
         for asked, served in (('2.0', '2.0'), ('2.2', '2.2'),
-                              ('latest', '2.5'), (None, '2.0')):
+                              ('latest', '2.6'), (None, '2.0')):
             for path in ('/device_profiles', '/nothing'):
                 answer = self.call('GET', path, version=asked)
                 self.assertEqual(f'accelerator {served}',

@@ -162,7 +162,7 @@ class TestAcceleratorApi(testtools.TestCase):
                 (begun, None, None), (begun, None, None),
                 (ended, '2026-11-21T12:01:00+00:00', '?' * 1023)):
             self.client.programming(record)
-            (row,) = programming.get_all(2, hostname='compute-1')
+            (row,) = programming.get_all(hostname='compute-1')
             self.assertEqual(
                 (record.uuid, INSTANCE, 'region0', INSTANCE, INSTANCE,
                  'project', 'user', '2026-11-21T12:00:00+00:00', failure),

@@ -52,6 +52,38 @@ class AcceleratorRequestTest(base.ApiTestCase):
                        {'roles': base.MEMBER, 'token': True}):
             self.assertEqual({mine, other}, set(self.states(**caller)))
 
+    def test_filters_of_2_6(self) -> None:
+        bound, other, failed = self.create_arq(), self.create_arq(
+            base.OTHER_PROJECT), [self.create_arq() for _number in range(2)]
+        self.bind(bound)
+        self.bind(*failed, instance=_INSTANCE_2)
+        for query, found in (
+                ('state=Bound', {bound}), ('state=Initial', {other}),
+                ('state=Bound&bind_state=resolved', {bound}),
+                ('state=Initial&bind_state=resolved', set()),
+                (f'state=BindFailed&instance={_INSTANCE_2}', {*failed}),
+                (f'hostname={base.HOSTNAME}', {bound, *failed}),
+                (f'hostname={base.HOSTNAME}&state=Bound', {bound}),
+                ('hostname=compute-2', set()),
+                (f'project_id={base.OTHER_PROJECT}', {other}),
+                ('project_id=nobody', set())):
+            self.assertEqual(
+                found, set(self.states(f'?{query}', version='2.6')), query)
+            self.refused(400, 'GET', f'{_PATH}?{query}', version='2.5')
+        self.assertIn('"Frob"', self.refused(
+            400, 'GET', f'{_PATH}?state=Frob', version='2.6'))
+
+    def test_another_projects_are_for_who_reaches_all(self) -> None:
+        mine, other = (self.create_arq(project) for project in
+                       (base.PROJECT, base.OTHER_PROJECT))
+        reader = {'roles': base.READER, 'version': '2.6'}
+        self.assertEqual({mine}, set(self.states(
+            f'?project_id={base.PROJECT}', **reader)))
+        self.assertIn('all_projects', self.refused(
+            403, 'GET', f'{_PATH}?project_id={base.OTHER_PROJECT}', **reader))
+        self.assertIn(other, self.refused(
+            400, 'GET', f'{_PATH}?marker={other}', **reader))
+
     def test_another_projects_is_not_there(self) -> None:
         other = self.create_arq(base.OTHER_PROJECT)
         reason = f'ExtArq not found with uuid={other}'

@@ -170,7 +170,7 @@ class HostTest(base.ApiTestCase):
                                (base.RECORD, True), (begun, True)):
             answer = self.call('PUT', path, body, roles=base.SERVICE)
             self.assertEqual((204, b''), (answer.status_int, answer.body))
-            [row] = programming.get_all(2)
+            [row] = programming.get_all()
             self.assertEqual(
                 (base.NOBODY, base.HOSTNAME, finished),
                 (row['uuid'], row['hostname'],

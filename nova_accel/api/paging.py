@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""Lists in pages: what a request asks for, and the link to the next page."""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+from typing import Any
+from urllib import parse
+
+import webob
+
+from nova_accel.api import microversion
+from nova_accel.api import representation
+from nova_accel.api import request
+from nova_accel.model import paging
+
+#: The microversion that has them for all lists.
+SINCE = '2.6'
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """What of a list is asked for: the filters, and which page."""
+
+    filters: Mapping[str, str]
+    page: paging.Page
+
+    def answer(self, req: webob.Request, path: str, name: str,
+               rows: Sequence[Mapping[str, Any]],
+               show: Callable[[Mapping[str, Any]], dict[str, Any]],
+               ) -> webob.Response:
+        """The page; if it is full with a link to the next.
+
+        :param path: of the list
+        :param name: of the list in the body
+        """
+        body: dict[str, Any] = {name: [show(row) for row in rows]}
+        if len(rows) == self.page.limit:
+            query = parse.urlencode({
+                **req.GET, 'limit': self.page.limit,
+                'marker': rows[-1]['uuid']})
+            [link] = representation.link(req, f'{path}?{query}')
+            body[f'{name}_links'] = [{**link, 'rel': 'next'}]
+        return webob.Response(json_body=body)
+
+
+def query(req: webob.Request, keys: Iterable[str], *filters: str,
+          pages_since: str = SINCE) -> Query:
+    """What the query of a list asks for; all of it before there were pages.
+
+    :param keys: that the list can be sorted by
+    :param filters: the arguments beside those of pages
+    :param pages_since: the microversion from which the list has pages
+    :raises InvalidRequest: names what is wrong
+    """
+    has_pages = microversion.is_at_least(req, pages_since)
+    arguments = request.query(
+        req, *filters, *(('limit', 'marker') if has_pages else ()),
+        *(('sort',) if microversion.is_at_least(req, SINCE) else ()))
+    found = {name: value for name, value in arguments.items()
+             if name in filters}
+    if not has_pages:
+        return Query(found, paging.ALL)
+    sort = arguments.get('sort')
+    return Query(found, paging.Page(
+        paging.parse_limit(arguments.get('limit', str(paging.MAX_LIMIT))),
+        arguments.get('marker'),
+        () if sort is None else paging.parse_sort(sort, set(keys))))

@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""What part of a list is asked for, and in which order.
+
+``sort``, ``limit`` and ``marker`` are those of OpenStack's API guidelines.
+"""
+
+from collections.abc import Collection
+import dataclasses
+
+from nova_accel import exceptions
+
+#: The longest page, and the one of who does not say how long.
+MAX_LIMIT = 1000
+
+_DIRECTIONS = ('asc', 'desc')
+
+
+@dataclasses.dataclass(frozen=True)
+class SortKey:
+    """By what to sort; smallest first unless it is descending."""
+
+    name: str
+    descending: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """A part of a list: all of it, in its usual order, unless it says more.
+
+    ``limit`` is how many at most, ``marker`` the uuid of the one after which
+    to go on.
+    """
+
+    limit: int | None = None
+    marker: str | None = None
+    sort: tuple[SortKey, ...] = ()
+
+
+#: All of a list.
+ALL = Page()
+
+
+def parse_limit(text: str) -> int:
+    """How many are asked for, but no more than a page has.
+
+    :raises InvalidRequest: it is no positive number
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 10
+            and int(text) > 0):
+        raise exceptions.InvalidRequest(
+            'The argument limit is no positive number')
+    return min(int(text), MAX_LIMIT)
+
+
+def parse_sort(text: str, known: Collection[str]) -> tuple[SortKey, ...]:
+    """Read ``key:direction,key:direction``; a direction may be left out.
+
+    :param known: the keys that the list can be sorted by
+    :raises InvalidRequest: names a key or a direction that is none, or a key
+        that is there twice
+    """
+    keys: dict[str, SortKey] = {}
+    for part in text.split(','):
+        name, _colon, direction = part.partition(':')
+        if name not in known:
+            raise exceptions.InvalidRequest(
+                f'The argument sort has an unknown key: "{name[:255]}", the '
+                f'keys are {", ".join(sorted(known))}')
+        if name in keys:
+            raise exceptions.InvalidRequest(
+                f'The argument sort has the key {name} more than once')
+        if part != name and direction not in _DIRECTIONS:
+            raise exceptions.InvalidRequest(
+                f'The argument sort has an unknown direction of {name}: '
+                f'"{direction[:255]}", it is {" or ".join(_DIRECTIONS)}')
+        keys[name] = SortKey(name, direction == 'desc')
+    return tuple(keys.values())

@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+from typing import Any
+
+from unit.api import base
+
+#: List -> the name that it has in the body.
+_LISTS = {'device_profiles': 'device_profiles', 'devices': 'devices',
+          'deployables': 'deployables', 'accelerator_requests': 'arqs',
+          'programmings': 'programmings'}
+
+
+class PagingTest(base.ApiTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        report = base.report()
+        [device] = report['devices']
+        report['devices'] = [_numbered(device, number)
+                             for number in range(3)]
+        self.ok('PUT', f'/hosts/{base.HOSTNAME}', report, roles=base.SERVICE)
+        for name in ('profile', 'b', 'a'):
+            self.create_profile(name)
+            self.create_arq()
+        for number in range(3):
+            self.ok('PUT', f'/hosts/{base.HOSTNAME}/programmings/'
+                    f'{base.numbered_uuid(100 + number)}', base.RECORD,
+                    roles=base.SERVICE)
+
+    def pages(self, path: str, query: str,
+              version: str = '2.6') -> list[list[Any]]:
+        """All pages, as a client finds them that follows the links."""
+        name, pages = _LISTS[path], []
+        url = f'/{path}?{query}'
+        while url:
+            body = self.ok('GET', url, version=version)
+            pages.append(body[name])
+            [link] = body.get(f'{name}_links', [{'rel': 'next', 'href': ''}])
+            self.assertEqual('next', link['rel'])
+            url = link['href'].removeprefix('http://HOST/accelerator/v2')
+        return pages
+
+    def test_all_lists(self) -> None:
+        for path, name in _LISTS.items():
+            expected = self.ok('GET', f'/{path}', version='2.6')[name]
+            self.assertEqual(3, len(expected))
+            pages = self.pages(path, 'limit=2')
+            self.assertEqual([2, 1], [len(page) for page in pages])
+            self.assertEqual(expected, [each for page in pages
+                                        for each in page])
+
+    def test_sorted(self) -> None:
+        for path, name in _LISTS.items():
+            expected = sorted(each['uuid'] for each in self.ok(
+                'GET', f'/{path}', version='2.6')[name])
+            for direction in ('asc', 'desc'):
+                self.assertEqual(expected, [
+                    each['uuid'] for page in self.pages(
+                        path, f'limit=1&sort=uuid:{direction}')
+                    for each in page])
+                expected.reverse()
+
+    def test_a_page_of_what_is_filtered(self) -> None:
+        pages = self.pages('device_profiles', 'name=a,b&limit=1&sort=name')
+        self.assertEqual([['a'], ['b'], []], [
+            [each['name'] for each in page] for page in pages])
+
+    def test_bad_arguments(self) -> None:
+        for path in _LISTS:
+            for query in ('limit=0', 'limit=x', f'marker={base.NOBODY}',
+                          'marker=x', 'sort=nope', 'sort=uuid:up', 'sort='):
+                culprit = query.partition('=')[0]
+                self.assertIn(culprit, self.refused(
+                    400, 'GET', f'/{path}?{query}', version='2.6').lower())
+
+    def test_from_2_6_on(self) -> None:
+        for path, name in _LISTS.items():
+            unknown = ['sort'] if path == 'programmings' else [
+                'limit', 'marker', 'sort']
+            for argument in unknown:
+                self.assertEqual(
+                    f'Unknown argument: "{argument}"', self.refused(
+                        400, 'GET', f'/{path}?{argument}=1', version='2.5'))
+            self.assertEqual([name], [*self.ok(
+                'GET', f'/{path}', version='2.5')])
+
+
+def _numbered(device: dict[str, Any], number: int) -> dict[str, Any]:
+    """A device like this one."""
+    [deployable] = device['deployables']
+    return {
+        **device, 'uuid': base.numbered_uuid(200 + number),
+        'deployables': [{
+            **deployable, 'uuid': base.numbered_uuid(300 - number),
+            'attach_handles': []}]}

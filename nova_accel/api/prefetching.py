@@ -10,9 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Hosts fetch the bitstreams of a new device profile before servers do."""
+"""Hosts fetch the bitstreams of a device profile before servers need them."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import Any
 
 from nova import context as nova_context
 from oslo_log import log as logging
@@ -26,13 +27,15 @@ LOG = logging.getLogger(__name__)
 
 
 def order(context: nova_context.RequestContext,
-          groups: Iterable[device_profile.Group]) -> None:
-    """Ask all hosts that can program, and report, for what groups want so.
+          profile: Mapping[str, Any]) -> None:
+    """Ask all hosts that can program, and report, for what its groups say.
 
     Who cannot be asked fetches it with the first server that needs it.
     """
-    uuids = sorted({group.properties['bitstream_id'] for group in groups
-                    if group.is_prefetched})
+    uuids = sorted({
+        group.properties['bitstream_id']
+        for group in device_profile.parse_groups(profile['groups'])
+        if group.is_prefetched})
     if not uuids:
         return
     for host in deployable_db.get_hosts_of_regions():

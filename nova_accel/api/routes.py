@@ -53,6 +53,7 @@ API: Table = {
     },
     '/device_profiles/{uuid}': {
         'GET': device_profile.get_device_profile,
+        'PUT': device_profile.update_device_profile,
         'DELETE': device_profile.delete_device_profile,
     },
     '/accelerator_requests': {

@@ -37,6 +37,7 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import paging
+from nova_accel.model import reason
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -141,8 +142,9 @@ def bind(bindings: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
             rows[uuid]['resource_class'])
             for uuid, binding in bindings.items()}
         allotted, failed = _allot(connection, bindings, wanted)
-        _place(connection, arq.State.BOUND, bindings, list(allotted.values()))
-        _place(connection, arq.State.BIND_FAILED, bindings, list(failed))
+        _place(connection, arq.State.BOUND, bindings,
+               dict.fromkeys(allotted.values()))
+        _place(connection, arq.State.BIND_FAILED, bindings, failed)
         attach_handle.take(connection, allotted)
         result = arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
     for uuid, why in failed.items():
@@ -175,7 +177,7 @@ def _allot(
                     f'host {hostname} has not reported for {silence_s} s')
             allotted |= stock.allot(slots)
         except exceptions.AcceleratorsBusy as fault:
-            failed |= dict.fromkeys(uuids, str(fault))
+            failed |= dict.fromkeys(uuids, reason.told(str(fault)))
     return allotted, failed
 
 
@@ -202,10 +204,14 @@ def _check_instances(connection: sa.Connection,
 
 def _place(connection: sa.Connection, state: arq.State,
            bindings: Mapping[str, Mapping[str, str]],
-           uuids: Sequence[str]) -> None:
-    """Write where the ARQs belong, and whether that succeeded."""
-    if not uuids:
+           reasons: Mapping[str, str | None]) -> None:
+    """Write where ARQs belong, and whether that succeeded.
+
+    :param reasons: ARQ uuid -> why it did not, None if it did
+    """
+    if not reasons:
         return
+    uuids = list(reasons)
     positions = {
         uuid: position for of_one in _by_instance(bindings).values()
         for position, uuid in enumerate(of_one) if uuid in uuids}
@@ -224,6 +230,7 @@ def _place(connection: sa.Connection, state: arq.State,
                    _TABLE.c.state.in_(list(arq.sources(state))))
             .values(state=state, updated_at=schema.now(),
                     position=sa.case(positions, value=_TABLE.c.uuid),
+                    reason=sa.case(reasons, value=_TABLE.c.uuid),
                     **values))
     except db_exc.DBDuplicateEntry as fault:
         # Another binding of the instance came first: next time it is seen.
@@ -251,7 +258,7 @@ def unbind(uuids: Collection[str]) -> None:
         connection.execute(
             sa.update(_TABLE).where(_TABLE.c.uuid.in_(bound))
             .values(state=arq.State.UNBOUND, updated_at=schema.now(),
-                    position=None, **dict.fromkeys(_PLACE)))
+                    position=None, reason=None, **dict.fromkeys(_PLACE)))
 
 
 def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,

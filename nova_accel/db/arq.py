@@ -39,7 +39,7 @@ _HOSTS = schema.HOSTS
 
 _NAMES = ('uuid', 'device_profile_name', 'device_profile_group_id', 'group',
           'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'role',
-          'created_at', 'updated_at')
+          'reason', 'created_at', 'updated_at')
 
 #: What ARQs can be sorted by, beside their state.
 _SORT_COLUMNS = page_rows.columns(

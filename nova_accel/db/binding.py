@@ -86,7 +86,7 @@ def acquire(request: Request) -> list[dict[str, Any]]:
         elif admitted is fence.Admitted.NEWER:
             held = arq_rows.lock(
                 connection, *fence.where(_ARQS, request.key))
-            if not _suffices(connection, request, held):
+            if not _suffices(request, held):
                 arq_rows.delete(connection, [row['uuid'] for row in held])
                 _bind(connection, request)
         return arq_rows.read(connection, *fence.where(_ARQS, request.key))
@@ -208,27 +208,20 @@ def _without_ports(connection: sa.Connection, request: Request) -> Request:
         request.providers, held))
 
 
-def _suffices(connection: sa.Connection, request: Request,
-              held: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether what is held is what binding anew would give."""
-    if any(row['device_profile_name'] != request.device_profile_name
-           for row in held):
-        return False
+def _suffices(request: Request, held: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether what is held is what was asked for and allocated.
+
+    It does not matter what the profile says by now: an edit does not touch
+    what a guest has, also when that is rebuilt.
+    """
     amounts = collections.Counter(
         (row['device_rp_uuid'], row['resource_class']) for row in held)
     allocated = {(provider.uuid, resource_class): amount
                  for provider in request.providers
                  for resource_class, amount in provider.allocated.items()}
-    if not held or amounts != allocated:
-        return False
-    try:
-        profile = device_profile_rows.read(
-            connection, 'name', request.device_profile_name)
-    except exceptions.NotFound:
-        # Deleting a profile does not touch running guests.
-        return True
-    groups = {row['device_profile_group_id']: row['group'] for row in held}
-    return groups == dict(enumerate(profile['groups']))
+    return bool(held) and amounts == allocated and all(
+        row['device_profile_name'] == request.device_profile_name
+        for row in held)
 
 
 def _bind(connection: sa.Connection, request: Request) -> None:

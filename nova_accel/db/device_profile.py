@@ -92,6 +92,34 @@ def read(connection: sa.Connection, column: str,
     return dict(profile)
 
 
+@engine.retried
+def update(uuid: str, groups: Sequence[Mapping[str, str]],
+           description: str | None = None,
+           name: str | None = None) -> dict[str, Any]:
+    """Replace all of a profile but its name, as the caller has checked it.
+
+    ARQs that are made already keep their groups.
+
+    :param name: what its name is to be, if that matters
+    :raises NotFound: there is no such profile
+    :raises Conflict: it has another name
+    """
+    where = [_TABLE.c.uuid == uuid]
+    if name is not None:
+        where.append(_TABLE.c.name == name)
+    with engine.writer() as connection:
+        is_changed = connection.execute(
+            sa.update(_TABLE).where(*where).values(
+                groups=[dict(group) for group in groups],
+                description=description, updated_at=schema.now())).rowcount
+        profile = read(connection, 'uuid', uuid)
+    if not is_changed:
+        raise exceptions.Conflict(
+            f'Device profile {uuid} is named {profile["name"]}, not {name}: a '
+            'name cannot be changed, as flavors and ports refer to it')
+    return profile
+
+
 def delete_by_uuid(uuid: str) -> None:
     """:raises NotFound: there is no such profile"""
     _delete('uuid', [uuid])

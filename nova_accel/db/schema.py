@@ -152,6 +152,8 @@ ARQS = _table(
     # Counts the ARQs that one such binding gave the instance: being unique
     # it lets one of two simultaneous bindings of an instance fail.
     sa.Column('position', sa.Integer),
+    # Why it is BindFailed.
+    sa.Column('reason', sa.Text),
     *_times(),
     sa.UniqueConstraint('instance_uuid', 'position'))
 

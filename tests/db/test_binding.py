@@ -154,15 +154,19 @@ class TestAcquire(BindingTestCase):
             self.assert_consistent()
         self.assertEqual(self.host.rp_uuid(1), found[0]['device_rp_uuid'])
 
-    def test_newer_attempt_after_the_profile_was_edited(self) -> None:
+    def test_newer_attempt_keeps_the_arqs_of_an_edited_profile(self) -> None:
         request = self.request()
-        [before] = binding.acquire(request)
-        device_profile.delete_by_names(['fpga'])
-        edited = base.FPGA | {'accel:function_name': 'gzip'}
-        self.make_profile(edited)
-        [found] = binding.acquire(self.again(request, attempt=2))
-        self.assertEqual(edited, found['group'])
-        self.assertNotEqual(before['uuid'], found['uuid'])
+        found = binding.acquire(request)
+        uuid = device_profile.get('fpga')['uuid']
+        for attempt, group in enumerate(
+                (base.QAT, base.FPGA | {'accel:function_name': 'gzip'}), 2):
+            device_profile.update(uuid, [group])
+            self.assertEqual(found, binding.acquire(
+                self.again(request, attempt=attempt)))
+        # Who is new gets what it says now.
+        binding.release(*request.key, attempt)
+        [arq] = binding.acquire(self.again(request, attempt=9))
+        self.assertEqual(group, arq['group'])
 
     def test_newer_attempt_that_fails_keeps_what_was_held(self) -> None:
         binding.acquire(self.request(self.host.allocated(bus=1)))

@@ -82,6 +82,31 @@ class TestDeviceProfile(base.DatabaseTestCase):
             self.assertEqual(
                 f'Device Profile not found with {text}', str(error))
 
+    def test_update(self) -> None:
+        created = device_profile.create('gzip', GROUPS, 'why')
+        other = device_profile.create('other', GROUPS)
+        updated = device_profile.update(
+            created['uuid'], GROUPS[:1], name='gzip')
+        self.assertIsNotNone(updated['updated_at'])
+        self.assertEqual(
+            {**created, 'groups': GROUPS[:1], 'description': None,
+             'updated_at': updated['updated_at']}, updated)
+        self.assertEqual([updated, other], device_profile.get_all())
+
+    def test_update_with_another_name(self) -> None:
+        created = device_profile.create('gzip', GROUPS)
+        error = self.assertRaises(
+            exceptions.Conflict, device_profile.update, created['uuid'],
+            GROUPS[:1], name='other')
+        self.assertIn('gzip, not other', str(error))
+        self.assertEqual([created], device_profile.get_all())
+
+    def test_update_missing(self) -> None:
+        uuid = uuidutils.generate_uuid()
+        error = self.assertRaises(
+            exceptions.NotFound, device_profile.update, uuid, GROUPS)
+        self.assertIn(f'uuid={uuid}', str(error))
+
     def test_delete(self) -> None:
         profiles = [device_profile.create(name, GROUPS)
                     for name in ('a', 'b', 'c', 'd')]

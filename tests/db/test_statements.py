@@ -73,6 +73,7 @@ class LifeTestCase(base.DatabaseTestCase):
         changed = dataclasses.replace(self.host, regions=(2, None))
         created: list[str] = []
         held: list[str] = []
+        profile_uuid = uuidutils.generate_uuid()
         instance_uuid = uuidutils.generate_uuid()
         key = instance_uuid, self.host.hostname, 'active'
 
@@ -95,7 +96,9 @@ class LifeTestCase(base.DatabaseTestCase):
 
         return [
             ('create profile', lambda: device_profile.create(
-                'pair', [base.FPGA, base.FPGA])),
+                'pair', [base.FPGA, base.FPGA], uuid=profile_uuid)),
+            ('update profile', lambda: device_profile.update(
+                profile_uuid, [base.FPGA, base.FPGA])),
             ('acquire', lambda: binding.acquire(pair[0])),
             ('acquire newer', lambda: binding.acquire(pair[1])),
             ('acquire anew', acquire_anew),

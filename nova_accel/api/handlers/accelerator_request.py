@@ -225,7 +225,7 @@ def _answer(req: webob.Request, status: int,
 
 
 def _shown(req: webob.Request, arq: Mapping[str, Any]) -> dict[str, Any]:
-    return {
+    shown = {
         'uuid': arq['uuid'], 'state': arq['state'],
         'device_profile_name': arq['device_profile_name'],
         'device_profile_group_id': arq['device_profile_group_id'],
@@ -238,3 +238,6 @@ def _shown(req: webob.Request, arq: Mapping[str, Any]) -> dict[str, Any]:
         'attach_handle_info': arq['attach_handle_info'] or {},
         'links': representation.link(req, 'accelerator_requests', arq['uuid']),
         **representation.times(arq)}
+    if microversion.is_at_least(req, '2.6'):
+        shown['reason'] = arq['reason']
+    return shown

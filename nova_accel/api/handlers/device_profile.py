@@ -18,6 +18,7 @@ from typing import Any
 
 from oslo_utils import uuidutils
 import webob
+import webob.exc
 
 from nova_accel import exceptions
 from nova_accel.api import microversion
@@ -69,13 +70,29 @@ def create_device_profile(req: webob.Request) -> webob.Response:
     wanted = body[0]
     request.check(wanted, schemas.PROFILE)
     device_profile_model.check_name(wanted['name'])
-    groups = device_profile_model.normalized_groups(wanted['groups'])
-    parsed = device_profile_model.parse_groups(groups)
     profile = device_profile_db.create(
-        name=wanted['name'], groups=groups,
+        name=wanted['name'], groups=_groups(wanted),
         description=wanted.get('description'), uuid=wanted.get('uuid'))
-    prefetching.order(context, parsed)
+    prefetching.order(context, profile)
     return webob.Response(status=201, json_body=_shown(req, profile))
+
+
+def update_device_profile(req: webob.Request) -> webob.Response:
+    """All but its name; servers that have something of it keep that."""
+    if not microversion.is_at_least(req, '2.6'):
+        # As Cyborg, and as before.
+        raise webob.exc.HTTPMethodNotAllowed(headers={'Allow': 'GET, DELETE'})
+    context = request.context(req)
+    policy.authorize(context, policies.UPDATE)
+    uuid = request.path_uuid(req, 'uuid')
+    wanted = request.json_body(req, schemas.UPDATE, wrapper='device_profile')
+    if wanted.get('uuid') not in (None, uuid):
+        raise exceptions.InvalidRequest(
+            f'uuid: the body has {wanted["uuid"]}, the path has {uuid}')
+    profile = device_profile_db.update(
+        uuid, _groups(wanted), wanted.get('description'), wanted.get('name'))
+    prefetching.order(context, profile)
+    return webob.Response(json_body=_shown(req, profile))
 
 
 def delete_device_profile(req: webob.Request) -> webob.Response:
@@ -95,6 +112,13 @@ def delete_device_profiles(req: webob.Request) -> webob.Response:
             'The argument value is missing: the names of the device profiles '
             'to delete')
     return _delete(value)
+
+
+def _groups(wanted: Mapping[str, Any]) -> list[dict[str, str]]:
+    """:raises InvalidDeviceProfile: names what is wrong in them."""
+    groups = device_profile_model.normalized_groups(wanted['groups'])
+    device_profile_model.parse_groups(groups)
+    return groups
 
 
 def _delete(value: str) -> webob.Response:

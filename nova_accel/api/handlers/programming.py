@@ -23,7 +23,6 @@ from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import programming_service
-from nova_accel.api import representation
 from nova_accel.api import request
 from nova_accel.api.policies import programming as policies
 from nova_accel.api.schemas import programming as schemas

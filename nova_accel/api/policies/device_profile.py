@@ -20,6 +20,7 @@ from nova_accel.api.policies import rule
 LIST = 'nova_accel:device_profile:list'
 SHOW = 'nova_accel:device_profile:show'
 CREATE = 'nova_accel:device_profile:create'
+UPDATE = 'nova_accel:device_profile:update'
 DELETE = 'nova_accel:device_profile:delete'
 
 _PATH = '/v2/device_profiles'
@@ -32,6 +33,8 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
          f'GET {_PATH}/{{uuid}}'),
         (CREATE, personas.ADMIN, 'Create a device profile.',
          f'POST {_PATH}'),
+        (UPDATE, personas.ADMIN, 'Change what a device profile asks for.',
+         f'PUT {_PATH}/{{uuid}}'),
         (DELETE, personas.ADMIN, 'Delete device profiles.',
          f'DELETE {_PATH}/{{uuid}}', f'DELETE {_PATH}'),
     )]

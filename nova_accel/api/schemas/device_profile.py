@@ -35,3 +35,6 @@ PROFILE: scalars.Schema = {
     },
     'required': ['name', 'groups'],
 }
+
+#: The name may be there, but it cannot be changed.
+UPDATE: scalars.Schema = {**PROFILE, 'required': ['groups']}

@@ -36,6 +36,14 @@ class PrefetchingTest(programming.ProgrammingTestCase):
         self.create()
         self.assertTrue(self.host.fetched.empty())
 
+    def test_one_that_is_changed(self) -> None:
+        profile = self.create()
+        self.ok('PUT', f'/device_profiles/{profile["uuid"]}', {
+            'groups': [{**profile['groups'][0], 'accel:prefetch': 'true'}]},
+            version='2.6')
+        self.assertEqual(programming.BITSTREAM,
+                         self.host.fetched.get(timeout=10))
+
     def test_nobody_to_be_asked(self) -> None:
         self.be_silent()
         self.create(**{'accel:prefetch': 'true'})

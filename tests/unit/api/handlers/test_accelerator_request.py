@@ -116,6 +116,18 @@ class AcceleratorRequestTest(base.ApiTestCase):
                          self.states(f'?instance={_INSTANCE_2}'
                                      '&bind_state=resolved'))
 
+    def test_the_reason_of_a_failure(self) -> None:
+        arqs = [self.create_arq() for _number in range(3)]
+        self.bind(*arqs)
+        path = f'{_PATH}/{arqs[0]}'
+        shown = self.ok('GET', path, version='2.6', roles=base.MEMBER)
+        self.assertIn('3 FPGA of resource provider', shown['reason'])
+        self.assertIn('are wanted and 2 are free', shown['reason'])
+        self.assertNotIn('reason', self.ok('GET', path, version='2.5'))
+        for body in ({arqs[0]: _REMOVE}, {arqs[0]: base.patch(_INSTANCE_2)}):
+            self.ok('PATCH', _PATH, body, roles=base.SERVICE)
+            self.assertIsNone(self.ok('GET', path, version='2.6')['reason'])
+
     def test_unbinding_frees_the_handle(self) -> None:
         for _number in range(3):
             arq = self.create_arq()

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from typing import Any
+
 from unit.api import base
 
 _PATH = '/device_profiles'
@@ -81,3 +83,68 @@ class DeviceProfileTest(base.ApiTestCase):
                       {'resources:FPGA': 10 ** 30}):
             self.refused(400, 'POST', _PATH, [{'name': 'b',
                                                'groups': [group]}])
+
+
+class UpdateTest(base.ApiTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        created = self.create_profile('gold')
+        self.uuid = created['uuid']
+        self.path = f'{_PATH}/{self.uuid}'
+
+    def update(self, body: Any) -> Any:
+        return self.ok('PUT', self.path, body, version='2.6')
+
+    def refused_update(self, status: int, body: Any, **kwargs: Any) -> str:
+        return self.refused(status, 'PUT', kwargs.pop('path', self.path),
+                            body, **{'version': '2.6', **kwargs})
+
+    def test_all_but_the_name(self) -> None:
+        before = self.ok('GET', f'{_PATH}?name=gold')['device_profiles'][0]
+        group = {'resources:CUSTOM_QAT': '2'}
+        shown = self.update({'groups': [group], 'description': 'now QAT'})
+        self.assertIsNotNone(shown['updated_at'])
+        self.assertEqual({
+            **before, 'groups': [group], 'description': 'now QAT',
+            'updated_at': shown['updated_at']}, shown)
+        self.assertEqual([shown], self.ok('GET', _PATH)['device_profiles'])
+
+    def test_both_shapes_and_what_was_read(self) -> None:
+        shown = self.update({'groups': [{'resources:FPGA': 2}]})
+        for body in (shown, {'device_profile': shown}):
+            self.assertEqual([{'resources:FPGA': '2'}],
+                             self.update(body)['groups'])
+
+    def test_arqs_keep_their_group(self) -> None:
+        self.report_host()
+        arqs = self.ok('POST', '/accelerator_requests',
+                       {'device_profile_name': 'gold'})['arqs']
+        self.update({'groups': [{'resources:CUSTOM_QAT': '2'}]})
+        self.bind(*(arq['uuid'] for arq in arqs))
+        [shown] = self.ok('GET', '/accelerator_requests')['arqs']
+        self.assertEqual('Bound', shown['state'])
+        [bound] = self.ok('GET', f'/hosts/{base.HOSTNAME}/instances',
+                          roles=base.SERVICE)['bindings'][0]['arqs']
+        self.assertEqual(base.GROUP, bound['group'])
+
+    def test_what_is_wrong_is_named(self) -> None:
+        good = {'groups': [base.GROUP]}
+        for culprit, body in (
+                ('groups', {}), ('groups', {'groups': []}),
+                ('CUSTOM_x', {'groups': [{'resources:CUSTOM_x': '1'}]}),
+                ('description', {**good, 'description': 1}),
+                (base.NOBODY, {**good, 'uuid': base.NOBODY}),
+                ('object', [good])):
+            self.assertIn(culprit, self.refused_update(400, body))
+        self.assertIn('gold, not silver', self.refused_update(
+            409, {**good, 'name': 'silver'}))
+        self.assertIn(base.NOBODY, self.refused_update(
+            404, good, path=f'{_PATH}/{base.NOBODY}'))
+        self.refused_update(400, good, path=f'{_PATH}/gold')
+        self.refused_update(403, good, roles=base.MANAGER)
+
+    def test_from_2_6_on(self) -> None:
+        answer = self.call('PUT', self.path, {}, version='2.5')
+        self.assertEqual((405, 'GET, DELETE'), (
+            answer.status_int, answer.headers['Allow']))

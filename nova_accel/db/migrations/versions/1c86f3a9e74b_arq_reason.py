@@ -1,0 +1,29 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""Why an ARQ could not be bound.
+
+One column that may be empty: the release before works on it, too.
+"""
+
+from alembic import op
+import sqlalchemy as sa
+
+revision = '1c86f3a9e74b'
+down_revision = 'e27a40b95d18'
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column('arqs', sa.Column('reason', sa.Text))

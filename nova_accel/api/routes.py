@@ -56,6 +56,9 @@ API: Table = {
         'PUT': device_profile.update_device_profile,
         'DELETE': device_profile.delete_device_profile,
     },
+    '/device_profiles/{uuid}/explain': {
+        'GET': device_profile.explain_device_profile,
+    },
     '/accelerator_requests': {
         'GET': accelerator_request.list_arqs,
         'POST': accelerator_request.create_arqs,

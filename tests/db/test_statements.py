@@ -31,6 +31,7 @@ from nova_accel.db import cleaning
 from nova_accel.db import deployable
 from nova_accel.db import device
 from nova_accel.db import device_profile
+from nova_accel.db import explanation
 from nova_accel.db import host as host_rows
 from nova_accel.db import programming
 from nova_accel.db import provisioning
@@ -211,6 +212,7 @@ class TestNumberOfStatements(LifeTestCase):
             ('list profiles', device_profile.get_all),
             ('list devices', device.get_all),
             ('list deployables', deployable.get_all),
+            ('explain', lambda: explanation.get_units(['FPGA'])),
             ('list attributes', attribute.get_all),
             ('show attribute', lambda: attribute.get(reported)),
             ('holders', lambda: deployable.get_holders(
@@ -240,7 +242,7 @@ class TestNumberOfStatements(LifeTestCase):
                      'unchanged report'):
             self.assertEqual(1, few[name], name)
         for name in ('get of host', 'list devices', 'list deployables',
-                     'list attributes'):
+                     'list attributes', 'explain'):
             self.assertEqual(2, few[name], name)
         for name, count in few.items():
             self.assertLessEqual(count, 14, name)

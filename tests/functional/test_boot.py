@@ -13,6 +13,9 @@
 from functional import base
 from functional import operations
 
+#: One that Nova's simulated Glance has.
+_OTHER_IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'
+
 
 class TestBoot(base.AcceleratorTestCase):
     """From the flavor's extra spec to the guest's XML and back."""
@@ -90,5 +93,7 @@ class TestBoot(base.AcceleratorTestCase):
         self.accelerator.delete('/device_profiles?value=profile')
         self.create_profile('profile', [base.VGPU])
         self._reboot_server(server, hard=True)
+        self.assertEqual(before, self.guest_devices(server))
+        server = self._rebuild_server(server, _OTHER_IMAGE)
         self.assertEqual(before, self.guest_devices(server))
         self.delete(server)

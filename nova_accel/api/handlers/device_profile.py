@@ -13,6 +13,7 @@
 """``/device_profiles``."""
 
 from collections.abc import Mapping
+from collections.abc import Sequence
 import functools
 from typing import Any
 
@@ -30,7 +31,9 @@ from nova_accel.api import request
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.api.schemas import device_profile as schemas
 from nova_accel.db import device_profile as device_profile_db
+from nova_accel.db import explanation as explanation_db
 from nova_accel.model import device_profile as device_profile_model
+from nova_accel.model import explanation
 
 
 def list_device_profiles(req: webob.Request) -> webob.Response:
@@ -46,18 +49,30 @@ def list_device_profiles(req: webob.Request) -> webob.Response:
 def get_device_profile(req: webob.Request) -> webob.Response:
     """By uuid; from 2.2 also by name."""
     policy.authorize(request.context(req), policies.SHOW)
-    name = req.urlvars['uuid']
-    if uuidutils.is_uuid_like(name):
-        name = request.path_uuid(req, 'uuid')
-    else:
-        microversion.require(req, '2.2')
-        device_profile_model.check_name(name)
-    profile = device_profile_db.get(name)
+    profile = _find(req)
     # Cyborg words the times of a single profile otherwise than in a list.
     return webob.Response(json_body={'device_profile': {
         **_shown(req, profile),
         'created_at': str(profile['created_at']),
         'updated_at': str(profile['updated_at'])}})
+
+
+def explain_device_profile(req: webob.Request) -> webob.Response:
+    """Which providers could serve its groups, and why others cannot."""
+    microversion.require(req, '2.6')
+    policy.authorize(request.context(req), policies.EXPLAIN)
+    profile = _find(req)
+    groups = device_profile_model.parse_groups(profile['groups'])
+    providers = explanation.providers(explanation_db.get_units(
+        {resource_class for group in groups
+         for resource_class in group.resources}))
+    return webob.Response(json_body={'explain': {
+        'device_profile_uuid': profile['uuid'],
+        'device_profile_name': profile['name'],
+        'groups': [
+            _explained(number, profile['groups'][number],
+                       explanation.explain(group, providers))
+            for number, group in enumerate(groups)]}})
 
 
 def create_device_profile(req: webob.Request) -> webob.Response:
@@ -114,6 +129,17 @@ def delete_device_profiles(req: webob.Request) -> webob.Response:
     return _delete(value)
 
 
+def _find(req: webob.Request) -> dict[str, Any]:
+    """The profile of the path's uuid or, from 2.2 on, name."""
+    name = req.urlvars['uuid']
+    if uuidutils.is_uuid_like(name):
+        name = request.path_uuid(req, 'uuid')
+    else:
+        microversion.require(req, '2.2')
+        device_profile_model.check_name(name)
+    return device_profile_db.get(name)
+
+
 def _groups(wanted: Mapping[str, Any]) -> list[dict[str, str]]:
     """:raises InvalidDeviceProfile: names what is wrong in them."""
     groups = device_profile_model.normalized_groups(wanted['groups'])
@@ -137,3 +163,21 @@ def _shown(req: webob.Request, profile: Mapping[str, Any]) -> dict[str, Any]:
         'description': profile['description'], 'groups': profile['groups'],
         **representation.times(profile),
         'links': representation.link(req, 'device_profiles', profile['uuid'])}
+
+
+def _explained(number: int, group: Mapping[str, str],
+               candidates: Sequence[explanation.Candidate],
+               ) -> dict[str, Any]:
+    return {
+        'device_profile_group_id': number, 'group': group,
+        'hostnames': sorted({
+            candidate.provider.hostname for candidate in candidates
+            if not candidate.reasons}),
+        'resource_providers': [{
+            'uuid': candidate.provider.rp_uuid,
+            'hostname': candidate.provider.hostname,
+            'resource_class': candidate.provider.resource_class,
+            'device_uuids': candidate.provider.device_uuids,
+            'total': candidate.provider.total,
+            'free': candidate.provider.free,
+            'reasons': candidate.reasons} for candidate in candidates]}

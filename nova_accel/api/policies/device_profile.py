@@ -10,7 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Device profiles: anyone may read them, admins write them."""
+"""Device profiles: anyone may read them, admins write them.
+
+Which hosts could serve one is for managers: it shows their devices.
+"""
 
 from oslo_policy import policy
 
@@ -20,6 +23,7 @@ from nova_accel.api.policies import rule
 LIST = 'nova_accel:device_profile:list'
 SHOW = 'nova_accel:device_profile:show'
 CREATE = 'nova_accel:device_profile:create'
+EXPLAIN = 'nova_accel:device_profile:explain'
 UPDATE = 'nova_accel:device_profile:update'
 DELETE = 'nova_accel:device_profile:delete'
 
@@ -33,6 +37,9 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
          f'GET {_PATH}/{{uuid}}'),
         (CREATE, personas.ADMIN, 'Create a device profile.',
          f'POST {_PATH}'),
+        (EXPLAIN, personas.MANAGER,
+         'Show which hosts could serve a device profile, and why others '
+         'cannot.', f'GET {_PATH}/{{uuid}}/explain'),
         (UPDATE, personas.ADMIN, 'Change what a device profile asks for.',
          f'PUT {_PATH}/{{uuid}}'),
         (DELETE, personas.ADMIN, 'Delete device profiles.',

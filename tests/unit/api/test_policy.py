@@ -36,6 +36,8 @@ _CALLS = {
     'show_profile': ('GET', '/device_profiles/profile', None,
                      'admin manager member reader service vouched'),
     'create_profile': ('POST', '/device_profiles', _PROFILE, 'admin'),
+    'explain_profile': ('GET', '/device_profiles/profile/explain', None,
+                        'admin manager'),
     'update_profile': ('PUT', f'/device_profiles/{base.NOBODY}', {}, 'admin'),
     'delete_profile': ('DELETE', '/device_profiles?value=profile', None,
                        'admin'),

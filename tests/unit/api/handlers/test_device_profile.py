@@ -148,3 +148,70 @@ class UpdateTest(base.ApiTestCase):
         answer = self.call('PUT', self.path, {}, version='2.5')
         self.assertEqual((405, 'GET, DELETE'), (
             answer.status_int, answer.headers['Allow']))
+
+
+class ExplainTest(base.ApiTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.report_host(functions=2)
+        self.create_profile(
+            'gold', base.GROUP, {'resources:FPGA': '2'},
+            {'resources:FPGA': '3', 'trait:CUSTOM_A': 'required',
+             'trait:CUSTOM_FAKE_DEVICE': 'forbidden'},
+            {'resources:CUSTOM_QAT': '1'})
+
+    def explain(self) -> list[tuple[list[str], list[list[str]]]]:
+        """Of each group the hosts that can serve it, and all reasons."""
+        groups = self.ok('GET', f'{_PATH}/gold/explain', version='2.6',
+                         roles=base.MANAGER)['explain']['groups']
+        return [(group['hostnames'], [provider['reasons'] for provider
+                                      in group['resource_providers']])
+                for group in groups]
+
+    def test_what_is_told(self) -> None:
+        found = self.ok('GET', f'{_PATH}/gold/explain',
+                        version='2.6')['explain']
+        self.assertEqual(
+            ('gold', [0, 1, 2, 3]),
+            (found['device_profile_name'], [
+                group['device_profile_group_id']
+                for group in found['groups']]))
+        self.assertEqual({
+            'device_profile_group_id': 0, 'group': base.GROUP,
+            'hostnames': [base.HOSTNAME], 'resource_providers': [{
+                'uuid': base.RP, 'hostname': base.HOSTNAME,
+                'resource_class': 'FPGA', 'total': 2, 'free': 2,
+                'device_uuids': [base.numbered_uuid(1)], 'reasons': []}]},
+            found['groups'][0])
+        self.assertEqual(found, self.ok(
+            'GET', f'{_PATH}/{found["device_profile_uuid"]}/explain',
+            version='2.6')['explain'])
+
+    def test_all_reasons(self) -> None:
+        here = [base.HOSTNAME]
+        cannot = ['missing traits: CUSTOM_A',
+                  'forbidden traits: CUSTOM_FAKE_DEVICE',
+                  '3 are wanted and it has 2']
+        self.assertEqual(
+            [(here, [[]]), (here, [[]]), ([], [cannot]), ([], [])],
+            self.explain())
+        self.create_profile()
+        self.bind(self.create_arq())
+        self.assertEqual(
+            [(here, [[]]),
+             ([], [['2 are wanted and 1 are free (1 in use)']])],
+            self.explain()[:2])
+        self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
+        self.assertEqual(
+            ([], [['1 are wanted and 0 are free (1 disabled by an '
+                   'administrator, 1 in use)']]), self.explain()[0])
+        self.ok('POST', f'/devices/{base.numbered_uuid(1)}/enable')
+        self.useFixture(base.HourLater())
+        self.assertEqual(([], [['its host does not report']]),
+                         self.explain()[0])
+
+    def test_unknown_and_older_versions(self) -> None:
+        self.assertIn('name=nope', self.refused(
+            404, 'GET', f'{_PATH}/nope/explain', version='2.6'))
+        self.refused(406, 'GET', f'{_PATH}/gold/explain', version='2.5')

@@ -1,0 +1,88 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""What hosts have of some resource classes, and why not all of it is free."""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_accel import conf
+from nova_accel.db import engine
+from nova_accel.db import host
+from nova_accel.db import schema
+from nova_accel.model import explanation
+from nova_accel.model import unusable
+
+CONF = conf.CONF
+
+_HOSTS = schema.HOSTS
+_DEVICES = schema.DEVICES
+_DEPLOYABLES = schema.DEPLOYABLES
+_HANDLES = schema.ATTACH_HANDLES
+
+
+def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
+    """All units of the classes that hosts report.
+
+    A deployable without any has one entry of the amount 0.
+    """
+    wanted = _DEPLOYABLES.c.resource_class.in_(list(resource_classes))
+    with engine.reader() as connection:
+        deployables = {row['uuid']: row for row in connection.execute(
+            sa.select(
+                _DEPLOYABLES.c.uuid, _DEPLOYABLES.c.rp_uuid,
+                _DEPLOYABLES.c.resource_class, _DEPLOYABLES.c.traits,
+                _DEPLOYABLES.c.device_uuid, _DEVICES.c.hostname,
+                _DEVICES.c.status, _DEVICES.c.fault,
+                host.is_silent(
+                    CONF.nova_accel.host_silence_s).label('is_silent'))
+            .select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
+            .where(wanted).order_by(_DEPLOYABLES.c.id)).mappings()}
+        counted = connection.execute(_count(wanted)).all()
+    found = [_units(deployable, None, 0)
+             for deployable in deployables.values()]
+    for uuid, is_in_use, is_clean, unclean_reason, amount in counted:
+        # A deployable may have come between the two statements.
+        if uuid in deployables:
+            deployable = deployables[uuid]
+            found.append(_units(
+                deployable, explanation.IN_USE if is_in_use
+                else unusable.Condition(
+                    True, deployable['status'], deployable['fault'],
+                    bool(is_clean), unclean_reason).reason, amount))
+    return found
+
+
+def _count(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Of each deployable how many units are alike."""
+    alike = (_HANDLES.c.deployable_uuid,
+             _HANDLES.c.arq_uuid.is_not(None).label('is_in_use'),
+             _HANDLES.c.unclean_since.is_(None).label('is_clean'),
+             _HANDLES.c.unclean_reason)
+    return sa.select(*alike, sa.func.count()).select_from(
+        _HANDLES.join(_DEPLOYABLES)).where(
+        wanted, _HANDLES.c.present).group_by(*alike)
+
+
+def _units(deployable: Mapping[str, Any], why_not_free: str | None,
+           amount: int) -> explanation.Units:
+    return explanation.Units(
+        hostname=deployable['hostname'], rp_uuid=deployable['rp_uuid'],
+        resource_class=deployable['resource_class'],
+        traits=frozenset(deployable['traits']),
+        device_uuid=deployable['device_uuid'],
+        is_silent=bool(deployable['is_silent']),
+        why_not_free=why_not_free, amount=amount)

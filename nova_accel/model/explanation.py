@@ -1,0 +1,142 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""Why the groups of a device profile can be served, or cannot.
+
+As Placement does, a group is served by one resource provider: it has as many
+free units as are asked for, all required traits and none that is forbidden.
+Each group is looked at by itself.
+"""
+
+import collections
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nova_accel.model import device_profile
+from nova_accel.model import naming
+
+#: Why a unit is not free that a guest has.
+IN_USE = 'in use'
+
+#: Traits that every provider of ours has, and no host reports.
+_OF_ALL = frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT})
+
+
+@dataclasses.dataclass(frozen=True)
+class Provider:
+    """A resource provider of ours, as its host has reported it.
+
+    ``units`` maps why units of it are not free to how many these are; None
+    stands for those that are free.
+    """
+
+    hostname: str
+    rp_uuid: str
+    resource_class: str
+    traits: frozenset[str]
+    device_uuids: tuple[str, ...]
+    units: Mapping[str | None, int]
+    is_silent: bool = False
+
+    @property
+    def total(self) -> int:
+        return sum(self.units.values())
+
+    @property
+    def free(self) -> int:
+        return 0 if self.is_silent else self.units.get(None, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A provider of what a group asks for, and why it cannot serve it.
+
+    There are no ``reasons`` if it can.
+    """
+
+    provider: Provider
+    reasons: tuple[str, ...]
+
+
+def explain(group: device_profile.Group,
+            providers: Iterable[Provider]) -> list[Candidate]:
+    """The providers of the group's resource classes, in the order given."""
+    return [Candidate(provider, tuple(_reasons(group, provider)))
+            for provider in providers
+            if provider.resource_class in group.resources]
+
+
+def _reasons(group: device_profile.Group,
+             provider: Provider) -> Iterable[str]:
+    others = sorted(group.resources.keys() - {provider.resource_class})
+    if others:
+        yield f'has no {", ".join(others)}'
+    missing = sorted(group.required - provider.traits)
+    if missing:
+        yield f'missing traits: {", ".join(missing)}'
+    forbidden = sorted(group.forbidden & provider.traits)
+    if forbidden:
+        yield f'forbidden traits: {", ".join(forbidden)}'
+    if provider.is_silent:
+        yield 'its host does not report'
+    wanted = group.resources[provider.resource_class]
+    if provider.total < wanted:
+        yield f'{wanted} are wanted and it has {provider.total}'
+    elif provider.units.get(None, 0) < wanted:
+        yield (f'{wanted} are wanted and {provider.units.get(None, 0)} are '
+               f'free ({_not_free(provider.units)})')
+
+
+def _not_free(units: Mapping[str | None, int]) -> str:
+    return ', '.join(f'{amount} {why}' for why, amount in units.items()
+                     if why is not None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Units:
+    """Units of one provider that are alike."""
+
+    hostname: str
+    rp_uuid: str
+    resource_class: str
+    traits: frozenset[str]
+    device_uuid: str
+    is_silent: bool
+    why_not_free: str | None
+    amount: int
+
+
+def providers(units: Sequence[Units]) -> list[Provider]:
+    """The providers that the units are of, by host.
+
+    A pool has the devices of all of them, and their traits.
+    """
+    of_one: dict[tuple[str, str, str], list[Units]] = {}
+    for some in units:
+        of_one.setdefault(
+            (some.hostname, some.rp_uuid, some.resource_class), []).append(
+            some)
+    found = []
+    for key, parts in sorted(of_one.items()):
+        amounts: collections.Counter[str | None] = collections.Counter()
+        for part in parts:
+            amounts[part.why_not_free] += part.amount
+        found.append(Provider(
+            *key, _OF_ALL.union(*(part.traits for part in parts)),
+            tuple(dict.fromkeys(part.device_uuid for part in parts)),
+            # None of a deployable that has no units at the moment.
+            {why: amount for why, amount in amounts.items() if amount},
+            any(part.is_silent for part in parts)))
+    return found

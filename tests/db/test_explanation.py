@@ -1,0 +1,80 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import dataclasses
+
+import testscenarios
+
+from db import base
+from nova_accel.db import binding
+from nova_accel.db import cleaning
+from nova_accel.db import device
+from nova_accel.db import explanation
+from nova_accel.model import device as device_model
+from nova_accel.model import explanation as explanation_model
+from nova_accel.testing import database
+from nova_accel.testing import reports
+
+load_tests = testscenarios.load_tests_apply_scenarios
+
+
+class TestGetUnits(base.DatabaseTestCase):
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.host = reports.SimulatedHost(
+            regions=(2, 1), functions=3, cleaned=True)
+        self.host.report()
+        self.make_profile()
+
+    def found(self, *resource_classes: str) -> dict[str, dict[
+            str | None, int]]:
+        """Provider uuid -> why units are not free -> how many."""
+        return {each.rp_uuid: dict(each.units)
+                for each in explanation_model.providers(
+                    explanation.get_units(resource_classes))}
+
+    def test_those_of_the_classes(self) -> None:
+        fpgas = {self.host.rp_uuid(*region): {None: 1}
+                 for region in ((0, 0), (0, 1), (1, 0))}
+        self.assertEqual(fpgas, self.found('FPGA'))
+        self.assertEqual([{None: 3}], list(self.found('CUSTOM_QAT').values()))
+        self.assertEqual(4, len(self.found('FPGA', 'CUSTOM_QAT')))
+        self.assertEqual({}, self.found('VGPU'))
+
+    def test_why_they_are_not_free(self) -> None:
+        rp_uuid = self.host.rp_uuid()
+        request = self.request()
+        [arq] = binding.acquire(request)
+        for why in (explanation_model.IN_USE, 'being cleaned',
+                    'not cleaned: stuck', 'faulty: hot',
+                    'disabled by an administrator'):
+            if why == 'being cleaned':
+                binding.release(*request.key, 1)
+            elif why == 'not cleaned: stuck':
+                cleaning.note(self.host.hostname, [],
+                              {arq['attach_handle_uuid']: 'stuck'}, 9)
+            elif why == 'faulty: hot':
+                dataclasses.replace(
+                    self.host, faults=((0, 'hot'),)).report()
+            elif why == 'disabled by an administrator':
+                device.set_status(self.host.device_uuid(),
+                                  device_model.Status.MAINTAINING)
+            self.assertEqual({why: 1}, self.found('FPGA')[rp_uuid])
+
+    def test_what_a_host_reports_no_more(self) -> None:
+        request = self.request(self.host.allocated(1))
+        binding.acquire(request)
+        dataclasses.replace(self.host, regions=(2, None)).report()
+        self.assertEqual({}, self.found('FPGA')[self.host.rp_uuid(1)])

@@ -33,6 +33,7 @@ from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.scheduler import limits
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import shortage
 from nova_accel.scheduler import traits
@@ -199,16 +200,18 @@ def register() -> None:
     Nova has no other seam for it. The groups are merged first, so that Nova's
     isolation of aggregates (``[scheduler]
     enable_isolated_aggregate_filtering``) sees the traits that a device
-    profile requires; Placement is asked last, when nothing else refuses the
-    request. Filters of an earlier load of this module are replaced.
+    profile requires; Keystone and Placement are asked last, when nothing
+    else refuses the request. Filters of an earlier load of this module are
+    replaced.
     """
     ours = {(filter_.__module__, filter_.__name__)
-            for filter_ in (merge_device_profile, shortage.explain_shortage)}
+            for filter_ in (merge_device_profile, limits.enforce_limits,
+                            shortage.explain_shortage)}
     request_filter.ALL_REQUEST_FILTERS[:] = [
         merge_device_profile,
         *(present for present in request_filter.ALL_REQUEST_FILTERS
           if (present.__module__, present.__name__) not in ours),
-        shortage.explain_shortage]
+        limits.enforce_limits, shortage.explain_shortage]
 
 
 register()

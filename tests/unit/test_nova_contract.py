@@ -209,6 +209,17 @@ SIGNATURES = {
         'nova.scheduler.client.report:SchedulerReportClient.put':
             'self url data version global_request_id',
     },
+    'scheduler/limits.py': {
+        'nova.limit.utils:use_unified_limits': '',
+        'nova.limit.utils:should_enforce': 'exc',
+        'nova.scheduler.client.report:SchedulerReportClient'
+        '.get_usages_counts_for_limits': 'self context project_id',
+        'nova.context:target_cell': 'context cell_mapping',
+        'nova.objects.instance_mapping:InstanceMapping'
+        '.get_by_instance_uuid': 'context instance_uuid',
+        'nova.objects.instance:Instance.get_by_uuid':
+            'context uuid expected_attrs use_slave',
+    },
     'scheduler/candidates.py': {
         'nova.scheduler.client.report:SchedulerReportClient'
         '.get_allocation_candidates': 'self context resources',
@@ -286,6 +297,7 @@ ATTRIBUTES = {
         'synchronized'),
     'nova.conf:CONF.notifications': ('notification_format',),
     'nova.rpc': ('NOTIFIER',),
+    'nova.compute.vm_states': ('BUILDING', 'SHELVED_OFFLOADED'),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
     'nova.scheduler.utils:ResourceRequest': (
         'XS_KEYPAT', 'XS_RES_PREFIX'),
@@ -379,6 +391,17 @@ class TestNovaContract(testtools.TestCase):
             'nova.virt.libvirt.migration:get_updated_guest_xml'))
         for field in ('target_mdevs', 'pci_dev_map_src_dst'):
             self.assertIn(f'migrate_data.{field}', source)
+
+    def test_limits_of_resource_classes_have_a_prefix(self):
+        """scheduler/limits.py"""
+        self.assertIn('deltas["class:%s" % resource]', inspect.getsource(
+            _resolve('nova.limit.placement:_get_deltas')))
+
+    def test_a_resize_is_counted_as_a_whole(self):
+        """scheduler/limits.py does as nova-api does."""
+        source = inspect.getsource(_resolve(
+            'nova.compute.api:API._check_quota_for_upsize'))
+        self.assertIn('context, project_id, req_spec, 1, 1)', source)
 
     def test_a_resource_request_can_be_limited(self):
         """scheduler/candidates.py"""

@@ -445,7 +445,8 @@ class TestRegister(testtools.TestCase):
 
     def test_nova_calls_each_once(self):
         request_filter.register()
-        for name in ('merge_device_profile', 'explain_shortage'):
+        for name in ('merge_device_profile', 'enforce_limits',
+                     'explain_shortage'):
             self.assertEqual(1, self._names().count(name))
 
     def test_placement_is_asked_last(self):

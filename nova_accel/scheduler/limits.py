@@ -1,0 +1,141 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Unified limits of accelerators: how many of a class a project may have.
+
+nova-api counts what a flavor asks for itself, and Cyborg's device profiles.
+It does not know ours, whose groups come into the request in nova-scheduler:
+so they are counted here, by the same rules. Placement says what is in use.
+"""
+
+import collections
+from collections.abc import Collection
+
+from keystoneauth1 import exceptions as ks_exc
+from nova import context as nova_context
+from nova import exception
+from nova import objects
+from nova.compute import vm_states
+from nova.limit import utils as limit_utils
+from nova.scheduler import request_filter
+from nova.scheduler.client import report
+from openstack import exceptions as sdk_exc
+from oslo_limit import exception as limit_exc
+from oslo_limit import limit
+from oslo_log import log as logging
+
+from nova_accel.model import device_profile
+from nova_accel.scheduler import ownership
+
+LOG = logging.getLogger(__name__)
+
+#: Of a resource class, as Nova names its limit.
+_PREFIX = 'class:'
+
+#: ValueError is oslo.limit's for what is not configured.
+_NO_ANSWER = (
+    exception.UsagesRetrievalFailed, limit_exc.SessionInitError,
+    ks_exc.ClientException, sdk_exc.SDKException, ValueError)
+
+#: An instance that is in one of these has nothing of a host.
+_HOLDS_NOTHING = frozenset({vm_states.BUILDING, vm_states.SHELVED_OFFLOADED})
+
+
+@request_filter.trace_request_filter
+def enforce_limits(ctxt: nova_context.RequestContext,
+                   request_spec: 'objects.RequestSpec') -> bool:
+    """Refuse a request by which a project would get more than its limits.
+
+    As in nova-api, a migration is not counted, and a resize adds what the new
+    flavor asks for to what the old one has until it is confirmed.
+
+    :returns: whether the request has accelerators that are limited
+    :raises TooManyInstances: names the device profile, each class over its
+        limit, the limit, what is in use and what is wanted. As Nova's own
+        limits raise it, and users see it whatever they have asked for; of
+        what fails in a filter they do not hear after a resize or unshelving.
+    :raises RequestFilterFailed: the limits or the usage are not known
+    """
+    if not limit_utils.use_unified_limits():
+        return False
+    wanted = _wanted(request_spec)
+    if not wanted or _is_migration(ctxt, request_spec):
+        return False
+    name = ownership.extra_specs(request_spec)[device_profile.FLAVOR_KEY]
+    try:
+        _enforce(ctxt, request_spec.project_id, wanted)
+    except limit_exc.ProjectOverLimit as fault:
+        if not limit_utils.should_enforce(fault):
+            return True
+        over = '; '.join(
+            f'{info.resource_name}: limit {info.limit}, in use '
+            f'{info.current_usage}, wanted {info.delta}'
+            for info in fault.over_limit_info_list)
+        # nova-api answers 403, too; the exception itself has EC2's 413.
+        raise exception.TooManyInstances(
+            f'device profile {name}: quota exceeded: {over}', code=403,
+        ) from fault
+    except _NO_ANSWER as fault:
+        LOG.exception('The limits of accelerators cannot be enforced')
+        raise exception.RequestFilterFailed(
+            reason=f'device profile {name}: the limits of project '
+                   f'{request_spec.project_id} are not known, or what it has '
+                   'in use') from fault
+    return True
+
+
+def _wanted(request_spec: 'objects.RequestSpec') -> dict[str, int]:
+    """Limit -> units, of the groups that nova-api does not know."""
+    if device_profile.FLAVOR_KEY not in ownership.extra_specs(request_spec):
+        return {}
+    of_ports = tuple(ownership.port_profiles(request_spec))
+    wanted: dict[str, int] = collections.defaultdict(int)
+    for group in ownership.our_groups(request_spec):
+        # Of a port, by Cyborg's rules.
+        if of_ports and group.requester_id.endswith(of_ports):
+            continue
+        for resource_class, amount in group.resources.items():
+            wanted[f'{_PREFIX}{resource_class}'] += (
+                amount * request_spec.num_instances)
+    return dict(wanted)
+
+
+def _enforce(ctxt: nova_context.RequestContext, project_id: str,
+             wanted: dict[str, int]) -> None:
+    def in_use(project_id: str | None,
+               names: Collection[str]) -> dict[str, int]:
+        counts = report.report_client_singleton(
+            ).get_usages_counts_for_limits(ctxt, project_id)
+        # Placement leaves out what is not used at all.
+        return {name: counts.get(name.removeprefix(_PREFIX), 0)
+                for name in names}
+
+    limit.Enforcer(in_use).enforce(project_id, wanted)
+
+
+def _is_migration(ctxt: nova_context.RequestContext,
+                  request_spec: 'objects.RequestSpec') -> bool:
+    """Whether the server has the accelerators already, on another host."""
+    try:
+        mapping = objects.InstanceMapping.get_by_instance_uuid(
+            ctxt, request_spec.instance_uuid)
+        if mapping.cell_mapping is None:
+            return False
+        with nova_context.target_cell(
+                ctxt, mapping.cell_mapping) as cell_context:
+            instance = objects.Instance.get_by_uuid(
+                cell_context, request_spec.instance_uuid,
+                expected_attrs=['flavor'])
+    except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
+        return False
+    return (instance.vm_state not in _HOLDS_NOTHING
+            and instance.flavor.flavorid == request_spec.flavor.flavorid)

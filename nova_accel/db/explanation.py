@@ -41,7 +41,7 @@ def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
     """
     wanted = _DEPLOYABLES.c.resource_class.in_(list(resource_classes))
     with engine.reader() as connection:
-        deployables = {row['uuid']: row for row in connection.execute(
+        deployables = {row['uuid']: dict(row) for row in connection.execute(
             sa.select(
                 _DEPLOYABLES.c.uuid, _DEPLOYABLES.c.rp_uuid,
                 _DEPLOYABLES.c.resource_class, _DEPLOYABLES.c.traits,

@@ -48,6 +48,12 @@ class DeviceTest(SdkTestCase):
             self.assertEqual(
                 amount, len(list(self.sdk.devices(type=type_))))
 
+    def test_list_in_pages(self) -> None:
+        self.sdk.default_microversion = '2.6'
+        found = [each.uuid for each in self.sdk.devices(limit=1)]
+        self.assertEqual(3, len(set(found)))
+        self.assertEqual(found, [each.uuid for each in self.sdk.devices()])
+
     def test_show(self) -> None:
         found = self.sdk.get_device(self.host.device_uuid())
         self.assertEqual(

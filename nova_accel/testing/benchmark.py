@@ -10,12 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What accelerators cost: ``tools/bench report`` and ``tools/bench fpga``.
+"""What accelerators cost: ``tools/bench report``, ``fpga`` and ``api``.
 
-``report`` is a host with many of them, ``fpga`` their bitstreams.
+``report`` is a host with many of them, ``fpga`` their bitstreams: Nova's
+services, Placement and the accelerator API with their databases run in this
+process, on loopback, over a simulated host.
 
-Nova's services, Placement and the accelerator API with their databases run in
-this process, on loopback, over a simulated host.
+``api`` is the accelerator API as it is deployed, in uWSGI's processes and with
+a MariaDB, but without the validation of tokens.
 """
 
 import argparse
@@ -83,6 +85,21 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     command.add_argument(
         '--program-s', type=_positive, default=8, metavar='N',
         help='seconds that the FPGA is programmed (default: 8)')
+    command = commands.add_parser(
+        'api', help='how fast the API is with uWSGI and MariaDB: cycles of '
+        'creating, binding, getting and deleting an accelerator request '
+        '(ARQ), and the statements of SQL that the server counts in a cycle')
+    command.set_defaults(measure=_api)
+    command.add_argument(
+        '--others', type=_natural, nargs='+', default=[0, 1000, 100000],
+        metavar='N',
+        help='beside so many other ARQs (default: 0 1000 100000)')
+    command.add_argument(
+        '--clients', type=_positive, nargs='+', default=[1, 8], metavar='N',
+        help='with so many clients at once (default: 1 8)')
+    command.add_argument(
+        '--seconds', type=_positive, default=15, metavar='N',
+        help='that each of it is measured (default: 15)')
     return parser.parse_args(argv)
 
 
@@ -98,6 +115,19 @@ def _positive(text: str) -> int:
     if number <= 0:
         raise argparse.ArgumentTypeError(f'not above zero: {text}')
     return number
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f'below zero: {text}')
+    return number
+
+
+def _api(arguments: argparse.Namespace) -> dict[str, Any]:
+    from nova_accel.testing import benchmark_api
+    return benchmark_api.figures(
+        arguments.others, arguments.clients, arguments.seconds)
 
 
 def _report(arguments: argparse.Namespace) -> dict[str, Any]:

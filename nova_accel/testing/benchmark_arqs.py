@@ -1,0 +1,62 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Accelerator requests (ARQs) of others, as many as a benchmark wants."""
+
+from oslo_utils import uuidutils
+import sqlalchemy as sa
+
+from nova_accel.db import arq as arq_rows
+from nova_accel.db import attach_handle
+from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.model import arq
+from nova_accel.testing import reports
+
+PROFILE = 'qat'
+
+_PER_HOST = 64
+
+
+def make_profile() -> None:
+    device_profile.create(PROFILE, [{'resources:CUSTOM_QAT': '1'}])
+
+
+def fill(amount: int, already: int = 0) -> None:
+    """Have so many ARQs bound, each to a server, 64 at most on a host.
+
+    :param already: how many there are of them
+    """
+    for first in range(already, amount, _PER_HOST):
+        _fill_host(first, min(_PER_HOST, amount - first))
+
+
+def _fill_host(number: int, functions: int) -> None:
+    host = reports.SimulatedHost(
+        f'other-{number}', regions=(), functions=functions)
+    host.report()
+    rp_uuid = host.allocated_functions(1).uuid
+    handles = [handle.uuid for device in host.devices()
+               for deployable in device.deployables
+               for handle in deployable.handles]
+    with engine.writer() as connection:
+        profile = device_profile.read(connection, 'name', PROFILE)
+        rows = [row for _handle in handles
+                for row in arq_rows.rows_of_profile(
+                    profile, state=arq.State.BOUND, project_id='b' * 32,
+                    hostname=host.hostname, device_rp_uuid=rp_uuid,
+                    instance_uuid=uuidutils.generate_uuid(), position=0)]
+        connection.execute(sa.insert(schema.ARQS), rows)
+        attach_handle.take(connection, {
+            handle: row['uuid']
+            for handle, row in zip(handles, rows, strict=True)})

@@ -14,6 +14,7 @@
 
 from collections.abc import Mapping
 import functools
+import time
 from typing import Any
 
 from nova import context as nova_context
@@ -23,11 +24,25 @@ import webob.exc
 from nova_accel import conf
 from nova_accel.api import policies
 
+#: How old the policy file's rules may be.
+_FRESH_S = 1.0
+
+
+class _Enforcer(policy.Enforcer):
+    """Looks for a changed policy file once a second, not for each rule."""
+
+    _looked_at = -_FRESH_S
+
+    def load_rules(self, force_reload: bool = False) -> None:
+        if force_reload or time.monotonic() >= self._looked_at + _FRESH_S:
+            super().load_rules(force_reload)
+            self._looked_at = time.monotonic()
+
 
 @functools.cache
 def get_enforcer() -> policy.Enforcer:
     """The enforcer of the rules, also for the ``oslopolicy-*`` commands."""
-    enforcer = policy.Enforcer(conf.CONF)
+    enforcer = _Enforcer(conf.CONF)
     enforcer.register_defaults(policies.list_rules())
     return enforcer
 

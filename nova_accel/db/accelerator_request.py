@@ -64,8 +64,7 @@ def create(profile_name: str, project_id: str,
             profile, state=arq.State.INITIAL, project_id=project_id,
             image_uuid=image_uuid))
         connection.execute(sa.insert(_TABLE), rows)
-        return arq_rows.read(
-            connection, _TABLE.c.uuid.in_([row['uuid'] for row in rows]))
+    return [arq_rows.as_created(row) for row in rows]
 
 
 def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:

@@ -49,6 +49,13 @@ _SORT_COLUMNS = page_rows.columns(
 
 SORT_KEYS = (*_SORT_COLUMNS, 'state')
 
+_OF_HANDLE = ('attach_handle_uuid', 'attach_handle_type',
+              'attach_handle_info')
+
+_OF_LOCKED = ('uuid', 'state', 'device_profile_name',
+              'device_profile_group_id', 'group', 'resource_class', 'hostname',
+              'device_rp_uuid', 'instance_uuid', 'role')
+
 
 def rows_of_profile(profile: Mapping[str, Any],
                     **common: Any) -> Iterator[dict[str, Any]]:
@@ -73,6 +80,16 @@ def read(connection: sa.Connection, *where: sa.ColumnElement[bool],
          ) -> list[dict[str, Any]]:
     """The ARQs in their stored states, oldest first."""
     return _read(connection, _TABLE.c.state, (), where, paging.ALL)
+
+
+def as_created(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What :func:`read` gives of a row that has just been inserted.
+
+    :param row: of :func:`rows_of_profile`, not bound
+    """
+    return {**dict.fromkeys((*_NAMES, *_OF_HANDLE)),
+            **{name: row[name] for name in (*_NAMES, 'state') if name in row},
+            'created_at': row['created_at'].replace(microsecond=0)}
 
 
 def read_derived(connection: sa.Connection, silence_s: int,
@@ -116,13 +133,13 @@ def _read(connection: sa.Connection, state: sa.ColumnElement[str],
 
 def lock(connection: sa.Connection,
          *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
-    """The whole rows, which others cannot change until the transaction ends.
+    """The rows, which others cannot change until the transaction ends.
 
     In the order of their uuids, so that two who lock the same ones wait for
     each other instead of dying together.
     """
-    query = (sa.select(_TABLE).where(*where).order_by(_TABLE.c.uuid)
-             .with_for_update())
+    query = (sa.select(*(_TABLE.c[name] for name in _OF_LOCKED)).where(*where)
+             .order_by(_TABLE.c.uuid).with_for_update())
     return [dict(row) for row in connection.execute(query).mappings()]
 
 

@@ -143,7 +143,7 @@ ARQS = _table(
     sa.Column('resource_class', sa.String(255), nullable=False),
     sa.Column('project_id', sa.String(255), index=True),
     sa.Column('image_uuid', sa.String(36)),
-    sa.Column('hostname', sa.String(255)),
+    sa.Column('hostname', sa.String(255), index=True),
     sa.Column('device_rp_uuid', sa.String(36)),
     sa.Column('instance_uuid', sa.String(36)),
     # None where Nova's own Cyborg client did the binding, until the host

@@ -247,6 +247,24 @@ class TestNumberOfStatements(LifeTestCase):
         for name, count in few.items():
             self.assertLessEqual(count, 14, name)
 
+    def counts_of_a_cycle(self) -> dict[str, int]:
+        """Of what Nova's Cyborg client does in the life of a server."""
+        made: list[str] = []
+        calls: dict[str, Callable[[], Any]] = {
+            'create': lambda: made.extend(self.make_arqs(1)),
+            'bind': lambda: arqs.bind({made[0]: self.place()}),
+            'get': lambda: arqs.get(made[0]),
+            'delete': lambda: arqs.delete_by_uuids(made, bound_allowed=True)}
+        return {name: len(self.statements(call))
+                for name, call in calls.items()}
+
+    def test_cycle_of_novas_cyborg_client(self) -> None:
+        alone = self.counts_of_a_cycle()
+        self.assertEqual(
+            {'create': 2, 'bind': 7, 'get': 1, 'delete': 4}, alone)
+        self.make_noise(reports.SimulatedHost('compute-2', (8,) * 25))
+        self.assertEqual(alone, self.counts_of_a_cycle())
+
     def counts_of_functions(self, amount: int) -> list[int]:
         """Of the report, acquire and release of so many."""
         host = reports.SimulatedHost(f'host-{amount}', functions=amount)

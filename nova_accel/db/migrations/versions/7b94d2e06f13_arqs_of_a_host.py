@@ -1,0 +1,27 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""An index for what a host asks for in each of its cycles: its ARQs.
+
+The release before works with it, too.
+"""
+
+from alembic import op
+
+revision = '7b94d2e06f13'
+down_revision = 'c5a1e7409b36'
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_index('ix_arqs_hostname', 'arqs', ['hostname'])

@@ -27,6 +27,7 @@ from typing import Any
 import fixtures
 from nova.tests import fixtures as nova_fixtures
 from oslo_config import cfg
+import yaml
 
 from nova_accel.testing import clients
 from nova_accel.testing import database
@@ -124,3 +125,23 @@ class ControlPlane:
             clients.AcceleratorClient(
                 self.keystone, user, f'{self.url}/accelerator/v2')
             for user in (self.admin, self.demo))
+
+    def write_clouds(self, *users: keystone_stub.User) -> pathlib.Path:
+        """Write a ``clouds.yaml`` with a cloud of each user's name."""
+        path = self.state_path / 'clouds.yaml'
+        path.touch(mode=0o600)
+        path.write_text(yaml.safe_dump({'clouds': {
+            user.name: self._cloud_entry(user) for user in users}},
+            sort_keys=False))
+        return path
+
+    def _cloud_entry(self, user: keystone_stub.User) -> dict[str, object]:
+        return {
+            'region_name': keystone_stub.REGION, 'identity_api_version': 3,
+            # The client asks for 2.0 of itself.
+            'accelerator_default_microversion': '2.3',
+            'auth': {
+                'auth_url': self.auth_url, 'username': user.name,
+                'password': user.password, 'user_domain_name': 'Default',
+                'project_name': user.project.name,
+                'project_domain_name': 'Default'}}

@@ -14,10 +14,7 @@
 
 import signal
 
-import yaml
-
 from nova_accel.testing import cloud
-from nova_accel.testing import keystone
 from nova_accel.testing import quickstart_report
 
 IMAGE_NAME = 'guest'
@@ -74,25 +71,9 @@ class QuickstartCloud(cloud.Cloud):
 
         :raises KeyboardInterrupt: at last
         """
-        content = yaml.safe_dump({'clouds': {
-            user.name: self._cloud_entry(user)
-            for user in (self.demo, self.admin)}}, sort_keys=False)
-        path = self.state_path / 'clouds.yaml'
-        path.touch(mode=0o600)
-        path.write_text(content)
+        path = self.write_clouds(self.demo, self.admin)
         report.text(_KEPT.format(
             url=self.url, path=path, image=IMAGE_NAME, flavor=flavor,
-            content=content))
+            content=path.read_text()))
         while True:
             signal.pause()
-
-    def _cloud_entry(self, user: keystone.User) -> dict[str, object]:
-        return {
-            'region_name': keystone.REGION, 'identity_api_version': 3,
-            # The client asks for 2.0 of itself.
-            'accelerator_default_microversion': '2.3',
-            'auth': {
-                'auth_url': self.auth_url, 'username': user.name,
-                'password': user.password, 'user_domain_name': 'Default',
-                'project_name': user.project.name,
-                'project_domain_name': 'Default'}}

@@ -70,6 +70,22 @@ def write_operations(app):
         SOURCE / 'admin' / 'tested-operations.inc.rst'], check=True)
 
 
+def write_openapi(app):
+    import yaml
+
+    from nova_accel.api import openapi
+
+    class WithoutAliases(yaml.SafeDumper):
+        """What several places share is written in each of them."""
+
+        def ignore_aliases(self, data):
+            return True
+
+    (SOURCE / '_static' / 'openapi.yaml').write_text(yaml.dump(
+        openapi.document(), Dumper=WithoutAliases, sort_keys=False))
+
+
 def setup(app):
+    app.connect('builder-inited', write_openapi)
     app.connect('builder-inited', write_states)
     app.connect('builder-inited', write_operations)

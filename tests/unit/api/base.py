@@ -25,6 +25,7 @@ from nova_accel import conf
 from nova_accel.api import app
 from nova_accel.db import schema
 from nova_accel.testing import database
+from unit.api import described
 
 PROJECT = 'a' * 32
 OTHER_PROJECT = 'c' * 32
@@ -111,7 +112,10 @@ class ApiTestCase(testtools.TestCase):
             user_id='user', project_id=project, roles=list(roles),
             is_admin='admin' in roles,
             service_roles=['service'] if token else [])
-        return request.get_response(self.api)
+        answer = request.get_response(self.api)
+        # Whose text is not always UTF-8.
+        described.check(method, request.environ['PATH_INFO'], answer)
+        return answer
 
     def ok(self, *args: Any, **kwargs: Any) -> Any:
         """The JSON of an answer that must be good; None if it has none."""

@@ -1,0 +1,149 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the answers have in them, for the OpenAPI document.
+
+Clients must let further fields through: a microversion adds some.
+"""
+
+from nova_accel.api.schemas import scalars
+from nova_accel.model import arq
+
+Schema = scalars.Schema
+
+_STRING: Schema = {'type': 'string'}
+_STRING_OR_NULL: Schema = {'type': ['string', 'null']}
+_INTEGER: Schema = {'type': 'integer'}
+_OBJECT: Schema = {'type': 'object'}
+_TIME: Schema = {**_STRING, 'description': 'ISO 8601, in UTC'}
+_TIME_OR_NULL: Schema = {**_TIME, 'type': ['string', 'null']}
+_UUIDS: Schema = {'type': 'array', 'items': scalars.UUID}
+
+_STATE: Schema = {'enum': [str(state) for state in arq.State]}
+
+
+def _fields(properties: Schema, *optional: str) -> Schema:
+    """An object that has these, but for the optional ones, and maybe more."""
+    return {'type': 'object', 'properties': properties,
+            'required': [name for name in properties if name not in optional]}
+
+
+def list_of(name: str, schema: Schema) -> Schema:
+    return _fields({name: {'type': 'array', 'items': schema}})
+
+
+def one(name: str, schema: Schema) -> Schema:
+    return _fields({name: schema})
+
+
+_LINKS: Schema = {'type': 'array', 'items': _fields(
+    {'href': _STRING, 'rel': _STRING})}
+
+_TIMES: Schema = {'created_at': _TIME, 'updated_at': _TIME_OR_NULL}
+
+DEVICE_PROFILE = _fields({
+    'uuid': scalars.UUID, 'name': _STRING, 'description': _STRING_OR_NULL,
+    'groups': {'type': 'array', 'items': _OBJECT}, 'links': _LINKS, **_TIMES})
+
+ACCELERATOR_REQUEST = _fields({
+    'uuid': scalars.UUID, 'state': _STATE, 'device_profile_name': _STRING,
+    'device_profile_group_id': _INTEGER, 'hostname': _STRING_OR_NULL,
+    'device_rp_uuid': scalars.UUID_OR_NULL,
+    'instance_uuid': scalars.UUID_OR_NULL, 'project_id': _STRING_OR_NULL,
+    'attach_handle_type': {'enum': ['', 'PCI', 'MDEV']},
+    'attach_handle_uuid': scalars.UUID_OR_NULL,
+    'attach_handle_info': _OBJECT, 'links': _LINKS, **_TIMES})
+
+DEVICE = _fields({
+    'uuid': scalars.UUID, 'type': _STRING, 'vendor': _STRING,
+    'model': _STRING, 'std_board_info': {
+        **_STRING, 'contentMediaType': 'application/json'},
+    'vendor_board_info': _STRING, 'hostname': _STRING, 'links': _LINKS,
+    **_TIMES,
+    'status': {'enum': ['enabled', 'maintaining'],
+               'description': 'From microversion 2.3 on'},
+    'fault': {**_STRING_OR_NULL, 'description': 'From 2.4 on'},
+    'attributes': {**_OBJECT, 'description': 'From 2.4 on'},
+    'unclean_attach_handles': {
+        'type': 'array', 'description': 'From 2.4 on',
+        'items': _fields({'attach_handle_uuid': scalars.UUID,
+                          'deployable_name': _STRING, 'reason': _STRING})},
+}, 'status', 'fault', 'attributes', 'unclean_attach_handles')
+
+DEPLOYABLE = _fields({
+    'uuid': scalars.UUID, 'parent_id': {'type': 'null'},
+    'root_id': {'type': 'null'}, 'name': _STRING,
+    'num_accelerators': _INTEGER, 'device_id': _INTEGER,
+    'attributes_list': {**_STRING, 'contentMediaType': 'application/json'},
+    'rp_uuid': scalars.UUID, 'driver_name': _STRING,
+    'bitstream_id': scalars.UUID_OR_NULL, 'links': _LINKS, **_TIMES,
+    'hostname': {**_STRING, 'description': 'From microversion 2.5 on'},
+    'device_uuid': {**scalars.UUID, 'description': 'From 2.5 on'},
+    'region': {**_STRING_OR_NULL, 'description': 'From 2.5 on'},
+    'num_accelerators_in_use': {**_INTEGER, 'description': 'From 2.5 on'},
+}, 'hostname', 'device_uuid', 'region', 'num_accelerators_in_use')
+
+PROGRAMMING = _fields({
+    'uuid': scalars.UUID, 'hostname': _STRING, 'device_uuid': scalars.UUID,
+    'region': _STRING, 'bitstream_id': scalars.UUID,
+    'project_id': _STRING_OR_NULL, 'user_id': _STRING_OR_NULL,
+    'instance_uuid': scalars.UUID_OR_NULL, 'failure': _STRING_OR_NULL,
+    'state': {'enum': ['running', 'succeeded', 'failed']},
+    'started_at': _TIME, 'finished_at': _TIME_OR_NULL,
+    'duration_s': {'type': ['integer', 'null']}})
+
+PROGRAMMINGS = _fields({
+    'programmings': {'type': 'array', 'items': {
+        '$ref': '#/components/schemas/Programming'}},
+    'programmings_links': _LINKS}, 'programmings_links')
+
+#: An ARQ as compute hosts see it.
+BOUND_ARQ = _fields({
+    'uuid': scalars.UUID, 'state': _STATE, 'device_profile_name': _STRING,
+    'device_profile_group_id': _INTEGER, 'group': _OBJECT,
+    'device_rp_uuid': scalars.UUID_OR_NULL,
+    'attach_handle': _fields({
+        'uuid': scalars.UUID_OR_NULL, 'type': _STRING_OR_NULL,
+        'info': {'type': ['object', 'null']}})})
+
+BINDING = _fields({
+    'instance_uuid': scalars.UUID, 'role': _STRING_OR_NULL,
+    'attempt': {'type': ['integer', 'null']},
+    'arqs': {'type': 'array', 'items': {
+        '$ref': '#/components/schemas/BoundAcceleratorRequest'}}})
+
+ORDERS = one('orders', _fields({
+    'revision': _INTEGER, 'disabled': _UUIDS, 'uncleaned': _UUIDS}))
+
+PROGRAMMED = one('msg', _STRING)
+
+HOSTNAMES = list_of('hostnames', _STRING)
+
+#: The version documents.
+VERSION = _fields({
+    'id': _STRING, 'status': _STRING, 'min_version': _STRING,
+    'max_version': _STRING, 'links': _LINKS})
+
+VERSIONS = _fields({
+    'name': _STRING, 'description': _STRING, 'default_version': VERSION,
+    'versions': {'type': 'array', 'items': VERSION}})
+
+ERROR = _fields({
+    'error_message': {
+        **_STRING, 'contentMediaType': 'application/json',
+        'description': 'JSON in a string, with faultstring, or with title '
+                       'and description where HTTP itself refuses'},
+    'error_code': {
+        **_STRING, 'description': 'The name of the exception, for hosts'},
+}, 'error_code')
+
+FPGA_ERROR = one('error', _STRING)

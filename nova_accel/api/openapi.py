@@ -27,6 +27,7 @@ from nova_accel.api import microversion
 from nova_accel.api import routes
 from nova_accel.api.schemas import accelerator_request
 from nova_accel.api.schemas import answers
+from nova_accel.api.schemas import attribute
 from nova_accel.api.schemas import binding
 from nova_accel.api.schemas import device_profile
 from nova_accel.api.schemas import host
@@ -42,6 +43,8 @@ _COMPONENTS: Mapping[str, Schema] = {
     'Device': answers.DEVICE,
     'Deployable': answers.DEPLOYABLE,
     'Programming': answers.PROGRAMMING,
+    'Attribute': answers.ATTRIBUTE,
+    'Explanation': answers.EXPLANATION,
     'BoundAcceleratorRequest': answers.BOUND_ARQ,
     'Binding': answers.BINDING,
     'Error': answers.ERROR,
@@ -70,17 +73,30 @@ class Operation:
 
 
 _EMPTY: Mapping[int, Schema | None] = {204: None}
-_ARQS = answers.list_of('arqs', _component('AcceleratorRequest'))
+_ARQS = answers.page_of('arqs', _component('AcceleratorRequest'))
 _BOUND_ARQS = answers.list_of('arqs', _component('BoundAcceleratorRequest'))
+
+
+def _also_in(wrapper: str, schema: Schema) -> Schema:
+    """A body that some clients send as the only item of an object."""
+    return {'anyOf': [schema, {
+        'type': 'object', 'properties': {wrapper: schema},
+        'required': [wrapper], 'additionalProperties': False}]}
+
+
+_PAGES = {
+    'limit': 'How many at most, from 2.6 on',
+    'marker': 'Uuid of the last one that is known, from 2.6 on',
+    'sort': 'Keys and directions, as type:desc,uuid; from 2.6 on'}
 
 #: Path -> HTTP method -> what it does; as :data:`nova_accel.api.routes.API`.
 OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
     '/device_profiles': {
         'GET': Operation(
             'List device profiles',
-            {200: answers.list_of(
+            {200: answers.page_of(
                 'device_profiles', _component('DeviceProfile'))},
-            query={'name': 'Names, separated by commas'}),
+            query={'name': 'Names, separated by commas', **_PAGES}),
         'POST': Operation(
             'Create a device profile', {201: _component('DeviceProfile')},
             {'type': 'array', 'items': device_profile.PROFILE, 'minItems': 1,
@@ -94,13 +110,26 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
             'Show a device profile, from 2.2 on also by its name',
             {200: answers.one(
                 'device_profile', _component('DeviceProfile'))}),
-        'DELETE': Operation('Delete a device profile', _EMPTY),
+        'PUT': Operation(
+            'Replace all of a device profile but its name',
+            {200: _component('DeviceProfile')},
+            _also_in('device_profile', device_profile.UPDATE), since='2.6'),
+        'DELETE': Operation(
+            'Delete a device profile; or several, by names with commas',
+            _EMPTY),
+    },
+    '/device_profiles/{uuid}/explain': {
+        'GET': Operation(
+            'Tell which hosts could serve a device profile, and why others '
+            'cannot', {200: _component('Explanation')}, since='2.6'),
     },
     '/accelerator_requests': {
         'GET': Operation(
             'List accelerator requests', {200: _ARQS}, query={
                 'instance': 'Uuid of an instance',
-                'bind_state': 'resolved'}),
+                'bind_state': 'resolved', 'hostname': 'Nodename, from 2.6 on',
+                'state': 'As Bound, from 2.6 on',
+                'project_id': 'Of the owner, from 2.6 on', **_PAGES}),
         'POST': Operation(
             'Create the accelerator requests of a device profile',
             {201: _ARQS}, accelerator_request.CREATE),
@@ -116,13 +145,17 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
         'GET': Operation(
             'Show an accelerator request',
             {200: _component('AcceleratorRequest')}),
+        'PATCH': Operation(
+            'Bind an accelerator request, or unbind it', {202: None},
+            accelerator_request.PATCH),
+        'DELETE': Operation('Delete accelerator requests', _EMPTY),
     },
     '/devices': {
         'GET': Operation(
             'List devices',
-            {200: answers.list_of('devices', _component('Device'))},
+            {200: answers.page_of('devices', _component('Device'))},
             query={'type': 'As FPGA', 'vendor': 'PCI vendor id',
-                   'hostname': 'Nodename'}),
+                   'hostname': 'Nodename', **_PAGES}),
     },
     '/devices/{uuid}': {
         'GET': Operation('Show a device', {200: _component('Device')}),
@@ -136,9 +169,9 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
     '/deployables': {
         'GET': Operation(
             'List deployables',
-            {200: answers.list_of('deployables', _component('Deployable'))},
+            {200: answers.page_of('deployables', _component('Deployable'))},
             query={'hostname': 'Nodename', 'device_uuid': 'Uuid of a device',
-                   'bitstream_id': 'Uuid of an image in Glance'}),
+                   'bitstream_id': 'Uuid of an image in Glance', **_PAGES}),
     },
     '/deployables/{uuid}': {
         'GET': Operation('Show a deployable', {
@@ -149,6 +182,27 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
             'Program the region of a deployable, and wait for that',
             {200: _component('Deployable')}, programming.PATCH),
     },
+    '/deployables/{uuid}/program/{same_uuid}': {
+        'PATCH': Operation(
+            'The same, as openstacksdk calls it',
+            {200: _component('Deployable')}, programming.PATCH),
+    },
+    '/attributes': {
+        'GET': Operation(
+            'List the attributes of deployables',
+            {200: answers.list_of('attributes', _component('Attribute'))},
+            query={'deployable_id': 'Number or uuid of a deployable',
+                   'key': 'Of the attributes'}),
+        'POST': Operation(
+            'Note something of a deployable',
+            {201: _component('Attribute')},
+            _also_in('attribute', attribute.CREATE)),
+    },
+    '/attributes/{uuid}': {
+        'GET': Operation('Show an attribute', {
+            200: _component('Attribute')}),
+        'DELETE': Operation('Forget what was noted', _EMPTY),
+    },
     '/fpga/{deployable_uuid}': {
         'POST': Operation(
             'Program the region of a deployable, and wait for that',
@@ -157,13 +211,14 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
     '/programmings': {
         'GET': Operation(
             'List the programmings of FPGA regions, newest first',
-            {200: answers.PROGRAMMINGS}, since='2.5', query={
+            {200: answers.page_of(
+                'programmings', _component('Programming'))}, since='2.5', query={
                 'hostname': 'Nodename', 'device_uuid': 'Uuid of a device',
                 'deployable_uuid': 'Uuid of a deployable in the region',
                 'instance_uuid': 'Uuid of an instance',
                 'bitstream_id': 'Uuid of an image in Glance',
                 'project_id': 'Project that asked for it',
-                'limit': 'How many at most',
+                **_PAGES, 'limit': 'How many at most',
                 'marker': 'Uuid of the last one that is known'}),
     },
     '/bitstreams/{uuid}/prefetch': {

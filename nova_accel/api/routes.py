@@ -93,7 +93,7 @@ API: Table = {
     },
     # openstacksdk has the uuid in the path twice.
     '/deployables/{uuid}/program/{same_uuid}': {
-        'PATCH': deployable.program_deployable,
+        'PATCH': deployable.program_deployable_again_named,
     },
     '/attributes': {
         'GET': attribute.list_attributes,

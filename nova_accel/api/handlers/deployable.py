@@ -54,13 +54,17 @@ def program_deployable(req: webob.Request) -> webob.Response:
     context = request.context(req)
     programming_service.authorize(context)
     uuid = request.path_uuid(req, 'uuid')
-    if 'same_uuid' in req.urlvars and request.path_uuid(
-            req, 'same_uuid') != uuid:
-        raise webob.exc.HTTPNotFound()
     [operation] = request.json_body(req, schemas.PATCH)
     [value] = operation['value']
     return webob.Response(json_body=_shown(req, programming_service.program(
         context, uuid, _uuid(value['image_uuid']))))
+
+
+def program_deployable_again_named(req: webob.Request) -> webob.Response:
+    """The same: openstacksdk has the uuid in its path twice."""
+    if request.path_uuid(req, 'same_uuid') != request.path_uuid(req, 'uuid'):
+        raise webob.exc.HTTPNotFound()
+    return program_deployable(req)
 
 
 def _uuid(value: str) -> str:

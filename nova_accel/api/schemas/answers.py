@@ -48,6 +48,14 @@ def one(name: str, schema: Schema) -> Schema:
 _LINKS: Schema = {'type': 'array', 'items': _fields(
     {'href': _STRING, 'rel': _STRING})}
 
+
+def page_of(name: str, schema: Schema) -> Schema:
+    """A list that, if it is a full page, has a link to the next."""
+    links = f'{name}_links'
+    return _fields({name: {'type': 'array', 'items': schema},
+                    links: _LINKS}, links)
+
+
 _TIMES: Schema = {'created_at': _TIME, 'updated_at': _TIME_OR_NULL}
 
 DEVICE_PROFILE = _fields({
@@ -61,7 +69,10 @@ ACCELERATOR_REQUEST = _fields({
     'instance_uuid': scalars.UUID_OR_NULL, 'project_id': _STRING_OR_NULL,
     'attach_handle_type': {'enum': ['', 'PCI', 'MDEV']},
     'attach_handle_uuid': scalars.UUID_OR_NULL,
-    'attach_handle_info': _OBJECT, 'links': _LINKS, **_TIMES})
+    'attach_handle_info': _OBJECT, 'links': _LINKS, **_TIMES,
+    'reason': {**_STRING_OR_NULL,
+               'description': 'Why it is BindFailed, from 2.6 on'},
+}, 'reason')
 
 DEVICE = _fields({
     'uuid': scalars.UUID, 'type': _STRING, 'vendor': _STRING,
@@ -101,10 +112,20 @@ PROGRAMMING = _fields({
     'started_at': _TIME, 'finished_at': _TIME_OR_NULL,
     'duration_s': {'type': ['integer', 'null']}})
 
-PROGRAMMINGS = _fields({
-    'programmings': {'type': 'array', 'items': {
-        '$ref': '#/components/schemas/Programming'}},
-    'programmings_links': _LINKS}, 'programmings_links')
+ATTRIBUTE = _fields({
+    'uuid': scalars.UUID, 'deployable_id': _INTEGER, 'key': _STRING,
+    'value': _STRING, 'links': _LINKS, **_TIMES})
+
+EXPLANATION = one('explain', _fields({
+    'device_profile_uuid': scalars.UUID, 'device_profile_name': _STRING,
+    'groups': {'type': 'array', 'items': _fields({
+        'device_profile_group_id': _INTEGER, 'group': _OBJECT,
+        'hostnames': {'type': 'array', 'items': _STRING},
+        'resource_providers': {'type': 'array', 'items': _fields({
+            'uuid': scalars.UUID, 'hostname': _STRING,
+            'resource_class': _STRING, 'device_uuids': _UUIDS,
+            'total': _INTEGER, 'free': _INTEGER,
+            'reasons': {'type': 'array', 'items': _STRING}})}})}}))
 
 #: An ARQ as compute hosts see it.
 BOUND_ARQ = _fields({

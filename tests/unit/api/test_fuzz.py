@@ -66,6 +66,9 @@ _REQUESTS: tuple[tuple[str, str, Any], ...] = (
     ('PATCH', f'/deployables/{base.NOBODY}/program', [
         {'op': 'replace', 'path': '/bitstream_id',
          'value': [{'image_uuid': base.NOBODY}]}]),
+    ('PATCH', f'/deployables/{base.NOBODY}/program/{base.NOBODY}', [
+        {'op': 'replace', 'path': '/bitstream_id',
+         'value': [{'image_uuid': base.NOBODY}]}]),
     ('POST', f'/fpga/{base.NOBODY}',
      {'glance_bitstream_uuid': base.NOBODY}),
     ('POST', f'/bitstreams/{base.NOBODY}/prefetch',

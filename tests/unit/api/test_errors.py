@@ -11,6 +11,7 @@
 # under the License.
 
 import json
+from typing import Any
 
 import fixtures
 from oslo_db import exception as db_exceptions
@@ -73,3 +74,45 @@ class AnswerTest(base.ApiTestCase):
             answer = self.call('GET', '/device_profiles')
             self.assertEqual(status, answer.status_int)
             self.assertEqual(['error_message'], list(answer.json))
+
+
+#: Calls that Cyborg 17 answers with 500, by what its code does with them, and
+#: what the answer has to name. The fault is the client's in all of them.
+_CYBORG_500: tuple[tuple[int, str, str, Any, str], ...] = (
+    (400, 'POST', '/device_profiles', 5, 'device profile'),
+    (400, 'POST', '/device_profiles', ['a'], 'object'),
+    (400, 'POST', '/device_profiles', [{'name': 1, 'groups': [{}]}], 'name'),
+    (400, 'POST', '/device_profiles', [{'name': 'a', 'groups': [1]}],
+     'groups/0'),
+    (400, 'POST', '/device_profiles',
+     [{'name': 'a', 'groups': [{'resources:FPGA': None}]}], 'resources:FPGA'),
+    (400, 'POST', '/accelerator_requests', [], 'object'),
+    (400, 'PATCH', '/accelerator_requests', [], 'object'),
+    (400, 'PATCH', '/accelerator_requests', {}, '{}'),
+    (400, 'PATCH', '/accelerator_requests', {base.NOBODY: []}, base.NOBODY),
+    (400, 'PATCH', '/accelerator_requests', {base.NOBODY: [{'op': 'add'}]},
+     'path'),
+    (400, 'PATCH', '/accelerator_requests',
+     {base.NOBODY: [{'op': 'add', 'path': '/hostname'}]}, 'hostname'),
+    (400, 'PATCH', f'/deployables/{base.NOBODY}/program', [], '[]'),
+    (400, 'PATCH', f'/deployables/{base.NOBODY}/program',
+     [{'op': 'replace', 'path': '/bitstream_id', 'value': 'x'}], 'value'),
+    (400, 'PATCH', f'/deployables/{base.NOBODY}/program',
+     [{'op': 'replace', 'path': '/bitstream_id', 'value': [{}]}],
+     'image_uuid'),
+    (400, 'POST', '/attributes', [], 'object'),
+    (400, 'POST', '/attributes', {'key': 'a', 'value': 'b'}, 'deployable_id'),
+    (400, 'POST', '/attributes',
+     {'deployable_id': 1, 'key': 'a', 'value': 'b', 'frob': 1}, 'frob'),
+    (404, 'POST', '/attributes',
+     {'attribute': {'deployable_id': 7, 'key': 'a', 'value': 'b'}}, 'id=7'),
+)
+
+
+class ClientFaultTest(base.ApiTestCase):
+
+    def test_is_no_500_and_names_the_culprit(self) -> None:
+        for status, method, path, body, culprit in _CYBORG_500:
+            self.assertIn(culprit, self.refused(
+                status, method, path, body,
+                roles=base.ADMIN + base.SERVICE), (path, body))

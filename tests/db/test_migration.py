@@ -14,6 +14,8 @@ import datetime
 
 from alembic import autogenerate
 from alembic.runtime import migration as alembic_migration
+import fixtures
+from oslo_db import exception as db_exc
 import sqlalchemy as sa
 import testscenarios
 import testtools
@@ -68,6 +70,14 @@ class TestMigration(testtools.TestCase):
                                   'compare_server_default': True})
             self.assertEqual([], autogenerate.compare_metadata(
                 context, schema.METADATA))
+
+    def test_a_connection_that_is_lost(self) -> None:
+        """It is not begun again: MySQL may have done a part of it."""
+        with fixtures.MockPatch(
+                'nova_accel.db.migration.command.upgrade',
+                side_effect=db_exc.DBConnectionError()) as upgrade:
+            self.assertRaises(exceptions.ServiceUnavailable, migration.sync)
+        upgrade.mock.assert_called_once()
 
     def test_a_second_sync_changes_nothing(self) -> None:
         migration.sync()

@@ -134,6 +134,11 @@ class TestArq(testtools.TestCase):
             'attach_handle': value.handle.to_dict()}, value.to_dict())
         self.assertIs(str, type(value.to_dict()['state']))
 
+    def test_resource_class(self):
+        for name in ('FPGA', 'CUSTOM_QAT'):
+            self.assertEqual(name, arq.resource_class({
+                'trait:CUSTOM_A': 'required', f'resources:{name}': '2'}))
+
     def test_an_unknown_state_is_refused(self):
         value = {'uuid': UUID, 'state': 'Asleep'}
         self.assertRaises(ValueError, arq.Arq.from_dict, value)

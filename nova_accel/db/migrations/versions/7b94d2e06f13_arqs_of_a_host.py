@@ -18,7 +18,7 @@ The release before works with it, too.
 from alembic import op
 
 revision = '7b94d2e06f13'
-down_revision = 'c5a1e7409b36'
+down_revision = '1c86f3a9e74b'
 branch_labels = None
 depends_on = None
 

@@ -223,7 +223,7 @@ class RealServer:
                     else len(listings) == self.listings) or not listings:
                 return False
             seen.clear()
-            seen.update(_find(devices, listings[-1]))
+            seen.update(_find(devices, list(listings.values())[-1]))
             if seen.keys() != devices.keys():
                 return False
             self.boot, self.listings = boot, len(listings)
@@ -273,14 +273,18 @@ def server(evidence: registry.Evidence, name: str, *groups: str,
                  f'{before[address] or "no driver"}')
 
 
-def _said(console: str) -> tuple[str, list[list[str]]]:
-    """How the guest's last boot began, and its lists of devices since."""
-    boot, listings, lines = '', [], []
+def _said(console: str) -> tuple[str, dict[str, list[str]]]:
+    """How the guest's last boot began, and what devices it had since.
+
+    By the number that the guest gave to each list, as it said it last.
+    """
+    boot, lines = '', []
+    listings: dict[str, list[str]] = {}
     for line in console.splitlines():
         if 'LAB-GUEST-UP' in line:
-            boot, listings, lines = line, [], []
+            boot, listings, lines = line, {}, []
         elif 'LAB-GUEST-END' in line:
-            listings.append(lines)
+            listings[line.split()[-1]] = lines
             lines = []
         elif 'LAB-PCI' in line:
             lines.append(line)

@@ -47,9 +47,6 @@ _UNBIND = 'accelerator_request.unbind'
 #: What ARQs that are told of together have in common.
 _PLACE = ('instance_uuid', 'hostname', 'role', 'project_id')
 
-_FAILED = ('an accelerator that was allocated to the server is not free, '
-           'the log of the accelerator API has the reason')
-
 
 @dataclasses.dataclass(frozen=True)
 class _Change:
@@ -128,9 +125,10 @@ def binding(context: nova_context.RequestContext,
             change.tell(notification.Phase.ERROR, fault)
         raise
     for change in _changes(context, _BIND, bound):
-        if any(arq['state'] == arq_model.State.BIND_FAILED
-               for arq in change.arqs):
-            change.tell(notification.Phase.ERROR, _FAILED)
+        reasons = {arq['reason'] for arq in change.arqs
+                   if arq['state'] == arq_model.State.BIND_FAILED}
+        if reasons:
+            change.tell(notification.Phase.ERROR, '; '.join(sorted(reasons)))
         else:
             change.tell_end()
 

@@ -212,7 +212,8 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
         'GET': Operation(
             'List the programmings of FPGA regions, newest first',
             {200: answers.page_of(
-                'programmings', _component('Programming'))}, since='2.5', query={
+                'programmings', _component('Programming'))}, since='2.5',
+            query={
                 'hostname': 'Nodename', 'device_uuid': 'Uuid of a device',
                 'deployable_uuid': 'Uuid of a deployable in the region',
                 'instance_uuid': 'Uuid of an instance',

@@ -129,8 +129,7 @@ def parse_groups(raw: Sequence[Mapping[str, str]]) -> tuple[Group, ...]:
 def _parse_group(raw: Mapping[str, str]) -> Group:
     resources: dict[str, int] = {}
     traits: dict[str, set[str]] = {'required': set(), 'forbidden': set()}
-    properties: dict[str, str] = {}
-    is_prefetched = False
+    accel: dict[str, str] = {}
     for key, value in raw.items():
         kind, colon, name = key.partition(':')
         if not colon or kind not in ('resources', 'trait', 'accel'):
@@ -145,27 +144,33 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
                     f'Unsupported trait value {value}, the value must be one '
                     f"among ['required', 'forbidden'] for {name}")
             traits[value].add(_trait(name))
-        elif name == PREFETCH:
-            is_prefetched = _boolean(key, value)
         else:
-            if name not in PROPERTIES:
-                known = sorted([*PROPERTIES, PREFETCH])
-                raise exceptions.InvalidDeviceProfile(
-                    f'Unknown device profile group key {key}, the accel: keys '
-                    f'are {", ".join(known)}')
-            properties[name] = property_value(name, value)
-    if len(properties) > 1:
-        raise exceptions.InvalidDeviceProfile(
-            'A device profile group can have one of its accel: keys only: '
-            + ', '.join(f'accel:{name}' for name in sorted(properties)))
-    if is_prefetched and 'bitstream_id' not in properties:
-        raise exceptions.InvalidDeviceProfile(
-            f'accel:{PREFETCH} is for a group with accel:bitstream_id')
+            accel[name] = value
     if not resources:
         raise exceptions.InvalidDeviceProfile(
             'A device profile group needs a resources: key')
+    is_prefetched = _boolean(PREFETCH, accel.pop(PREFETCH, 'false'))
+    properties = _properties(accel)
+    if is_prefetched and 'bitstream_id' not in properties:
+        raise exceptions.InvalidDeviceProfile(
+            f'accel:{PREFETCH} is for a group with accel:bitstream_id')
     return Group(resources, frozenset(traits['required']),
                  frozenset(traits['forbidden']), properties, is_prefetched)
+
+
+def _properties(accel: Mapping[str, str]) -> dict[str, str]:
+    for name in accel:
+        if name not in PROPERTIES:
+            known = ', '.join(sorted([*PROPERTIES, PREFETCH]))
+            raise exceptions.InvalidDeviceProfile(
+                f'Unknown device profile group key accel:{name}, the accel: '
+                f'keys are {known}')
+    if len(accel) > 1:
+        raise exceptions.InvalidDeviceProfile(
+            'A device profile group can have one of its accel: keys only: '
+            + ', '.join(f'accel:{name}' for name in sorted(accel)))
+    return {name: property_value(name, value)
+            for name, value in accel.items()}
 
 
 def property_value(name: str, value: str) -> str:
@@ -183,10 +188,11 @@ def property_value(name: str, value: str) -> str:
             + ('a name' if name == 'function_name' else 'a uuid')) from error
 
 
-def _boolean(key: str, value: str) -> bool:
+def _boolean(name: str, value: str) -> bool:
     if value.lower() not in _BOOLEANS:
         raise exceptions.InvalidDeviceProfile(
-            f'Invalid value {value!r} of {key}, it must be true or false')
+            f'Invalid value {value!r} of accel:{name}, it must be true or '
+            'false')
     return _BOOLEANS[value.lower()]
 
 

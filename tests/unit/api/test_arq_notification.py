@@ -195,7 +195,7 @@ class CompatTest(ArqNotificationTestCase):
               data['accelerator_requests'][0]['nova_object.data']['state'])
              for message in sent
              for data in [message['payload']['nova_object.data']]])
-        self.assertIn('not free', sent[-1]['payload']['nova_object.data'][
+        self.assertIn('0 are free', sent[-1]['payload']['nova_object.data'][
             'fault'])
 
     def test_a_refused_binding(self) -> None:

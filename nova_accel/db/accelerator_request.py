@@ -23,7 +23,6 @@ from collections.abc import Sequence
 import datetime
 from typing import Any
 
-from oslo_db import exception as db_exc
 from oslo_log import log as logging
 import sqlalchemy as sa
 
@@ -222,7 +221,9 @@ def _place(connection: sa.Connection, state: arq.State,
     if projects:
         values['project_id'] = sa.case(
             projects, value=_TABLE.c.uuid, else_=_TABLE.c.project_id)
-    try:
+    # Unless another binding of the instance came first.
+    with engine.raced(exceptions.Conflict(
+            'The instances are being bound at the same time.')):
         connection.execute(
             sa.update(_TABLE)
             .where(_TABLE.c.uuid.in_(uuids),
@@ -231,10 +232,6 @@ def _place(connection: sa.Connection, state: arq.State,
                     position=sa.case(positions, value=_TABLE.c.uuid),
                     reason=sa.case(reasons, value=_TABLE.c.uuid),
                     **values))
-    except db_exc.DBDuplicateEntry as fault:
-        # Another binding of the instance came first: next time it is seen.
-        raise db_exc.RetryRequest(exceptions.Conflict(
-            'The instances are being bound at the same time.')) from fault
 
 
 @engine.retried

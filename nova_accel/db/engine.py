@@ -226,6 +226,20 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return wrapper
 
 
+@contextlib.contextmanager
+def raced(fault: Exception) -> Iterator[None]:
+    """Have the transaction begin again where a row of another's came first.
+
+    Then it is seen. To be used in a :func:`retried` function.
+
+    :param fault: what its caller gets in the end
+    """
+    try:
+        yield
+    except db_exc.DBDuplicateEntry as error:
+        raise db_exc.RetryRequest(fault) from error
+
+
 def _is_lock_timeout(fault: Exception) -> bool:
     return (isinstance(fault, sa_exc.OperationalError)
             and _LOCK_TIMEOUT.search(str(fault)) is not None)

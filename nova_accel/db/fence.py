@@ -22,10 +22,10 @@ import datetime
 import enum
 from typing import Any
 
-from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db import engine
 from nova_accel.db import schema
 
 _TABLE = schema.BINDINGS
@@ -111,14 +111,12 @@ def _lock(connection: sa.Connection, key: Key) -> dict[str, Any] | None:
 def _insert(connection: sa.Connection, key: Key, attempt: int,
             released_at: datetime.datetime | None) -> None:
     instance_uuid, hostname, role = key
-    try:
+    with engine.raced(exceptions.StaleAttempt(
+            f'instance {instance_uuid} on host {hostname} ({role}) is asked '
+            'for by others at the same time')):
         connection.execute(sa.insert(_TABLE).values(
             instance_uuid=instance_uuid, hostname=hostname, role=role,
             attempt=attempt, released_at=released_at))
-    except db_exc.DBDuplicateEntry as fault:
-        raise db_exc.RetryRequest(exceptions.StaleAttempt(
-            f'instance {instance_uuid} on host {hostname} ({role}) is asked '
-            'for by others at the same time')) from fault
 
 
 def _update(connection: sa.Connection, key: Key, attempt: int,

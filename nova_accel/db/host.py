@@ -18,7 +18,6 @@ from collections.abc import Sequence
 import datetime
 from typing import Any
 
-from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
@@ -149,8 +148,6 @@ def _update_host(connection: sa.Connection, where: sa.ColumnElement[bool],
 
 
 def _insert_host(connection: sa.Connection, row: Mapping[str, Any]) -> None:
-    try:
+    with engine.raced(exceptions.Conflict(
+            f'host {row["hostname"]} is being reported already')):
         connection.execute(sa.insert(_HOSTS).values(row))
-    except db_exc.DBDuplicateEntry as fault:
-        raise db_exc.RetryRequest(exceptions.Conflict(
-            f'host {row["hostname"]} is being reported already')) from fault

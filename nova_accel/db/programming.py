@@ -18,7 +18,6 @@ It also tells of devices and deployables that are gone.
 import dataclasses
 from typing import Any
 
-from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
@@ -98,8 +97,6 @@ def get_all(page: paging.Page = paging.ALL, *,
 
 
 def _insert(connection: sa.Connection, row: dict[str, Any]) -> None:
-    try:
+    with engine.raced(exceptions.Conflict(
+            f'programming {row["uuid"]} is being noted already')):
         connection.execute(sa.insert(_TABLE).values(row))
-    except db_exc.DBDuplicateEntry as fault:
-        raise db_exc.RetryRequest(exceptions.Conflict(
-            f'programming {row["uuid"]} is being noted already')) from fault

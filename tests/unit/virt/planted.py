@@ -14,15 +14,11 @@
 """A host whose accelerators can be leaked in every way that is known."""
 
 import collections
-import pathlib
 import string
 
 import fixtures
-from nova import conf as nova_conf
-from nova.tests.fixtures import conf as conf_fixture
 from oslo_utils import uuidutils
 import sqlalchemy as sa
-import testtools
 
 from nova_accel.db import accelerator_request
 from nova_accel.db import binding as binding_db
@@ -32,15 +28,11 @@ from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import matching
 from nova_accel.model import pci_address
-from nova_accel.testing import accelerator_api
-from nova_accel.testing import devices
-from nova_accel.testing import libvirt
 from nova_accel.testing import nova_records
 from nova_accel.testing import reports
-from nova_accel.virt import wiring
+from unit.virt import started
 
-CONF = nova_conf.CONF
-HERE, THERE = 'service', 'elsewhere'
+HERE, THERE = started.SERVICE_HOST, 'elsewhere'
 TYPE = 'nvidia-11'
 GPU = pci_address.PciAddress.parse('0000:81:00.0')
 FOREIGN_MDEV = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
@@ -57,30 +49,15 @@ DOMAIN = string.Template('''
 </domain>''')
 
 
-class ReconcileTestCase(testtools.TestCase):
+class ReconcileTestCase(started.StartedTestCase):
     """A host with cards that make vGPUs, a guest on it, and strangers."""
 
-    cards = 2
+    gpus = 2
 
     def setUp(self):
         super().setUp()
-        self.useFixture(conf_fixture.ConfFixture(CONF))
-        self.api = self.useFixture(accelerator_api.AcceleratorApi())
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.client.accelerator_api.adapter_from_conf',
-            lambda: self.api.adapter))
-        self.libvirt = self.useFixture(
-            libvirt.Libvirt(devices.pci_info(gpus=self.cards)))
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.node.get_local_node_uuid',
-            lambda: '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'))
         self.log = self.useFixture(fixtures.FakeLogger())
         self.nova = self.useFixture(nova_records.NovaRecords())
-        self.state = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        CONF.set_override('state_path', str(self.state))
-        CONF.set_override(
-            'device_spec', list(devices.DEVICE_SPEC), 'nova_accel')
-        self.addCleanup(CONF.clear_override, 'device_spec', 'nova_accel')
         self.nodename = self.libvirt.host.get_hostname()
         for amount in (1, 2):
             device_profile.create(
@@ -92,8 +69,9 @@ class ReconcileTestCase(testtools.TestCase):
         self.host._publisher._cycle.result(30)
 
     def start(self):
-        self.host = wiring.start(self.libvirt.host, HERE)
+        self.host = super().start()
         self.attachments = self.host.attachments
+        return self.host
 
     def add_strangers(self):
         """Another host, and a mediated device of somebody else's."""

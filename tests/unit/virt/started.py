@@ -12,6 +12,8 @@
 
 """A host's parts of nova-compute, started in a test."""
 
+import pathlib
+
 import fixtures
 from nova import conf as nova_conf
 from nova.tests.fixtures import conf as conf_fixture
@@ -24,8 +26,16 @@ from nova_accel.virt import wiring
 
 CONF = nova_conf.CONF
 
+SERVICE_HOST = 'service'
+
 
 class StartedTestCase(testtools.TestCase):
+    """The parts of nova-compute on a simulated host, with the real API.
+
+    :cvar gpus: how many cards that make vGPUs it has
+    """
+
+    gpus = 1
 
     def setUp(self):
         super().setUp()
@@ -34,18 +44,19 @@ class StartedTestCase(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova_accel.client.accelerator_api.adapter_from_conf',
             lambda: self.api.adapter))
-        self.libvirt = self.useFixture(libvirt.Libvirt(devices.pci_info()))
+        self.libvirt = self.useFixture(
+            libvirt.Libvirt(devices.pci_info(gpus=self.gpus)))
         self.useFixture(fixtures.MonkeyPatch(
             'nova.virt.node.get_local_node_uuid',
             lambda: '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'))
-        CONF.set_override(
-            'state_path', self.useFixture(fixtures.TempDir()).path)
+        self.state = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        CONF.set_override('state_path', str(self.state))
         CONF.set_override(
             'device_spec', list(devices.DEVICE_SPEC), 'nova_accel')
         self.addCleanup(CONF.clear_override, 'device_spec', 'nova_accel')
 
     def start(self):
-        started = wiring.start(self.libvirt.host, 'service')
+        started = wiring.start(self.libvirt.host, SERVICE_HOST)
         # Its reports do not reach the database of the test after this one.
         self.addCleanup(lambda: started._publisher._cycle.result(30))
         return started

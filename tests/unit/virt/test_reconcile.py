@@ -58,7 +58,7 @@ for _plant in planted.ReconcileTestCase.PLANTS:
 class TestAllKinds(planted.ReconcileTestCase):
     """On a host that is full of servers."""
 
-    cards = 8
+    gpus = 8
 
     def test_one_pass_repairs_them_and_touches_nothing_else(self):
         servers = [self.boot() for _number in range(100)]

@@ -59,7 +59,15 @@ class NoAssignment(Conflict):
 
 
 class AcceleratorsBusy(Conflict):
-    """Fewer attach handles are free than the allocations promise."""
+    """Fewer attach handles are free than the allocations promise.
+
+    :ivar summary: the text without what is wrong with devices that others
+        have, or had, which is not for their tenants
+    """
+
+    def __init__(self, summary: str, details: str = '') -> None:
+        super().__init__(f'{summary}{details}')
+        self.summary = summary
 
 
 class BitstreamRefused(Conflict):

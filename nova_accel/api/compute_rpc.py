@@ -16,6 +16,7 @@ What a host refuses is raised here as it was there. It goes through RPC by its
 name: Nova lets only its own exceptions through whole.
 """
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 from typing import Any
@@ -67,15 +68,16 @@ def program(context: nova_context.RequestContext, service_host: str,
 
 
 def prefetch(context: nova_context.RequestContext, service_host: str,
-             bitstream_uuid: str) -> None:
-    """Have a host fetch a bitstream; how that ends is in the host's log.
+             bitstream_uuids: Iterable[str]) -> None:
+    """Have a host fetch bitstreams; how that ends is in the host's log.
 
     :raises Conflict: the host is in no cell.
     :raises ServiceUnavailable: the message bus is away.
     """
     with _translated(service_host), _client(context, service_host) as (
             cell_context, client):
-        client.cast(cell_context, 'prefetch', bitstream_uuid=bitstream_uuid)
+        for uuid in bitstream_uuids:
+            client.cast(cell_context, 'prefetch', bitstream_uuid=uuid)
 
 
 @contextlib.contextmanager

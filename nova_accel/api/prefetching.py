@@ -10,8 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Hosts fetch the bitstreams of a device profile before servers need them."""
+"""Hosts fetch bitstreams before servers need them."""
 
+from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,11 +28,38 @@ from nova_accel.model import device_profile
 LOG = logging.getLogger(__name__)
 
 
+def ask(context: nova_context.RequestContext,
+        hosts: Iterable[Mapping[str, Any]],
+        bitstream_uuids: Collection[str],
+        ) -> dict[str, exceptions.AcceleratorError]:
+    """Ask hosts to fetch bitstreams, each whatever becomes of the others.
+
+    :param hosts: with their hostname and service_host
+    :returns: why hosts could not be asked, by their hostnames
+    """
+    faults: dict[str, exceptions.AcceleratorError] = {}
+    for host in hosts:
+        try:
+            compute_rpc.prefetch(
+                context, host['service_host'], bitstream_uuids)
+        except exceptions.AcceleratorError as error:
+            LOG.warning('Host %s is not asked to fetch bitstreams: %s',
+                        host['hostname'], error)
+            faults[host['hostname']] = error
+    return faults
+
+
+def reporting(hosts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of hosts that can program that are not silent."""
+    return [host for host in hosts if not host['is_silent']]
+
+
 def order(context: nova_context.RequestContext,
           profile: Mapping[str, Any]) -> None:
     """Ask all hosts that can program, and report, for what its groups say.
 
-    Who cannot be asked fetches it with the first server that needs it.
+    Who cannot be asked fetches it with the first server that needs it: the
+    profile is there by now, so nothing is raised.
     """
     uuids = sorted({
         group.properties['bitstream_id']
@@ -38,12 +67,8 @@ def order(context: nova_context.RequestContext,
         if group.is_prefetched})
     if not uuids:
         return
-    for host in deployable_db.get_hosts_of_regions():
-        if host['is_silent']:
-            continue
-        for uuid in uuids:
-            try:
-                compute_rpc.prefetch(context, host['service_host'], uuid)
-            except exceptions.AcceleratorError as error:
-                LOG.warning('Host %s is not asked to fetch bitstream %s: %s',
-                            host['hostname'], uuid, error)
+    try:
+        ask(context, reporting(deployable_db.get_hosts_of_regions()), uuids)
+    except Exception:
+        LOG.exception('Hosts are not asked to fetch the bitstreams of device '
+                      'profile %s', profile['name'])

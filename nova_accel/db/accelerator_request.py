@@ -77,10 +77,12 @@ def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
     return found[0]
 
 
-def get_by_uuids(uuids: Collection[str]) -> list[dict[str, Any]]:
+def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
+                 ) -> list[dict[str, Any]]:
     """Those that exist, in their stored states, oldest first."""
     with engine.reader() as connection:
-        return arq_rows.read(connection, _TABLE.c.uuid.in_(list(uuids)))
+        return arq_rows.read(connection, *_of_project(project_id),
+                             _TABLE.c.uuid.in_(list(uuids)))
 
 
 def get_all(project_id: str | None = None,
@@ -142,20 +144,22 @@ def bind(bindings: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
         allotted, failed = _allot(connection, bindings, wanted)
         _place(connection, arq.State.BOUND, bindings,
                dict.fromkeys(allotted.values()))
-        _place(connection, arq.State.BIND_FAILED, bindings, failed)
+        _place(connection, arq.State.BIND_FAILED, bindings, {
+            uuid: reason.told(fault.summary)
+            for uuid, fault in failed.items()})
         attach_handle.take(connection, allotted)
         result = arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
-    for uuid, why in failed.items():
+    for uuid, fault in failed.items():
         LOG.warning('ARQ %s of instance %s is %s: %s', uuid,
                     bindings[uuid]['instance_uuid'], arq.State.BIND_FAILED,
-                    why)
+                    fault)
     return result
 
 
 def _allot(
     connection: sa.Connection, bindings: Mapping[str, Mapping[str, str]],
     wanted: Mapping[str, attach_handle.Slot],
-) -> tuple[dict[str, str], dict[str, str]]:
+) -> tuple[dict[str, str], dict[str, exceptions.AcceleratorsBusy]]:
     """Handle uuid -> ARQ uuid; and ARQ uuid -> why it gets none."""
     silence_s = CONF.nova_accel.host_silence_s
     silent = host.silent(
@@ -165,7 +169,7 @@ def _allot(
     stock.check_providers(
         {(slot.hostname, slot.rp_uuid) for slot in wanted.values()})
     allotted: dict[str, str] = {}
-    failed: dict[str, str] = {}
+    failed: dict[str, exceptions.AcceleratorsBusy] = {}
     for uuids in _by_instance(bindings).values():
         slots = {uuid: wanted[uuid] for uuid in uuids}
         try:
@@ -175,7 +179,7 @@ def _allot(
                     f'host {hostname} has not reported for {silence_s} s')
             allotted |= stock.allot(slots)
         except exceptions.AcceleratorsBusy as fault:
-            failed |= dict.fromkeys(uuids, reason.told(str(fault)))
+            failed |= dict.fromkeys(uuids, fault)
     return allotted, failed
 
 

@@ -99,7 +99,7 @@ class Stock:
                 raise exceptions.AcceleratorsBusy(
                     f'{amount} {slot.resource_class} of resource provider '
                     f'{slot.rp_uuid} on host {slot.hostname} are wanted and '
-                    f'{free} are free{self._why_no_more(slot)}')
+                    f'{free} are free', self._why_no_more(slot))
         return {self._free[slot].pop(): arq_uuid
                 for arq_uuid, slot in wanted.items()}
 

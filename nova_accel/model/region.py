@@ -17,9 +17,7 @@ is known from its host's journal, never guessed: :class:`Contents` is what was
 programmed, verified and read back.
 """
 
-from collections.abc import Mapping
 import dataclasses
-from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,17 +51,3 @@ class Contents:
     sha256: str
     loaded: str
     function_uuids: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, for the journal."""
-        return {**dataclasses.asdict(self),
-                'function_uuids': list(self.function_uuids)}
-
-
-def contents_from_dict(value: Mapping[str, Any]) -> Contents:
-    """The reverse of :meth:`Contents.to_dict`.
-
-    :raises KeyError, TypeError: it is none.
-    """
-    return Contents(value['bitstream_id'], value['sha256'], value['loaded'],
-                    tuple(value['function_uuids']))

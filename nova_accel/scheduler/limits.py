@@ -68,8 +68,10 @@ def enforce_limits(ctxt: nova_context.RequestContext,
     if not limit_utils.use_unified_limits():
         return False
     wanted = _wanted(request_spec)
-    if not wanted or _is_migration(ctxt, request_spec):
+    servers = _servers(ctxt, request_spec) if wanted else 0
+    if not servers:
         return False
+    wanted = {name: amount * servers for name, amount in wanted.items()}
     name = ownership.extra_specs(request_spec)[device_profile.FLAVOR_KEY]
     try:
         _enforce(ctxt, request_spec.project_id, wanted)
@@ -94,7 +96,7 @@ def enforce_limits(ctxt: nova_context.RequestContext,
 
 
 def _wanted(request_spec: 'objects.RequestSpec') -> dict[str, int]:
-    """Limit -> units, of the groups that nova-api does not know."""
+    """Limit -> units of a server, of groups that nova-api does not know."""
     if device_profile.FLAVOR_KEY not in ownership.extra_specs(request_spec):
         return {}
     of_ports = tuple(ownership.port_profiles(request_spec))
@@ -104,8 +106,7 @@ def _wanted(request_spec: 'objects.RequestSpec') -> dict[str, int]:
         if of_ports and group.requester_id.endswith(of_ports):
             continue
         for resource_class, amount in group.resources.items():
-            wanted[f'{_PREFIX}{resource_class}'] += (
-                amount * request_spec.num_instances)
+            wanted[f'{_PREFIX}{resource_class}'] += amount
     return dict(wanted)
 
 
@@ -122,20 +123,26 @@ def _enforce(ctxt: nova_context.RequestContext, project_id: str,
     limit.Enforcer(in_use).enforce(project_id, wanted)
 
 
-def _is_migration(ctxt: nova_context.RequestContext,
-                  request_spec: 'objects.RequestSpec') -> bool:
-    """Whether the server has the accelerators already, on another host."""
+def _servers(ctxt: nova_context.RequestContext,
+             request_spec: 'objects.RequestSpec') -> int:
+    """How many servers of the request do not have its accelerators yet.
+
+    A migrated one has them, on another host. Of one that is in a cell the
+    request still says with how many others it was created once.
+    """
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(
             ctxt, request_spec.instance_uuid)
         if mapping.cell_mapping is None:
-            return False
+            return int(request_spec.num_instances)
         with nova_context.target_cell(
                 ctxt, mapping.cell_mapping) as cell_context:
             instance = objects.Instance.get_by_uuid(
                 cell_context, request_spec.instance_uuid,
                 expected_attrs=['flavor'])
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
-        return False
-    return (instance.vm_state not in _HOLDS_NOTHING
-            and instance.flavor.flavorid == request_spec.flavor.flavorid)
+        return int(request_spec.num_instances)
+    is_migrated = (instance.vm_state not in _HOLDS_NOTHING
+                   and instance.flavor.flavorid
+                   == request_spec.flavor.flavorid)
+    return 0 if is_migrated else 1

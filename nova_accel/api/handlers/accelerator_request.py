@@ -38,7 +38,6 @@ from nova_accel.model import arq as arq_model
 _NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
               'to manage instance accelerators.')
 
-
 #: From the microversion on that has pages.
 _FILTERS = ('hostname', 'state', 'project_id')
 
@@ -53,7 +52,7 @@ def list_arqs(req: webob.Request) -> webob.Response:
     instance_uuid = None
     if 'instance' in filters:
         [instance_uuid] = request.uuids('instance', [filters['instance']])
-    only_resolved = _only_resolved(filters)
+    only_resolved = _only_resolved(req.GET)
     states = _states(filters)
     if only_resolved and instance_uuid is None:
         states = arq_model.RESOLVED & (states or arq_model.RESOLVED)
@@ -68,12 +67,18 @@ def list_arqs(req: webob.Request) -> webob.Response:
                         functools.partial(_shown, req))
 
 
-def _only_resolved(filters: Mapping[str, str]) -> bool:
-    if 'bind_state' not in filters:
+def _only_resolved(arguments: Mapping[str, str]) -> bool:
+    if 'bind_state' not in arguments:
         return False
-    if filters['bind_state'] != 'resolved':
+    if arguments['bind_state'] != 'resolved':
         raise exceptions.InvalidRequest(
             'The only bind_state to ask for is resolved')
+    # Of an instance it is asked whether all are.
+    parts = {*_FILTERS, 'limit', 'marker'}.intersection(arguments)
+    if 'instance' in arguments and parts:
+        raise exceptions.InvalidRequest(
+            'bind_state and instance ask for all of an instance, not with '
+            + ', '.join(sorted(parts)))
     return True
 
 
@@ -171,10 +176,10 @@ def delete_arqs(req: webob.Request) -> webob.Response:
     if name == 'instance':
         policy.authorize(context, policies.DELETE_BOUND, refusal=_NOVA_ONLY)
         [instance_uuid] = request.uuids(name, [value])
+        reach = _reach(context)
         with arq_notification.unbinding(context, functools.partial(
-                _unadopted, instance_uuid)):
-            arq_db.delete_by_instance(
-                instance_uuid, project_id=_reach(context))
+                _unadopted, instance_uuid, reach)):
+            arq_db.delete_by_instance(instance_uuid, project_id=reach)
     else:
         _delete_by_uuids(context, request.uuids(name, value.split(',')))
     return webob.Response(status=204, content_type=None)
@@ -192,11 +197,12 @@ def delete_arq(req: webob.Request) -> webob.Response:
 def _delete_by_uuids(context: nova_context.RequestContext,
                      uuids: list[str]) -> None:
     bound_allowed = policy.allows(context, policies.DELETE_BOUND)
+    reach = _reach(context)
     try:
-        with arq_notification.unbinding(
-                context, functools.partial(arq_db.get_by_uuids, uuids)):
-            arq_db.delete_by_uuids(uuids, project_id=_reach(context),
-                                   bound_allowed=bound_allowed)
+        with arq_notification.unbinding(context, functools.partial(
+                arq_db.get_by_uuids, uuids, reach)):
+            arq_db.delete_by_uuids(
+                uuids, project_id=reach, bound_allowed=bound_allowed)
     except exceptions.Conflict as error:
         if bound_allowed:
             raise
@@ -204,10 +210,12 @@ def _delete_by_uuids(context: nova_context.RequestContext,
         raise webob.exc.HTTPForbidden(str(error)) from error
 
 
-def _unadopted(instance_uuid: str) -> list[dict[str, Any]]:
+def _unadopted(instance_uuid: str,
+               project_id: str | None) -> list[dict[str, Any]]:
     """What a deletion by instance deletes: no host has taken them over."""
-    return [arq for arq in arq_db.get_all(instance_uuid=instance_uuid)
-            if arq['role'] is None]
+    return [arq for arq in arq_db.get_all(
+        project_id=project_id, instance_uuid=instance_uuid)
+        if arq['role'] is None]
 
 
 def _reach(context: nova_context.RequestContext) -> str | None:

@@ -18,10 +18,10 @@ from typing import Any
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import compute_rpc
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
+from nova_accel.api import prefetching
 from nova_accel.api import programming_service
 from nova_accel.api import request
 from nova_accel.api.policies import programming as policies
@@ -56,15 +56,17 @@ def prefetch(req: webob.Request) -> webob.Response:
     names = request.json_body(req, schemas.PREFETCH).get('hostnames')
     hosts = deployable_db.get_hosts_of_regions()
     if names is None:
-        hosts = [host for host in hosts if not host['is_silent']]
+        hosts = prefetching.reporting(hosts)
     else:
         hosts = [host for host in hosts if host['hostname'] in names]
         _check_known(names, hosts)
         programming_service.check_not_silent(hosts)
-    for host in hosts:
-        compute_rpc.prefetch(context, host['service_host'], bitstream_uuid)
+    faults = prefetching.ask(context, hosts, [bitstream_uuid])
+    if faults and (names is not None or len(faults) == len(hosts)):
+        raise next(iter(faults.values()))
     return webob.Response(status=202, json_body={
-        'hostnames': [host['hostname'] for host in hosts]})
+        'hostnames': [host['hostname'] for host in hosts
+                      if host['hostname'] not in faults]})
 
 
 def _check_known(names: list[str], hosts: list[dict[str, Any]]) -> None:

@@ -119,10 +119,10 @@ class TestPrefetch(TestCase):
     def test_does_not_wait(self):
         self.programmer.fault = exceptions.BitstreamNotFound('why')
         self.bus.add_host('compute-1', self.programmer, self.programmer)
-        compute_rpc.prefetch(self.context, 'compute-1', BITSTREAM)
+        compute_rpc.prefetch(self.context, 'compute-1', [BITSTREAM])
         self.assertEqual(BITSTREAM, self.programmer.fetched.get(timeout=10))
 
     def test_a_host_of_no_cell(self):
         self.assertRaises(
             exceptions.Conflict, compute_rpc.prefetch, self.context,
-            'compute-1', BITSTREAM)
+            'compute-1', [BITSTREAM])

@@ -12,6 +12,9 @@
 
 from typing import Any
 
+import fixtures
+from oslo_db import exception as db_exc
+
 from unit.api import base
 from unit.api import programming
 
@@ -54,3 +57,12 @@ class PrefetchingTest(programming.ProgrammingTestCase):
         self.assertEqual('fpga', self.create(
             **{'accel:prefetch': 'true'})['name'])
         self.assertTrue(self.host.fetched.empty())
+
+    def test_nova_does_not_answer(self) -> None:
+        """The profile is there: it must not be refused any more."""
+        self.useFixture(fixtures.MockPatch(
+            'nova.objects.HostMapping.get_by_host',
+            side_effect=db_exc.DBConnectionError()))
+        self.assertEqual('fpga', self.create(
+            **{'accel:prefetch': 'true'})['name'])
+        self.assertIn('not asked to fetch', self.log.output)

@@ -128,6 +128,23 @@ class AcceleratorRequestTest(base.ApiTestCase):
             self.ok('PATCH', _PATH, body, roles=base.SERVICE)
             self.assertIsNone(self.ok('GET', path, version='2.6')['reason'])
 
+    def test_the_reason_tells_nothing_of_others_devices(self) -> None:
+        self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
+        arq = self.create_arq()
+        self.bind(arq)
+        self.assertIn('0 are free (2 disabled', self.log.output)
+        self.assertTrue(self.ok(
+            'GET', f'{_PATH}/{arq}', version='2.6', roles=base.MEMBER,
+        )['reason'].endswith('0 are free'))
+
+    def test_all_of_an_instance_is_not_asked_for_in_parts(self) -> None:
+        query = f'instance={base.INSTANCE}&bind_state=resolved'
+        self.ok('GET', f'{_PATH}?{query}', version='2.6')
+        for part in ('limit=1', f'marker={base.NOBODY}', 'state=Bound',
+                     'hostname=a', 'project_id=p'):
+            self.assertIn(part.partition('=')[0], self.refused(
+                400, 'GET', f'{_PATH}?{query}&{part}', version='2.6'))
+
     def test_unbinding_frees_the_handle(self) -> None:
         for _number in range(3):
             arq = self.create_arq()

@@ -12,6 +12,8 @@
 
 from typing import Any
 
+import fixtures
+
 from unit.api import base
 from unit.api import programming
 
@@ -95,6 +97,19 @@ class PrefetchTest(programming.ProgrammingTestCase):
                              self.prefetch(body))
             self.assertEqual(programming.BITSTREAM,
                              self.host.fetched.get(timeout=10))
+
+    def test_a_host_that_is_in_no_cell(self) -> None:
+        """It does not keep the others from being asked."""
+        self.useFixture(fixtures.MockPatch(
+            'nova_accel.db.deployable.get_hosts_of_regions', return_value=[
+                {'hostname': name, 'service_host': name, 'is_silent': False}
+                for name in ('compute-0', base.HOSTNAME)]))
+        self.assertEqual({'hostnames': [base.HOSTNAME]}, self.prefetch({}))
+        self.assertEqual(programming.BITSTREAM,
+                         self.host.fetched.get(timeout=10))
+        self.assertIn('compute-0', self.prefetch(
+            {'hostnames': ['compute-0', base.HOSTNAME]},
+            409)['error_message'])
 
     def test_a_host_that_is_not_known(self) -> None:
         self.assertIn('compute-2', self.prefetch(

@@ -46,6 +46,10 @@ class BitstreamNotFound(NotFound):
     """No bitstream is what was asked for, or the caller may not see it."""
 
 
+class NotAllowed(AcceleratorError):
+    """The caller has not got the right to it (HTTP 403)."""
+
+
 class Conflict(AcceleratorError):
     """The request is right but the present state forbids it (HTTP 409)."""
 

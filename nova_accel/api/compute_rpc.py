@@ -31,13 +31,14 @@ import webob.exc
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.model import programming
 from nova_accel.model import rpc as rpc_model
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
 _FAULTS = {fault.__name__: fault for fault in (
-    exceptions.InvalidRequest, exceptions.NotFound,
+    exceptions.InvalidRequest, exceptions.NotAllowed, exceptions.NotFound,
     exceptions.BitstreamNotFound, exceptions.Conflict,
     exceptions.BitstreamRefused, exceptions.DeviceError,
     exceptions.ServiceUnavailable)}
@@ -45,12 +46,15 @@ _FAULTS = {fault.__name__: fault for fault in (
 
 def program(context: nova_context.RequestContext, service_host: str,
             deployable_uuid: str, bitstream_uuid: str,
-            instance_uuid: str | None) -> None:
-    """Have a region programmed, and wait for that.
+            instance_uuid: str | None,
+            shell_loading: programming.ShellLoading) -> bool:
+    """Have a region programmed, or a shell loaded, and wait for that.
 
     The host asks Glance with the caller's rights.
 
     :param instance_uuid: the only server that has something of the region
+    :returns: whether it was a shell
+    :raises NotAllowed: it is a shell, and that is forbidden.
     :raises NotFound: the host has no such deployable with a region.
     :raises BitstreamNotFound: there is none, or not for this caller.
     :raises Conflict: the host refuses it, or is in no cell.
@@ -62,9 +66,10 @@ def program(context: nova_context.RequestContext, service_host: str,
             context, service_host,
             call_monitor_timeout=CONF.rpc_response_timeout,
             timeout=CONF.long_rpc_timeout) as (cell_context, client):
-        client.call(cell_context, 'program', deployable_uuid=deployable_uuid,
-                    bitstream_uuid=bitstream_uuid,
-                    instance_uuid=instance_uuid)
+        return bool(client.call(
+            cell_context, 'program', deployable_uuid=deployable_uuid,
+            bitstream_uuid=bitstream_uuid, instance_uuid=instance_uuid,
+            shell_loading=str(shell_loading)))
 
 
 def prefetch(context: nova_context.RequestContext, service_host: str,

@@ -38,6 +38,7 @@ FPGA_PATHS = '/fpga/'
 
 _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (exceptions.InvalidRequest, 400),
+    (exceptions.NotAllowed, 403),
     (exceptions.NotFound, 404),
     (exceptions.Conflict, 409),
     (exceptions.DeviceError, 502),

@@ -27,6 +27,7 @@ from nova_accel.api import compute_rpc
 from nova_accel.api import policy
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
+from nova_accel.model import programming
 
 CONF = conf.CONF
 
@@ -46,9 +47,11 @@ def program(context: nova_context.RequestContext, deployable_uuid: str,
             bitstream_uuid: str) -> dict[str, Any]:
     """Program the region of a deployable, and wait for that.
 
+    What is a shell is loaded into its card.
+
     :returns: the deployable with its bitstream, otherwise as
         :func:`nova_accel.db.deployable.get`
-    :raises HTTPForbidden: this caller may not.
+    :raises HTTPForbidden, NotAllowed: this caller may not.
     :raises NotFound: there is no such deployable, or no such bitstream for
         this caller.
     :raises Conflict: it has no region, another has something of that, its
@@ -61,10 +64,11 @@ def program(context: nova_context.RequestContext, deployable_uuid: str,
     found = deployable_db.get(deployable_uuid)
     instance_uuid = _owner(context, found)
     check_not_silent([found])
-    compute_rpc.program(context, found['service_host'], found['uuid'],
-                        bitstream_uuid, instance_uuid)
+    is_shell = compute_rpc.program(
+        context, found['service_host'], found['uuid'], bitstream_uuid,
+        instance_uuid, _shell_loading(context, found))
     # Its host says the same soon, with a report.
-    return {**found, 'bitstream_id': bitstream_uuid}
+    return {**found, 'bitstream_id': None if is_shell else bitstream_uuid}
 
 
 def check_not_silent(rows: list[dict[str, Any]]) -> None:
@@ -74,6 +78,16 @@ def check_not_silent(rows: list[dict[str, Any]]) -> None:
         raise exceptions.Conflict('; '.join(
             f'host {hostname} has not reported for '
             f'{CONF.nova_accel.host_silence_s} s' for hostname in silent))
+
+
+def _shell_loading(context: nova_context.RequestContext,
+                   found: dict[str, Any]) -> programming.ShellLoading:
+    """Only the host learns whether it is a shell."""
+    if not policy.allows(context, policies.LOAD_SHELL):
+        return programming.ShellLoading.FORBIDDEN
+    if deployable_db.get_holders(found['device_uuid']):
+        return programming.ShellLoading.IN_USE
+    return programming.ShellLoading.ALLOWED
 
 
 def _owner(context: nova_context.RequestContext,
@@ -88,7 +102,8 @@ def _owner(context: nova_context.RequestContext,
            if project_id is not None and project_id == context.project_id}
     if not (own or policy.allows(context, policies.PROGRAM)):
         raise webob.exc.HTTPForbidden(_REFUSAL)
-    if found['region'] is None:
+    if found['region'] is None and not policy.allows(
+            context, policies.LOAD_SHELL):
         raise exceptions.Conflict(
             f'deployable {found["uuid"]} is in no region that can be '
             'programmed')

@@ -26,6 +26,7 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
+from nova_accel.api.schemas import scalars
 
 #: Bytes. A host's report may be longer: see ``handlers.host``.
 MAX_BODY_BYTES = 128 * 1024
@@ -131,6 +132,16 @@ def path_uuid(request: webob.Request, name: str) -> str:
     :raises InvalidRequest: it is none.
     """
     return uuids(name, [request.urlvars[name]])[0]
+
+
+def path_hostname(request: webob.Request) -> str:
+    """The host of the path, which has to be one's name.
+
+    :raises InvalidRequest: it cannot be.
+    """
+    hostname: str = request.urlvars['hostname']
+    check(hostname, scalars.HOSTNAME)
+    return hostname
 
 
 def uuids(name: str, values: Iterable[str]) -> list[str]:

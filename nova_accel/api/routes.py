@@ -38,9 +38,7 @@ Table = Mapping[str, Mapping[str, Handler]]
 #: Public, below ``/accelerator``.
 VERSIONS: Table = {
     '': {'GET': version.list_versions},
-    '/': {'GET': version.list_versions},
     '/v2': {'GET': version.get_version},
-    '/v2/': {'GET': version.get_version},
 }
 
 #: Below ``/accelerator/v2``. Path items have no patterns: a wrong one is to
@@ -142,7 +140,10 @@ API: Table = {
 
 
 class Router:
-    """Finds the handler of a request in a table."""
+    """Finds the handler of a request in a table.
+
+    A slash at the end of the path says nothing, as for Cyborg.
+    """
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -159,7 +160,7 @@ class Router:
         :raises HTTPNotFound: no such path.
         :raises HTTPMethodNotAllowed: no such method, ``Allow`` has those.
         """
-        found = self._mapper.routematch(request.path_info or '')
+        found = self._mapper.routematch(request.path_info.removesuffix('/'))
         if found is None:
             raise webob.exc.HTTPNotFound()
         request.urlvars, route = found

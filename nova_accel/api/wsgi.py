@@ -23,6 +23,7 @@ from nova import monkey_patch
 
 monkey_patch.patch(backend='threading')
 
+import gc
 import os
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -51,3 +52,8 @@ def init_application() -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
 
 
 application = init_application()
+
+# What is there by now stays: the processes that are forked need not look
+# through it again and again, which also keeps it shared among them.
+gc.collect()
+gc.freeze()

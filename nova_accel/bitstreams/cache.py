@@ -37,8 +37,8 @@ import uuid
 
 from oslo_log import log as logging
 
+from nova_accel import durable_file
 from nova_accel import exceptions
-from nova_accel.host import durable_file
 from nova_accel.model import bitstream as bitstream_model
 
 LOG = logging.getLogger(__name__)
@@ -159,14 +159,17 @@ class Cache:
     def _room(self, size: int) -> Iterator[None]:
         """Have so many bytes kept free of the cache's size."""
         with self._lock:
+            # Nothing makes room for what does not fit in the end.
+            if self._reserved + size + sum(
+                    found.st_size for path, found in self._files()
+                    if path.name in self._pins) > self._max_bytes:
+                raise exceptions.DeviceError(
+                    f'the cache of bitstreams has no room for {size} bytes '
+                    'beside what is in use (bitstream_cache_size_mb)')
             while (self._reserved + size + sum(
                     found.st_size for _path, found in self._files())
-                    > self._max_bytes):
-                if not self._evict():
-                    raise exceptions.DeviceError(
-                        f'the cache of bitstreams has no room for {size} '
-                        'bytes: what it has is in use '
-                        '(bitstream_cache_size_mb)')
+                    > self._max_bytes) and self._evict():
+                pass
             self._reserved += size
         try:
             yield

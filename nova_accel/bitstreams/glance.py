@@ -24,13 +24,12 @@ from typing import Any
 
 import glanceclient.exc
 from keystoneauth1 import exceptions as ks_exceptions
-from nova import context as nova_context
 from nova import exception as nova_exception
 from nova.image import glance
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.client import accelerator_api
+from nova_accel.client import service_user
 from nova_accel.model import bitstream as bitstream_model
 
 LOG = logging.getLogger(__name__)
@@ -99,10 +98,7 @@ class Glance:
     @functools.cached_property
     def _context(self) -> Any:
         """:raises ConfigurationError: the host has no credentials."""
-        return nova_context.RequestContext(
-            user_auth_plugin=accelerator_api.auth_from_conf(),
-            # Of this process alone: Glance sees the host's own user.
-            is_admin=True, overwrite=False)
+        return service_user.context()
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ from oslo_concurrency import lockutils
 from oslo_log import log as logging
 
 from nova_accel import conf
+from nova_accel import durable_file
 from nova_accel import exceptions
 from nova_accel.bitstreams import cache as cache_module
 from nova_accel.bitstreams import glance as glance_module
@@ -119,6 +120,14 @@ class Store:
             + ''.join(f'; {found}: {", ".join(wrong)}'
                       for found, wrong in candidates))
 
+    def is_shell(self, bitstream_id: str, context: Any) -> bool:
+        """Whether a bitstream is not for a region, but what regions are in.
+
+        :raises BitstreamNotFound, ServiceUnavailable: as :meth:`resolve`
+        """
+        return self._glance.show(
+            bitstream_id, context).provides_shell_id is not None
+
     @contextlib.contextmanager
     def fetched(self, bitstream: bitstream_model.Bitstream,
                 context: Any) -> Iterator[Fetched]:
@@ -196,9 +205,8 @@ class Store:
         verification = verification_module.Verification(bitstream, verifier)
 
         def fetch(file: IO[bytes]) -> str:
-            for chunk in verification.passing(_in_time(
-                    bitstream, self._glance.chunks(bitstream))):
-                file.write(chunk)
+            durable_file.write_chunks(file, verification.passing(_in_time(
+                bitstream, self._glance.chunks(bitstream))))
             return verification.end()
 
         LOG.info('Fetching bitstream %(bitstream)s of %(size)d bytes',

@@ -12,9 +12,11 @@
 
 """A bitstream's bytes against what Glance says of them, in one pass."""
 
+import collections
 from collections.abc import Iterable
 from collections.abc import Iterator
 from concurrent import futures
+import contextlib
 import hashlib
 import hmac
 from typing import Any
@@ -29,6 +31,9 @@ from nova_accel.model import bitstream as bitstream_model
 HASH_ALGORITHMS = frozenset({
     'sha224', 'sha256', 'sha384', 'sha512', 'sha3_224', 'sha3_256',
     'sha3_384', 'sha3_512', 'blake2b', 'blake2s'})
+
+#: Chunks that may wait for the slowest hash, each of 1 MiB from Glance.
+_AHEAD = 8
 
 
 def check_described(bitstream: bitstream_model.Bitstream,
@@ -78,16 +83,23 @@ class Verification:
         """
         updates = [hash_.update for hash_ in (
             self._sha256, self._glances, self._verifier) if hash_ is not None]
-        pending: list[Any] = []
-        # That of futurist takes a second to end, which each boot would wait.
-        with futures.ThreadPoolExecutor(len(updates)) as executor:
+        pending: collections.deque[list[Any]] = collections.deque()
+        with contextlib.ExitStack() as stack:
+            # Of one thread each, so that a hash gets them in their order.
+            # That of futurist takes a second to end, which each boot would
+            # wait.
+            executors = [stack.enter_context(futures.ThreadPoolExecutor(1))
+                         for _update in updates]
             for chunk in chunks:
                 self._count(chunk)
-                _wait(pending)
-                pending = [executor.submit(update, chunk)
-                           for update in updates]
+                if len(pending) == _AHEAD:
+                    _wait(pending.popleft())
+                pending.append([
+                    executor.submit(update, chunk) for executor, update
+                    in zip(executors, updates, strict=True)])
                 yield chunk
-            _wait(pending)
+            while pending:
+                _wait(pending.popleft())
 
     def _count(self, chunk: bytes) -> None:
         self._size += len(chunk)

@@ -16,6 +16,9 @@ from oslo_config import cfg
 
 GROUP = 'nova_accel'
 
+#: Seconds after which a silent Glance counts as away.
+GLANCE_TIMEOUT_S = 60
+
 OPTS = [
     cfg.StrOpt(
         'bitstream_cache_directory',
@@ -37,7 +40,8 @@ OPTS = [
         'bitstream_fetch_timeout_s', default=600, min=1,
         help='Seconds that the download of a bitstream may take. It is '
              'looked at whenever data arrives; that no data arrives at all '
-             'is ended by ``[glance] timeout``.'),
+             'is ended by ``[glance] timeout``, which on a host with this '
+             'driver is 60 unless it is set.'),
     cfg.StrOpt(
         'bitstream_signatures', default='if_present',
         choices=[
@@ -70,6 +74,9 @@ has signed the bitstream. Name the certificates that you trust in
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTS, group=GROUP)
+    # Otherwise a Glance that is silent is waited for for ever, and with it
+    # the next who want the bitstream.
+    conf.set_default('timeout', GLANCE_TIMEOUT_S, 'glance')
 
 
 def list_opts() -> dict[str, list[cfg.Opt]]:

@@ -21,6 +21,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
+import functools
 from typing import Any
 
 from oslo_log import log as logging
@@ -33,6 +34,7 @@ from nova_accel.db import attach_handle
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import host
+from nova_accel.db import per_row
 from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import paging
@@ -48,6 +50,16 @@ SORT_KEYS = arq_rows.SORT_KEYS
 
 #: What a binding gives to an ARQ, and an unbinding takes.
 _PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
+
+# Whichever of the instances has ARQs already. Of two bindings at once, the
+# position lets one fail.
+_EARLIER = _TABLE.alias('earlier')
+_TO_BIND = arq_rows.LOCKING.add_columns(
+    sa.select(_EARLIER.c.instance_uuid).where(
+        _EARLIER.c.instance_uuid.in_(
+            sa.bindparam('instances', expanding=True)),
+        _EARLIER.c.role.is_(None),
+    ).limit(1).scalar_subquery().label('earlier'))
 
 
 @engine.retried
@@ -69,12 +81,11 @@ def create(profile_name: str, project_id: str,
 def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
     """:raises NotFound: there is none, or it is another project's"""
     with engine.reader() as connection:
-        found = arq_rows.read_derived(
-            connection, CONF.nova_accel.host_silence_s, None,
-            _of_project(project_id), _TABLE.c.uuid == uuid)
-    if not found:
+        found = arq_rows.read_one_derived(
+            connection, CONF.nova_accel.host_silence_s, uuid)
+    if found is None or project_id not in (None, found['project_id']):
         raise arq_rows.not_found(uuid)
-    return found[0]
+    return found
 
 
 def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
@@ -117,7 +128,8 @@ def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:
 
 
 @engine.retried
-def bind(bindings: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
+def bind(bindings: Mapping[str, Mapping[str, str]],
+         whole: bool = False) -> list[dict[str, Any]]:
     """Bind ARQs to what was allocated; in the end all of them are resolved.
 
     An instance gets a handle for each of its ARQs, or for none: then they
@@ -125,35 +137,40 @@ def bind(bindings: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
 
     :param bindings: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and
         project_id if the ARQ is to be that project's from now on
+    :param whole: give the ARQs whole, which takes one more statement
+    :returns: uuid, instance_uuid and state of each, at least
     :raises NotFound: names an ARQ, a host or a provider
     :raises Conflict: other bindings were first, again and again
     :raises InvalidRequest: an instance has ARQs of an earlier binding
     :raises InvalidTransition: an ARQ cannot be bound in its present state
     """
     with engine.writer() as connection:
-        rows = {row['uuid']: row
-                for row in arq_rows.lock_each(connection, bindings)}
-        _check_instances(connection, bindings)
-        for uuid, row in rows.items():
-            arq.check_transition(
-                uuid, arq.State(row['state']), arq.State.BOUND)
+        rows = {row['uuid']: row for row in arq_rows.lock_each(
+            connection, bindings, _TO_BIND,
+            instances=list(_by_instance(bindings)))}
+        _check_bindable(rows)
         wanted = {uuid: attach_handle.Slot(
             binding['hostname'], binding['device_rp_uuid'],
             rows[uuid]['resource_class'])
             for uuid, binding in bindings.items()}
         allotted, failed = _allot(connection, bindings, wanted)
-        _place(connection, arq.State.BOUND, bindings,
-               dict.fromkeys(allotted.values()))
-        _place(connection, arq.State.BIND_FAILED, bindings, {
-            uuid: reason.told(fault.summary)
-            for uuid, fault in failed.items()})
+        places = _places(rows, bindings)
+        _place(connection, arq.State.BOUND, [
+            places[uuid] for uuid in allotted.values()])
+        _place(connection, arq.State.BIND_FAILED, [
+            {**places[uuid], 'reason': reason.told(fault.summary)}
+            for uuid, fault in failed.items()])
         attach_handle.take(connection, allotted)
-        result = arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
+        found = arq_rows.read(
+            connection, _TABLE.c.uuid.in_(list(bindings))) if whole else [
+            {'uuid': uuid, 'instance_uuid': binding['instance_uuid'],
+             'state': arq.State.BIND_FAILED if uuid in failed
+             else arq.State.BOUND} for uuid, binding in bindings.items()]
     for uuid, fault in failed.items():
         LOG.warning('ARQ %s of instance %s is %s: %s', uuid,
                     bindings[uuid]['instance_uuid'], arq.State.BIND_FAILED,
                     fault)
-    return result
+    return found
 
 
 def _allot(
@@ -162,12 +179,13 @@ def _allot(
 ) -> tuple[dict[str, str], dict[str, exceptions.AcceleratorsBusy]]:
     """Handle uuid -> ARQ uuid; and ARQ uuid -> why it gets none."""
     silence_s = CONF.nova_accel.host_silence_s
-    silent = host.silent(
-        connection, {slot.hostname for slot in wanted.values()}, silence_s)
-    stock = attach_handle.stock(
-        connection, {slot.rp_uuid for slot in wanted.values()})
-    stock.check_providers(
-        {(slot.hostname, slot.rp_uuid) for slot in wanted.values()})
+    try:
+        stock = attach_handle.stock(connection, wanted.values())
+    except exceptions.NotFound:
+        host.check_known(connection, {
+            slot.hostname for slot in wanted.values()})
+        raise
+    silent = stock.silent_hosts(host.silent_since(silence_s))
     allotted: dict[str, str] = {}
     failed: dict[str, exceptions.AcceleratorsBusy] = {}
     for uuids in _by_instance(bindings).values():
@@ -192,50 +210,53 @@ def _by_instance(
     return result
 
 
-def _check_instances(connection: sa.Connection,
-                     bindings: Mapping[str, Mapping[str, str]]) -> None:
-    earlier = connection.scalar(
-        sa.select(_TABLE.c.instance_uuid)
-        .where(_TABLE.c.instance_uuid.in_(list(_by_instance(bindings))),
-               _TABLE.c.role.is_(None)).limit(1))
-    if earlier is not None:
-        raise exceptions.InvalidRequest(
-            f'Instance {earlier} already has accelerator requests. Cannot '
-            'bind additional ARQs.')
+def _check_bindable(rows: Mapping[str, Mapping[str, Any]]) -> None:
+    for row in rows.values():
+        if row['earlier'] is not None:
+            raise exceptions.InvalidRequest(
+                f'Instance {row["earlier"]} already has accelerator '
+                'requests. Cannot bind additional ARQs.')
+    for uuid, row in rows.items():
+        arq.check_transition(uuid, arq.State(row['state']), arq.State.BOUND)
+
+
+def _places(rows: Mapping[str, Mapping[str, Any]],
+            bindings: Mapping[str, Mapping[str, str]],
+            ) -> dict[str, dict[str, Any]]:
+    """ARQ uuid -> where it belongs, with its uuid, and no reason."""
+    return {uuid: {
+        'uuid': uuid, 'position': position, 'reason': None,
+        'project_id': bindings[uuid].get('project_id',
+                                         rows[uuid]['project_id']),
+        **{name: bindings[uuid][name] for name in _PLACE}}
+        for of_one in _by_instance(bindings).values()
+        for position, uuid in enumerate(of_one)}
 
 
 def _place(connection: sa.Connection, state: arq.State,
-           bindings: Mapping[str, Mapping[str, str]],
-           reasons: Mapping[str, str | None]) -> None:
+           places: Sequence[Mapping[str, Any]]) -> None:
     """Write where ARQs belong, and whether that succeeded.
 
-    :param reasons: ARQ uuid -> why it did not, None if it did
+    :param places: of :func:`_places`, with the reason why it did not
     """
-    if not reasons:
+    if not places:
         return
-    uuids = list(reasons)
-    positions = {
-        uuid: position for of_one in _by_instance(bindings).values()
-        for position, uuid in enumerate(of_one) if uuid in uuids}
-    values = {name: sa.case(
-        {uuid: bindings[uuid][name] for uuid in uuids}, value=_TABLE.c.uuid)
-        for name in _PLACE}
-    projects = {uuid: bindings[uuid]['project_id'] for uuid in uuids
-                if bindings[uuid].get('project_id') is not None}
-    if projects:
-        values['project_id'] = sa.case(
-            projects, value=_TABLE.c.uuid, else_=_TABLE.c.project_id)
     # Unless another binding of the instance came first.
     with engine.raced(exceptions.Conflict(
             'The instances are being bound at the same time.')):
-        connection.execute(
-            sa.update(_TABLE)
-            .where(_TABLE.c.uuid.in_(uuids),
-                   _TABLE.c.state.in_(list(arq.sources(state))))
-            .values(state=state, updated_at=schema.now(),
-                    position=sa.case(positions, value=_TABLE.c.uuid),
-                    reason=sa.case(reasons, value=_TABLE.c.uuid),
-                    **values))
+        connection.execute(_placing(state, len(places)), {
+            'changed_at': schema.now(), **per_row.parameters(places)})
+
+
+@functools.lru_cache
+def _placing(state: arq.State, amount: int) -> sa.Update:
+    columns = [_TABLE.c[name] for name in (
+        *_PLACE, 'position', 'project_id', 'reason')]
+    return sa.update(_TABLE).where(
+        per_row.is_one(_TABLE.c.uuid, amount),
+        _TABLE.c.state.in_(list(arq.sources(state))),
+    ).values(state=state, updated_at=sa.bindparam('changed_at'),
+             **per_row.values(_TABLE.c.uuid, columns, amount))
 
 
 @engine.retried
@@ -280,8 +301,8 @@ def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
 def _delete_existing(uuids: Collection[str], project_id: str | None,
                      bound_allowed: bool) -> set[str]:
     with engine.writer() as connection:
-        rows = arq_rows.lock(connection, _TABLE.c.uuid.in_(list(uuids)),
-                             *_of_project(project_id))
+        rows = [row for row in arq_rows.lock_existing(connection, uuids)
+                if project_id in (None, row['project_id'])]
         for row in rows:
             if row['instance_uuid'] is not None and not bound_allowed:
                 raise exceptions.Conflict(

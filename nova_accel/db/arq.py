@@ -19,6 +19,7 @@ from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -54,7 +55,10 @@ _OF_HANDLE = ('attach_handle_uuid', 'attach_handle_type',
 
 _OF_LOCKED = ('uuid', 'state', 'device_profile_name',
               'device_profile_group_id', 'group', 'resource_class', 'hostname',
-              'device_rp_uuid', 'instance_uuid', 'role')
+              'device_rp_uuid', 'instance_uuid', 'role', 'project_id')
+
+_THESE = _TABLE.c.uuid.in_(sa.bindparam('uuids', expanding=True))
+_DELETING = sa.delete(_TABLE).where(_THESE)
 
 
 def rows_of_profile(profile: Mapping[str, Any],
@@ -104,31 +108,64 @@ def read_derived(connection: sa.Connection, silence_s: int,
     :param reach: what ARQs the caller may know of
     :raises InvalidRequest: there is no such marker within the reach
     """
-    state = sa.case(
-        (sa.and_(_TABLE.c.state == arq.State.BOUND,
-                 host.is_silent(silence_s)),
-         arq.State.UNKNOWN.value),
-        else_=_TABLE.c.state)
+    state = _derived(host.silent_since(silence_s))
     if states is not None:
         where = (*where, state.in_([str(wanted) for wanted in states]))
     return _read(connection, state, reach, where, page)
+
+
+def read_one_derived(connection: sa.Connection, silence_s: int,
+                     uuid: str) -> dict[str, Any] | None:
+    """As :func:`read_derived`, one ARQ; None if it does not exist."""
+    row = connection.execute(_ONE_DERIVED, {
+        'uuid': uuid, 'silent_since': host.silent_since(silence_s),
+    }).mappings().one_or_none()
+    return None if row is None else dict(row)
 
 
 def _read(connection: sa.Connection, state: sa.ColumnElement[str],
           reach: Sequence[sa.ColumnElement[bool]],
           where: Sequence[sa.ColumnElement[bool]],
           page: paging.Page) -> list[dict[str, Any]]:
-    query = sa.select(
+    return page_rows.read(
+        connection, _selected(state).where(*reach), where, page, _TABLE,
+        {**_SORT_COLUMNS, 'state': state})
+
+
+def _selected(state: sa.ColumnElement[str]) -> sa.Select[Any]:
+    return sa.select(
         *(_TABLE.c[name] for name in _NAMES), state.label('state'),
         _HANDLES.c.uuid.label('attach_handle_uuid'),
         _HANDLES.c.type.label('attach_handle_type'),
         _HANDLES.c.info.label('attach_handle_info'),
     ).select_from(
         _TABLE.outerjoin(_HANDLES)
-        .outerjoin(_HOSTS, _HOSTS.c.hostname == _TABLE.c.hostname)
-    ).where(*reach)
-    return page_rows.read(connection, query, where, page, _TABLE,
-                          {**_SORT_COLUMNS, 'state': state})
+        .outerjoin(_HOSTS, _HOSTS.c.hostname == _TABLE.c.hostname))
+
+
+def _derived(
+    silent_since: datetime.datetime | sa.BindParameter[datetime.datetime],
+) -> sa.ColumnElement[str]:
+    return sa.case(
+        (sa.and_(_TABLE.c.state == arq.State.BOUND,
+                 host.is_silent_since(silent_since)),
+         arq.State.UNKNOWN.value),
+        else_=_TABLE.c.state)
+
+
+# Making a statement takes longer than executing it: those that each server
+# takes are made once.
+_ONE_DERIVED = _selected(_derived(sa.bindparam('silent_since'))).where(
+    _TABLE.c.uuid == sa.bindparam('uuid'))
+
+
+def _locking(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (sa.select(*(_TABLE.c[name] for name in _OF_LOCKED)).where(*where)
+            .order_by(_TABLE.c.uuid).with_for_update())
+
+
+#: Locks the ARQs ``uuids``, for :func:`lock_existing`.
+LOCKING = _locking(_THESE)
 
 
 def lock(connection: sa.Connection,
@@ -138,18 +175,28 @@ def lock(connection: sa.Connection,
     In the order of their uuids, so that two who lock the same ones wait for
     each other instead of dying together.
     """
-    query = (sa.select(*(_TABLE.c[name] for name in _OF_LOCKED)).where(*where)
-             .order_by(_TABLE.c.uuid).with_for_update())
-    return [dict(row) for row in connection.execute(query).mappings()]
+    return _rows(connection, _locking(*where))
 
 
-def lock_each(connection: sa.Connection,
-              uuids: Collection[str]) -> list[dict[str, Any]]:
-    """As :func:`lock`, of certain ARQs.
+def lock_existing(connection: sa.Connection, uuids: Collection[str],
+                  query: sa.Select[Any] = LOCKING,
+                  **parameters: Any) -> list[dict[str, Any]]:
+    """As :func:`lock`, those of certain ARQs that exist.
+
+    :param query: :data:`LOCKING`, which may read more
+    :param parameters: of what it reads more
+    """
+    return _rows(connection, query, uuids=list(uuids), **parameters)
+
+
+def lock_each(connection: sa.Connection, uuids: Collection[str],
+              query: sa.Select[Any] = LOCKING,
+              **parameters: Any) -> list[dict[str, Any]]:
+    """As :func:`lock_existing`.
 
     :raises NotFound: names the first that does not exist
     """
-    rows = lock(connection, _TABLE.c.uuid.in_(list(uuids)))
+    rows = lock_existing(connection, uuids, query, **parameters)
     found = {row['uuid'] for row in rows}
     for uuid in uuids:
         if uuid not in found:
@@ -164,5 +211,10 @@ def not_found(uuid: str) -> exceptions.NotFound:
 def delete(connection: sa.Connection, uuids: Collection[str]) -> None:
     """Delete ARQs and free what they hold."""
     attach_handle.give_back(connection, uuids)
-    connection.execute(
-        sa.delete(_TABLE).where(_TABLE.c.uuid.in_(list(uuids))))
+    connection.execute(_DELETING, {'uuids': list(uuids)})
+
+
+def _rows(connection: sa.Connection, query: sa.Select[Any],
+          **parameters: Any) -> list[dict[str, Any]]:
+    return [dict(row) for row
+            in connection.execute(query, parameters).mappings()]

@@ -19,8 +19,11 @@ compare-and-set. Whoever loses the race begins the transaction again.
 
 import collections
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
+import functools
 import random
 from typing import Any
 from typing import NamedTuple
@@ -30,26 +33,64 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import orders as order_rows
+from nova_accel.db import per_row
 from nova_accel.db import schema
 from nova_accel.model import device as device_model
 from nova_accel.model import unusable as unusable_model
 
 _TABLE = schema.ATTACH_HANDLES
+_DEPLOYABLES = schema.DEPLOYABLES
+_DEVICES = schema.DEVICES
+_HOSTS = schema.HOSTS
 
 #: The fields of :class:`nova_accel.model.unusable.Condition`, in a query that
 #: joins devices.
 CONDITION = (
-    _TABLE.c.present, schema.DEVICES.c.status, schema.DEVICES.c.fault,
+    _TABLE.c.present, _DEVICES.c.status, _DEVICES.c.fault,
     _TABLE.c.unclean_since.is_(None), _TABLE.c.unclean_reason)
 
 _HANDLE_IS_FREE = (
     _TABLE.c.arq_uuid.is_(None), _TABLE.c.unclean_since.is_(None),
     _TABLE.c.present)
 _DEVICE_IS_USABLE = (
-    schema.DEVICES.c.status == device_model.Status.ENABLED,
-    schema.DEVICES.c.fault.is_(None))
+    _DEVICES.c.status == device_model.Status.ENABLED,
+    _DEVICES.c.fault.is_(None))
 
-# Two that choose among the same many handles should choose different ones.
+_SLOT = (_DEVICES.c.hostname, _DEPLOYABLES.c.rp_uuid,
+         _DEPLOYABLES.c.resource_class)
+_OF_HOSTS = _DEPLOYABLES.join(_DEVICES).join(_HOSTS)
+_OF_PROVIDERS = _DEPLOYABLES.c.rp_uuid.in_(
+    sa.bindparam('providers', expanding=True))
+
+# What each server takes is made once: that takes longer than executing it.
+_STOCK = sa.select(
+    *_SLOT, _HOSTS.c.reported_at, _TABLE.c.uuid, *CONDITION,
+).select_from(_OF_HOSTS.outerjoin(_TABLE, sa.and_(
+    _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid,
+    _TABLE.c.arq_uuid.is_(None)))
+).where(_OF_PROVIDERS)
+
+# Of each slot's free ones, as many as are wanted. Two that choose among the
+# same many should choose different ones.
+_FREE = sa.select(
+    *_SLOT, _HOSTS.c.reported_at, _TABLE.c.uuid,
+    sa.func.row_number().over(
+        partition_by=_SLOT, order_by=sa.func.random()).label('number'),
+).select_from(_OF_HOSTS.join(
+    _TABLE, _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid),
+).where(_OF_PROVIDERS, *_HANDLE_IS_FREE, *_DEVICE_IS_USABLE).subquery()
+_FEW = sa.select(
+    *(column for column in _FREE.c if column.name != 'number'),
+).where(_FREE.c.number <= sa.bindparam('amount'))
+
+_IS_CLEANED = sa.select(_DEPLOYABLES.c.is_cleaned).where(
+    _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid).scalar_subquery()
+
+# Of the handles that have nothing more to happen to them.
+_FREEING = sa.update(_TABLE).where(
+    _TABLE.c.arq_uuid.in_(sa.bindparam('arqs', expanding=True)),
+    _TABLE.c.present, sa.not_(_IS_CLEANED)).values(arq_uuid=None)
+
 _RANDOM = random.SystemRandom()
 
 
@@ -66,24 +107,38 @@ class Stock:
 
     :param free: the handles' uuids, of each slot that was reported
     :param unusable: why handles that no instance has are not free, each
+    :param reported_at: hostname -> when the host has last reported
     """
 
     def __init__(self, free: Mapping[Slot, list[str]],
-                 unusable: Mapping[Slot, Sequence[str]]) -> None:
+                 unusable: Mapping[Slot, Sequence[str]],
+                 reported_at: Mapping[str, datetime.datetime]) -> None:
         self._free = free
         self._unusable = unusable
-        self._providers = {(slot.hostname, slot.rp_uuid) for slot in free}
+        self._reported_at = reported_at
 
-    def check_providers(self, providers: Collection[tuple[str, str]]) -> None:
-        """Whether each (hostname, provider uuid) is one that was reported.
+    def suffices(self, amounts: Mapping[Slot, int]) -> bool:
+        """Whether so many of each slot are free."""
+        return all(len(self._free.get(slot, ())) >= amount
+                   for slot, amount in amounts.items())
+
+    def check_providers(self, slots: Iterable[Slot]) -> None:
+        """Whether the provider of each slot is one that its host reported.
 
         :raises NotFound: names those that are not
         """
-        unknown = sorted(set(providers) - self._providers)
+        unknown = sorted(
+            {(slot.hostname, slot.rp_uuid) for slot in slots}
+            - {(slot.hostname, slot.rp_uuid) for slot in self._free})
         if unknown:
             raise exceptions.NotFound('; '.join(
                 f'Resource provider {rp_uuid} not found on host {hostname}'
                 for hostname, rp_uuid in unknown))
+
+    def silent_hosts(self, since: datetime.datetime) -> set[str]:
+        """Those of the hosts whose last report is older."""
+        return {hostname for hostname, reported_at
+                in self._reported_at.items() if reported_at < since}
 
     def allot(self, wanted: Mapping[str, Slot]) -> dict[str, str]:
         """Set a handle aside for each ARQ, or none at all.
@@ -117,32 +172,44 @@ def is_free() -> sa.ColumnElement[bool]:
     return sa.and_(*_HANDLE_IS_FREE, *_DEVICE_IS_USABLE)
 
 
-def stock(connection: sa.Connection, rp_uuids: Collection[str]) -> Stock:
-    """What is free of the providers, in one SELECT."""
-    deployables, devices = schema.DEPLOYABLES, schema.DEVICES
-    idle = sa.and_(
-        _TABLE.c.deployable_uuid == deployables.c.uuid,
-        _TABLE.c.arq_uuid.is_(None))
-    query = sa.select(
-        devices.c.hostname, deployables.c.rp_uuid,
-        deployables.c.resource_class, _TABLE.c.uuid, *CONDITION,
-    ).select_from(deployables.join(devices).outerjoin(_TABLE, idle)).where(
-        deployables.c.rp_uuid.in_(list(rp_uuids)))
+def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
+    """What is free: of each slot as many as are wanted, or all there are.
+
+    :param wanted: a slot for each handle
+    :raises NotFound: names the providers that no host has reported
+    """
+    amounts = collections.Counter(wanted)
+    providers = list({slot.rp_uuid for slot in amounts})
+    few = _read(connection.execute(_FEW, {
+        'providers': providers, 'amount': max(amounts.values(), default=0)}))
+    if few.suffices(amounts):
+        return few
+    # Only now it matters why others cannot be used.
+    everything = _read(connection.execute(_STOCK, {'providers': providers}))
+    everything.check_providers(amounts)
+    return everything
+
+
+def _read(rows: Iterable[Sequence[Any]]) -> Stock:
+    """:param rows: of :data:`_STOCK`, or of :data:`_FEW`"""
     free: dict[Slot, list[str]] = {}
     unusable: dict[Slot, list[str]] = {}
-    for row in connection.execute(query):
-        slot, handle_uuid, condition = Slot(*row[:3]), row[3], row[4:]
+    reported_at: dict[str, datetime.datetime] = {}
+    for row in rows:
+        slot, handle_uuid, condition = Slot(*row[:3]), row[4], row[5:]
+        reported_at[slot.hostname] = row[3]
         handles = free.setdefault(slot, [])
         if handle_uuid is None:
             continue
-        reason = unusable_model.Condition(*condition).reason
+        reason = (unusable_model.Condition(*condition).reason if condition
+                  else None)
         if reason is None:
             handles.append(handle_uuid)
         else:
             unusable.setdefault(slot, []).append(reason)
     for handles in free.values():
         _RANDOM.shuffle(handles)
-    return Stock(free, unusable)
+    return Stock(free, unusable, reported_at)
 
 
 def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
@@ -155,18 +222,25 @@ def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
     """
     if not allotted:
         return
-    deployables, devices = schema.DEPLOYABLES, schema.DEVICES
     taken = connection.execute(
-        sa.update(_TABLE)
-        .where(_TABLE.c.uuid.in_(list(allotted)), *_HANDLE_IS_FREE,
-               sa.exists().where(
-                   deployables.c.uuid == _TABLE.c.deployable_uuid,
-                   devices.c.uuid == deployables.c.device_uuid,
-                   *_DEVICE_IS_USABLE))
-        .values(arq_uuid=sa.case(allotted, value=_TABLE.c.uuid)))
+        _taking(len(allotted)), per_row.parameters([
+            {'uuid': handle_uuid, 'arq_uuid': arq_uuid}
+            for handle_uuid, arq_uuid in allotted.items()]))
     if taken.rowcount != len(allotted):
         raise db_exc.RetryRequest(exceptions.AcceleratorsBusy(
             'other requests took the free attach handles'))
+
+
+@functools.lru_cache
+def _taking(amount: int) -> sa.Update:
+    """Takes so many handles."""
+    return sa.update(_TABLE).where(
+        per_row.is_one(_TABLE.c.uuid, amount), *_HANDLE_IS_FREE,
+        sa.exists().where(
+            _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid,
+            _DEVICES.c.uuid == _DEPLOYABLES.c.device_uuid,
+            *_DEVICE_IS_USABLE),
+    ).values(per_row.values(_TABLE.c.uuid, [_TABLE.c.arq_uuid], amount))
 
 
 def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
@@ -176,21 +250,29 @@ def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
     a handle that its host does not report any more goes away. So that its
     device can go too, the host's next report is compared as a whole.
     """
-    deployables, hosts = schema.DEPLOYABLES, schema.HOSTS
-    is_cleaned = sa.select(deployables.c.is_cleaned).where(
-        deployables.c.uuid == _TABLE.c.deployable_uuid).scalar_subquery()
+    freed = connection.execute(
+        _FREEING, {'arqs': list(arq_uuids)}).rowcount
+    # An ARQ holds one at most.
+    if freed < len(arq_uuids):
+        _give_back_others(connection, arq_uuids)
+
+
+def _give_back_others(connection: sa.Connection,
+                      arq_uuids: Collection[str]) -> None:
     held = connection.execute(
         sa.select(_TABLE.c.uuid, _TABLE.c.arq_uuid, _TABLE.c.present,
-                  is_cleaned.label('is_cleaned'))
+                  _IS_CLEANED.label('is_cleaned'))
         .where(_TABLE.c.arq_uuid.in_(list(arq_uuids)))
         .order_by(_TABLE.c.uuid).with_for_update()).all()
     unclean = [handle for handle in held if handle.is_cleaned]
     absent = [handle for handle in held
               if not (handle.present or handle.is_cleaned)]
+    if not held:
+        return
     if absent:
         connection.execute(sa.delete(_TABLE).where(
             _TABLE.c.uuid.in_([handle.uuid for handle in absent])))
-        connection.execute(sa.update(hosts).where(_is_host_of(absent))
+        connection.execute(sa.update(_HOSTS).where(_is_host_of(absent))
                            .values(report_digest=''))
     if unclean:
         order_rows.change(connection, _is_host_of(unclean))
@@ -203,18 +285,16 @@ def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
 
 def _is_host_of(held: Sequence[sa.Row[Any]]) -> sa.ColumnElement[bool]:
     arqs = schema.ARQS
-    return schema.HOSTS.c.hostname.in_(
+    return _HOSTS.c.hostname.in_(
         sa.select(arqs.c.hostname)
         .where(arqs.c.uuid.in_([handle.arq_uuid for handle in held])))
 
 
 def _soil(connection: sa.Connection, uuids: Sequence[str]) -> None:
     """Note by which orders of their hosts the handles are unclean."""
-    hosts, devices = schema.HOSTS, schema.DEVICES
-    deployables = schema.DEPLOYABLES
-    revision = sa.select(hosts.c.orders).select_from(
-        deployables.join(devices).join(hosts)).where(
-        deployables.c.uuid == _TABLE.c.deployable_uuid)
+    revision = sa.select(_HOSTS.c.orders).select_from(
+        _DEPLOYABLES.join(_DEVICES).join(_HOSTS)).where(
+        _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid)
     connection.execute(
         sa.update(_TABLE).where(_TABLE.c.uuid.in_(uuids))
         .values(unclean_since=revision.scalar_subquery(),

@@ -227,10 +227,11 @@ def _suffices(request: Request, held: Sequence[Mapping[str, Any]]) -> bool:
 def _bind(connection: sa.Connection, request: Request) -> None:
     profile = device_profile_rows.read(
         connection, 'name', request.device_profile_name)
-    stock = attach_handle.stock(
-        connection, [provider.uuid for provider in request.providers])
-    stock.check_providers([(request.hostname, provider.uuid)
-                           for provider in request.providers])
+    stock = attach_handle.stock(connection, [
+        attach_handle.Slot(request.hostname, provider.uuid, resource_class)
+        for provider in request.providers
+        for resource_class, amount in provider.allocated.items()
+        for _unit in range(amount)])
     assigned = matching.assign(
         device_profile.parse_groups(profile['groups']), request.providers)
     rows = [

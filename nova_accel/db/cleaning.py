@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import engine
+from nova_accel.db import host as host_rows
 from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
 
@@ -41,9 +42,7 @@ def note(hostname: str, cleaned: Collection[str], failed: Mapping[str, str],
     :raises Conflict: names those of them that are another host's
     """
     with engine.writer() as connection:
-        # As a report does first, so that none comes in between.
-        connection.execute(sa.select(_HOSTS.c.id).where(
-            _HOSTS.c.hostname == hostname).with_for_update())
+        host_rows.lock(connection, hostname)
         are_present = _check(connection, hostname, {*cleaned, *failed})
         ordered = _HANDLES.c.unclean_since <= revision
         if failed:

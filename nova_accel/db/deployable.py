@@ -76,16 +76,19 @@ def get(uuid: str) -> dict[str, Any]:
     return found[0]
 
 
-def get_holders(device_uuid: str, region: str,
+def get_holders(device_uuid: str, region: str | None = None,
                 ) -> set[tuple[str | None, str | None]]:
     """(project, instance uuid) of all that hold anything of a region.
 
     Both are None of an ARQ that nobody has said it of.
+
+    :param region: None for the device as a whole
     """
     query = sa.select(_ARQS.c.project_id, _ARQS.c.instance_uuid).select_from(
         _DEPLOYABLES.join(_HANDLES).join(_ARQS)).where(
-        _DEPLOYABLES.c.device_uuid == device_uuid,
-        _DEPLOYABLES.c.region == region)
+        _DEPLOYABLES.c.device_uuid == device_uuid)
+    if region is not None:
+        query = query.where(_DEPLOYABLES.c.region == region)
     with engine.reader() as connection:
         return {(row.project_id, row.instance_uuid)
                 for row in connection.execute(query)}

@@ -45,11 +45,13 @@ LOG = logging.getLogger(__name__)
 #: How long one statement waits for the lock of another transaction.
 LOCK_WAIT_S = 5
 
-#: How often a transaction is begun again before its caller gets an error.
-RETRIES = 10
+#: How often a transaction is begun again before its caller gets an error. Of
+#: many that want the same few handles, one may lose each of them to another,
+#: and some deadlocks besides.
+RETRIES = 20
 
 _FIRST_RETRY_S = 0.02
-_LONGEST_RETRY_S = 1.0
+_LONGEST_RETRY_S = 0.5
 
 # oslo.db knows MySQL's lock timeout as a deadlock, but not these two.
 _LOCK_TIMEOUT = re.compile(
@@ -119,6 +121,8 @@ def manager() -> Any:
     context_manager = enginefacade.transaction_context()
     context_manager.configure(**{
         **CONF.nova_accel_database, 'sqlite_fk': True,
+        # Whoever gives a connection back need not wait for other threads.
+        'thread_checkin': False,
         'connection': url.render_as_string(hide_password=False)})
     context_manager.append_on_engine_create(_prepare)
     return context_manager

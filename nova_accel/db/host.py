@@ -92,10 +92,13 @@ def forget(hostname: str, silence_s: int) -> dict[str, int]:
     deployables = sa.select(_DEPLOYABLES.c.uuid).where(
         _DEPLOYABLES.c.device_uuid.in_(devices))
     with engine.writer() as connection:
-        # A report updates this row first, so none comes in between.
-        connection.execute(sa.select(_HOSTS.c.id).where(
-            _HOSTS.c.hostname == hostname).with_for_update())
-        if hostname not in silent(connection, [hostname], silence_s):
+        lock(connection, hostname)
+        is_silent_now = connection.scalar(
+            sa.select(is_silent(silence_s))
+            .where(_HOSTS.c.hostname == hostname))
+        if is_silent_now is None:
+            raise _not_found([hostname])
+        if not is_silent_now:
             raise exceptions.Conflict(
                 f'host {hostname} reports its devices: stop its nova-compute '
                 f'and wait for {silence_s} s')
@@ -110,35 +113,53 @@ def forget(hostname: str, silence_s: int) -> dict[str, int]:
                 (_HOSTS, _HOSTS.c.hostname == hostname))}
 
 
+def lock(connection: sa.Connection, hostname: str) -> None:
+    """Hold a host's row, which a report updates first: none comes in between.
+
+    A part of its caller's transaction. There may be no such host.
+    """
+    connection.execute(sa.select(_HOSTS.c.id).where(
+        _HOSTS.c.hostname == hostname).with_for_update())
+
+
 def is_silent(silence_s: int) -> sa.ColumnElement[bool]:
     """Whether the last report of a host's row is older than so many seconds.
 
     So is that of a host without a row, in an outer join.
     """
+    return is_silent_since(silent_since(silence_s))
+
+
+def is_silent_since(
+    moment: datetime.datetime | sa.BindParameter[datetime.datetime],
+) -> sa.ColumnElement[bool]:
+    """The same, with a moment of :func:`silent_since`."""
     return sa.or_(
-        _HOSTS.c.reported_at.is_(None),
-        _HOSTS.c.reported_at
-        < schema.now() - datetime.timedelta(seconds=silence_s))
+        _HOSTS.c.reported_at.is_(None), _HOSTS.c.reported_at < moment)
 
 
-def silent(connection: sa.Connection, hostnames: Collection[str],
-           silence_s: int) -> set[str]:
-    """Those of the hosts that have not reported for so many seconds.
+def silent_since(silence_s: int) -> datetime.datetime:
+    """A host whose last report is older than this is silent."""
+    return schema.now() - datetime.timedelta(seconds=silence_s)
 
-    A part of its caller's transaction.
+
+def check_known(connection: sa.Connection,
+                hostnames: Collection[str]) -> None:
+    """A part of its caller's transaction.
 
     :raises NotFound: names those that have never reported
     """
-    query = sa.select(
-        _HOSTS.c.hostname, is_silent(silence_s).label('is_silent'),
-    ).where(_HOSTS.c.hostname.in_(list(hostnames)))
-    found = {row.hostname: row.is_silent for row in connection.execute(query)}
-    unknown = sorted(set(hostnames) - found.keys())
+    known = connection.scalars(sa.select(_HOSTS.c.hostname).where(
+        _HOSTS.c.hostname.in_(list(hostnames))))
+    unknown = sorted(set(hostnames).difference(known))
     if unknown:
-        raise exceptions.NotFound('; '.join(
-            f'Host {hostname} not found: it has never reported its devices'
-            for hostname in unknown))
-    return {hostname for hostname, is_so in found.items() if is_so}
+        raise _not_found(unknown)
+
+
+def _not_found(hostnames: Collection[str]) -> exceptions.NotFound:
+    return exceptions.NotFound('; '.join(
+        f'Host {hostname} not found: it has never reported its devices'
+        for hostname in hostnames))
 
 
 def _update_host(connection: sa.Connection, where: sa.ColumnElement[bool],

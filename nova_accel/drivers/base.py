@@ -140,6 +140,27 @@ class Driver(abc.ABC):
         raise exceptions.DeviceError(
             f'{device.address} is not programmed: its driver cannot do it')
 
+    def loaded_shell(self, device: device.Device) -> str:
+        """The id of the shell that a card has, or of what it has without one.
+
+        :raises DeviceError: it does not say, or is in an error.
+        """
+        raise exceptions.DeviceError(
+            f'{device.address} does not say what its shell is')
+
+    def load_shell(self, device: device.Device, shell: pathlib.Path,
+                   timeout_s: float) -> None:
+        """Load another static part into a card, of which nobody has anything.
+
+        Of devices that say that they have a ``shell``. As :meth:`program`;
+        whoever calls it asks :meth:`loaded_shell` before and after.
+
+        :raises DeviceError: it failed, or took too long; what the card holds
+            is not known.
+        """
+        raise exceptions.DeviceError(
+            f'{device.address} gets no shell: its driver cannot load one')
+
     def check_cleaning(self, spec: device_spec.DeviceSpec) -> None:
         """Make sure that this driver cleans as the operator's line wants it.
 

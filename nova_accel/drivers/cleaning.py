@@ -29,8 +29,8 @@ from nova_accel.model import pci_address
 #: How long an operator's command may take.
 COMMAND_TIMEOUT_S = 3600
 
-# The status of coreutils' timeout when it is over.
-_TIMED_OUT = 124
+# The status of coreutils' timeout when it is over, and when it had to kill.
+_TIMED_OUT = (124, 137)
 
 
 def reset(sysfs: sysfs_module.Sysfs,
@@ -64,7 +64,7 @@ def run(command: Sequence[str], address: pci_address.PciAddress) -> None:
             'timeout', '--kill-after=30', str(COMMAND_TIMEOUT_S),
             *command, str(address))
     except processutils.ProcessExecutionError as error:
-        if error.exit_code == _TIMED_OUT:
+        if error.exit_code in _TIMED_OUT:
             reason = f'not finished after {COMMAND_TIMEOUT_S} s'
         else:
             output = (error.stderr or error.stdout or '').strip()

@@ -73,6 +73,7 @@ class FpgaDriver(base.Driver):
                 host: node_devices.HostDevices) -> Sequence[Region]:
         """The regions that can be handed out.
 
+        :returns: none of a card that needs a shell for it
         :raises DeviceError: there are none; the text says why.
         """
 
@@ -83,6 +84,10 @@ class FpgaDriver(base.Driver):
         :returns: None if it has several regions, or its driver does not
             program it; its guest does
         """
+        return None
+
+    def shell_id(self, function: pci_function.PciFunction) -> str | None:
+        """That of the static part, of a card into which one can be loaded."""
         return None
 
     def check(self, function: pci_function.PciFunction) -> None:
@@ -105,6 +110,7 @@ class FpgaDriver(base.Driver):
                  host: node_devices.HostDevices) -> device.Device:
         self.check(function)
         known = facts.of(function, spec, 'FPGA')
+        shell_id = None if spec.whole else self.shell_id(function)
         regions: Sequence[Region]
         if spec.whole:
             region = self.whole_region(function)
@@ -116,15 +122,21 @@ class FpgaDriver(base.Driver):
                 region=None if region is None else _name(0))]
         else:
             regions = self.regions(function, host)
-            deployables = list(self._deployables(known, regions))
+            # Without a shell it is published for the one that it is to get.
+            deployables = (list(self._deployables(known, regions))
+                           or [known.deployable('card', [])])
         if spec.clean == 'program' and not all(
-                deployable.region for deployable in deployables):
+                deployable.region for deployable in deployables
+                if deployable.handles):
             raise exceptions.DeviceError(
                 '"clean": "program" is for what has a region that can be '
                 'programmed')
         result = known.device(deployables)
         return dataclasses.replace(
-            result, fault=result.fault or self.fault(function),
+            result, fault=result.fault or self.fault(function) or (
+                None if any(result.handles) else 'it has no shell'),
+            shell=None if shell_id is None else region_module.Region(
+                region_module.SHELL, shell_id=shell_id, is_shell=True),
             attributes={**result.attributes, **self.attributes(function)},
             regions=tuple(
                 region_module.Region(

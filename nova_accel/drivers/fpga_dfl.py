@@ -21,6 +21,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import fpga_region
 from nova_accel.host import pci_function
+from nova_accel.model import bitstream_format
 from nova_accel.model import device as device_module
 from nova_accel.model import pci_address
 from nova_accel.model import region as region_module
@@ -38,10 +39,11 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
     (``sysfs-platform-dfl-fme``) the image of the card's static part. A port
     that a guest has cannot be read.
 
-    It is programmed by OPAE's ``fpgasupdate``, which knows one region and
-    refuses one whose port is in use (https://opae.github.io,
-    ``opae-libs/plugins/xfpga/reconf.c``). Whether it may try again is not
-    said. ``afu_id`` is the same for all images of one accelerator.
+    It is programmed by OPAE's ``fpgasupdate``, which knows one region, as
+    ``fpgaconf`` does, and refuses one whose port is in use
+    (https://opae.github.io, ``opae-libs/plugins/xfpga/reconf.c``). Whether it
+    may try again is not said. ``afu_id`` is the same for all images of one
+    accelerator.
     """
 
     repeats_programming = False
@@ -82,7 +84,7 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
             raise fpga_programming.refusal(
                 device, region, 'OPAE programs cards of one region only')
         try:
-            wanted = fpga_programming.gbs_types(bitstream)
+            wanted = bitstream_format.gbs_types(fpga.head(bitstream))
         except (ValueError, OSError) as error:
             raise fpga_programming.refusal(
                 device, region, str(error)) from error

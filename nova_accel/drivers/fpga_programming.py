@@ -14,9 +14,6 @@
 
 from collections.abc import Callable
 from collections.abc import Collection
-import json
-import pathlib
-import uuid
 
 from oslo_concurrency import processutils
 
@@ -25,16 +22,6 @@ from nova_accel import privileged
 from nova_accel.model import device as device_module
 from nova_accel.model import region as region_module
 from nova_accel.privileged import fpga
-
-# OPAE, opae-libs/libbitstream/bitstream.c: a magic number, the length of the
-# metadata, and these as JSON. PACSign puts two blocks before it.
-_GBS_MAGIC = b'XeonFPGA\xb7GBSv001'
-_SIGNATURE_BYTES = 1024
-_METADATA_BYTES = 1 << 16
-
-# XRT, src/runtime_src/core/include/xrt/detail/xclbin.h: struct axlf.
-_XCLBIN_MAGIC = b'xclbin2\x00'
-_XCLBIN_UUID = slice(416, 432)
 
 
 def call(device: device_module.Device, region: region_module.Region,
@@ -79,38 +66,3 @@ def _reason(error: Exception, timeout_s: float) -> str:
     # OPAE's tools log to stdout, and say on stderr what is wrong.
     output = ' '.join(f'{error.stderr or ""} {error.stdout or ""}'.split())
     return f'exit status {error.exit_code}, {output[:500]}'
-
-
-def gbs_types(bitstream: pathlib.Path) -> tuple[str, ...]:
-    """The types of the accelerators that an image for OPAE makes.
-
-    :raises ValueError: it does not say.
-    :raises OSError: it cannot be read.
-    """
-    with bitstream.open('rb') as file:
-        if file.read(len(_GBS_MAGIC)) != _GBS_MAGIC:
-            file.seek(_SIGNATURE_BYTES)
-            if file.read(len(_GBS_MAGIC)) != _GBS_MAGIC:
-                raise ValueError('it is no image of a region (GBS)')
-        length = int.from_bytes(file.read(4), 'little')
-        metadata = file.read(min(length, _METADATA_BYTES))
-    try:
-        clusters = json.loads(metadata)['afu-image']['accelerator-clusters']
-        return tuple(str(uuid.UUID(cluster['accelerator-type-uuid']))
-                     for cluster in clusters)
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(
-            'its metadata do not say what it does') from error
-
-
-def xclbin_uuid(bitstream: pathlib.Path) -> str:
-    """The uuid of an image for the Xilinx Runtime.
-
-    :raises ValueError: it is none.
-    :raises OSError: it cannot be read.
-    """
-    with bitstream.open('rb') as file:
-        head = file.read(_XCLBIN_UUID.stop)
-    if not head.startswith(_XCLBIN_MAGIC) or len(head) < _XCLBIN_UUID.stop:
-        raise ValueError('it is no xclbin')
-    return str(uuid.UUID(bytes=head[_XCLBIN_UUID]))

@@ -21,6 +21,7 @@ import pathlib
 from nova_accel import exceptions
 from nova_accel.drivers import fpga
 from nova_accel.drivers import fpga_programming
+from nova_accel.drivers import pci_kind
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
 from nova_accel.model import device as device_module
@@ -100,10 +101,7 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         self.loaded(device, region)
 
     def check(self, function: pci_function.PciFunction) -> None:
-        if function.parent_address is not None:
-            raise exceptions.DeviceError(
-                'it is a virtual function: the line must match its card, '
-                f'{function.parent_address}')
+        pci_kind.check_card(function)
         if function.driver != _GUEST:
             self._check_known(function)
 

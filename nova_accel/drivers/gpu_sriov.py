@@ -40,10 +40,7 @@ class GpuSriovDriver(pci.PciDriver):
                  spec: device_spec.DeviceSpec,
                  host: node_devices.HostDevices) -> device.Device:
         pci_kind.check_vendor(function, _VENDORS)
-        if function.parent_address is not None:
-            raise exceptions.DeviceError(
-                'it is a virtual function: the line must match its card, '
-                f'{function.parent_address}')
+        pci_kind.check_card(function)
         units = [host.functions[address]
                  for address in function.virtual_functions
                  if address in host.functions]

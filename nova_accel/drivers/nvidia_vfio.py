@@ -51,10 +51,7 @@ class NvidiaVfioDriver(base.Driver):
                  spec: device_spec.DeviceSpec,
                  host: node_devices.HostDevices) -> device.Device:
         pci_kind.check_vendor(function, {'10de': 'NVIDIA'})
-        if function.parent_address is not None:
-            raise exceptions.DeviceError(
-                'it is a virtual function: the line must match its card, '
-                f'{function.parent_address}')
+        pci_kind.check_card(function)
         if not spec.vgpu_types:
             raise exceptions.DeviceError(
                 'the line must have "vgpu_types", such as {"558": 4}')

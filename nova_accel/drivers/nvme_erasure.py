@@ -19,6 +19,7 @@ the version of nvme-cli.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 import re
 from typing import Any
 
@@ -122,16 +123,38 @@ class Controller:
         if not namespaces:
             raise exceptions.DeviceError(
                 f'{self._address} is not formatted: it has no namespace')
-        for namespace in namespaces:
-            number = self._sysfs.read(
-                self._address, f'nvme/{self._name}/{namespace}/nsid')
-            self._ask(nvme.format_namespace, int(number or 0))
+        ids = [int(self._sysfs.read(
+            self._address, f'nvme/{self._name}/{namespace}/nsid') or 0)
+            for namespace in namespaces]
+        self._check_none_is_detached(ids)
+        for id_ in ids:
+            self._ask(nvme.format_namespace, id_)
         for namespace in namespaces:
             block_device = _NAMESPACE.sub(r'\g<head>\g<tail>', namespace)
             if not self._call(nvme.is_blank, block_device):
                 raise exceptions.DeviceError(
                     f'{block_device} of {self._address} has data in it after '
                     'it was formatted')
+
+    def _check_none_is_detached(self, attached: Collection[int]) -> None:
+        """A guest can detach one, with what is in it.
+
+        :raises DeviceError: one is, or that cannot be known.
+        """
+        # OACS bit 3: it manages namespaces.
+        if not self._number(256, 2) & 0b1000:
+            return
+        if self._is_shared():
+            raise exceptions.DeviceError(
+                f'{self._address} is not formatted: its guest could have '
+                'detached a namespace, which cannot be told from those of '
+                'the other controllers of its subsystem')
+        detached = set(self._ask(nvme.allocated_namespaces)).difference(
+            attached)
+        if detached:
+            raise exceptions.DeviceError(
+                f'{self._address} is not formatted: of its namespaces '
+                f'{sorted(detached)} are detached')
 
     def _action(self) -> int | None:
         abilities = self._number(328, 4)

@@ -74,6 +74,17 @@ class PciKindDriver(pci.PciDriver):
         return {name: text for name, text in found.items() if text}
 
 
+def check_card(function: pci_function.PciFunction) -> None:
+    """Make sure that a function is a card's own, of which others are parts.
+
+    :raises DeviceError: it is one of these.
+    """
+    if function.parent_address is not None:
+        raise exceptions.DeviceError(
+            'it is a virtual function: the line must match its card, '
+            f'{function.parent_address}')
+
+
 def check_vendor(function: pci_function.PciFunction,
                  vendors: Mapping[str, str]) -> None:
     """Make sure of who made a function.

@@ -24,6 +24,7 @@ from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import pci_kind
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
+from nova_accel.model import bitstream_format
 from nova_accel.model import device as device_module
 from nova_accel.model import pci_address
 from nova_accel.model import region as region_module
@@ -51,6 +52,12 @@ class XrtDriver(fpga.FpgaDriver):
     one of its own, unless that is forbidden to the host too
     (https://xilinx.github.io/XRT/master/html/security.html, "mailbox"). A card
     that is handed out whole is not programmed: its guest has all of it.
+
+    A platform of two stages (DFX-2RP) has a base in its flash and gets its
+    shell by ``xbmgmt program --shell``, which makes sure that it is for that
+    base (``src/runtime_src/core/tools/xbmgmt2``). Until then it has the base's
+    uuids alone and no user's function. A cold boot of the host takes the shell
+    away. What is in the flash is replaced by cold boots and left alone.
     """
 
     repeats_programming = True
@@ -65,30 +72,52 @@ class XrtDriver(fpga.FpgaDriver):
     def regions(self, function: pci_function.PciFunction,
                 host: node_devices.HostDevices) -> Sequence[fpga.Region]:
         user = _user(function.address)
+        interfaces = self._uuids(function.address, 'interface_uuids')
         if user not in host.functions:
+            if interfaces:
+                return []
             raise exceptions.DeviceError(
                 'it has no user function: does it have its factory image?')
-        interfaces = self._uuids(function.address, 'interface_uuids')
         return [fpga.Region(
             interfaces[-1] if interfaces else None,
-            [fpga.Accelerator(user, self.read_uuid(user, 'xclbinuuid'))])]
+            [fpga.Accelerator(user, self._image(user))],
+            self.shell_id(function))]
+
+    def shell_id(self, function: pci_function.PciFunction) -> str | None:
+        return self._shell_id(function.address)
+
+    def loaded_shell(self, device: device_module.Device) -> str:
+        shell_id = self._shell_id(device.address)
+        if (shell_id is None
+                or self._sysfs.read(device.address, 'dev_offline') == '1'):
+            raise exceptions.DeviceError(
+                f'{device.address} is offline, or does not say what its '
+                'shell is')
+        return shell_id
+
+    def load_shell(self, device: device_module.Device, shell: pathlib.Path,
+                   timeout_s: float) -> None:
+        fpga_programming.call(
+            device, region_module.Region(region_module.SHELL), timeout_s,
+            privileged_fpga.xbmgmt, device.address, shell)
 
     def loaded(self, device: device_module.Device,
                region: region_module.Region) -> str:
         user = _user(device.address)
         if self._sysfs.read(device.address, 'dev_offline') == '1':
             raise exceptions.DeviceError(f'{device.address} is offline')
-        image = self.read_uuid(user, 'xclbinuuid')
-        if image in (None, _NONE):
+        image = self._image(user)
+        if image is None:
             raise exceptions.DeviceError(
                 f'{user} does not say what {region.name} holds')
-        return str(image)
+        return image
 
     def program(self, device: device_module.Device,
                 region: region_module.Region, bitstream: pathlib.Path,
                 timeout_s: float) -> None:
         try:
-            wanted = fpga_programming.xclbin_uuid(bitstream)
+            wanted = bitstream_format.xclbin_uuid(
+                privileged_fpga.head(bitstream))
         except (ValueError, OSError) as error:
             raise fpga_programming.refusal(
                 device, region, str(error)) from error
@@ -113,6 +142,14 @@ class XrtDriver(fpga.FpgaDriver):
         if self._sysfs.read(function.address, 'dev_offline') == '1':
             return 'its management function says that it is offline'
         return None
+
+    def _image(self, user: pci_address.PciAddress) -> str | None:
+        image = self.read_uuid(user, 'xclbinuuid')
+        return None if image == _NONE else image
+
+    def _shell_id(self, card: pci_address.PciAddress) -> str | None:
+        logic = self._uuids(card, 'logic_uuids')
+        return logic[-1] if logic else None
 
     def _uuids(self, address: pci_address.PciAddress,
                attribute: str) -> list[str]:

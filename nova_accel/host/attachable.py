@@ -18,9 +18,7 @@ whole, save for the bridges on the way to it
 goes when the card does.
 """
 
-from collections.abc import Iterator
 from collections.abc import Mapping
-import itertools
 
 from nova_accel import exceptions
 from nova_accel.host import node_devices
@@ -57,7 +55,7 @@ def check(device: device_model.Device,
     :raises DeviceError: one cannot, or is also a part of another one.
     """
     seen: set[pci_address.PciAddress] = set()
-    for handle in handles(device):
+    for handle in device.handles:
         if handle.type is attach_handle.HandleType.MDEV:
             _present(handle.address, host)
         for address in handle.functions:
@@ -66,13 +64,6 @@ def check(device: device_model.Device,
                     f'{address} is in two of its units')
             seen.add(address)
             _check_function(_present(address, host), handle, host)
-
-
-def handles(
-        device: device_model.Device) -> Iterator[attach_handle.AttachHandle]:
-    """All units of a device."""
-    return itertools.chain.from_iterable(
-        deployable.handles for deployable in device.deployables)
 
 
 def _present(address: pci_address.PciAddress,

@@ -172,7 +172,7 @@ class _Search:
         functions = self._host.functions
         return {(functions[address].card if address in functions else address,
                  handle.type)
-                for handle in attachable.handles(device)
+                for handle in device.handles
                 for address in (handle.address, *handle.functions)}
 
     def _check_not_novas(self, claim: str | None) -> None:
@@ -209,7 +209,7 @@ class _Search:
                     free.append(handle)
                 else:
                     reasons.append(reason)
-            if free:
+            if free or not deployable.handles:
                 deployables.append(
                     dataclasses.replace(deployable, handles=tuple(free)))
         if reasons and not deployables:

@@ -42,20 +42,6 @@ class Guests:
         """
         return frozenset(guest.uuid for guest in self._list())
 
-    def mdevs(self) -> frozenset[str]:
-        """The uuids of the mediated devices that they have.
-
-        :raises DeviceError: libvirt does not say.
-        """
-        try:
-            return frozenset(
-                device.uuid for guest in self._list()
-                for device in guest.get_config().devices
-                if isinstance(device, vconfig.LibvirtConfigGuestHostdevMDEV))
-        except libvirt_host.libvirt.libvirtError as error:
-            raise exceptions.DeviceError(
-                f'libvirt does not describe a guest: {error}') from error
-
     def devices(self) -> Mapping[str, frozenset[str]]:
         """What each has, by its uuid.
 

@@ -21,17 +21,11 @@ import contextlib
 import pathlib
 
 from nova.virt.libvirt import host as libvirt_host
-from oslo_privsep import comm
-from oslo_privsep import daemon
 
 from nova_accel import exceptions
+from nova_accel import privileged
 from nova_accel.model import pci_address
 from nova_accel.privileged import sysfs as privileged_sysfs
-
-# Of the daemon that writes: its refusals, and those to start or to answer.
-_WRITE_ERRORS = (
-    OSError, ValueError, daemon.FailedToDropPrivileges, daemon.ProtocolError,
-    comm.PrivsepTimeout)
 
 
 def of(host: libvirt_host.Host) -> 'Sysfs':
@@ -120,7 +114,7 @@ class Sysfs:
         """
         try:
             self._write(str(address), attribute, value)
-        except _WRITE_ERRORS as error:
+        except privileged.ERRORS as error:
             reason = getattr(error, 'strerror', None) or error
             raise exceptions.DeviceError(
                 f'{value} cannot be written to {attribute} of {address}: '

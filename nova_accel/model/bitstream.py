@@ -14,8 +14,9 @@
 
 A bitstream is an image in Glance; what it is stands in its properties, under
 Cyborg's names (``vendor``, ``board``, ``shell_id``, ``region_uuid``,
-``function_uuid``, ``function_name``). Whoever may change an image may write
-anything there: it is text to compare, no more.
+``function_uuid``, ``function_name``), and in ``provides_shell_id``, ours, of
+an image that is the static part of a card. Whoever may change an image may
+write anything there: it is text to compare, no more.
 """
 
 from collections.abc import Iterator
@@ -119,6 +120,8 @@ class Bitstream:
 
     ``size`` is in bytes. ``hash_value`` is Glance's own hash of the data in
     lower-case hexadecimal, ``hash_algorithm`` its name as hashlib knows it.
+    ``shell_id`` is the shell that it needs, ``provides_shell_id`` the one that
+    it is.
     Further values are None, or empty, if the image does not say.
     """
 
@@ -135,6 +138,7 @@ class Bitstream:
     function_uuids: tuple[str, ...] = ()
     function_name: str | None = None
     signature: Signature | None = None
+    provides_shell_id: str | None = None
 
     def __str__(self) -> str:
         return f'{self.name!r} ({self.id})'
@@ -153,6 +157,7 @@ def from_image(image: Mapping[str, Any]) -> Bitstream:
 
     hash_value = image.get('os_hash_value')
     region_uuid = stated('region_uuid')
+    provides_shell_id = stated('provides_shell_id')
     return Bitstream(
         id=_canonical(str(image['id'])),
         name=str(stated('bs-name') or image.get('name') or ''),
@@ -170,7 +175,9 @@ def from_image(image: Mapping[str, Any]) -> Bitstream:
         signature=_signature(stated('img_signature'),
                              stated('img_signature_hash_method'),
                              stated('img_signature_key_type'),
-                             stated('img_signature_certificate_uuid')))
+                             stated('img_signature_certificate_uuid')),
+        provides_shell_id=(
+            provides_shell_id and _canonical(provides_shell_id)))
 
 
 def _signature(*parts: str | None) -> Signature | None:
@@ -190,9 +197,10 @@ def misfits(bitstream: Bitstream, device: device_model.Device,
 
     A region that says its type takes bitstreams for that type alone. What
     else an image states must be what the device is; what it does not state
-    is not asked. The case of letters does not matter.
+    is not asked, unless it is a shell, which has to state its card. The case
+    of letters does not matter.
     """
-    found = []
+    found = list(_shell_misfits(bitstream, region))
     if bitstream.status != 'active':
         found.append(f'its status is {bitstream.status}, not active')
     if region.type_uuid is not None and bitstream.region_uuid is None:
@@ -214,6 +222,20 @@ def misfits(bitstream: Bitstream, device: device_model.Device,
                 f'its {name} is {stated}, that of {region.name} of '
                 f'{device.address} is {known[0] if known else "not known"}')
     return found
+
+
+def _shell_misfits(bitstream: Bitstream,
+                   region: region_model.Region) -> Iterator[str]:
+    if bitstream.provides_shell_id is None:
+        if region.is_shell:
+            yield 'it has no provides_shell_id: it is no shell'
+        return
+    if not region.is_shell:
+        yield 'it is a shell, not for a region'
+    for name, stated in (('vendor', bitstream.vendor),
+                         ('board', bitstream.board)):
+        if stated is None:
+            yield f'it is a shell and has no {name}'
 
 
 def _ids(name: str, pci_id: str) -> list[str]:

@@ -72,7 +72,8 @@ class Device:
     apart only by ``operator_traits``. ``fault`` is why no guest can be given
     any of it at the moment, None if it is healthy; it is published all the
     same, as reserved. ``attributes`` are for people to read: firmware,
-    memory, link. ``regions`` are what of it can be programmed.
+    memory, link. ``regions`` are what of it can be programmed, ``shell`` the
+    static part, None if none can be loaded.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Device:
     attributes: Mapping[str, str] = dataclasses.field(
         default_factory=dict, hash=False)
     regions: tuple[region_module.Region, ...] = ()
+    shell: region_module.Region | None = None
 
     @property
     def addresses(self) -> frozenset[pci_address.PciAddress]:

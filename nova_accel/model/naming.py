@@ -16,7 +16,6 @@ Forms are those of the Cyborg agent-driver specification (device, region and
 function traits) and of the libvirt vGPU specification (owner and vGPU type).
 """
 
-from collections.abc import Callable
 import re
 import uuid
 
@@ -51,9 +50,11 @@ RESOURCE_CLASSES = {
 }
 
 
-# As function_trait makes it of a uuid; others may say _FUNCTION_ too.
-_FUNCTION = re.compile(
-    r'CUSTOM_.+_FUNCTION_[0-9A-F]{8}(_[0-9A-F]{4}){3}_[0-9A-F]{12}')
+# As the functions below make them of a uuid; others may say the same of
+# something else.
+_UUID = r'[0-9A-F]{8}(_[0-9A-F]{4}){3}_[0-9A-F]{12}'
+_REGION = re.compile(f'CUSTOM_.+_REGION_{_UUID}')
+_FUNCTION = re.compile(f'CUSTOM_.+_FUNCTION_{_UUID}')
 
 
 def custom_trait(*words: str) -> str:
@@ -62,23 +63,12 @@ def custom_trait(*words: str) -> str:
     :raises InvalidName: there is no word, one has no ASCII letter or digit,
         or the trait is too long.
     """
-    return _checked(os_traits.normalize_name, words, 'trait')
-
-
-def custom_resource_class(*words: str) -> str:
-    """Join words to a custom resource class, as :func:`custom_trait` does."""
-    return _checked(os_resource_classes.normalize_name, words,
-                    'resource class')
-
-
-def _checked(normalize: Callable[[str], str], words: tuple[str, ...],
-             kind: str) -> str:
     if not words or not all(_has_ascii_alnum(word) for word in words):
-        raise exceptions.InvalidName(f'no {kind} can be made of {words!r}')
-    name = normalize('_'.join(words))
+        raise exceptions.InvalidName(f'no trait can be made of {words!r}')
+    name: str = os_traits.normalize_name('_'.join(words))
     if len(name) > MAX_LENGTH:
         raise exceptions.InvalidName(
-            f'the {kind} {name} is longer than {MAX_LENGTH} characters')
+            f'the trait {name} is longer than {MAX_LENGTH} characters')
     return name
 
 
@@ -94,6 +84,11 @@ def device_trait(type_: str, vendor: str, product: str) -> str:
 def region_trait(type_: str, vendor: str, region_type_uuid: str) -> str:
     """``CUSTOM_<TYPE>_<VENDOR>_REGION_<TYPE_UUID>``."""
     return custom_trait(type_, vendor, 'REGION', region_type_uuid)
+
+
+def is_region_trait(trait: str) -> bool:
+    """Whether it is one that :func:`region_trait` gives for a uuid."""
+    return _REGION.fullmatch(trait) is not None
 
 
 def function_trait(type_: str, vendor: str, function_uuid: str) -> str:

@@ -27,6 +27,16 @@ class Result(enum.IntEnum):
     NO_SUCH_BITSTREAM = 3
 
 
+class ShellLoading(enum.StrEnum):
+    """What the API says of loading a shell on the card of a deployable."""
+
+    ALLOWED = 'allowed'
+    #: Not to this caller.
+    FORBIDDEN = 'forbidden'
+    #: Somebody has something of the card.
+    IN_USE = 'in_use'
+
+
 @dataclasses.dataclass(frozen=True)
 class Asker:
     """Whose programming it is; a server's has an ``instance_uuid``."""

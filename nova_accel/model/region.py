@@ -19,6 +19,9 @@ programmed, verified and read back.
 
 import dataclasses
 
+#: The name of what a card's regions are in, its static part.
+SHELL = 'shell'
+
 
 @dataclasses.dataclass(frozen=True)
 class Region:
@@ -27,13 +30,15 @@ class Region:
     ``name`` is unique within the device. ``type_uuid`` says which bitstreams
     fit, ``shell_id`` is that of the card's static part; None if the card does
     not say. ``contents_attribute`` is the attribute of the card in sysfs that
-    the operator trusts to tell what is loaded.
+    the operator trusts to tell what is loaded. ``is_shell`` says that it is no
+    region but the static part, with which all regions are replaced.
     """
 
     name: str
     type_uuid: str | None = None
     shell_id: str | None = None
     contents_attribute: str | None = None
+    is_shell: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,10 +49,12 @@ class Contents:
     of its bytes in hexadecimal, ``function_uuids`` what it does, as far as it
     says. ``loaded`` is what the device said of itself when it had just been
     programmed (see :meth:`nova_accel.drivers.base.Driver.loaded`): as long as
-    it says the same, the region holds the same.
+    it says the same, the region holds the same. ``is_shell`` is as for
+    :class:`Region`.
     """
 
     bitstream_id: str
     sha256: str
     loaded: str
     function_uuids: tuple[str, ...] = ()
+    is_shell: bool = False

@@ -65,6 +65,50 @@ def overlaid(device: device_model.Device,
             **{f'fault of {name}': text for name, text in faults.items()}})
 
 
+def remembered(device: device_model.Device,
+               before: device_model.Device | None) -> device_model.Device:
+    """The device with those types of its regions that it does not tell now.
+
+    As long as a guest has the whole of a card, its host cannot ask it.
+
+    :param before: the same one as it was found last time, if it was
+    """
+    if before is None:
+        return device
+    types = {region.name: region.type_uuid for region in before.regions}
+    untold = {region.name for region in device.regions
+              if region.type_uuid is None and types.get(region.name)}
+    traits = {deployable.name: frozenset(
+        filter(naming.is_region_trait, deployable.traits))
+        for deployable in before.deployables}
+    return device if not untold else dataclasses.replace(
+        device,
+        regions=tuple(
+            dataclasses.replace(region, type_uuid=types[region.name])
+            if region.name in untold else region
+            for region in device.regions),
+        deployables=tuple(
+            dataclasses.replace(deployable, traits=deployable.traits
+                                | traits.get(deployable.name, frozenset()))
+            if deployable.region in untold else deployable
+            for deployable in device.deployables))
+
+
+def with_shell(device: device_model.Device,
+               shell: Known) -> device_model.Device:
+    """The device with what is known of its shell.
+
+    If that is bad, nobody can be given any of the card.
+    """
+    if shell.fault is not None:
+        return dataclasses.replace(device, fault=f'the shell: {shell.fault}')
+    if shell.contents is None:
+        return device
+    return dataclasses.replace(device, attributes={
+        **device.attributes,
+        'shell bitstream': shell.contents.bitstream_id})
+
+
 def _overlaid(device: device_model.Device,
               deployable: device_model.Deployable,
               known: Known | None) -> device_model.Deployable:

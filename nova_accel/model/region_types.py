@@ -18,21 +18,17 @@ several PCI ids, and a PCI id several region types.
 """
 
 from collections.abc import Iterable
-import re
 
 from nova_accel import exceptions
 from nova_accel.model import device as device_model
-
-# As naming.region_trait makes it of a uuid; others may say _REGION_ too.
-_REGION = re.compile(
-    r'CUSTOM_.+_REGION_(?P<uuid>[0-9A-F]{8}(_[0-9A-F]{4}){3}_[0-9A-F]{12})')
+from nova_accel.model import naming
 
 
 def of(device: device_model.Device) -> frozenset[str]:
     """The traits of the types that its regions have."""
     return frozenset(
         trait for deployable in device.deployables
-        for trait in deployable.traits if _REGION.fullmatch(trait))
+        for trait in deployable.traits if naming.is_region_trait(trait))
 
 
 def check(device: device_model.Device,

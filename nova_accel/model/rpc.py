@@ -14,5 +14,6 @@
 
 TOPIC = 'nova_accel'
 
-#: Of the methods. A host serves callers of its own and of older minor ones.
-VERSION = '1.0'
+#: Of the methods; 1.1 has shells. A host serves callers of its own and of
+#: older minor ones.
+VERSION = '1.1'

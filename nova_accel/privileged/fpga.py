@@ -30,7 +30,8 @@ import tempfile
 from oslo_concurrency import processutils
 
 from nova_accel import privileged
-from nova_accel.model import pci_address
+from nova_accel.model import bitstream_format
+from nova_accel.privileged import pci_function
 
 #: Where sysfs is. Who calls has no say in it.
 SYSFS = pathlib.Path('/sys')
@@ -57,16 +58,6 @@ BUSY = 75
 # How long something that is asked to end may take, and the kernel then.
 _KILL_AFTER_S = 10
 _GIVE_UP_AFTER_S = 30
-
-# Of OPAE, python/opae.admin/opae/admin/tools/fpgasupdate.py: an image of a
-# region, "green bitstream", and the blocks that PACSign puts before it.
-_GBS = bytes.fromhex('58656f6e46504741b747425376303031')
-_BLOCK0 = bytes.fromhex('19fdeab6')
-_BLOCK0_AND_1_BYTES = 1024
-#: Content type "green bitstream", subtype "update".
-_UPDATE_OF_A_REGION = 2
-
-_XCLBIN = b'xclbin2\x00'
 
 
 @contextlib.contextmanager
@@ -98,22 +89,30 @@ def load_firmware(address: str, manager: str, bitstream: str,
     :raises OSError: there is no such card, file or tool, or it could not even
         be killed.
     """
-    name = _address(address)
+    name = pci_function.address(address)
     if _MANAGER.fullmatch(manager) is None:
         raise ValueError(f'{manager!r} is no FPGA manager')
-    attribute = _attribute(name, f'fpga_manager/{manager}/firmware')
+    attribute = pci_function.attribute(
+        SYSFS, name, f'fpga_manager/{manager}/firmware')
     # One name for each: the kernel remembers all that it was asked for.
     firmware = _firmware_path() / f'nova_accel-{name}-{manager}.bin'
     # A host without firmware has no directory for it.
-    firmware.parent.mkdir(exist_ok=True)
+    # The daemon of privsep has no umask.
+    firmware.parent.mkdir(mode=0o755, exist_ok=True)
     # A process that was killed may have left it.
     firmware.unlink(missing_ok=True)
-    try:
-        _copy(bitstream, firmware)
-        # In one piece, as the kernel wants it.
-        _run(name, timeout_s, 'tee', str(attribute), text=firmware.name)
-    finally:
-        firmware.unlink(missing_ok=True)
+    _copy(bitstream, firmware)
+    # While it is open, no other file gets its inode.
+    with firmware.open('rb') as own:
+        try:
+            # In one piece, as the kernel wants it.
+            _run(name, timeout_s, 'tee', str(attribute), text=firmware.name)
+        finally:
+            # By now it may be that of another process: this one's
+            # nova-compute was killed, and the next programs the card again.
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(firmware.stat(), os.fstat(own.fileno())):
+                    firmware.unlink()
 
 
 @privileged.fpga_pctxt.entrypoint
@@ -125,9 +124,9 @@ def fpgasupdate(address: str, bitstream: str, timeout_s: float) -> None:
 
     :raises ValueError: the file is no image of a region.
     """
-    name = _address(address)
+    name = pci_function.address(address)
     with _private_copy(bitstream, 'bitstream.gbs') as copy:
-        if not is_image_of_a_region(copy):
+        if not bitstream_format.is_gbs(head(copy)):
             raise ValueError('the file is no image of a region (GBS)')
         _run(name, timeout_s, 'fpgasupdate', '--yes', str(copy), name)
 
@@ -140,43 +139,45 @@ def xbutil(address: str, bitstream: str, timeout_s: float) -> None:
     :param address: that of the user's function
     :raises ValueError: the file is no xclbin.
     """
-    name = _address(address)
-    tool = _xrt_tool()
+    name = pci_function.address(address)
+    tool = _xrt_tool('xrt-smi', 'xbutil')
     with _private_copy(bitstream, 'bitstream.xclbin') as copy:
-        with copy.open('rb') as file:
-            if file.read(len(_XCLBIN)) != _XCLBIN:
-                raise ValueError('the file is no xclbin')
+        _check_xclbin(copy)
         _run(name, timeout_s, tool, 'program', '--device', name,
              '--user', str(copy))
 
 
-def is_image_of_a_region(path: pathlib.Path) -> bool:
-    """Whether OPAE would program a region with it, and nothing else."""
+@privileged.fpga_pctxt.entrypoint
+@_naming_files()
+def xbmgmt(address: str, shell: str, timeout_s: float) -> None:
+    """Load a shell with the Xilinx Runtime, as :func:`load_firmware`.
+
+    Nothing is written into the card's flash.
+
+    :param address: that of the management function
+    :raises ValueError: the file is no xsabin, which begins as an xclbin does.
+    """
+    name = pci_function.address(address)
+    tool = _xrt_tool('xbmgmt')
+    # It goes by the end of the name.
+    with _private_copy(shell, 'partition.xsabin') as copy:
+        _check_xclbin(copy)
+        _run(name, timeout_s, tool, 'program', '--device', name,
+             '--shell', str(copy))
+
+
+def _check_xclbin(path: pathlib.Path) -> None:
+    if not bitstream_format.is_xclbin(head(path)):
+        raise ValueError('the file is no xclbin')
+
+
+def head(path: pathlib.Path) -> bytes:
+    """What :mod:`nova_accel.model.bitstream_format` looks at.
+
+    :raises OSError: it cannot be read.
+    """
     with path.open('rb') as file:
-        head = file.read(_BLOCK0_AND_1_BYTES + len(_GBS))
-    if head.startswith(_BLOCK0):
-        return (int.from_bytes(head[8:12], 'little') == _UPDATE_OF_A_REGION
-                and head[_BLOCK0_AND_1_BYTES:] == _GBS)
-    return head.startswith(_GBS)
-
-
-def _address(address: str) -> str:
-    try:
-        return str(pci_address.PciAddress.parse(address))
-    except Exception as error:
-        # The caller, another process, can only be told builtin ones.
-        raise ValueError(str(error)) from error
-
-
-def _attribute(address: str, attribute: str) -> pathlib.Path:
-    """:raises OSError: it is not there."""
-    # The function is a link into the tree of devices; below it is none.
-    devices = (SYSFS / 'devices').resolve(strict=True)
-    function = (SYSFS / 'bus/pci/devices' / address).resolve(strict=True)
-    path = (function / attribute).resolve(strict=True)
-    if path != function / attribute or not path.is_relative_to(devices):
-        raise ValueError(f'{attribute} of {address} is not in {devices}')
-    return path
+        return file.read(bitstream_format.HEAD_BYTES)
 
 
 def _firmware_path() -> pathlib.Path:
@@ -185,17 +186,17 @@ def _firmware_path() -> pathlib.Path:
     return pathlib.Path(text) if text else FIRMWARE
 
 
-def _xrt_tool() -> str:
-    """``xrt-smi``, or ``xbutil``, as it was called until 2024.2.
+def _xrt_tool(*names: str) -> str:
+    """The first of them; ``xrt-smi`` was ``xbutil`` until 2024.2.
 
-    :raises OSError: neither is installed.
+    :raises OSError: none is installed.
     """
     path = os.pathsep.join((os.environ.get('PATH', os.defpath), _XRT))
-    for name in ('xrt-smi', 'xbutil'):
+    for name in names:
         found = shutil.which(name, path=path)
         if found is not None:
             return found
-    raise FileNotFoundError('neither xrt-smi nor xbutil is installed')
+    raise FileNotFoundError(f'{" or ".join(names)} is not installed')
 
 
 @contextlib.contextmanager
@@ -216,8 +217,12 @@ def _copy(source: str, target: pathlib.Path) -> None:
             raise ValueError(f'{source} is no plain file')
         created = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL
                           | os.O_CLOEXEC, 0o600)
-        with open(created, 'wb') as written:
-            shutil.copyfileobj(read, written, 1 << 20)
+        try:
+            with open(created, 'wb') as written:
+                shutil.copyfileobj(read, written, 1 << 20)
+        except BaseException:
+            target.unlink()
+            raise
 
 
 def _run(address: str, timeout_s: float, *command: str,
@@ -231,10 +236,14 @@ def _run(address: str, timeout_s: float, *command: str,
     if not 0 < timeout_s <= _LONGEST_S:
         raise ValueError(f'{timeout_s} s is no time limit')
     seconds = math.ceil(timeout_s)
+    lock = RUN / f'nova_accel-{address}.lock'
+    # Whoever may read it could hold the lock; flock itself would let all.
+    os.close(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+                     | os.O_CLOEXEC, 0o600))
     try:
         processutils.execute(
             'flock', f'--wait={seconds}', f'--conflict-exit-code={BUSY}',
-            str(RUN / f'nova_accel-{address}.lock'),
+            str(lock),
             # Unlike processutils it also ends what the command has started.
             'timeout', f'--kill-after={_KILL_AFTER_S}', str(seconds),
             *command, process_input=text,

@@ -17,7 +17,7 @@ import pathlib
 import re
 
 from nova_accel import privileged
-from nova_accel.model import pci_address
+from nova_accel.privileged import pci_function
 
 #: Where sysfs is. Who calls has no say in it.
 ROOT = pathlib.Path('/sys')
@@ -50,17 +50,8 @@ def write_below(root: pathlib.Path, address: str, attribute: str,
         raise ValueError(f'{attribute!r} is not written')
     if _VALUE.fullmatch(value) is None:
         raise ValueError(f'{value!r} is not a decimal number')
-    try:
-        name = str(pci_address.PciAddress.parse(address))
-    except Exception as error:
-        # The caller, another process, can only be told builtin ones.
-        raise ValueError(str(error)) from error
-    # The function is a link into the tree of devices; below it is none.
-    devices = (root / 'devices').resolve(strict=True)
-    function = (root / 'bus/pci/devices' / name).resolve(strict=True)
-    path = function / attribute
-    if not path.is_relative_to(devices) or path.resolve() != path:
-        raise ValueError(f'{attribute} of {name} is not in {devices}')
+    path = pci_function.attribute(
+        root, pci_function.address(address), attribute)
     # No O_CREAT and no O_TRUNC: it is there, or it is an error.
     file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -17,7 +17,7 @@ services, Placement and the accelerator API with their databases run in this
 process, on loopback, over a simulated host.
 
 ``api`` is the accelerator API as it is deployed, in uWSGI's processes and with
-a MariaDB, but without the validation of tokens.
+a MariaDB, but without the validation of tokens; ``api --peer`` is Cyborg, too.
 """
 
 import argparse
@@ -33,6 +33,8 @@ import time
 from typing import Any
 import warnings
 
+from nova_accel import exceptions
+
 _TIMES = 500
 _VFS = 8
 _HOST = 'compute1'
@@ -47,7 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Only the result goes to standard output. What Nova logs goes to what that
     # is when Nova is imported.
     with contextlib.redirect_stdout(sys.stderr):
-        result = arguments.measure(arguments)
+        try:
+            result = arguments.measure(arguments)
+        except exceptions.ConfigurationError as fault:
+            print(fault, file=sys.stderr)
+            return 1
     print(json.dumps(result, indent=2))
     return 0
 
@@ -100,6 +106,13 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     command.add_argument(
         '--seconds', type=_positive, default=15, metavar='N',
         help='that each of it is measured (default: 15)')
+    command.add_argument(
+        '--peer', action='store_true',
+        help='measure Cyborg 17, too, and say how many times as many cycles '
+             'the API does; each is asked by a member of a project without '
+             'other ARQs and by an administrator, Cyborg beside 1,000 others '
+             'at most. This machine needs a RabbitMQ, of which rabbitmqctl '
+             'may make a virtual host')
     return parser.parse_args(argv)
 
 
@@ -126,8 +139,13 @@ def _natural(text: str) -> int:
 
 def _api(arguments: argparse.Namespace) -> dict[str, Any]:
     from nova_accel.testing import benchmark_api
-    return benchmark_api.figures(
+    from nova_accel.testing import benchmark_cycle
+    scale = benchmark_cycle.Scale(
         arguments.others, arguments.clients, arguments.seconds)
+    if not arguments.peer:
+        return benchmark_api.figures(scale)
+    from nova_accel.testing import benchmark_peer
+    return benchmark_peer.compared(scale)
 
 
 def _report(arguments: argparse.Namespace) -> dict[str, Any]:

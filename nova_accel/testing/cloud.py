@@ -75,6 +75,8 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
 
     def setUp(self) -> None:
         super().setUp()
+        # Nothing is waited for half an hour.
+        self.flags(long_rpc_timeout=60)
         for name, function in (
                 ('_create_image', create_image),
                 ('migrate_disk_and_power_off', _migrate_disk)):

@@ -32,24 +32,32 @@ class Count:
 
 
 class CountedDatabase(fixtures.Fixture):
-    """A database of accelerators, and a user whose statements are counted.
+    """A database without tables, and a user whose statements are counted.
 
     The server counts, for each user, what has reached it; what else goes on
     there, and what this process itself does, is not counted.
 
+    :param is_ours: it is the database of accelerators of this process, too
     :ivar url: of the database, with the user
+    :ivar engine: of it, with another user, who is not counted
     :raises unittest.SkipTest: no server is there
     """
 
+    def __init__(self, is_ours: bool = True) -> None:
+        super().__init__()
+        self._is_ours = is_ours
+
     def setUp(self) -> None:
-        # Its tables are made as an operator makes them.
-        self._database = database.Database('mysql', tables=False)
+        # Tables are made as an operator makes them.
+        self._database = (
+            database.Database('mysql', tables=False) if self._is_ours
+            else database.ForeignDatabase('mysql'))
         super().setUp()
 
     def _setUp(self) -> None:
         self.useFixture(self._database)
-        self._engine = self._database.engine
-        name = self._engine.url.database
+        self.engine = self._database.engine
+        name = self.engine.url.database
         self._user = f'u{secrets.token_hex(8)}'
         password = secrets.token_urlsafe()
         self._count_users()
@@ -57,7 +65,7 @@ class CountedDatabase(fixtures.Fixture):
                       f"IDENTIFIED BY '{password}'")
         self.addCleanup(self._execute, f"DROP USER '{self._user}'@'%'")
         self._execute(f"GRANT ALL ON {name}.* TO '{self._user}'@'%'")
-        self.url = self._engine.url.set(
+        self.url = self.engine.url.set(
             username=self._user, password=password,
         ).render_as_string(hide_password=False)
 
@@ -72,14 +80,14 @@ class CountedDatabase(fixtures.Fixture):
         count.others = after.others - before.others
 
     def _count_users(self) -> None:
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             before = connection.scalar(sa.text('SELECT @@GLOBAL.userstat'))
         if not before:
             self._execute('SET GLOBAL userstat = 1')
             self.addCleanup(self._execute, 'SET GLOBAL userstat = 0')
 
     def _counts(self) -> Count:
-        with self._engine.connect() as connection:
+        with self.engine.connect() as connection:
             row = connection.execute(sa.text(
                 'SELECT select_commands + update_commands, other_commands'
                 ' FROM information_schema.user_statistics'
@@ -87,5 +95,5 @@ class CountedDatabase(fixtures.Fixture):
         return Count() if row is None else Count(*map(int, row))
 
     def _execute(self, statement: str) -> None:
-        with self._engine.begin() as connection:
+        with self.engine.begin() as connection:
             connection.execute(sa.text(statement))

@@ -108,8 +108,30 @@ def _server(backend: str) -> provision.Backend:
     raise db_exc.BackendNotAvailable(f'no URL of a {backend} server is known')
 
 
+class ForeignDatabase(fixtures.Fixture):
+    """A new database on a server, for tables that are not ours.
+
+    :param backend: ``mysql`` or ``postgresql``
+    :ivar engine: of it
+    :raises unittest.SkipTest: as :class:`Database`
+    """
+
+    def __init__(self, backend: str) -> None:
+        super().__init__()
+        self._url = _new_on_server(backend)
+
+    def _setUp(self) -> None:
+        self.engine = sa.create_engine(self._url)
+        self.addCleanup(self.engine.dispose)
+
+
 @functools.cache
 def _on_server(backend: str) -> str:
+    """The URL of the database that all tests of this process share."""
+    return _new_on_server(backend)
+
+
+def _new_on_server(backend: str) -> str:
     """The URL of a new database, which is dropped when the process ends."""
     try:
         server = _server(backend)

@@ -89,7 +89,8 @@ class FakeFpgaDriver(base.Driver):
                 else dataclasses.replace(deployable, is_cleaned=True)
                 for deployable in deployables),
             fault=self.faults.get(str(function.address)),
-            regions=tuple(regions))
+            regions=tuple(regions), shell=region.Region(
+                region.SHELL, is_shell=True))
 
     def loaded(self, device: device.Device, region: region.Region) -> str:
         if self.programming is None:
@@ -102,6 +103,18 @@ class FakeFpgaDriver(base.Driver):
             super().program(device, region, bitstream, timeout_s)
         else:
             self.programming.program(device, region, bitstream, timeout_s)
+
+    def loaded_shell(self, device: device.Device) -> str:
+        if self.programming is None:
+            return super().loaded_shell(device)
+        return self.programming.loaded_shell(device)
+
+    def load_shell(self, device: device.Device, shell: pathlib.Path,
+                   timeout_s: float) -> None:
+        if self.programming is None:
+            super().load_shell(device, shell, timeout_s)
+        else:
+            self.programming.load_shell(device, shell, timeout_s)
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:
         if self.cleaning is None:
@@ -155,7 +168,8 @@ class Programming(fixtures.Fixture):
     """Has the fake driver's regions programmed.
 
     What they hold is in files, so that it outlives nova-compute as it does in
-    a card. A region that was never programmed holds ``nothing``.
+    a card. A region that was never programmed holds ``nothing``. The bytes of
+    a shell are the id that the card then says it has.
 
     :param directory: of the files; by default one that ends with the fixture
     :ivar duration_s: how long each programming takes
@@ -180,12 +194,21 @@ class Programming(fixtures.Fixture):
         self.is_programming = False
         self.may_end = threading.Event()
         self.may_end.set()
-        # Nothing may be left that waits.
         self._is_over = threading.Event()
-        self.addCleanup(self._is_over.set)
-        self.addCleanup(self.may_end.set)
+        # Nothing may be left that waits.
+        self.addCleanup(self.let_end)
         self.useFixture(fixtures.MonkeyPatch(
             f'{__name__}.FakeFpgaDriver.programming', self))
+
+    def let_end(self) -> None:
+        """Have what goes on come to its end at once, and all after it."""
+        self._is_over.set()
+        self.may_end.set()
+
+    def lose_contents(self) -> None:
+        """All regions hold nothing, as after a boot of the host."""
+        for file in self._directory.iterdir():
+            file.unlink()
 
     def loaded(self, card: device.Device, part: region.Region) -> str:
         """:raises DeviceError: it is being programmed, or that has failed."""
@@ -197,6 +220,22 @@ class Programming(fixtures.Fixture):
             raise exceptions.DeviceError(
                 f'{part.name} of {card.address} is not programmed to the end')
         return text
+
+    def loaded_shell(self, card: device.Device) -> str:
+        """:raises DeviceError: loading one has failed."""
+        return self.loaded(card, region.Region(region.SHELL))
+
+    def load_shell(self, card: device.Device, shell: pathlib.Path,
+                   timeout_s: float) -> None:
+        """:raises DeviceError: it is to fail."""
+        part = region.Region(region.SHELL)
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            self._file(card, part).write_text('')
+            raise self._refusal(card, part, 'its power is lost')
+        for each in card.regions:
+            self._file(card, each).unlink(missing_ok=True)
+        self._file(card, part).write_text(shell.read_text())
 
     def program(self, card: device.Device, part: region.Region,
                 bitstream: pathlib.Path, timeout_s: float) -> None:

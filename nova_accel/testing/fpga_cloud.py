@@ -26,6 +26,7 @@ import fixtures
 from nova_accel.testing import bitstreams
 from nova_accel.testing import cloud
 from nova_accel.testing import driver
+from nova_accel.virt import rpc_agent
 
 
 class FpgaCloud(cloud.Cloud):
@@ -39,6 +40,16 @@ class FpgaCloud(cloud.Cloud):
     def setUp(self) -> None:
         super().setUp()
         self.cards = self.useFixture(driver.Programming())
+        start = rpc_agent.RpcAgent.start
+
+        def start_until_it_may_end(agent: rpc_agent.RpcAgent) -> None:
+            start(agent)
+            # Before the agent is stopped, which waits for what goes on.
+            self.addCleanup(self.cards.let_end)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.virt.rpc_agent.RpcAgent.start',
+            start_until_it_may_end))
         self.downloaded: list[str] = []
         self.downloaded_bytes = 0
         download = self.glance.download

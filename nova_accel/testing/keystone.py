@@ -28,6 +28,8 @@ REGION = 'RegionOne'
 
 _LIFETIME = datetime.timedelta(days=1)
 _DOMAIN = {'id': 'default', 'name': 'Default'}
+#: In a request for a token, and in the token.
+_SYSTEM_SCOPE = {'system': {'all': True}}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,21 +42,25 @@ class Project:
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """A user of the default domain, and its roles in its one project."""
+    """A user of the default domain, and its roles in its one project.
+
+    :param system_roles: those on the system as a whole
+    """
 
     id: str
     name: str
     password: str
     project: Project
     roles: tuple[str, ...]
+    system_roles: tuple[str, ...] = ()
 
 
 class Keystone:
     """The WSGI application, mounted at ``url``.
 
     It knows what clients of one cloud and ``keystonemiddleware`` ask for:
-    version discovery, password authentication scoped to the user's project,
-    validation, revocation and the catalog of a token.
+    version discovery, password authentication scoped to the user's project or
+    to the system, validation, revocation and the catalog of a token.
     """
 
     def __init__(self, url: str, users: Iterable[User]) -> None:
@@ -63,6 +69,10 @@ class Keystone:
         self._tokens: dict[str, dict[str, Any]] = {}
         self._catalog: dict[str, dict[str, Any]] = {}
         self.register('identity', 'keystone', f'{url}/v3')
+
+    def add(self, user: User) -> None:
+        """Know one more user."""
+        self._users[user.name] = user
 
     def register(self, type_: str, name: str, url: str) -> None:
         """Put a service into the catalog of all tokens made from now on."""
@@ -78,17 +88,21 @@ class Keystone:
 
         :param roles: instead of the user's own
         """
+        return self._issue(user, user.roles if roles is None else roles, {
+            'project': {'id': user.project.id, 'name': user.project.name,
+                        'domain': _DOMAIN},
+            'is_domain': False})
+
+    def _issue(self, user: User, roles: Iterable[str],
+               scope: Mapping[str, Any]) -> str:
         now = datetime.datetime.now(datetime.UTC)
         token_id = uuid.uuid4().hex
         self._tokens[token_id] = {
             'methods': ['password'],
             'user': {'id': user.id, 'name': user.name, 'domain': _DOMAIN,
                      'password_expires_at': None},
-            'project': {'id': user.project.id, 'name': user.project.name,
-                        'domain': _DOMAIN},
-            'is_domain': False,
-            'roles': [{'id': role, 'name': role} for role in (
-                user.roles if roles is None else roles)],
+            **scope,
+            'roles': [{'id': role, 'name': role} for role in roles],
             'catalog': list(self._catalog.values()),
             'issued_at': _time(now), 'expires_at': _time(now + _LIFETIME),
             'audit_ids': [uuid.uuid4().hex]}
@@ -129,14 +143,18 @@ class Keystone:
             given = auth['identity']['password']['user']
             user = self._find(given)
             right = hmac.compare_digest(given['password'], user.password)
-            project = auth.get('scope', {}).get('project', {})
+            scope = auth.get('scope', {})
+            project = scope.get('project', {})
         except (KeyError, TypeError, ValueError, AttributeError):
             return _error(401, 'Unknown user, or not a password request.')
-        if not right or not (project.get('id') == user.project.id
-                             or project.get('name') == user.project.name
-                             or not project):
-            return _error(401, 'Wrong password or project.')
-        token_id = self.issue(user)
+        if right and scope == _SYSTEM_SCOPE and user.system_roles:
+            token_id = self._issue(user, user.system_roles, _SYSTEM_SCOPE)
+        elif right and set(scope) <= {'project'} and (
+                project.get('id') == user.project.id
+                or project.get('name') == user.project.name or not project):
+            token_id = self.issue(user)
+        else:
+            return _error(401, 'Wrong password, project or scope.')
         return _token_response(201, token_id, self._tokens[token_id])
 
     def _find(self, given: Mapping[str, Any]) -> User:

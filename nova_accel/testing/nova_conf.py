@@ -52,6 +52,15 @@ def credentials(auth_url: str, user: keystone.User) -> dict[str, str]:
             'project_name': user.project.name}
 
 
+def token_validation(auth_url: str, service_user: keystone.User) -> Sections:
+    """What an API needs to have tokens validated."""
+    return {'keystone_authtoken': {
+        **credentials(auth_url, service_user),
+        'www_authenticate_uri': auth_url,
+        'service_token_roles': 'service',
+        'service_token_roles_required': 'true'}}
+
+
 def sections(auth_url: str, service_user: keystone.User, state_path: str,
              filters: Iterable[str]) -> Sections:
     """All that an operator adds to Nova's configuration.
@@ -64,10 +73,7 @@ def sections(auth_url: str, service_user: keystone.User, state_path: str,
             'compute_driver': 'nova_accel.LibvirtDriver',
             'state_path': state_path},
         'wsgi': {'api_paste_config': str(api_paste_path())},
-        'keystone_authtoken': {
-            **login, 'www_authenticate_uri': auth_url,
-            'service_token_roles': 'service',
-            'service_token_roles_required': 'true'},
+        **token_validation(auth_url, service_user),
         'service_user': {**login, 'send_service_user_token': 'true'},
         'nova_accel_client': login,
         'filter_scheduler': {

@@ -52,6 +52,10 @@ class SimulatedHost:
         return naming.derived_uuid(
             '6ba7b810-9dad-11d1-80b4-00c04fd430c8', self.hostname)
 
+    @property
+    def service_host(self) -> str:
+        return f'{self.hostname}.service'
+
     def devices(self) -> list[device.Device]:
         return [
             device.Device(
@@ -96,17 +100,19 @@ class SimulatedHost:
         """The FPGA's."""
         return naming.derived_uuid(self.node_uuid, f'pci_0000_{bus:02x}_00_0')
 
+    def reported(self) -> list[dict[str, Any]]:
+        """The devices, as the host's report has them."""
+        rp_uuids = self.layout().rp_uuids
+        return [found.to_report(self.node_uuid, rp_uuids)
+                for found in self.devices()]
+
     def report(self, orders_seen: int | None = None) -> orders.Orders | None:
         """Tell the database, as the REST API does.
 
         :returns: what the host is told to do, if anything is new
         """
-        rp_uuids = self.layout().rp_uuids
-        devices: list[dict[str, Any]] = [
-            found.to_report(self.node_uuid, rp_uuids)
-            for found in self.devices()]
         return host.report(
-            self.hostname, self.node_uuid, f'{self.hostname}.service', devices,
+            self.hostname, self.node_uuid, self.service_host, self.reported(),
             digest=hashlib.sha256(str(self).encode()).hexdigest(),
             orders_seen=orders_seen)
 

@@ -10,17 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The API in uWSGI processes, as it is deployed, but without Keystone."""
+"""The API in uWSGI processes, as it is deployed, with or without Keystone."""
 
-import contextlib
-import http.client
 import ipaddress
-import os
 import pathlib
-import socket
 import subprocess
 import sys
-import time
 
 import fixtures
 from nova.db.api import models as nova_models
@@ -28,12 +23,11 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.testing import nova_conf
+from nova_accel.testing import process
+from nova_accel.testing import uwsgi
 
 _UWSGI, _MANAGE = (pathlib.Path(sys.executable).with_name(name)
                    for name in ('uwsgi', 'nova-accel-manage'))
-
-_START_S = 90
-_STOP_S = 15
 
 
 def paste_without_tokens() -> str:
@@ -58,13 +52,15 @@ def check_loopback(address: str) -> None:
             'server may do everything')
 
 
-class ServedApi(fixtures.Fixture):
+class ServedApi(process.StartedFixture):
     """The API alone, with all tables in its database.
 
     :param database_url: of the accelerators; a new SQLite file if it is None
     :param nova_database_url: of Nova's API, which no instance is in; a new
         SQLite file if it is None
     :param port: 0 takes a free one
+    :param sections: of ``nova.conf``, besides; without ``keystone_authtoken``
+        whoever asks is believed
     :ivar url: of ``/accelerator``, without a slash at the end
     :ivar log: what the processes write
     :raises ConfigurationError: the address is not on the loopback, uWSGI is
@@ -73,7 +69,8 @@ class ServedApi(fixtures.Fixture):
 
     def __init__(self, database_url: str | None = None,
                  nova_database_url: str | None = None, processes: int = 1,
-                 address: str = '127.0.0.1', port: int = 0) -> None:
+                 address: str = '127.0.0.1', port: int = 0,
+                 sections: nova_conf.Sections | None = None) -> None:
         super().__init__()
         check_loopback(address)
         if not _UWSGI.exists():
@@ -83,37 +80,43 @@ class ServedApi(fixtures.Fixture):
         self._processes = processes
         self._address = address
         self._port = port
+        self._sections = sections or {}
 
-    def setUp(self) -> None:
-        super().setUp()
-        # Of what _setUp raises, fixtures makes an error of its own.
-        try:
-            self._make_tables()
-            self._start()
-            self._wait()
-        except BaseException:
-            self.cleanUp()
-            raise
+    def start(self) -> None:
+        self._make_tables()
+        self._serve()
 
     def _setUp(self) -> None:
         self._directory = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path)
-        self._socket = self._listen()
-        [address, self.port] = self._socket.getsockname()[:2]
-        self.url = f'http://{address}:{self.port}/accelerator'
-        self.log = self._directory / 'log'
         self._configure()
+
+    def _serve(self) -> None:
+        self._server = self.useFixture(uwsgi.Uwsgi(
+            pathlib.Path(sys.prefix), 'nova_accel.api.wsgi', self._processes,
+            self._directory / 'log', {
+                'OS_NOVA_CONFIG_DIR': str(self._directory),
+                'OS_NOVA_CONFIG_FILES': 'api-paste.ini;nova.conf'},
+            self._address, self._port))
+        self.log = self._server.log
+        self.port = self._server.port
+        self.url = f'http://{self._server.address}:{self.port}/accelerator'
+        self._server.wait('/accelerator')
 
     def memory_mb(self) -> float:
         """Resident memory of all its processes."""
-        return sum(_resident_kb(pid) for pid in self._pids()) / 1024
+        return self._server.memory_mb()
 
     def _configure(self) -> None:
         files = f'sqlite:///{self._directory}'
         url, nova_url = self._urls
         self._nova_url = nova_url or f'{files}/nova_api.sqlite'
-        (self._directory / 'api-paste.ini').write_text(paste_without_tokens())
+        (self._directory / 'api-paste.ini').write_text(
+            nova_conf.api_paste_path().read_text()
+            if 'keystone_authtoken' in self._sections
+            else paste_without_tokens())
         nova_conf.write(self._directory / 'nova.conf', {
+            **self._sections,
             'DEFAULT': {'state_path': str(self._directory)},
             'database': {'connection': f'{files}/nova.sqlite'},
             'api_database': {'connection': self._nova_url},
@@ -131,61 +134,3 @@ class ServedApi(fixtures.Fixture):
         if done.returncode:
             raise exceptions.ConfigurationError(
                 f'the database has not got its tables: {done.stderr}')
-
-    def _listen(self) -> socket.socket:
-        family = (socket.AF_INET6 if ':' in self._address
-                  else socket.AF_INET)
-        listener = socket.create_server(
-            (self._address, self._port), family=family, backlog=100)
-        self.addCleanup(listener.close)
-        return listener
-
-    def _start(self) -> None:
-        with self.log.open('wb') as log:
-            self._process = subprocess.Popen(
-                [_UWSGI, f'--virtualenv={sys.prefix}',
-                 '--module=nova_accel.api.wsgi', '--master',
-                 f'--processes={self._processes}', '--need-app',
-                 '--die-on-term', '--no-orphans',
-                 f'--http-socket=fd://{self._socket.fileno()}'],
-                pass_fds=[self._socket.fileno()],
-                env={**os.environ,
-                     'OS_NOVA_CONFIG_DIR': str(self._directory),
-                     'OS_NOVA_CONFIG_FILES': 'api-paste.ini;nova.conf'},
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        self.addCleanup(self._stop)
-
-    def _wait(self) -> None:
-        end = time.monotonic() + _START_S
-        while time.monotonic() < end and self._process.poll() is None:
-            connection = http.client.HTTPConnection(
-                self._address, self.port, timeout=_START_S)
-            with contextlib.closing(connection), contextlib.suppress(
-                    OSError, http.client.HTTPException):
-                connection.request('GET', '/accelerator')
-                if connection.getresponse().status == 200:
-                    return
-            time.sleep(0.1)
-        raise exceptions.ConfigurationError(
-            f'the API does not start: {self.log.read_text()}')
-
-    def _stop(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-
-    def _pids(self) -> list[int]:
-        """The master's and its workers'."""
-        master = self._process.pid
-        workers = pathlib.Path(f'/proc/{master}/task/{master}/children')
-        return [master, *map(int, workers.read_text().split())]
-
-
-def _resident_kb(pid: int) -> int:
-    status = pathlib.Path(f'/proc/{pid}/status').read_text()
-    [line] = [line for line in status.splitlines()
-              if line.startswith('VmRSS:')]
-    return int(line.split()[1])

@@ -24,8 +24,8 @@ from typing import TypeVar
 
 from oslo_log import log as logging
 
+from nova_accel import durable_file
 from nova_accel import exceptions
-from nova_accel.host import durable_file
 
 LOG = logging.getLogger(__name__)
 
@@ -97,6 +97,7 @@ class EntryFiles(Generic[_Entry]):
         """
         with self._disk_errors():
             durable_file.remove(self._path(name))
+        self._damaged.pop(name, None)
         self._entries.pop(name, None)
 
     def entries(self) -> list[_Entry]:

@@ -22,7 +22,7 @@ import pathlib
 
 from oslo_log import log as logging
 
-from nova_accel.host import durable_file
+from nova_accel import durable_file
 
 LOG = logging.getLogger(__name__)
 

@@ -94,8 +94,9 @@ class MigrationMixin:
         # Nova also calls it when it starts and finds a server that was
         # migrating when it died, which may not have been set aside yet.
         with faults.as_unavailable():
-            moving_bindings.restore(self._accelerators.attachments,
-                                    instance.uuid)
+            moving_bindings.restore(
+                self._accelerators.attachments, instance.uuid,
+                instance.task_state == task_states.RESIZE_REVERTING)
         super().finish_revert_migration(  # type: ignore[misc]
             context, instance, *args, **kwargs)
 

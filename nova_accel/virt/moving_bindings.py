@@ -24,12 +24,15 @@ from nova_accel.virt import attachments as attachments_module
 _Attachments = attachments_module.Attachments
 
 
-def restore(attachments: _Attachments, instance_uuid: str) -> None:
+def restore(attachments: _Attachments, instance_uuid: str,
+            is_reverted: bool = False) -> None:
     """Make what was set aside active again; what is active stays so.
 
+    :param is_reverted: after a revert what is active does not: it is what
+        the destination, this host too, could not release
     :raises DeviceError: a device that was active before is stuck.
     """
-    if not attachments.holds(instance_uuid):
+    if is_reverted or not attachments.holds(instance_uuid):
         attachments.move(instance_uuid, arq.Role.OLD, arq.Role.ACTIVE)
 
 

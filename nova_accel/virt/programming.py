@@ -74,6 +74,9 @@ class Bitstreams(Protocol):
                 context: Any) -> bitstream_model.Bitstream:
         """The one that fits; see there for the errors."""
 
+    def is_shell(self, bitstream_id: str, context: Any) -> bool:
+        """Whether it is not for a region; see there for the errors."""
+
     def fetched(self, bitstream: bitstream_model.Bitstream, context: Any,
                 ) -> contextlib.AbstractContextManager[Fetched]:
         """As long as the body runs it stays on this host."""
@@ -161,18 +164,32 @@ class Programmer:
                 programming_job.abandon(jobs)
 
     def program(self, deployable_uuid: str, wanted: bitstream_model.Wanted,
-                asker: programming.Asker,
-                context: Any) -> region_model.Contents:
+                asker: programming.Asker, context: Any,
+                shell_loading: programming.ShellLoading = (
+                    programming.ShellLoading.FORBIDDEN),
+                ) -> region_model.Contents:
         """Program the region of a deployable, unless it holds that already.
+
+        What is a shell is loaded into its card.
 
         :param asker: with the instance whose guest has the region, if the
             asker may reprogram it under that
-        :raises NotFound: there is no such deployable with a region.
+        :param shell_loading: what the API says of that
+        :raises NotFound: there is no such deployable with a region, or whose
+            card can get another shell.
         :raises BitstreamNotFound, BitstreamRefused: see ``Store.resolve``.
-        :raises Conflict: a guest has it.
+        :raises NotAllowed: it is a shell, and not for this asker.
+        :raises Conflict: a guest has it, or of a shell anything of the card.
         :raises DeviceError: it failed.
         """
-        target = self._target_of(deployable_uuid)
+        is_shell = (wanted.bitstream_id is not None
+                    and self._bitstreams.is_shell(
+                        wanted.bitstream_id, context))
+        if is_shell:
+            _check_shell_loading(shell_loading, wanted)
+        target = self._target_of(
+            deployable_uuid, self._regions.shells() if is_shell
+            else self._regions.targets())
         self._check_free(target, asker, is_stopped=False)
         job = _Job(target, asker, self._deadline())
         return self._put(job, wanted, context, is_stopped=False)
@@ -291,7 +308,7 @@ class Programmer:
         try:
             contents = self._regions.program(
                 job.target, record, bitstream.function_uuids, file.path,
-                file.sha256, job.deadline)
+                file.sha256, job.deadline, bitstream.provides_shell_id)
         finally:
             self._changed()
         done = regions_module.ended(record, None)
@@ -324,7 +341,8 @@ class Programmer:
                     holder = holders.get(name)
                     if holder is None:
                         continue
-                    if holder != asker.instance_uuid:
+                    if (holder != asker.instance_uuid
+                            or target.region.is_shell):
                         raise exceptions.Conflict(
                             f'{target} is not programmed: a server has '
                             f'{deployable.name} of it')
@@ -334,8 +352,10 @@ class Programmer:
                             f'{target.device.driver} cannot do it while a '
                             'server has it')
 
-    def _target_of(self, deployable_uuid: str) -> regions_module.Target:
-        for target in self._regions.targets():
+    def _target_of(
+        self, deployable_uuid: str, targets: Iterable[regions_module.Target],
+    ) -> regions_module.Target:
+        for target in targets:
             for deployable in target.deployables:
                 if deployable_uuid == naming.derived_uuid(
                         self._node_uuid, target.device.name, 'deployable',
@@ -364,6 +384,17 @@ class Programmer:
 
     def _deadline(self) -> float:
         return time.monotonic() + self._timeout_s
+
+
+def _check_shell_loading(shell_loading: programming.ShellLoading,
+                         wanted: bitstream_model.Wanted) -> None:
+    """:raises NotAllowed, Conflict: it is refused."""
+    if shell_loading is programming.ShellLoading.FORBIDDEN:
+        raise exceptions.NotAllowed(
+            f'{wanted} is a shell, which this caller may not load')
+    if shell_loading is programming.ShellLoading.IN_USE:
+        raise exceptions.Conflict(
+            f'{wanted} is a shell, and somebody has something of the card')
 
 
 def _key(arqs: Iterable[arq.Arq]) -> frozenset[str]:

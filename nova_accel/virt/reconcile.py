@@ -160,10 +160,7 @@ class Reconciler:
     def _repair_mdevs(self, mdevs: tuple[pci_function.Mdev, ...],
                       view: publisher_module.View,
                       host: drift.Host) -> None:
-        handles = {
-            handle.uuid: handle for device in view.devices
-            for deployable in device.deployables
-            for handle in deployable.handles}
+        handles = view.handles
         ours = {mdev.uuid for mdev in mdevs if mdev.uuid in handles
                 and (mdev.parent, mdev.type) == (
                     handles[mdev.uuid].address,
@@ -176,7 +173,8 @@ class Reconciler:
              for request in listed.arqs})
         if not orphans:
             return
-        for uuid in drift.orphans(orphans, self._guests.mdevs()):
+        in_guests = frozenset().union(*self._guests.devices().values())
+        for uuid in drift.orphans(orphans, in_guests):
             LOG.warning('The mediated device %s of %s is destroyed: it is '
                         'ours and nobody has it', uuid,
                         handles[uuid].address)

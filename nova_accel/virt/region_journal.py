@@ -76,7 +76,7 @@ class Entry:
             return None
         return region_model.Contents(
             self.record.bitstream_id, self.sha256, self.loaded,
-            self.function_uuids)
+            self.function_uuids, self.region == region_model.SHELL)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -142,6 +142,13 @@ class RegionJournal:
         :raises DeviceError: the disk refused.
         """
         self._files.write(_name(entry.device, entry.region), entry)
+
+    def forget(self, device: str, region: str) -> None:
+        """Remove the entry of a region that is not there any more.
+
+        :raises DeviceError: the disk refused.
+        """
+        self._files.remove(_name(device, region))
 
 
 def _name(device: str, region: str) -> str:

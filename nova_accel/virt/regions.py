@@ -59,7 +59,7 @@ def boot_id() -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """A region, and who can program it."""
+    """A region or the shell of a card, and who can program it."""
 
     device: device_model.Device
     region: region_model.Region
@@ -69,12 +69,13 @@ class Target:
     def deployables(self) -> Iterator[device_model.Deployable]:
         """All that is handed out of it."""
         return (deployable for deployable in self.device.deployables
-                if deployable.region == self.region.name)
+                if self.region.is_shell
+                or deployable.region == self.region.name)
 
     @property
     def tells_contents(self) -> bool:
         """Whether what it says is another text for each bitstream."""
-        return (self.driver.tells_contents
+        return (self.driver.tells_contents or self.region.is_shell
                 or self.region.contents_attribute is not None)
 
     def __str__(self) -> str:
@@ -107,18 +108,29 @@ class Regions:
         :param devices: as they are found; those of :meth:`targets` from now
             on
         """
-        self._devices = tuple(devices)
-        return tuple(
-            region_contents.overlaid(device, {
-                region.name: self._known(
-                    self._target(device, region), self._said_before_held)
-                for region in device.regions})
-            for device in self._devices)
+        before = {device.name: device for device in self._devices}
+        self._devices = tuple(
+            region_contents.remembered(device, before.get(device.name))
+            for device in devices)
+        return tuple(map(self._overlaid, self._devices))
+
+    def _overlaid(self, device: device_model.Device) -> device_model.Device:
+        found = region_contents.overlaid(device, {
+            region.name: self._known(
+                self._target(device, region), self._said_before_held)
+            for region in device.regions})
+        return found if device.shell is None else region_contents.with_shell(
+            found, self.known(self._target(device, device.shell)))
 
     def targets(self) -> Iterator[Target]:
         """All regions that there are."""
         return (self._target(device, region) for device in self._devices
                 for region in device.regions)
+
+    def shells(self) -> Iterator[Target]:
+        """Of the cards that can get another one."""
+        return (self._target(device, device.shell) for device in self._devices
+                if device.shell is not None)
 
     def _target(self, device: device_model.Device,
                 region: region_model.Region) -> Target:
@@ -138,6 +150,7 @@ class Regions:
     def _known(self, target: Target,
                ask: Callable[[Target], str]) -> region_contents.Known:
         try:
+            self._check_shell(target)
             entry = self.entry(target)
             if entry is None or (entry.device, entry.region) in self._live:
                 return region_contents.Known()
@@ -145,10 +158,15 @@ class Regions:
                 raise exceptions.DeviceError(
                     f'not programmed with {entry.record.bitstream_id}: '
                     f'{entry.record.failure or "it was cut short"}')
-            said = ask(target)
         except exceptions.DeviceError as error:
             return region_contents.Known(fault=str(error))
         is_same_boot = entry.boot_id == self._boot_id
+        try:
+            said = ask(target)
+        except exceptions.DeviceError as error:
+            # One that has lost it with the host's boot may say nothing.
+            return region_contents.Known(
+                fault=str(error) if is_same_boot else None)
         if said == entry.loaded and (
                 is_same_boot or target.tells_contents):
             return region_contents.Known(entry.contents)
@@ -159,6 +177,14 @@ class Regions:
             f'it was programmed by others: it says {said!r}, and said '
             f'{entry.loaded!r} when it was programmed with '
             f'{entry.record.bitstream_id}'))
+
+    def _check_shell(self, target: Target) -> None:
+        """:raises DeviceError: it is a region, and its card's shell is bad."""
+        shell = target.device.shell
+        if shell is not None and not target.region.is_shell:
+            fault = self.known(self._target(target.device, shell)).fault
+            if fault is not None:
+                raise exceptions.DeviceError(f'the shell: {fault}')
 
     def _said_before_held(self, target: Target) -> str:
         """What a device says, or did before a guest got it.
@@ -182,9 +208,15 @@ class Regions:
             return entry.loaded
 
     def is_journaled(self, target: Target) -> bool:
-        """Whether anything was ever programmed there, as far as we know."""
+        """Whether anything was ever programmed there, as far as we know.
+
+        A shell is: it may be loaded just now, or has failed.
+        """
+        shell = target.device.shell
         try:
-            return self.entry(target) is not None
+            return self.entry(target) is not None or (
+                shell is not None
+                and self.entry(self._target(target.device, shell)) is not None)
         except exceptions.DeviceError:
             return True
 
@@ -209,16 +241,19 @@ class Regions:
 
     def program(self, target: Target, record: programming.Record,
                 function_uuids: tuple[str, ...], bitstream: pathlib.Path,
-                sha256: str, deadline: float) -> region_model.Contents:
+                sha256: str, deadline: float,
+                shell_id: str | None = None) -> region_model.Contents:
         """Program a region that nobody uses, and read it back.
 
         :param record: as the programming begins
+        :param shell_id: what a shell has to say of itself afterwards
         :param bitstream: verified, with that hash
         :param deadline: of ``time.monotonic()``
         :raises DeviceError: it failed. The region is bad, unless it has not
             been touched because there is no time, or no journal.
         """
         _left_s(deadline)
+        self._check_shell(target)
         before = self.known(target).contents
         said = _said_if_any(target)
         begun = region_journal.Entry(
@@ -228,8 +263,15 @@ class Regions:
         self._live.add(live)
         try:
             self._journal.write(begun)
+            if target.region.is_shell:
+                # Whatever they hold is not there any more.
+                for region in target.device.regions:
+                    self._journal.forget(target.device.name, region.name)
             _try(target, bitstream, deadline)
             loaded = _said(target)
+            if shell_id not in (None, loaded):
+                raise exceptions.DeviceError(
+                    f'it is {loaded}, not {shell_id}')
             if (target.tells_contents and loaded == said
                     and before is not None and before.sha256 != sha256):
                 raise exceptions.DeviceError(
@@ -245,7 +287,8 @@ class Regions:
         finally:
             self._live.discard(live)
         return region_model.Contents(
-            record.bitstream_id, sha256, loaded, function_uuids)
+            record.bitstream_id, sha256, loaded, function_uuids,
+            target.region.is_shell)
 
     def recover(self) -> list[programming.Record]:
         """End what a nova-compute that died had begun, well or badly.
@@ -253,13 +296,15 @@ class Regions:
         Nothing is programmed. Only a device that says of each bitstream
         another thing shows that it was done, and not after a boot.
 
-        :returns: the programmings that have ended with it
+        :returns: the last programming of each region, for the API may not
+            have been told of it
         """
         targets = {(target.device.name, target.region.name): target
-                   for target in self.targets()}
+                   for target in (*self.targets(), *self.shells())}
         records = []
         for entry in self._journal.entries():
             if entry.step is not _Step.PROGRAMMING:
+                records.append(entry.record)
                 continue
             target = targets.get((entry.device, entry.region))
             said = _said_if_any(target) if target else None
@@ -308,7 +353,8 @@ def _try(target: Target, bitstream: pathlib.Path, deadline: float) -> None:
     try:
         return _program(target, bitstream, deadline)
     except exceptions.DeviceError as error:
-        if not target.driver.repeats_programming:
+        if (not target.driver.repeats_programming or target.region.is_shell
+                or deadline <= time.monotonic()):
             raise
         LOG.warning('%s is programmed once more: %s', target, error)
     _program(target, bitstream, deadline)
@@ -318,8 +364,11 @@ def _program(target: Target, bitstream: pathlib.Path,
              deadline: float) -> None:
     left_s = _left_s(deadline)
     with _plugins_faults(target):
-        target.driver.program(
-            target.device, target.region, bitstream, left_s)
+        if target.region.is_shell:
+            target.driver.load_shell(target.device, bitstream, left_s)
+        else:
+            target.driver.program(
+                target.device, target.region, bitstream, left_s)
 
 
 def _left_s(deadline: float) -> float:
@@ -333,7 +382,9 @@ def _left_s(deadline: float) -> float:
 def _said(target: Target) -> str:
     """:raises DeviceError: it does not say, or is in an error."""
     with _plugins_faults(target):
-        return target.driver.loaded(target.device, target.region)
+        return (target.driver.loaded_shell(target.device)
+                if target.region.is_shell
+                else target.driver.loaded(target.device, target.region))
 
 
 def _said_if_any(target: Target) -> str | None:

@@ -35,7 +35,8 @@ class Programmer(Protocol):
     """What is used of :class:`nova_accel.virt.programming.Programmer`."""
 
     def program(self, deployable_uuid: str, wanted: bitstream.Wanted,
-                asker: programming.Asker, context: Any) -> Any:
+                asker: programming.Asker, context: Any,
+                shell_loading: programming.ShellLoading) -> Any:
         """Program the region of a deployable; see there for the errors."""
 
 
@@ -59,18 +60,27 @@ class Endpoint:
     @oslo_messaging.expected_exceptions(exceptions.AcceleratorError)
     def program(self, context: Any, deployable_uuid: str,
                 bitstream_uuid: str,
-                instance_uuid: str | None = None) -> None:
+                instance_uuid: str | None = None,
+                shell_loading: str = programming.ShellLoading.FORBIDDEN,
+                ) -> bool:
         """Program the region of a deployable, and wait for that.
+
+        What is a shell is loaded into its card.
 
         :param context: the caller's, who must be allowed to see the bitstream
         :param instance_uuid: the server that has the region, and may have it
             programmed under its guest
+        :param shell_loading: a
+            :class:`nova_accel.model.programming.ShellLoading`
+        :returns: whether it was a shell, which the region does not hold
         :raises AcceleratorError: it is not programmed; the name of the
             exception and its text reach the caller.
         """
         try:
-            self._program(context, deployable_uuid, bitstream_uuid,
-                          instance_uuid)
+            contents = self._program(
+                context, deployable_uuid, bitstream_uuid, instance_uuid,
+                programming.ShellLoading(shell_loading))
+            return bool(contents.is_shell)
         except exceptions.AcceleratorError:
             raise
         except Exception as fault:
@@ -87,7 +97,8 @@ class Endpoint:
             of a failure is in the log
         """
         try:
-            self._program(context, deployable_uuid, bitstream_uuid, None)
+            self._program(context, deployable_uuid, bitstream_uuid, None,
+                          programming.ShellLoading.FORBIDDEN)
         except Exception as fault:
             result = _result(fault)
             LOG.error('Deployable %s is not programmed with bitstream %s: %s',
@@ -111,11 +122,12 @@ class Endpoint:
         LOG.info('Bitstream %s is on this host', bitstream_uuid)
 
     def _program(self, context: Any, deployable_uuid: str,
-                 bitstream_uuid: str, instance_uuid: str | None) -> None:
-        self._programmer.program(
+                 bitstream_uuid: str, instance_uuid: str | None,
+                 shell_loading: programming.ShellLoading) -> Any:
+        return self._programmer.program(
             deployable_uuid, bitstream.Wanted(bitstream_uuid),
             programming.Asker(context.project_id, context.user_id,
-                              instance_uuid), context)
+                              instance_uuid), context, shell_loading)
 
 
 class RpcAgent:

@@ -15,15 +15,16 @@
 from collections.abc import Callable
 from collections.abc import Mapping
 import dataclasses
+import functools
 import pathlib
 
-from nova import context as nova_context
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_accel import conf
 from nova_accel.bitstreams import glance
 from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
+from nova_accel.client import service_user
 from nova_accel.drivers import base
 from nova_accel.drivers import catalogue
 from nova_accel.drivers import loading
@@ -63,6 +64,7 @@ def check_configured() -> None:
     device_spec.parse(CONF.nova_accel.device_spec, loading.names())
     catalogue.entries()
     accelerator_api.adapter_from_conf()
+    store.from_conf()
 
 
 def start(host: libvirt_host.Host, service_host: str,
@@ -155,8 +157,9 @@ def agent(accelerators: host_accelerators.HostAccelerators,
 def front(accelerators: host_accelerators.HostAccelerators) -> os_acc.OsAcc:
     """The same parts, as the specification of os-acc has them."""
     images = glance.Glance()
+    service_context = functools.cache(service_user.context)
     return os_acc.OsAcc(accelerators, lambda image_id: images.image(
-        image_id, _service_context())['properties'])
+        image_id, service_context())['properties'])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,17 +185,8 @@ def _fpgas(node: publisher_module.Node, state: pathlib.Path,
     return _Fpgas(regions, history, bitstreams, programming_module.Programmer(
         node.uuid, regions, bitstreams,
         lambda: _holders(attachments, host_guests), history.note, report,
-        _service_context, CONF.nova_accel.programming_timeout_s))
-
-
-def _service_context() -> nova_context.RequestContext:
-    """Of the host's own user, whatever a server's owner may see by now.
-
-    :raises ConfigurationError: the host has no credentials.
-    """
-    return nova_context.RequestContext(
-        user_auth_plugin=accelerator_api.auth_from_conf(), is_admin=True,
-        overwrite=False)
+        functools.cache(service_user.context),
+        CONF.nova_accel.programming_timeout_s))
 
 
 def _holders(attachments: attachments_module.Attachments,

@@ -20,136 +20,188 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 import testtools
 
 from api import base
+from nova_accel.testing import control_plane
+from nova_accel.testing import keystone
 
 _OPENSTACK = pathlib.Path(sys.executable).with_name('openstack')
 
-_NAMESPACE = 'openstack.accelerator.v2'
+#: Older packages, which tools/beside has the reasons of.
+_BESIDE = pathlib.Path(sys.prefix) / 'beside'
+
+#: What ``openstack -vv`` says before it runs a command.
+_RAN = re.compile(
+    r'^command: accelerator (?P<name>.+) -> (?P<where>\S+) \(auth=', re.M)
 
 
-class CommandTestCase(base.ClientTestCase):
+def _commands(distribution):
+    """(name, module and class) of each that it has."""
+    entries = importlib.metadata.distribution(distribution).entry_points
+    return {
+        (entry.name.removeprefix('accelerator_').replace('_', ' '),
+         f'{entry.module}.{entry.attr}')
+        for entry in entries.select(group='openstack.accelerator.v2')}
 
-    def run_command(self, command, *arguments):
+
+def _noun(command):
+    return command.rpartition(' ')[0]
+
+
+class EveryCommand:
+    """A test is named for the noun of its commands, and types all of them.
+
+    :cvar distribution: whose commands these have to be
+    :cvar bind_more: what its ``arq bind`` is told at the end
+    """
+
+    bind_more = ()
+
+    def setUp(self):
+        super().setUp()
+        self.ran = set()
+        self.clouds = self.write_clouds(self.admin, self.operator)
+
+    def _setup_identity(self):
+        """With an administrator who may do what nova-compute may."""
+        super()._setup_identity()
+        self.operator = keystone.User(
+            '4' * 32, 'operator', self.admin.password,
+            control_plane.DEMO_PROJECT, ('admin', 'service'))
+        self.keystone.add(self.operator)
+
+    def beside(self, command):
+        """The older packages that it is typed with."""
+        return ()
+
+    def type(self, command, *arguments, cloud='admin'):
+        """What a command writes, which has to succeed."""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith('OS_')}
-        return subprocess.run(
-            [_OPENSTACK, '--os-cloud', 'admin', 'accelerator',
+        done = subprocess.run(
+            [_OPENSTACK, '-vv', '--os-cloud', cloud, 'accelerator',
              *command.split(), *arguments],
-            env={**environment, 'OS_CLIENT_CONFIG_FILE': str(self.clouds)},
+            env={**environment, 'OS_CLIENT_CONFIG_FILE': str(self.clouds),
+                 'PYTHONPATH': os.pathsep.join(
+                     str(_BESIDE / name) for name in self.beside(command))},
             capture_output=True, text=True, check=False)
-
-    def type(self, command, *arguments):
-        """A command that has to succeed, and says nothing."""
-        done = self.run_command(command, *arguments)
-        self.assertEqual((0, ''), (done.returncode, done.stdout), done.stderr)
-
-    def ask(self, command, *arguments):
-        """What a command shows, which has to succeed."""
-        done = self.run_command(command, *arguments, '-f', 'json')
         self.assertEqual(0, done.returncode, done.stderr)
-        return json.loads(done.stdout)
+        ran = _RAN.search(done.stderr)
+        self.ran.add((ran['name'], ran['where']))
+        return done.stdout
 
+    def ask(self, command, *arguments, **kwargs):
+        """What a command shows."""
+        return json.loads(
+            self.type(command, *arguments, '-f', 'json', **kwargs))
 
-class TestDeviceProfiles(CommandTestCase):
+    def listed(self, command):
+        """The uuids, by both forms of a list."""
+        short, long = ([each['uuid'] for each in self.ask(command, *form)]
+                       for form in ((), ('--long',)))
+        self.assertEqual(short, long)
+        return short
 
-    def test_life(self):
+    def assert_all_typed(self):
+        noun = self._testMethodName.removeprefix('test_').replace('_', ' ')
+        self.assertEqual(self.ran, {
+            (name, where) for name, where in _commands(self.distribution)
+            if _noun(name) == noun})
+
+    def test_device_profile(self):
         made = self.ask('device profile create', 'gold',
                         json.dumps(base.GROUPS), '--description', 'an FPGA')
         shown = self.ask('device profile show', made['uuid'])
         self.assertEqual(('gold', 'an FPGA'),
                          (shown['name'], shown['description']))
-        [listed] = self.ask('device profile list')
-        self.assertEqual(made['uuid'], listed['uuid'])
-        [detailed] = self.ask('device profile list', '--long')
-        self.assertEqual('an FPGA', detailed['description'])
+        self.assertEqual([made['uuid']], self.listed('device profile list'))
         self.type('device profile delete', made['uuid'])
-        self.assertEqual([], self.ask('device profile list'))
+        self.assertEqual([], self.listed('device profile list'))
+        self.assert_all_typed()
 
-
-class TestDevices(CommandTestCase):
-
-    def test_looked_at_and_disabled(self):
-        listed = self.ask('device list')
+    def test_device(self):
         uuid = next(
-            device['uuid'] for device in listed if device['type'] == 'FPGA')
-        self.assertEqual(len(listed), len(self.ask('device list', '--long')))
+            device['uuid'] for device in self.ask('device list')
+            if device['type'] == 'FPGA')
+        self.assertIn(uuid, self.listed('device list'))
         self.assertEqual('host1', self.ask('device show', uuid)['hostname'])
         for command, status in (('disable', 'maintaining'),
                                 ('enable', 'enabled')):
             self.type(f'device {command}', uuid)
             shown = self.accelerator.get(f'/devices/{uuid}')
             self.assertEqual(status, shown['status'])
+        self.assert_all_typed()
 
-
-class TestDeployables(CommandTestCase):
-
-    def test_looked_at(self):
-        listed = self.ask('deployable list')
-        self.assertEqual(len(listed),
-                         len(self.ask('deployable list', '--long')))
+    def test_deployable(self):
         uuid = self.a_deployable()['uuid']
-        self.assertIn(uuid, [each['uuid'] for each in listed])
+        self.assertIn(uuid, self.listed('deployable list'))
         self.assertEqual(uuid, self.ask('deployable show', uuid)['uuid'])
-
-    def test_programmed(self):
-        self.need('/deployables/{uuid}/program/{same_uuid}', 'PATCH')
-        [region] = self.regions('host1')[:1]
-        image = self.upload(region, b'bits')
-        deployable = self.a_deployable()
-        self.ask('deployable program', deployable['uuid'], image)
+        # python-cyborgclient asks Glance for the image by a path that Glance
+        # does not have, and takes any answer.
+        self.keystone.register('image', 'glance', f'{self.url}/image/v2')
+        image = self.upload(self.regions('host1')[0], b'bits')
+        self.ask('deployable program', uuid, image)
         self.assertEqual(1, len(self.cards.programmed))
+        self.assert_all_typed()
 
-
-class TestRequests(CommandTestCase):
-
-    def test_life(self):
-        self.need('/accelerator_requests/{uuid}', 'DELETE')
+    def test_arq(self):
         self.create_profile('gold', base.GROUPS)
-        made = self.ask('arq create', 'gold')
-        [listed] = self.ask('arq list')
-        self.assertEqual(made['uuid'], listed['uuid'])
-        [detailed] = self.ask('arq list', '--long')
-        self.assertEqual('gold', detailed['device_profile_name'])
-        shown = self.ask('arq show', made['uuid'])
-        self.assertEqual('Initial', shown['state'])
-        self.type('arq delete', made['uuid'])
-        self.assertEqual([], self.ask('arq list'))
+        uuid = self.ask('arq create', 'gold')['uuid']
+        self.assertEqual([uuid], self.listed('arq list'))
+        self.assertEqual('Initial', self.ask('arq show', uuid)['state'])
+        server = self.boot(self._create_flavor())['id']
+        bound = self.ask(
+            'arq bind', uuid, 'host1', server,
+            self.a_deployable()['rp_uuid'], *self.bind_more, cloud='operator')
+        self.assertEqual(('Bound', 'host1', server, 'PCI'), tuple(
+            bound[name] for name in (
+                'state', 'hostname', 'instance_uuid', 'attach_handle_type')))
+        unbound = self.ask('arq unbind', uuid, cloud='operator')
+        self.assertEqual(('Unbound', None),
+                         (unbound['state'], unbound['instance_uuid']))
+        self.type('arq delete', uuid)
+        self.assertEqual([], self.listed('arq list'))
+        self.assert_all_typed()
 
-
-class TestAttributes(CommandTestCase):
-
-    def test_life(self):
-        self.need('/attributes', 'GET', 'POST')
-        self.need('/attributes/{uuid}', 'GET', 'DELETE')
+    def test_device_attribute(self):
         deployable = self.a_deployable()['uuid']
         made = self.ask('device attribute create', deployable, 'rack', '7')
-        self.assertEqual(
-            ('rack', '7'), (made['key'], made['value']))
-        self.assertIn(made['uuid'], [
-            each['uuid'] for each in self.ask('device attribute list')])
+        self.assertEqual(('rack', '7'), (made['key'], made['value']))
+        self.assertIn(made['uuid'], self.listed('device attribute list'))
         shown = self.ask('device attribute show', made['uuid'])
         self.assertEqual('rack', shown['key'])
         self.type('device attribute delete', made['uuid'])
-        self.assertNotIn(made['uuid'], [
-            each['uuid']
-            for each in self.ask('device attribute list', '--long')])
+        self.assertNotIn(made['uuid'], self.listed('device attribute list'))
+        self.assert_all_typed()
+
+
+class TestOpenStackClient(EveryCommand, base.ClientTestCase):
+
+    distribution = 'python-openstackclient'
+
+
+class TestCyborgClient(EveryCommand, base.ClientTestCase):
+
+    distribution = 'python-cyborgclient'
+    bind_more = (control_plane.DEMO_PROJECT.id,)
+
+    def beside(self, command):
+        if command == 'deployable program':
+            return 'openstackclient', 'openstacksdk'
+        return 'openstackclient',
 
 
 class TestAll(testtools.TestCase):
 
     def test_no_command_is_left_out(self):
-        """All are typed above, but for what only a service may do."""
-        source = pathlib.Path(__file__).read_text()
-        commands = {
-            entry.name.removeprefix('accelerator_').replace('_', ' ')
-            for entry in importlib.metadata.entry_points(group=_NAMESPACE)}
-        self.assertEqual(21, len(commands))
-        for command in commands:
-            if command not in ('device enable', 'device disable',
-                               'arq bind', 'arq unbind'):
-                self.assertIn(f"'{command}'", source)
+        for client in (TestOpenStackClient, TestCyborgClient):
+            names = {name for name, _where in _commands(client.distribution)}
+            self.assertEqual(21, len(names))
+            for noun in map(_noun, names):
+                self.assertTrue(
+                    hasattr(client, f'test_{noun.replace(" ", "_")}'), noun)

@@ -13,7 +13,7 @@
 """What is left when anything fails at any step: nothing, and no guest less.
 
 The compute side's real parts, over the real API and database and simulated
-hosts; what Nova does around its driver is imitated in :mod:`crash.imitation`.
+hosts; Nova is imitated in :mod:`crash.imitation`, around its driver.
 """
 
 # It decides between eventlet and native threads, so it has to come first.

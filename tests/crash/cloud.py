@@ -28,6 +28,7 @@ from nova.virt.libvirt import utils as libvirt_utils
 import sqlalchemy as sa
 
 from crash import effects
+from crash import imitated_host
 from crash import imitation
 from nova_accel.db import device_profile
 from nova_accel.db import engine
@@ -116,7 +117,7 @@ class Cloud(fixtures.Fixture):
         for name, resources in profiles.items():
             device_profile.create(name, [
                 {f'resources:{resource}': '1'} for resource in resources])
-        self.hosts = [imitation.Host(name, uuid, fakelibvirt.Connection(
+        self.hosts = [imitated_host.Host(name, uuid, fakelibvirt.Connection(
             'qemu:///system', hostname=name, pci_info=devices.pci_info(
                 gpus=1, fpgas=2, qats=0)))
             for name, uuid in _NODES.items()]
@@ -133,6 +134,10 @@ class Cloud(fixtures.Fixture):
         for host in self.hosts:
             host.start()
             self.nova.recover(host)
+        self.reconcile()
+
+    def reconcile(self) -> None:
+        """Every worker runs once."""
         for host in self.hosts:
             host.run_periodic()
 
@@ -154,7 +159,29 @@ class Cloud(fixtures.Fixture):
                     schema.ATTACH_HANDLES.c.arq_uuid.is_not(None))).scalar()
         if used != taken:
             found.append(f'{taken} attach handles are taken by {used} ARQs')
-        return found
+        return found + self._unallocated()
+
+    def reconcile_placement(self) -> None:
+        """Every worker runs twice.
+
+        What was given back in the cycle before is seen to be stale in one,
+        and taken away in the next if it still is.
+        """
+        self.reconcile()
+        self.reconcile()
+
+    def stale_allocations(self) -> list[str]:
+        """What instances have in Placement without need; should be empty.
+
+        What a migration has is for Nova's own audit.
+        """
+        return [f'{uuid} has {providers} of {host} in Placement'
+                for uuid in self.nova.instances
+                for host, providers
+                in self.nova.allocations.get(uuid, {}).items()
+                if providers and not any(
+                    self._is_needed(uuid, host, role)
+                    for role in (arq.Role.ACTIVE, arq.Role.INCOMING))]
 
     def delete_all(self) -> None:
         """As their owners do in the end.
@@ -166,8 +193,7 @@ class Cloud(fixtures.Fixture):
             self.nova.delete(instance)
             for host in self.hosts:
                 host.driver.remove(instance)
-        for host in self.hosts:
-            host.run_periodic()
+        self.reconcile()
 
     def leftovers(self) -> list[str]:
         """Should be empty when there are no instances."""
@@ -189,6 +215,32 @@ class Cloud(fixtures.Fixture):
                     .outerjoin(handles, handles.c.arq_uuid == arqs.c.uuid)):
                 held.setdefault(tuple(row[:3]), set()).add(row.uuid)
         return held
+
+    def _unallocated(self) -> list[str]:
+        """What is bound, and Placement may give to somebody else."""
+        arqs = schema.ARQS
+        with engine.reader() as connection:
+            bound = connection.execute(
+                sa.select(arqs.c.instance_uuid, arqs.c.device_rp_uuid,
+                          sa.func.count().label('units'))
+                .where(arqs.c.device_rp_uuid.is_not(None))
+                .group_by(arqs.c.instance_uuid,
+                          arqs.c.device_rp_uuid)).all()
+        return [f'{row.instance_uuid} has {row.units} units of provider '
+                f'{row.device_rp_uuid}, in Placement {allocated}'
+                for row in bound if row.units > (allocated := self._allocated(
+                    row.instance_uuid, row.device_rp_uuid))]
+
+    def _allocated(self, instance_uuid: str, rp_uuid: str) -> int:
+        """The units of a provider that an instance and its migrations have."""
+        consumers = [instance_uuid, *(
+            migration.uuid for migration in self.nova.migrations
+            if migration.instance_uuid == instance_uuid)]
+        return sum(
+            sum(providers[rp_uuid]['resources'].values())
+            for consumer in consumers for providers
+            in self.nova.allocations.get(consumer, {}).values()
+            if rp_uuid in providers)
 
     def _is_needed(self, uuid: str, host: str, role: str) -> bool:
         instance = self.nova.instances.get(uuid)
@@ -219,7 +271,7 @@ class Cloud(fixtures.Fixture):
         return any(host.name == name and host.driver.instance_exists(instance)
                    for host in self.hosts)
 
-    def _drift_of(self, host: imitation.Host, held: Any) -> list[str]:
+    def _drift_of(self, host: imitated_host.Host, held: Any) -> list[str]:
         """On the host itself."""
         found = []
         entries = journal.Journal(
@@ -259,12 +311,13 @@ class Cloud(fixtures.Fixture):
                     else request.handle.address)
                 for request in attachments.held_by(instance.uuid, role))
                 for role in (arq.Role.ACTIVE, arq.Role.INCOMING)]
-            if not has or has not in held:
+            if (len(has) != self.nova.units(instance)
+                    or has not in held):
                 yield (f'the guest of {instance.uuid} on {host.name} has '
                        f'{has}, holds {held}')
 
     @staticmethod
-    def _mdevs(host: imitation.Host) -> set[str]:
+    def _mdevs(host: imitated_host.Host) -> set[str]:
         return set(map(libvirt_utils.mdev_name2uuid,
                        host.connection.mdev_info.get_all_devices()))
 

@@ -12,10 +12,8 @@
 
 """What Nova does around its driver, as far as accelerators can tell.
 
-:class:`Driver` is our mixins over a libvirt driver that defines, starts and
-destroys guests in the order in which Nova's does. :class:`Nova` is the rest:
-the manager's order of calls and its handling of failures (nova-seams names
-the lines), the claims in Placement, and the recovery at a start.
+:class:`Nova` has the manager's order of calls and its handling of failures,
+the claims in Placement, and the recovery at a start.
 """
 
 from collections.abc import Callable
@@ -26,212 +24,33 @@ import uuid
 
 from nova import context as nova_context
 from nova import exception
-from nova.compute import power_state
-from nova.compute import provider_tree
 from nova.compute import task_states
 from nova.compute import vm_states
-from nova.objects import migrate_data
-from nova.virt.libvirt import config as vconfig
-from nova.virt.libvirt import guest as libvirt_guest
-from nova.virt.libvirt import host as libvirt_host
 
+from crash import imitated_host
 from nova_accel import exceptions
 from nova_accel.db import accelerator_request
 from nova_accel.model import device_profile
-from nova_accel.virt import driver as accelerator_driver
-from nova_accel.virt import live_migration
-from nova_accel.virt import migration as migration_module
-from nova_accel.virt import suspend
 
 # Whether it is an administrator's would be asked of Nova's policy.
 _CONTEXT = nova_context.RequestContext('user', 'project', is_admin=False)
 
-Instance = types.SimpleNamespace
-
-
-class LibvirtDriver:
-    """What the mixins are mixed into."""
-
-    supported_vgpu_types: tuple[str, ...] = ()
-
-    def __init__(self, host: libvirt_host.Host) -> None:
-        self._host = host
-
-    def init_host(self, host: str) -> None:
-        """Nothing of Nova's is needed."""
-
-    def instance_exists(self, instance: Instance) -> bool:
-        try:
-            self._host.get_guest(instance)
-        except exception.InstanceNotFound:
-            return False
-        return True
-
-    def spawn(self, context: Any, instance: Instance, image_meta: Any,
-              injected_files: Any, admin_password: Any, allocations: Any,
-              network_info: Any = None, accel_info: Any = None) -> None:
-        self._create(instance, accel_info=accel_info)
-
-    def destroy(self, context: Any, instance: Instance) -> None:
-        self._power_off(instance)
-        self.cleanup(context, instance)
-
-    def remove(self, instance: Instance) -> None:
-        """What an operator does, without Nova."""
-        self._power_off(instance)
-        self._undefine(instance)
-
-    def cleanup(self, context: Any, instance: Instance) -> None:
-        self._undefine(instance)
-
-    def power_off(self, instance: Instance) -> None:
-        self._host.get_guest(instance).poweroff()
-
-    def power_on(self, context: Any, instance: Instance) -> None:
-        self._hard_reboot(context, instance)
-
-    def _hard_reboot(self, context: Any, instance: Instance) -> None:
-        self.destroy(context, instance)
-        self._create(instance)
-
-    def rebuild(self, context: Any, instance: Instance,
-                evacuate: bool = False) -> None:
-        raise NotImplementedError
-
-    def suspend(self, context: Any, instance: Instance) -> None:
-        self._host.get_guest(instance).save_memory_state()
-
-    def resume(self, context: Any, instance: Instance) -> None:
-        self._host.get_guest(instance).launch()
-
-    def migrate_disk_and_power_off(self, context: Any,
-                                   instance: Instance) -> None:
-        self.power_off(instance)
-
-    def finish_migration(self, context: Any, migration: Any,
-                         instance: Instance, disk_info: str,
-                         network_info: Any, image_meta: Any,
-                         resize_instance: bool, allocations: Any) -> None:
-        self._create(instance)
-
-    def confirm_migration(self, context: Any, migration: Any,
-                          instance: Instance) -> None:
-        if instance.host != migration.source_compute:
-            self.cleanup(context, instance)
-
-    def finish_revert_migration(self, context: Any,
-                                instance: Instance) -> None:
-        self._create(instance)
-
-    def check_can_live_migrate_source(self, context: Any,
-                                      instance: Instance) -> Any:
-        return migrate_data.LibvirtLiveMigrateData()
-
-    def check_source_migrate_data_at_dest(
-            self, context: Any, instance: Instance, data: Any,
-            migration: Any, limits: Any, allocations: Any) -> Any:
-        return data
-
-    def pre_live_migration(self, context: Any, instance: Instance,
-                           data: Any) -> Any:
-        return data
-
-    def live_migration(self, context: Any, instance: Instance,
-                       destination: Any, data: Any) -> None:
-        domain = self._host.get_guest(instance)._domain
-        xml = domain.XMLDesc(0)
-        for source, target in data.target_mdevs.items():
-            xml = xml.replace(source, target)
-        domain.migrateToURI3(destination, {'destination_xml': xml}, 0)
-
-    def post_live_migration_at_source(self, context: Any,
-                                      instance: Instance) -> None:
-        """Networks and volumes alone."""
-
-    def post_live_migration_at_destination(self, context: Any,
-                                           instance: Instance) -> None:
-        guest = self._host.get_guest(instance)
-        self._host.write_instance_config(guest.get_xml_desc())
-
-    def rollback_live_migration_at_destination(
-            self, context: Any, instance: Instance) -> None:
-        self.destroy(context, instance)
-
-    def _create(self, instance: Instance, **kwargs: Any) -> None:
-        config = self._get_guest_config(
-            instance, instance.get_network_info(), None, None, **kwargs)
-        try:
-            guest = libvirt_guest.Guest.create(config.to_xml(), self._host)
-            guest.launch()
-        except Exception:
-            self._undefine(instance)
-            raise
-
-    def _power_off(self, instance: Instance) -> None:
-        with contextlib.suppress(exception.InstanceNotFound):
-            self._host.get_guest(instance).poweroff()
-
-    def _undefine(self, instance: Instance) -> None:
-        with contextlib.suppress(exception.InstanceNotFound):
-            self._host.get_guest(instance).delete_configuration()
-
-    def _get_guest_config(self, instance: Instance, network_info: Any,
-                          image_meta: Any, disk_info: Any,
-                          **kwargs: Any) -> vconfig.LibvirtConfigGuest:
-        guest = vconfig.LibvirtConfigGuest()
-        guest.virt_type = 'kvm'
-        guest.name = f'instance-{instance.uuid}'
-        guest.uuid = instance.uuid
-        guest.memory = 65536
-        guest.vcpus = 1
-        guest.os_type = 'hvm'
-        # Nova's mark: what a guest without it has is not ours to hand out.
-        mark = vconfig.LibvirtConfigGuestMetaNovaInstance()
-        mark.package = 'imitation'
-        guest.metadata.append(mark)
-        return guest
-
-
-class Driver(migration_module.MigrationMixin,
-             live_migration.LiveMigrationMixin,
-             accelerator_driver.AcceleratorMixin,
-             suspend.SuspendMixin, LibvirtDriver):
-    """The product's, over the above."""
-
-
-class Host:
-    """A compute host; :meth:`start` is what starts its nova-compute."""
-
-    driver: Driver
-
-    def __init__(self, name: str, node_uuid: str, connection: Any) -> None:
-        self.name = name
-        self.node_uuid = node_uuid
-        self.connection = connection
-        self.host = libvirt_host.Host('qemu:///system')
-        self.host.get_connection = lambda: connection
-        self.host.get_node_uuid = lambda: node_uuid
-
-    def start(self) -> None:
-        self.driver = Driver(self.host)
-        self.driver.init_host(self.name)
-        tree = self.driver.provider_tree = provider_tree.ProviderTree()
-        tree.new_root(self.name, self.node_uuid)
-        self.driver._accelerators.update_provider_tree(tree)
-
-    def runs(self, instance: Instance) -> bool:
-        return self.driver.instance_exists(instance) and (
-            self.host.get_guest(instance).get_power_state(self.host)
-            == power_state.RUNNING)
-
-    def run_periodic(self) -> None:
-        """The worker's cycle, report and retry, and a whole comparison."""
-        self.driver._accelerators._publisher._run()
-        self.driver._accelerators.reconciler.repair()
+Driver = imitated_host.Driver
+Host = imitated_host.Host
+Instance = imitated_host.Instance
 
 
 def flavor(**extra_specs: str) -> types.SimpleNamespace:
     return types.SimpleNamespace(extra_specs=extra_specs)
+
+
+def _profile(of: types.SimpleNamespace) -> str:
+    (profile,) = of.extra_specs.values()
+    return str(profile)
+
+
+def _is_compat(instance: Instance) -> bool:
+    return device_profile.CYBORG_FLAVOR_KEY in instance.flavor.extra_specs
 
 
 class Nova:
@@ -249,20 +68,21 @@ class Nova:
         self.allocations: dict[str, dict[str, dict[str, Any]]] = {}
         self._profiles = profiles
 
+    def units(self, instance: Instance) -> int:
+        """How many devices its flavor asks for."""
+        return len(self._profiles[_profile(instance.flavor)])
+
     def boot(self, host: Host, key: str, profile: str) -> Instance:
         instance = Instance(
             uuid=str(uuid.uuid4()), project_id='project', user_id='user',
             system_metadata={}, host=host.name,
-            node=host.name, profile=profile,
-            flavor=flavor(**{key: profile}), old_flavor=None,
+            node=host.name, flavor=flavor(**{key: profile}), old_flavor=None,
             get_network_info=list,
             vm_state=vm_states.BUILDING, task_state=task_states.SPAWNING)
         self.instances[instance.uuid] = instance
         self._claim(instance, host)
         try:
-            info = (self._bind(instance, host)
-                    if key == device_profile.CYBORG_FLAVOR_KEY else None)
-            self._spawn(instance, host, info)
+            self._spawn(instance, host, self._accel_info(instance, host))
         except Exception:
             # As ComputeManager._build_resources, then rescheduling ends.
             self._shut_down(host, instance)
@@ -344,11 +164,84 @@ class Nova:
         else:
             self._end(instance)
 
-    def migrate(self, instance: Instance, destination: Host) -> None:
-        """A resize to the same profile, or a cold migration."""
+    def snapshot(self, instance: Instance) -> None:
+        instance.task_state = task_states.IMAGE_SNAPSHOT
+        with contextlib.suppress(Exception):
+            self._driver(instance).snapshot(_CONTEXT, instance)
+        self._end_snapshot(instance)
+
+    def _end_snapshot(self, instance: Instance) -> None:
+        """However it went, and what Nova sees in its next comparison."""
+        runs = self.hosts[instance.host].runs(instance)
+        self._end(instance,
+                  vm_states.ACTIVE if runs else vm_states.STOPPED)
+
+    def rescue(self, instance: Instance) -> None:
+        instance.task_state = task_states.RESCUING
+        try:
+            driver = self._driver(instance)
+            driver.power_off(instance)
+            driver.rescue(_CONTEXT, instance)
+        except Exception:
+            self._end(instance, vm_states.ERROR)
+        else:
+            self._end(instance, vm_states.RESCUED)
+
+    def unrescue(self, instance: Instance) -> None:
+        instance.task_state = task_states.UNRESCUING
+        self._run(instance, self._driver(instance).unrescue)
+
+    def shelve(self, instance: Instance) -> None:
+        """And offload it at once, as Nova does by default."""
+        driver = self._driver(instance)
+        instance.task_state = task_states.SHELVING
+        try:
+            driver.power_off(instance)
+            driver.snapshot(_CONTEXT, instance)
+        except Exception:
+            self._end_snapshot(instance)
+            return
+        instance.vm_state = vm_states.SHELVED
+        instance.task_state = task_states.SHELVING_OFFLOADING
+        try:
+            driver.power_off(instance)
+            driver.destroy(_CONTEXT, instance)
+            if _is_compat(instance):
+                accelerator_request.delete_by_instance(instance.uuid)
+        except Exception:
+            instance.task_state = None
+        else:
+            self.allocations.pop(instance.uuid)
+            instance.host = instance.node = None
+            self._end(instance, vm_states.SHELVED_OFFLOADED)
+
+    def unshelve(self, instance: Instance, host: Host) -> None:
+        instance.task_state = task_states.UNSHELVING
+        self._claim(instance, host)
+        try:
+            info = self._accel_info(instance, host)
+            instance.task_state = task_states.SPAWNING
+            instance.host = instance.node = host.name
+            self._spawn(instance, host, info)
+        except Exception:
+            # What is bound for Cyborg's key Nova leaves.
+            self.allocations.pop(instance.uuid)
+            instance.host = instance.node = None
+            self._end(instance, vm_states.SHELVED_OFFLOADED)
+        else:
+            self._end(instance)
+
+    def migrate(self, instance: Instance, destination: Host,
+                profile: str | None = None) -> None:
+        """A resize, or a cold migration.
+
+        :param profile: that of the new flavor; by default that of the old
+        """
         source = self.hosts[instance.host]
+        wanted = instance.flavor if profile is None else flavor(
+            **dict.fromkeys(instance.flavor.extra_specs, profile))
         migration = self._begin_migration(
-            instance, destination, 'migration', 'migrating')
+            instance, destination, 'migration', 'migrating', wanted)
         instance.task_state = task_states.RESIZE_MIGRATING
         try:
             source.driver.migrate_disk_and_power_off(_CONTEXT, instance)
@@ -359,7 +252,7 @@ class Nova:
             return
         instance.host = instance.node = destination.name
         instance.task_state = task_states.RESIZE_FINISH
-        instance.old_flavor = instance.flavor
+        instance.old_flavor, instance.flavor = instance.flavor, wanted
         migration.status = 'post-migrating'
         try:
             destination.driver.finish_migration(
@@ -400,7 +293,7 @@ class Nova:
             destination.driver.destroy(_CONTEXT, instance)
             instance.host = instance.node = source.name
             self._revert_allocations(migration)
-            instance.old_flavor = None
+            instance.flavor, instance.old_flavor = instance.old_flavor, None
             source.driver.finish_revert_migration(_CONTEXT, instance)
         except Exception:
             migration.status = 'error'
@@ -448,7 +341,8 @@ class Nova:
         self.allocations.pop(migration.uuid)
 
     def _begin_migration(self, instance: Instance, destination: Host,
-                         migration_type: str, status: str) -> Any:
+                         migration_type: str, status: str,
+                         wanted: types.SimpleNamespace | None = None) -> Any:
         """What the instance has becomes the migration's, as Nova does it."""
         migration = types.SimpleNamespace(
             uuid=str(uuid.uuid4()), instance_uuid=instance.uuid,
@@ -457,7 +351,7 @@ class Nova:
         self.migrations.append(migration)
         self.allocations[migration.uuid] = self.allocations.pop(
             instance.uuid)
-        self._claim(instance, destination)
+        self._claim(instance, destination, wanted)
         return migration
 
     def _end_migration(self, migration: Any, instance: Instance,
@@ -515,6 +409,8 @@ class Nova:
             case (task_states.SPAWNING | task_states.REBUILDING
                   | task_states.REBUILD_SPAWNING):
                 self._end(instance, vm_states.ERROR)
+            case task_states.IMAGE_SNAPSHOT:
+                self._end_snapshot(instance)
             case task_states.DELETING:
                 self.delete(instance)
             case task_states.REBOOT_STARTED_HARD:
@@ -530,10 +426,13 @@ class Nova:
                 # The migration is left as it is.
                 instance.task_state = None
             case task_states.MIGRATING:
-                for migration in self.migrations:
-                    if migration.status == 'running':
-                        migration.status = 'error'
+                self._abort_live_migrations()
                 instance.task_state = None
+
+    def _abort_live_migrations(self) -> None:
+        for migration in self.migrations:
+            if migration.status == 'running':
+                migration.status = 'error'
 
     def _driver(self, instance: Instance) -> Driver:
         return self.hosts[instance.host].driver
@@ -563,10 +462,13 @@ class Nova:
         with contextlib.suppress(Exception):
             host.driver.destroy(_CONTEXT, instance)
 
+    def _accel_info(self, instance: Instance, host: Host) -> Any:
+        """What Nova's Cyborg client has bound, if the flavor has its key."""
+        return self._bind(instance, host) if _is_compat(instance) else None
+
     def _bind(self, instance: Instance, host: Host) -> list[Any]:
-        """As Nova's Cyborg client does; ``accel_info``."""
         arqs = accelerator_request.create(
-            instance.profile, instance.project_id)
+            _profile(instance.flavor), instance.project_id)
         providers = self.allocations[instance.uuid][host.name]
         accelerator_request.bind({
             found['uuid']: {'hostname': host.name,
@@ -581,13 +483,18 @@ class Nova:
         with contextlib.suppress(exceptions.ServiceUnavailable):
             accelerator_request.delete_by_instance(instance.uuid)
 
-    def _claim(self, instance: Instance, host: Host) -> None:
-        """Allocate units of providers of the host that have some free."""
+    def _claim(self, instance: Instance, host: Host,
+               wanted: types.SimpleNamespace | None = None) -> None:
+        """Allocate units of providers of the host that have some free.
+
+        :param wanted: the flavor; by default the instance's own
+        """
         used = [rp_uuid for hosts in self.allocations.values()
                 for found in hosts.values() for rp_uuid in found]
         claimed: dict[str, Any] = {}
         layout = host.driver._accelerators._publisher.view.layout
-        for resource_class in self._profiles[instance.profile]:
+        profile = _profile(wanted or instance.flavor)
+        for resource_class in self._profiles[profile]:
             rp_uuid = next(
                 provider.uuid for provider in layout.providers
                 if provider.totals.get(resource_class, 0)

@@ -75,9 +75,10 @@ def _of(name: str) -> Callable[[Cloud, imitation.Instance], None]:
     return lambda cloud, server: getattr(cloud.nova, name)(server)
 
 
-def _to(name: str, number: int) -> Callable[[Cloud, imitation.Instance], None]:
+def _to(name: str, number: int, *arguments: str,
+        ) -> Callable[[Cloud, imitation.Instance], None]:
     return lambda cloud, server: getattr(cloud.nova, name)(
-        server, cloud.hosts[number])
+        server, cloud.hosts[number], *arguments)
 
 
 def _source_returns(cloud: Cloud, server: imitation.Instance) -> None:
@@ -97,6 +98,14 @@ OPERATIONS = {
     'start': Operation(_of('start'), _of('stop')),
     'suspend': Operation(_of('suspend')),
     'resume': Operation(_of('resume'), _of('suspend')),
+    'cold_snapshot': Operation(_of('snapshot')),
+    'rescue': Operation(_of('rescue')),
+    'unrescue': Operation(_of('unrescue'), _of('rescue')),
+    'shelve': Operation(_of('shelve')),
+    'shelve_compat': Operation(_of('shelve'), key=_COMPAT),
+    'unshelve': Operation(_to('unshelve', 1), _of('shelve')),
+    'unshelve_compat': Operation(
+        _to('unshelve', 1), _of('shelve'), key=_COMPAT),
     'rebuild': Operation(_of('rebuild')),
     'resize_on_one_host': Operation(_to('migrate', 0)),
     'confirm_on_one_host': Operation(_of('confirm'), _to('migrate', 0)),
@@ -104,6 +113,15 @@ OPERATIONS = {
     'cold_migration': Operation(_to('migrate', 1)),
     'confirm': Operation(_of('confirm'), _to('migrate', 1)),
     'revert': Operation(_of('revert'), _to('migrate', 1)),
+    'resize_to_fewer_devices': Operation(_to('migrate', 0, 'vgpu')),
+    'confirm_of_fewer_devices': Operation(
+        _of('confirm'), _to('migrate', 0, 'vgpu')),
+    'revert_of_fewer_devices': Operation(
+        _of('revert'), _to('migrate', 0, 'vgpu')),
+    'resize_to_more_devices': Operation(
+        _to('migrate', 1, 'both'), profile='vgpu'),
+    'revert_of_more_devices': Operation(
+        _of('revert'), _to('migrate', 1, 'both'), profile='vgpu'),
     'delete_before_confirmed': Operation(_of('delete'), _to('migrate', 1)),
     # PCI devices move live only if their driver can.
     'live_migration': Operation(_to('live_migrate', 1), profile='vgpu'),
@@ -118,7 +136,7 @@ class TestPoints(testtools.TestCase):
     def points(self, operation):
         with Cloud() as cloud:
             points = operation.run(cloud)
-            self.assertEqual([], cloud.drift())
+            self.assertEqual([], cloud.drift() + cloud.stale_allocations())
             # Else this would be about nothing.
             self.assertEqual([], [
                 instance for instance in cloud.nova.instances.values()
@@ -132,6 +150,8 @@ class TestPoints(testtools.TestCase):
             self.assertTrue(cloud.effects.struck)
             cloud.restart_and_reconcile()
             wrong = cloud.drift()
+            cloud.reconcile_placement()
+            wrong += cloud.stale_allocations()
             cloud.delete_all()
             wrong += cloud.leftovers()
         return [f'{name}, {point.number}: {point.effect}, '

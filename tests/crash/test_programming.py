@@ -24,6 +24,9 @@ import testtools
 from unit.virt import fpga_card
 
 from nova_accel import exceptions
+from nova_accel.model import bitstream
+from nova_accel.model import naming
+from nova_accel.model import programming
 from nova_accel.virt import region_journal
 
 #: How often it is killed.
@@ -129,6 +132,60 @@ class ProgrammingTestCase(testtools.TestCase):
         host = self.host()
         host.boot('last', fpga_card.wants(next(iter(self.images))))
         self.assertIsNotNone(host.known().contents)
+
+
+class TestShell(ProgrammingTestCase):
+    """The shell of a card is loaded, again and again."""
+
+    tells_contents = True
+
+    def setUp(self):
+        super().setUp()
+        host = self.host()
+        self.shells = [
+            host.bitstreams.add(shell_id, provides_shell_id=shell_id)
+            for shell_id in ('one', 'two', 'three')]
+        self.images = host.bitstreams.images
+
+    def load(self, host, number):
+        host.programmer.program(
+            naming.derived_uuid(fpga_card.NODE, fpga_card.DEVICE.name,
+                                'deployable', 'region0'),
+            bitstream.Wanted(self.shells[number % len(self.shells)]),
+            programming.Asker(), 'user', programming.ShellLoading.ALLOWED)
+
+    def work(self, first):
+        host = self.host()
+        self.begun.touch()
+        for number in itertools.count(first):
+            self.load(host, number)
+
+    def test_killed_at_any_point(self):
+        generator = random.Random('shell')
+        bad = 0
+        for number in range(_POINTS // 2):
+            self.begun.unlink(missing_ok=True)
+            self.kill_after(generator.random() * 4 * _DURATION_S, number)
+            host = self.host()
+            begin = time.monotonic()
+            host.regions.recover()
+            self.assertLess(time.monotonic() - begin, _RECOVERY_S)
+            (shell,) = host.regions.shells()
+            known = host.regions.known(shell)
+            if known.contents is not None:
+                image, _data = self.images[known.contents.bitstream_id]
+                self.assertEqual(image.provides_shell_id,
+                                 host.card.really_loaded('shell'))
+            elif host.regions.entry(shell) is not None:
+                bad += 1
+                self.assertIn('died', known.fault)
+                self.assertRaises(exceptions.DeviceError, host.boot, 'other',
+                                  fpga_card.an_arq())
+        # Else this would be about nothing.
+        self.assertGreater(bad, 0)
+        self.load(host, 0)
+        self.load(host, 1)
+        self.assertIsNone(host.published().fault)
 
 
 class TestDeviceThatTells(ProgrammingTestCase):

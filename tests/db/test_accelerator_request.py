@@ -167,9 +167,11 @@ class TestBind(ArqTestCase):
     def test_bound(self) -> None:
         [uuid] = self.make_arqs(1)
         place = self.place()
-        [answer] = arqs.bind({uuid: place})
+        self.assertEqual([{
+            'uuid': uuid, 'state': 'Bound',
+            'instance_uuid': place['instance_uuid']}],
+            arqs.bind({uuid: place}))
         found = arqs.get(uuid)
-        self.assertEqual(found, answer)
         handle = self.host.devices()[0].deployables[0].handles[0]
         for name, value in {
                 **place, 'state': 'Bound', 'role': None,

@@ -545,7 +545,8 @@ class TestOfHost(BindingTestCase):
         held = binding.acquire(request)
         [uuid] = self.make_arqs(1)
         place = self.place(self.host.rp_uuid(1))
-        [unadopted] = arqs.bind({uuid: place})
+        arqs.bind({uuid: place})
+        unadopted = arqs.get(uuid)
         self.make_arqs(1)
         self.assertEqual([
             {'instance_uuid': request.instance_uuid, 'role': 'active',

@@ -86,10 +86,11 @@ class TestRelease(CleaningTestCase):
                          place['instance_uuid'], 'compute-1', [uuid])):
             [uuid] = self.make_arqs(1)
             place = self.place()
-            [bound] = arqs.bind({uuid: place})
+            arqs.bind({uuid: place})
+            [bound] = self.taken()
             free(uuid, place)
             [handle] = self.told().uncleaned
-            self.assertEqual(bound['attach_handle_uuid'], handle)
+            self.assertEqual(bound, handle)
             cleaning.note('compute-1', [handle], {}, self.told().revision)
 
     def test_one_that_is_not_cleaned_is_free_at_once(self) -> None:

@@ -115,6 +115,7 @@ class TestGetHolders(DeployableTestCase):
         self.assertEqual({(base.PROJECT, request.instance_uuid)},
                          self.holders('region0'))
         self.assertEqual(set(), self.holders('region1'))
+        self.assertEqual(self.holders('region0'), self.holders(None))
         binding.release(*request.key, 1)
         self.assertEqual(set(), self.holders('region0'))
 

@@ -85,6 +85,9 @@ class TestBoot(CompatTestCase):
         # Nova has tried every host.
         self.assertIn('Exceeded maximum number of retries',
                       failed['fault']['message'])
+        # That there is none is known where it is looked for, on the host.
+        self.assertIn("no bitstream with function 'gzip' fits",
+                      self.stdlog.logger.output)
         self.delete(failed)
 
     def test_turned_off(self):

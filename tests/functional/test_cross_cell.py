@@ -12,12 +12,13 @@
 
 from nova.policies import base as base_policies
 from nova.policies import servers as server_policies
+from nova.tests.fixtures import libvirt as fakelibvirt
 
 from functional import moves
 from functional import operations
 
 
-class TestCrossCell(moves.MoveTestCase):
+class CrossCellTestCase(moves.MoveTestCase):
     """To a host in another cell, which Nova does by a snapshot.
 
     The source keeps what it has as active: its database forgets the server
@@ -37,6 +38,9 @@ class TestCrossCell(moves.MoveTestCase):
             self.start_accelerated_compute(host, cell_name=cell)
         self.server = self.boot_on('host1', self.both)
         self.before = self.guest_devices(self.server)
+
+
+class TestCrossCell(CrossCellTestCase):
 
     def resize_to_other_cell(self):
         self.server = self.resize(
@@ -66,4 +70,25 @@ class TestCrossCell(moves.MoveTestCase):
         self.assert_guest(self.server, 'host1', self.before)
         self.assertFalse(self.mdevs('host2'))
         self.assert_usage('host2')
+        self.delete(self.server)
+
+
+class TestCrossCellFails(CrossCellTestCase):
+
+    # As a call, the failure would go back to nova-api.
+    CAST_AS_CALL = False
+
+    @operations.shows('resize to another cell', 'the destination fails')
+    def test_a_destination_that_fails(self):
+        """The source keeps what the server has, for a hard reboot."""
+        self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
+        self.server = self.resize(
+            self.server, self.create_accel_flavor('both'), 'ERROR')
+        self.assertEqual(1, self.failures)
+        self._wait_for_assert(lambda: self.assertEqual(
+            {('host1', 'active'): self.before}, self.held(self.server)))
+        self.assertFalse(self.mdevs('host2'))
+        self.assert_usage('host2')
+        self._reboot_server(self.server, hard=True)
+        self.assert_guest(self.server, 'host1', self.before)
         self.delete(self.server)

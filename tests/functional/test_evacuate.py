@@ -13,7 +13,9 @@
 import threading
 
 import fixtures
+from nova import exception
 from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.virt import libvirt
 
 from functional import one_server
 from functional import operations
@@ -177,6 +179,30 @@ class TestShelve(one_server.OneServerTestCase):
         self.assert_kept()
         self.unshelve()
         self.assert_runs_with_all()
+        self.delete(self.server)
+
+    @operations.shows('shelve', 'the snapshot fails')
+    def test_a_snapshot_that_fails(self):
+        """The guest is off, and nobody else gets its devices."""
+        self.break_method(libvirt.LibvirtDriver, 'snapshot',
+                          exception.InternalError('the disk is full'))
+        self.assertIn('the disk is full', self.assert_fails(
+            'shelve', None, 'shelve', 'ACTIVE'))
+        self.assertFalse(self.domain().isActive())
+        self.assert_kept()
+        self.assert_hard_reboot_helps()
+        self.delete(self.server)
+
+    @operations.shows('shelve offload', 'a device is stuck')
+    def test_a_device_that_is_stuck(self):
+        """It is made up for, and until then nobody gets it."""
+        for _device in self.each_refusing('unplug'):
+            self.shelve(offload=True)
+            self.assertEqual(2, len(self.arqs(self.server)))
+            self.settle(self.host)
+            self.assert_nothing_left()
+            self.unshelve()
+            self.assert_has_new_ones()
         self.delete(self.server)
 
     @operations.shows('shelve offload')

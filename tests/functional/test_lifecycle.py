@@ -128,14 +128,29 @@ class TestDelete(one_server.OneServerTestCase):
     @operations.shows('local delete')
     def test_nova_compute_is_down(self):
         """The guest runs on with its devices until it is back."""
+        self.delete_while_down()
+        self.come_back_and_reap()
+        self.assert_nothing_left()
+
+    @operations.shows('local delete', 'the API is away')
+    def test_nova_compute_is_down_and_then_the_api(self):
+        self.delete_while_down()
+        with self.api_away():
+            self.come_back_and_reap()
+            self.assertFalse(self.mdevs(self.host))
+        self.settle(self.host)
+        self.assert_nothing_left()
+
+    def delete_while_down(self):
         self.go_down()
         self.api.delete_server(self.server['id'])
         self._wait_until_deleted(self.server)
         self.assert_runs_with_all()
+
+    def come_back_and_reap(self):
         self.come_back()
         self.computes[self.host].manager._cleanup_running_deleted_instances(
             nova_context.get_admin_context())
-        self.assert_nothing_left()
 
 
 class TestDeleteCompat(TestDelete):

@@ -11,10 +11,12 @@
 # under the License.
 
 import hashlib
+import io
 import json
 import re
 
 import fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.volume import cinder
 
 from functional import base
@@ -62,6 +64,14 @@ class TestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         self.assertEqual(
             [sha256(data) for data in contents],
             [digest for _card, _region, digest in self.cards.programmed])
+
+    def deployable(self):
+        """The uuid of the region's."""
+        [uuid] = [
+            found['uuid'] for found
+            in self.accelerator.get('/deployables')['deployables']
+            if self.region in found['attributes_list']]
+        return uuid
 
     def reserved(self):
         """Of all providers of FPGAs, what nobody is given."""
@@ -272,14 +282,6 @@ class TestFailure(TestCase):
             in self.accelerator.get('/programmings')['programmings']])
         self.delete(server)
 
-    def deployable(self):
-        """The uuid of the region's."""
-        [uuid] = [
-            found['uuid'] for found
-            in self.accelerator.get('/deployables')['deployables']
-            if self.region in found['attributes_list']]
-        return uuid
-
     def test_the_tool_says_no(self):
         self.is_bad_until_programmed(Fault.FAILS)
 
@@ -290,6 +292,136 @@ class TestFailure(TestCase):
         self.flags(programming_timeout_s=2, group='nova_accel')
         self.restart_compute_service('host1')
         self.is_bad_until_programmed(Fault.HANGS)
+
+
+class TestRebootOfTheHost(TestCase):
+    """Its FPGAs hold nothing then, and the guest is not to find that."""
+
+    def setUp(self):
+        super().setUp()
+        self.flags(resume_guests_state_on_host_boot=True)
+        self.server = self.boot_asking(bitstream_id=self.image)
+        self.found_by_guests = []
+        create = fakelibvirt.Domain.createWithFlags
+
+        def note(domain, flags):
+            self.found_by_guests.append(len(self.cards.programmed))
+            create(domain, flags)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.tests.fixtures.libvirt.Domain.createWithFlags', note))
+
+    def reboot_host(self):
+        (domain,) = self.connection('host1').listAllDomains(
+            fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
+        domain.destroy()
+        self.cards.lose_contents()
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.virt.regions.boot_id', lambda: 'another boot'))
+        self.restart_compute_service('host1')
+
+    def assert_programmed_again_before_it_started(self):
+        self.assert_programmed(BITS, BITS)
+        self.assertEqual([2], self.found_by_guests)
+        self.assert_guest_has_its_arqs(self.server, (0, 'PCI'))
+        self.delete(self.server)
+
+    def test_it_is_programmed_again(self):
+        self.reboot_host()
+        self.assert_programmed_again_before_it_started()
+
+    def test_it_cannot_be_programmed_again(self):
+        """No guest starts, until a hard reboot can."""
+        # Once more is tried in the same start.
+        self.cards.faults = [Fault.FAILS] * 2
+        self.reboot_host()
+        self.assertEqual([], self.found_by_guests)
+        self.assertEqual(
+            'ERROR', self.api.get_server(self.server['id'])['status'])
+        self._reboot_server(self.server, hard=True)
+        self.assert_programmed_again_before_it_started()
+
+
+class TestShell(TestCase):
+    """The static part of a card, which an administrator loads."""
+
+    SHELL_ID = '0a3f5c1e-7b0a-4c1e-8a55-1f0b6c3d7e02'
+
+    def setUp(self):
+        super().setUp()
+        self.shell = self.upload_shell()
+
+    def upload_shell(self, **properties):
+        data = self.SHELL_ID.encode()
+        image = bitstreams.image(
+            data, provides_shell_id=self.SHELL_ID,
+            **{'vendor': '8086', 'board': '09c4', **properties})
+        self.glance.create(None, image, io.BytesIO(data))
+        return image['id']
+
+    def load(self, status, shell=None, client=None):
+        """:returns: what is said"""
+        answer = (client or self.accelerator).request(
+            'POST', f'/fpga/{self.deployable()}',
+            json={'glance_bitstream_uuid': shell or self.shell})
+        self.assertEqual(status, answer.status_code, answer.text)
+        return answer.text
+
+    def programmings(self):
+        """(region, state), the oldest first."""
+        return [(found['region'], found['state']) for found in reversed(
+            self.accelerator.get('/programmings')['programmings'])]
+
+    def test_on_an_idle_card(self):
+        server = self.boot_asking(bitstream_id=self.image)
+        self.assertIn('has something of the card', self.load(409))
+        self.delete(server)
+        self.load(200)
+        self.settle('host1')
+        [found] = [each for each
+                   in self.accelerator.get('/deployables')['deployables']
+                   if each['uuid'] == self.deployable()]
+        self.assertIsNone(found['bitstream_id'])
+        # What the region held is gone.
+        server = self.boot(self.create_accel_flavor('profile'))
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        self.assert_programmed(BITS, BITS)
+        self.assertEqual(
+            [('region0', 'succeeded'), ('shell', 'succeeded'),
+             ('region0', 'succeeded')], self.programmings())
+        self.delete(server)
+
+    def test_who_may_not(self):
+        self.load(422, client=self.demo_accelerator)
+        # Nor by way of a server.
+        self.assertIn('it is a shell, not for a region',
+                      self.boot_in_vain(bitstream_id=self.shell))
+        self.assertEqual([], self.programmings())
+
+    def test_of_another_card(self):
+        self.assertIn('its board is', self.load(
+            409, self.upload_shell(board='another')))
+        self.assertIn('has no vendor', self.load(
+            409, self.upload_shell(vendor='')))
+        self.glance._imagedata[self.shell] = b'evil'
+        self.load(409)
+        self.assertEqual(0, self.reserved())
+
+    def test_a_failure(self):
+        """Nobody gets anything of the card, until it has a shell."""
+        self.cards.faults = [Fault.LOSES_POWER]
+        self.load(502)
+        self.settle('host1')
+        [fault] = [device['fault'] for device
+                   in self.accelerator.get('/devices')['devices']
+                   if device['fault'] is not None]
+        self.assertIn('the shell: not programmed', fault)
+        self.assertGreater(self.reserved(), 0)
+        self.load(200)
+        self.assertEqual(0, self.reserved())
+        server = self.boot_asking(bitstream_id=self.image)
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        self.delete(server)
 
 
 class TestTwoHosts(TestCase):

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import pathlib
+
 import fixtures
 from nova import context as nova_context
 from nova import objects
@@ -20,7 +22,43 @@ from functional import operations
 from nova_accel.model import device_profile
 
 
+class _Disk:
+    """What is copied while no guest uses it."""
+
+    def direct_snapshot(self, *_args, **_kwargs):
+        raise NotImplementedError
+
+    def cleanup_direct_snapshot(self, *_args, **_kwargs):
+        """There is none."""
+
+    def snapshot_extract(self, target, _format):
+        pathlib.Path(target).touch()
+
+
 class TestSnapshot(one_server.OneServerTestCase):
+
+    def setUp(self):
+        super().setUp()
+        # There is no disk, and no qemu-img that would copy it.
+        for name, function in (
+                ('virt.libvirt.utils.get_disk_size', lambda path, format: 0),
+                ('virt.libvirt.utils.get_disk_backing_file',
+                 lambda path, basename, format: None),
+                ('virt.libvirt.utils.create_image',
+                 lambda path, *args, **kwargs: pathlib.Path(path).touch()),
+                ('virt.libvirt.utils.extract_snapshot',
+                 lambda path, source_format, target, target_format:
+                     pathlib.Path(target).touch()),
+                ('privsep.path.chown', lambda *args, **kwargs: None),
+                ('virt.libvirt.imagebackend.Backend.by_libvirt_path',
+                 lambda *args, **kwargs: _Disk())):
+            self.useFixture(fixtures.MonkeyPatch(f'nova.{name}', function))
+
+    def assert_taken(self, count):
+        """So many snapshots are in Glance."""
+        self.assertEqual(count, sum(
+            image['name'] == 'a-snapshot'
+            for image in self.glance.detail(None)))
 
     def snapshot(self, status='ACTIVE'):
         self.act('createImage', {'name': 'a-snapshot'})
@@ -32,6 +70,7 @@ class TestSnapshot(one_server.OneServerTestCase):
         fault = objects.InstanceFault.get_latest_for_instance(
             nova_context.get_admin_context(), self.server['id'])
         self.assertIn(text, fault.message)
+        self.assert_taken(0)
 
     def cold(self):
         self.flags(disable_libvirt_livesnapshot=True, group='workarounds')
@@ -53,6 +92,17 @@ class TestSnapshot(one_server.OneServerTestCase):
     def test_live(self):
         detached = self.count('detachDeviceFlags')
         self.snapshot()
+        self.assert_taken(1)
+        self.assertEqual([], detached)
+        self.assert_runs_with_all()
+        self.delete(self.server)
+
+    @operations.shows('live snapshot', 'the disk is not copied')
+    def test_live_of_a_disk_that_is_not_copied(self):
+        detached = self.count('detachDeviceFlags')
+        self.break_libvirt((fakelibvirt.Domain, 'blockRebase'), times=1)
+        self.assert_snapshot_fails('libvirtError')
+        self.assertEqual(1, self.failures)
         self.assertEqual([], detached)
         self.assert_runs_with_all()
         self.delete(self.server)
@@ -63,6 +113,7 @@ class TestSnapshot(one_server.OneServerTestCase):
         saved = self.count('managedSave')
         for number in (1, 2):
             self.snapshot()
+            self.assert_taken(number)
             self.assertEqual(number, len(saved))
             self.assert_runs_with_all()
         self.delete(self.server)
@@ -71,6 +122,7 @@ class TestSnapshot(one_server.OneServerTestCase):
         self.act('os-stop')
         self.wait_for_status('SHUTOFF')
         self.snapshot('SHUTOFF')
+        self.assert_taken(1)
         self.assert_kept()
         self.delete(self.server)
 

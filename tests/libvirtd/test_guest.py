@@ -132,7 +132,7 @@ class TestGuest(base.HostTestCase):
             ('mdev', 'vfio-pci', handle.uuid),
             (hostdev.get('type'), hostdev.get('model'),
              hostdev.find('./source/address').get('uuid')))
-        self.assertEqual({handle.uuid}, self.guests.mdevs())
+        self.assertEqual({self.uuid: {handle.uuid}}, self.guests.devices())
         self.assertEqual({self.uuid}, self.guests.uuids())
 
     def test_all_of_these(self):

@@ -27,6 +27,7 @@ from oslo_utils import uuidutils
 import testtools
 
 from nova_accel import conf
+from nova_accel.model import region
 from nova_accel.virt import rpc_agent
 
 CONF = conf.CONF
@@ -95,18 +96,25 @@ class FakeProgrammer:
     :ivar asked: deployable uuid, what is wanted, asker and project, each time
     :ivar fetched: uuids of bitstreams, which come when they do
     :ivar fault: what it raises from now on
+    :ivar shell_loading: what it was told of that the last time
+    :ivar is_shell: whether what it loads is one
     """
 
     def __init__(self) -> None:
+        self.shell_loading: Any = None
+        self.is_shell = False
         self.asked: list[tuple[Any, ...]] = []
         self.fetched: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.fault: Exception | None = None
 
     def program(self, deployable_uuid: str, wanted: Any, asker: Any,
-                context: Any) -> None:
+                context: Any, shell_loading: Any) -> region.Contents:
         self.asked.append((deployable_uuid, wanted, asker,
                            copy.copy(context)))
+        self.shell_loading = shell_loading
         self._fail()
+        return region.Contents(
+            wanted.bitstream_id, '', '', is_shell=self.is_shell)
 
     def prefetch(self, bitstream_id: str, context: Any) -> None:
         self.fetched.put(bitstream_id)

@@ -26,6 +26,7 @@ from nova_accel.api import arq_notification
 from nova_accel.api import arq_patch
 from nova_accel.api import bound_event
 from nova_accel.api import microversion
+from nova_accel.api import notification
 from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import representation
@@ -155,7 +156,8 @@ def _patch(req: webob.Request,
                 microversion.require(req, '2.1')
                 policy.authorize(context, policies.SET_PROJECT)
             with arq_notification.binding(context, bindings) as bound:
-                bound.extend(arq_db.bind(bindings))
+                bound.extend(arq_db.bind(
+                    bindings, whole=notification.is_enabled()))
                 bound_event.send(bound)
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(

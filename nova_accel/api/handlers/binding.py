@@ -29,7 +29,6 @@ from nova_accel.api import policy
 from nova_accel.api import request
 from nova_accel.api.policies import binding as policies
 from nova_accel.api.schemas import binding as schemas
-from nova_accel.api.schemas import scalars
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db import binding as binding_db
 from nova_accel.model import arq as arq_model
@@ -39,8 +38,7 @@ from nova_accel.model import matching
 def list_bindings(req: webob.Request) -> webob.Response:
     """All of a host's, so that it can compare them with what it knows."""
     policy.authorize(request.context(req), policies.LIST)
-    hostname = req.urlvars['hostname']
-    request.check(hostname, scalars.HOSTNAME)
+    hostname = request.path_hostname(req)
     return webob.Response(json_body={'bindings': [
         {**binding, 'arqs': [_shown(arq) for arq in binding['arqs']]}
         for binding in binding_db.get_of_host(hostname)]})
@@ -50,8 +48,7 @@ def delete_unadopted(req: webob.Request) -> webob.Response:
     """ARQs that Nova has bound to the host, and nobody came for them."""
     context = request.context(req)
     policy.authorize(context, policies.RELEASE)
-    hostname = req.urlvars['hostname']
-    request.check(hostname, scalars.HOSTNAME)
+    hostname = request.path_hostname(req)
     uuids = request.uuids('arqs', request.query(req, 'arqs').get(
         'arqs', '').split(','))
     instance_uuid = request.path_uuid(req, 'instance_uuid')
@@ -130,9 +127,9 @@ def release(req: webob.Request) -> webob.Response:
 
 def _path(req: webob.Request) -> tuple[str, str, arq_model.Role]:
     """Instance uuid, hostname and role of the binding."""
-    request.check(req.urlvars['hostname'], scalars.HOSTNAME)
+    hostname = request.path_hostname(req)
     request.check(req.urlvars['role'], schemas.ROLE)
-    return (request.path_uuid(req, 'instance_uuid'), req.urlvars['hostname'],
+    return (request.path_uuid(req, 'instance_uuid'), hostname,
             arq_model.Role(req.urlvars['role']))
 
 

@@ -15,6 +15,7 @@
 import webob
 import webob.exc
 
+from nova_accel import exceptions
 from nova_accel.api import programming_service
 from nova_accel.api import request
 from nova_accel.api.schemas import programming as schemas
@@ -31,7 +32,7 @@ def program_fpga(req: webob.Request) -> webob.Response:
         programming_service.program(
             context, request.path_uuid(req, 'deployable_uuid'),
             bitstream_uuid)
-    except webob.exc.HTTPForbidden as error:
+    except (webob.exc.HTTPForbidden, exceptions.NotAllowed) as error:
         raise webob.exc.HTTPUnprocessableEntity(
             'User is not authorized to use the resource') from error
     return webob.Response(

@@ -25,7 +25,6 @@ from nova_accel.api import request
 from nova_accel.api.policies import host as policies
 from nova_accel.api.schemas import host as schemas
 from nova_accel.api.schemas import programming as programming_schemas
-from nova_accel.api.schemas import scalars
 from nova_accel.db import cleaning
 from nova_accel.db import host as host_db
 from nova_accel.db import programming as programming_db
@@ -39,8 +38,7 @@ MAX_REPORT_BYTES = 8 * 1024 * 1024
 
 def report(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.REPORT)
-    hostname = req.urlvars['hostname']
-    request.check(hostname, scalars.HOSTNAME)
+    hostname = request.path_hostname(req)
     body = request.json_body(req, schemas.REPORT, MAX_REPORT_BYTES)
     orders = host_db.report(
         hostname=hostname, node_uuid=body['node_uuid'],
@@ -54,8 +52,7 @@ def report(req: webob.Request) -> webob.Response:
 def set_cleaning(req: webob.Request) -> webob.Response:
     """How the cleaning of attach handles, as ordered, has ended."""
     policy.authorize(request.context(req), policies.REPORT)
-    hostname = req.urlvars['hostname']
-    request.check(hostname, scalars.HOSTNAME)
+    hostname = request.path_hostname(req)
     body = request.json_body(req, schemas.CLEANING, MAX_REPORT_BYTES)
     both = body['failed'].keys() & set(body['cleaned'])
     if both:
@@ -73,8 +70,7 @@ def set_provisioning(req: webob.Request) -> webob.Response:
     Of those that are bound again nova-compute is told, as of a first binding.
     """
     policy.authorize(request.context(req), policies.REPORT)
-    hostname = req.urlvars['hostname']
-    request.check(hostname, scalars.HOSTNAME)
+    hostname = request.path_hostname(req)
     body = request.json_body(req, schemas.PROVISIONING)
     bound_event.send(provisioning.replace(hostname, body['arqs']))
     return webob.Response(status=204, content_type=None)
@@ -84,8 +80,7 @@ def set_programming(req: webob.Request) -> webob.Response:
     """That the programming of an FPGA region has begun, or how it ended."""
     context = request.context(req)
     policy.authorize(context, policies.REPORT)
-    hostname = req.urlvars['hostname']
-    request.check(hostname, scalars.HOSTNAME)
+    hostname = request.path_hostname(req)
     body = request.json_body(req, programming_schemas.RECORD)
     record = _record(request.path_uuid(req, 'uuid'), body)
     programming_db.note(hostname, record)

@@ -20,6 +20,7 @@ from nova_accel.api.policies import rule
 LIST = 'nova_accel:deployable:list'
 SHOW = 'nova_accel:deployable:show'
 PROGRAM = 'nova_accel:deployable:program'
+LOAD_SHELL = 'nova_accel:deployable:load_shell'
 PROGRAM_OWN = 'nova_accel:deployable:program_own'
 
 _PATH = '/v2/deployables'
@@ -36,6 +37,9 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         (PROGRAM, personas.ADMIN,
          'Program any FPGA region that no server of another project has.',
          *_PROGRAM_PATHS),
+        (LOAD_SHELL, personas.ADMIN,
+         'Load a shell into an FPGA of which nobody has anything, for those '
+         'who may program.', *_PROGRAM_PATHS),
         (PROGRAM_OWN, personas.MEMBER,
          'Program an FPGA region that a server of the own project has, where '
          'its driver can do that under a guest.', *_PROGRAM_PATHS),

@@ -20,7 +20,8 @@ MAX_ARQS = 256
 CREATE: scalars.Schema = {
     'type': 'object',
     'properties': {
-        'device_profile_name': scalars.NAME,
+        # None has an empty name: that is answered with 404, as by Cyborg.
+        'device_profile_name': scalars.TEXT,
         'image_uuid': scalars.UUID_OR_NULL,
     },
     'required': ['device_profile_name'],

@@ -81,7 +81,11 @@ def report(functions: int = 4, is_cleaned: bool = False) -> dict[str, Any]:
                 } for number in range(functions)]}]}]}
 
 
-class ApiTestCase(testtools.TestCase):
+class ConfiguredTestCase(testtools.TestCase):
+    """All options have their defaults.
+
+    :ivar log: what is logged
+    """
 
     def setUp(self) -> None:
         super().setUp()
@@ -89,6 +93,12 @@ class ApiTestCase(testtools.TestCase):
         conf.CONF([], project='nova', default_config_files=[],
                   default_config_dirs=[])
         self.addCleanup(conf.CONF.reset)
+
+
+class ApiTestCase(ConfiguredTestCase):
+
+    def setUp(self) -> None:
+        super().setUp()
         self.useFixture(database.Database())
         self.api = app.factory({})
 

@@ -19,6 +19,7 @@ import webob.exc
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api import compute_rpc
+from nova_accel.model import programming
 from unit import message_bus
 
 DEPLOYABLE = uuidutils.generate_uuid()
@@ -33,8 +34,9 @@ class Unheard(Exception):
 class TestCase(message_bus.TestCase):
 
     def program(self, host='compute-1'):
-        compute_rpc.program(
-            self.context, host, DEPLOYABLE, BITSTREAM, INSTANCE)
+        return compute_rpc.program(
+            self.context, host, DEPLOYABLE, BITSTREAM, INSTANCE,
+            programming.ShellLoading.IN_USE)
 
 
 class TestProgram(TestCase):
@@ -52,10 +54,19 @@ class TestProgram(TestCase):
                 (deployable, wanted.bitstream_id, asker.instance_uuid,
                  asker.project_id, asker.user_id, context.auth_token))
 
+    def test_a_shell(self):
+        self.bus.add_host('compute-1', self.programmer)
+        for is_shell in (False, True):
+            self.programmer.is_shell = is_shell
+            self.assertIs(is_shell, self.program())
+        self.assertIs(programming.ShellLoading.IN_USE,
+                      self.programmer.shell_loading)
+
     def test_what_the_host_refuses(self):
         self.bus.add_host('compute-1', self.programmer)
         for kind in (exceptions.NotFound, exceptions.Conflict,
-                     exceptions.BitstreamRefused, exceptions.DeviceError):
+                     exceptions.NotAllowed, exceptions.BitstreamRefused,
+                     exceptions.DeviceError):
             self.programmer.fault = kind('why')
             self.assertEqual(
                 'why', str(self.assertRaises(kind, self.program)))

@@ -18,26 +18,18 @@ import fixtures
 from nova import context as nova_context
 from nova import rpc
 import oslo_messaging
-import testtools
 
-from nova_accel import conf
 from nova_accel.api import notification
 from nova_accel.api import notification_payload
 from unit import notifications
+from unit.api import base
 
 
 def _unwanted() -> notification_payload.Payload:
     raise AssertionError('nobody is told')
 
 
-class EmitTest(testtools.TestCase):
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.log = self.useFixture(fixtures.FakeLogger())
-        conf.CONF([], project='nova', default_config_files=[],
-                  default_config_dirs=[])
-        self.addCleanup(conf.CONF.reset)
+class EmitTest(base.ConfiguredTestCase):
 
     def emit(self, payload: Callable[
             [], notification_payload.Payload] = _unwanted,

@@ -10,11 +10,15 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import fixtures
 from nova import context as nova_context
 import webob.exc
 
 from nova_accel import exceptions
+from nova_accel.api import policy
 from nova_accel.api import programming_service
+from nova_accel.api.policies import deployable as policies
+from nova_accel.model import programming as programming_model
 from unit.api import base
 from unit.api import programming
 
@@ -89,13 +93,36 @@ class ProgramTest(programming.ProgrammingTestCase):
         self.assertIn(base.NOBODY, self.refusal(
             exceptions.NotFound, deployable=base.NOBODY))
 
+    def test_who_may_load_a_shell(self) -> None:
+        self.program()
+        self.assertIs(programming_model.ShellLoading.ALLOWED,
+                      self.host.shell_loading)
+        self.occupy(base.INSTANCE)
+        self.program()
+        self.assertIs(programming_model.ShellLoading.IN_USE,
+                      self.host.shell_loading)
+        self.program(base.MEMBER)
+        self.assertIs(programming_model.ShellLoading.FORBIDDEN,
+                      self.host.shell_loading)
+
+    def test_a_shell_is_not_what_the_region_holds(self) -> None:
+        self.host.is_shell = True
+        found = self.program()
+        self.assertIsNone(found['bitstream_id'])  # type: ignore[index]
+
     def test_no_region(self) -> None:
         report = base.report()
         report['devices'][0]['deployables'][0]['region'] = None
         self.ok('PUT', f'/hosts/{base.HOSTNAME}',
                 {**report, 'digest': 'other'}, roles=base.SERVICE)
-        self.assertIn('no region', self.refusal(exceptions.Conflict))
         self.refusal(webob.exc.HTTPForbidden, base.MEMBER)
+        # Its card may get a shell, which has one.
+        self.program()
+        self.useFixture(fixtures.MockPatchObject(
+            policy, 'allows', lambda _context, rule:
+            rule != policies.LOAD_SHELL))
+        self.host.asked.clear()
+        self.assertIn('no region', self.refusal(exceptions.Conflict))
 
     def test_a_silent_host_is_not_waited_for(self) -> None:
         self.be_silent()

@@ -28,3 +28,14 @@ class RouterTest(base.ApiTestCase):
             self.assertEqual(404, answer.status_int)
             self.assertEqual('Not Found', json.loads(
                 answer.json['error_message'])['title'])
+
+    def test_slash_at_the_end_says_nothing(self) -> None:
+        for path in ('/device_profiles', '/devices',
+                     '/devices/6ba7b810-9dad-11d1-80b4-00c04fd430c8'):
+            answers = [self.call('GET', path + end) for end in ('', '/')]
+            self.assertEqual(*(
+                (answer.status_int, answer.json) for answer in answers))
+        for path in ('/device_profiles', '/accelerator_requests'):
+            answer = self.call('DELETE', f'{path}/')
+            self.assertEqual(400, answer.status_int)
+        self.assertEqual(404, self.call('GET', '/devices//').status_int)

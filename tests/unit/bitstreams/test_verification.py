@@ -11,6 +11,8 @@
 # under the License.
 
 import dataclasses
+import itertools
+import threading
 
 import cryptography.exceptions
 import testtools
@@ -71,6 +73,34 @@ class TestVerification(testtools.TestCase):
             while True:
                 yield b'more'
         self.assertIn('more than', self.refusal(described(), endless()))
+
+    def test_waits_for_a_slow_hash(self):
+        """Else a whole bitstream could be in memory."""
+        may_end = threading.Event()
+        self.addCleanup(may_end.set)
+        came = []
+
+        class Slow(Verifier):
+            def update(self, data):
+                may_end.wait(30)
+
+        def endless():
+            for number in itertools.count():
+                came.append(number)
+                yield b''
+
+        passing = verification.Verification(
+            described(), Slow(b'')).passing(endless())
+        reader = threading.Thread(
+            target=lambda: list(itertools.islice(passing, 100)))
+        reader.start()
+        reader.join(0.5)
+        self.assertTrue(reader.is_alive())
+        self.assertLess(len(came), 20)
+        may_end.set()
+        reader.join(30)
+        passing.close()
+        self.assertEqual(100, len(came))
 
     def test_another_hash(self):
         for algorithm in ('sha256', 'sha512'):

@@ -12,6 +12,7 @@
 
 import collections
 import copy
+import datetime
 
 import hypothesis
 from hypothesis import strategies as st
@@ -39,7 +40,7 @@ class TestStock(testtools.TestCase):
     def test_allots_all_or_nothing_and_nothing_twice(
             self, free: dict[attach_handle.Slot, list[str]],
             wishes: list[dict[str, attach_handle.Slot]]) -> None:
-        stock = attach_handle.Stock(copy.deepcopy(free), {})
+        stock = attach_handle.Stock(copy.deepcopy(free), {}, {})
         left = {slot: set(handles) for slot, handles in free.items()}
         for wanted in wishes:
             amounts = collections.Counter(wanted.values())
@@ -56,7 +57,7 @@ class TestStock(testtools.TestCase):
                 left[wanted[arq]].remove(handle)
 
     def test_says_what_is_short(self) -> None:
-        stock = attach_handle.Stock({SLOTS[0]: ['handle']}, {})
+        stock = attach_handle.Stock({SLOTS[0]: ['handle']}, {}, {})
         error = self.assertRaises(
             exceptions.AcceleratorsBusy, stock.allot,
             {'a': SLOTS[0], 'b': SLOTS[0]})
@@ -67,7 +68,7 @@ class TestStock(testtools.TestCase):
     def test_says_why_no_more_are_free(self) -> None:
         stock = attach_handle.Stock({SLOTS[0]: []}, {
             SLOTS[0]: ['being cleaned', 'faulty: hot', 'being cleaned'],
-            SLOTS[1]: ['disabled by an administrator']})
+            SLOTS[1]: ['disabled by an administrator']}, {})
         error = self.assertRaises(
             exceptions.AcceleratorsBusy, stock.allot, {'a': SLOTS[0]})
         self.assertEqual(
@@ -75,12 +76,26 @@ class TestStock(testtools.TestCase):
             'and 0 are free (2 being cleaned, 1 faulty: hot)', str(error))
 
     def test_providers(self) -> None:
-        stock = attach_handle.Stock({SLOTS[0]: []}, {})
-        stock.check_providers([('compute-1', 'rp-0')])
+        stock = attach_handle.Stock({SLOTS[0]: []}, {}, {})
+        slot = SLOTS[0]
+        stock.check_providers([slot, slot._replace(resource_class='VGPU')])
         error = self.assertRaises(
             exceptions.NotFound, stock.check_providers,
-            [('compute-1', 'rp-0'), ('compute-2', 'rp-0'),
-             ('compute-1', 'rp-1')])
+            [slot, slot._replace(hostname='compute-2'),
+             slot._replace(rp_uuid='rp-1')])
         self.assertEqual(
             'Resource provider rp-1 not found on host compute-1; '
             'Resource provider rp-0 not found on host compute-2', str(error))
+
+    def test_silent_hosts(self) -> None:
+        noon = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+        minute = datetime.timedelta(minutes=1)
+        stock = attach_handle.Stock({}, {}, {
+            'compute-1': noon, 'compute-2': noon - minute})
+        self.assertEqual({'compute-2'}, stock.silent_hosts(noon))
+
+    def test_suffices(self) -> None:
+        stock = attach_handle.Stock({SLOTS[0]: ['handle']}, {}, {})
+        self.assertTrue(stock.suffices({SLOTS[0]: 1}))
+        self.assertFalse(stock.suffices({SLOTS[0]: 2}))
+        self.assertFalse(stock.suffices({SLOTS[0]: 1, SLOTS[1]: 1}))

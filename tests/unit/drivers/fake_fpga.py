@@ -15,7 +15,8 @@
 What they print is what their source has: of OPAE
 ``python/opae.admin/opae/admin/tools/fpgasupdate.py`` and
 ``tools/fpgaconf/fpgaconf.c``, of the Xilinx Runtime
-``src/runtime_src/core/tools/xbutil2/SubCmdProgram.cpp``.
+``src/runtime_src/core/tools/xbutil2/SubCmdProgram.cpp`` and
+``xbmgmt2/SubCmdProgram.cpp``.
 """
 
 import json
@@ -82,6 +83,23 @@ fi
 echo "INFO: xrt-smi program succeeded on $3"
 """
 
+# The uuid of a shell is in its metadata; here it is where that of an image is.
+_XBMGMT = _HEAD + """
+case "$5" in *.xsabin) ;; *) exit 2 ;; esac
+echo "Programming shell on device [$3]..."
+echo "Partition file: $5"
+if [ "$fault" = fail ]; then
+    echo 'ERROR: uuid does not match BLP' >&2
+    exit 1
+fi
+[ "$fault" = lie ] || {{
+    echo
+    dd if="$5" bs=1 skip=416 count=16 status=none |
+        od -An -tx1 | tr -d ' \\n'
+}} >>{sysfs}/devices/pci0000:00/$3/logic_uuids
+echo 'Programmed shell successfully'
+"""
+
 
 class Tools(fixtures.Fixture):
     """Privileged functions are called in this process, and find these tools.
@@ -102,7 +120,7 @@ class Tools(fixtures.Fixture):
         for directory in (self.tools, self.firmware, self._state):
             directory.mkdir()
         for name, text in (('tee', _TEE), ('fpgasupdate', _FPGASUPDATE),
-                           ('xrt-smi', _XRT_SMI)):
+                           ('xrt-smi', _XRT_SMI), ('xbmgmt', _XBMGMT)):
             (self.tools / name).write_text(text.format(
                 state=self._state, firmware=self.firmware,
                 sysfs=self._sysfs))

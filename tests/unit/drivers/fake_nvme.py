@@ -18,7 +18,7 @@ from oslo_concurrency import processutils
 #: Bits of Identify Controller.
 CRYPTO, BLOCKS, OVERWRITE = 1, 2, 4
 SHARED, VIRTUAL = 2, 4
-FORMAT = 2
+FORMAT, MANAGES = 2, 8
 FORMATS_ALL, ERASES_ALL = 1, 2
 
 
@@ -39,6 +39,7 @@ class FakeNvme(fixtures.Fixture):
         self.statuses = [0]
         self.keeps = set()
         self.data = {1, 2}
+        self.allocated = [1, 2]
 
     def _setUp(self):
         self.sysfs.set(
@@ -46,7 +47,8 @@ class FakeNvme(fixtures.Fixture):
             nvme__nvme3__nvme3n1__nsid='1',
             nvme__nvme3__nvme3c3n2__nsid='2')
         for name in ('identify', 'sanitize_log', 'sanitize',
-                     'format_namespace', 'is_blank'):
+                     'format_namespace', 'is_blank',
+                     'allocated_namespaces'):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova_accel.privileged.nvme.{name}', getattr(self, name)))
 
@@ -56,6 +58,10 @@ class FakeNvme(fixtures.Fixture):
         for offset, (value, size) in self.fields.items():
             data[offset:offset + size] = value.to_bytes(size, 'little')
         return bytes(data)
+
+    def allocated_namespaces(self, controller):
+        assert controller == 'nvme3'
+        return self.allocated
 
     def sanitize_log(self, controller):
         assert controller == 'nvme3'

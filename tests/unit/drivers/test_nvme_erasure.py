@@ -133,6 +133,21 @@ class TestFormat(ControllerTestCase):
                 directory / f'{name}-gone')
         self.assert_refused('no namespace', self.controller().format)
 
+    def test_a_detached_namespace(self):
+        drive = self.drive(oacs=fake_nvme.FORMAT | fake_nvme.MANAGES)
+        drive.allocated = [1, 2, 7]
+        self.assert_refused('[7] are detached', self.controller().format)
+        self.assertEqual([], drive.calls)
+        drive.allocated = [1, 2]
+        self.controller().format()
+        self.assertEqual(set(), drive.data)
+
+    def test_others_namespaces_that_may_be_detached(self):
+        drive = self.drive(oacs=fake_nvme.FORMAT | fake_nvme.MANAGES,
+                           cmic=fake_nvme.SHARED)
+        self.assert_refused('detached', self.controller().format)
+        self.assertEqual([], drive.calls)
+
     def test_something_is_left(self):
         drive = self.drive()
         drive.keeps = {2}

@@ -10,6 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import pathlib
+
+import fixtures
+
 from nova_accel import exceptions
 from nova_accel.drivers import xrt
 from unit.drivers import base
@@ -19,6 +23,8 @@ USER = '0000:3d:00.1'
 SHELL = 'fb2b2c5a19ed63593fea95f51fbc8eb9'
 INTERFACES = '4c8d1b3cb1f5eb2ee9e3b85f8c4f7d1a\n' + SHELL
 IMAGE = 'd8424dc4-a4a3-c413-f89e-433683f9040b'
+BASE = '0a3f5c1e7b0a4c1e8a551f0b6c3d7e02'
+BASE_UUID = '0a3f5c1e-7b0a-4c1e-8a55-1f0b6c3d7e02'
 OTHER_IMAGE = '54754387-411c-4c16-8265-245b0241d0a2'
 
 
@@ -83,7 +89,7 @@ class TestXrt(fake_fpga.FpgaTestCase):
 
     def test_xrt_is_not_installed(self):
         (self.tools.tools / 'xrt-smi').unlink()
-        self.assert_not_programmed('neither xrt-smi nor xbutil')
+        self.assert_not_programmed('xrt-smi or xbutil is not installed')
 
     def test_xrt_fails(self):
         self.tools.fail()
@@ -118,6 +124,79 @@ class TestXrt(fake_fpga.FpgaTestCase):
     def test_no_uuid(self):
         self.sysfs.set(self.CARD, interface_uuids='0 1')
         self.assert_refused('interface_uuids', "'0'")
+
+    def a_card_with_its_base(self, **more):
+        """It is in the flash, and there is no shell yet."""
+        card = '0000:4d:00.0'
+        self.sysfs.set(card, logic_uuids=BASE, interface_uuids=BASE,
+                       dev_offline='0')
+        return self.discover(card, **more)
+
+    def load_shell(self, device, shell=None, timeout_s=60):
+        path = pathlib.Path(
+            self.useFixture(fixtures.TempDir()).path, 'shell')
+        path.write_bytes(
+            fake_fpga.xclbin(IMAGE) if shell is None else shell)
+        self.a_driver().load_shell(device, path, timeout_s)
+
+    def test_without_a_shell_it_is_there_for_one(self):
+        device = self.a_card_with_its_base(clean='program',
+                                           clean_bitstream=IMAGE)
+        self.assertEqual([], self.handles(device))
+        self.assertEqual(1, len(device.deployables))
+        self.assertEqual((), device.regions)
+        self.assertIn('no shell', device.fault)
+        self.assertEqual(BASE_UUID, device.shell.shell_id)
+        self.assertEqual(BASE_UUID, self.a_driver().loaded_shell(device))
+
+    def test_a_shell_is_loaded(self):
+        device = self.a_card_with_its_base()
+        self.load_shell(device)
+        (call,) = self.tools.log
+        self.assertTrue(call.startswith(
+            'xbmgmt program --device 0000:4d:00.0 --shell /'), call)
+        self.assertEqual(IMAGE, self.a_driver().loaded_shell(device))
+
+    def test_another_shell(self):
+        device = self.discover()
+        self.assertEqual(
+            'fb2b2c5a-19ed-6359-3fea-95f51fbc8eb9', device.shell.shell_id)
+        self.assertEqual(device.shell.shell_id, device.regions[0].shell_id)
+        self.load_shell(device)
+        self.assertEqual(IMAGE, self.a_driver().loaded_shell(device))
+
+    def test_no_shell_is_loaded(self):
+        device = self.a_card_with_its_base()
+        for fault, timeout_s, why in (
+                ('fail', 60, 'uuid does not match BLP'),
+                ('hang', 0.5, 'not finished after 0.5 s')):
+            self.tools.fail(fault)
+            error = self.assertRaises(
+                exceptions.DeviceError, self.load_shell, device,
+                timeout_s=timeout_s)
+            self.assertIn(why, str(error))
+        (self.tools.tools / 'xbmgmt').unlink()
+        error = self.assertRaises(
+            exceptions.DeviceError, self.load_shell, device)
+        self.assertIn('xbmgmt is not installed', str(error))
+
+    def test_what_is_no_shell(self):
+        device = self.a_card_with_its_base()
+        error = self.assertRaises(
+            exceptions.DeviceError, self.load_shell, device, b'no xsabin')
+        self.assertIn('no xclbin', str(error))
+        self.assertEqual([], self.tools.log)
+
+    def test_a_card_that_does_not_say_its_shell(self):
+        device = self.a_card_with_its_base()
+        self.sysfs.set(str(device.address), dev_offline='1')
+        self.assertRaises(exceptions.DeviceError,
+                          self.a_driver().loaded_shell, device)
+        self.sysfs.remove(self.CARD)
+        self.assertIsNone(self.discover().shell)
+
+    def test_a_whole_card_gets_no_shell(self):
+        self.assertIsNone(self.discover(whole=True).shell)
 
     def test_factory_image(self):
         self.assert_refused('factory image', address='0000:4d:00.0')

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel.drivers import loading
-from nova_accel.host import attachable
 from nova_accel.host import discovery
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
@@ -245,14 +244,14 @@ class TestTruth(testtools.TestCase):
     def test_all_that_is_published_can_be_attached_at_once(self, world):
         kernel = Kernel(world)
         for device in discover(world).devices:
-            for handle in attachable.handles(device):
+            for handle in device.handles:
                 kernel.attach(handle)
 
     @settings(max_examples=500, deadline=None)
     @given(worlds())
     def test_nothing_of_novas(self, world):
         for device in discover(world).devices:
-            for handle in attachable.handles(device):
+            for handle in device.handles:
                 for address in (handle.address, *handle.functions):
                     function = world.host.functions[address]
                     self.assertFalse(
@@ -266,7 +265,7 @@ class TestTruth(testtools.TestCase):
             {'vendor_id': '10de', 'driver': 'pci', 'type': 'GPU'})]
         published = {
             handle.address for device in discover(world).devices
-            for handle in attachable.handles(device)}
+            for handle in device.handles}
         kernel = Kernel(world)
         for address, function in world.host.functions.items():
             if {address, function.card} & world.claimed:
@@ -286,7 +285,7 @@ class TestTruth(testtools.TestCase):
         specs = device_spec.parse(world.lines, drivers)
         published = {
             address for device in inventory.devices
-            for handle in attachable.handles(device)
+            for handle in device.handles
             for address in (device.address, handle.address,
                             *handle.functions)}
         for address, function in world.host.functions.items():

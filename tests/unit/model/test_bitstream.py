@@ -153,6 +153,26 @@ class TestMisfits(testtools.TestCase):
         self.assertEqual([], self.misfits(
             vendor=None, board=None, shell_id=None))
 
+    def test_a_shell(self):
+        shell = region.Region(region.SHELL, shell_id='base', is_shell=True)
+
+        def misfits(**changes):
+            return ', '.join(bitstream.misfits(dataclasses.replace(
+                FITTING, **{'region_uuid': None, 'shell_id': 'base',
+                            'provides_shell_id': 'new', **changes}),
+                CARD, shell))
+
+        self.assertEqual('', misfits())
+        self.assertEqual('', misfits(shell_id=None))
+        self.assertIn('no shell', misfits(provides_shell_id=None))
+        self.assertIn('shell_id is other', misfits(shell_id='other'))
+        self.assertIn('has no vendor', misfits(vendor=None))
+        self.assertIn('has no board', misfits(board=None))
+        self.assertIn('its board is', misfits(board='other'))
+        # Nor is it for a region, whoever asks for it.
+        self.assertIn('it is a shell, not for a region',
+                      self.misfits(provides_shell_id='new'))
+
     def test_each(self):
         for name, value, actual in (
                 ('region_uuid', FUNCTION, REGION_TYPE),

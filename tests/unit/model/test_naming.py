@@ -42,8 +42,6 @@ ADDRESSES = st.builds(
     domain=st.integers(0, 0xffffffff), bus=st.integers(0, 0xff),
     slot=st.integers(0, 0x1f), function=st.integers(0, 7))
 
-MAKERS = (naming.custom_trait, naming.custom_resource_class)
-
 
 class TestTraits(testtools.TestCase):
 
@@ -59,48 +57,58 @@ class TestTraits(testtools.TestCase):
             naming.function_trait('FPGA', 'Intel', region))
         self.assertEqual('CUSTOM_NVIDIA_1DB4_NVIDIA_11',
                          naming.vgpu_trait('nvidia', '1db4', 'nvidia-11'))
-        self.assertEqual('CUSTOM_NVIDIA_A100_80GB',
-                         naming.custom_resource_class('NVIDIA', 'A100-80GB'))
+
+    @given(WORDS, WORDS, st.uuids())
+    def test_a_trait_that_names_a_uuid_is_told_by_its_kind(
+            self, type_, vendor, uuid):
+        region = naming.region_trait(type_, vendor, str(uuid))
+        function = naming.function_trait(type_, vendor, str(uuid))
+        self.assertEqual([True, False], [
+            naming.is_region_trait(trait) for trait in (region, function)])
+        self.assertEqual([False, True], [
+            naming.is_function_trait(trait) for trait in (region, function)])
+
+    def test_what_an_operator_calls_region_or_function_is_none(self):
+        for trait in ('CUSTOM_FPGA_REGION_EAST', 'CUSTOM_X_FUNCTION_GZIP'):
+            self.assertFalse(naming.is_region_trait(trait))
+            self.assertFalse(naming.is_function_trait(trait))
 
     @given(st.lists(WORDS, min_size=1, max_size=4))
     def test_every_name_is_legal_in_placement(self, words):
-        for make in MAKERS:
-            name = make(*words)
-            self.assertIsNotNone(LEGAL.fullmatch(name), name)
-            self.assertTrue(os_traits.is_custom(name))
-            self.assertLessEqual(len(name), 255)
+        name = naming.custom_trait(*words)
+        self.assertIsNotNone(LEGAL.fullmatch(name), name)
+        self.assertTrue(os_traits.is_custom(name))
+        self.assertLessEqual(len(name), 255)
 
     @given(st.lists(WORDS, min_size=1, max_size=4))
     def test_what_is_normal_stays(self, words):
-        for make in MAKERS:
-            name = make(*words)
-            self.assertEqual(name, make(*words))
-            self.assertEqual(name, make(name.removeprefix('CUSTOM_')))
+        name = naming.custom_trait(*words)
+        self.assertEqual(name, naming.custom_trait(*words))
+        self.assertEqual(
+            name, naming.custom_trait(name.removeprefix('CUSTOM_')))
 
     @given(st.lists(st.text(ALNUM, min_size=1, max_size=9), min_size=1,
                     max_size=9))
     def test_plain_words_are_kept(self, words):
-        for make in MAKERS:
-            self.assertEqual('CUSTOM_' + '_'.join(words).upper(),
-                             make(*words))
+        self.assertEqual('CUSTOM_' + '_'.join(words).upper(),
+                         naming.custom_trait(*words))
 
     @given(WORDS, st.text().filter(lambda text: not set(text) & set(ALNUM)))
     def test_a_word_of_nothing_is_refused(self, word, nothing):
-        for make in MAKERS:
-            for words in ((nothing,), (word, nothing), (nothing, word)):
-                self.assertRaises(exceptions.InvalidName, make, *words)
+        for words in ((nothing,), (word, nothing), (nothing, word)):
+            self.assertRaises(
+                exceptions.InvalidName, naming.custom_trait, *words)
 
     def test_no_word_at_all_is_refused(self):
-        for make in MAKERS:
-            self.assertRaises(exceptions.InvalidName, make)
+        self.assertRaises(exceptions.InvalidName, naming.custom_trait)
 
     def test_length(self):
         word = 'x' * (255 - len('CUSTOM_'))
-        for make in MAKERS:
-            self.assertEqual('CUSTOM_' + word.upper(), make(word))
-            error = self.assertRaises(exceptions.InvalidName, make, word + 'x')
-            self.assertIn(word.upper() + 'X', str(error))
-            self.assertIn('255', str(error))
+        self.assertEqual('CUSTOM_' + word.upper(), naming.custom_trait(word))
+        error = self.assertRaises(
+            exceptions.InvalidName, naming.custom_trait, word + 'x')
+        self.assertIn(word.upper() + 'X', str(error))
+        self.assertIn('255', str(error))
 
 
 class TestConstants(testtools.TestCase):

@@ -14,6 +14,7 @@ import dataclasses
 
 import testtools
 
+from nova_accel.model import naming
 from nova_accel.model import region
 from nova_accel.model import region_contents
 from unit.virt import fpga_card
@@ -78,3 +79,35 @@ class TestOverlaid(testtools.TestCase):
         hot = dataclasses.replace(DEVICE, fault='it is too hot')
         self.assertEqual('it is too hot', overlaid(
             hot, region0=BAD, region1=BAD).fault)
+
+
+class TestRemembered(testtools.TestCase):
+    """A guest has the whole card, so that the host cannot ask it."""
+
+    TYPE = '5f6a2d0e-7c43-4b1f-9d0e-2b1c8a4e6f70'
+    TRAIT = naming.region_trait('FPGA', 'Intel', TYPE)
+
+    def setUp(self):
+        super().setUp()
+        one, *others = DEVICE.deployables
+        self.told = dataclasses.replace(
+            DEVICE, regions=(region.Region('region0', self.TYPE),
+                             region.Region('region1')),
+            deployables=(dataclasses.replace(
+                one, traits=one.traits | {self.TRAIT}), *others))
+
+    def test_what_it_told_before(self):
+        self.assertEqual(
+            self.told, region_contents.remembered(DEVICE, self.told))
+
+    def test_it_tells_another(self):
+        """It was flashed meanwhile."""
+        other = dataclasses.replace(self.told, regions=(
+            region.Region('region0', OWN_TRAIT), region.Region('region1')))
+        self.assertIs(other, region_contents.remembered(other, self.told))
+
+    def test_it_never_told(self):
+        for before in (None, DEVICE,
+                       dataclasses.replace(DEVICE, regions=())):
+            self.assertIs(
+                DEVICE, region_contents.remembered(DEVICE, before))

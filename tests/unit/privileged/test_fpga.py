@@ -13,6 +13,7 @@
 import fcntl
 import os
 import pathlib
+import stat
 
 import fixtures
 from oslo_concurrency import processutils
@@ -41,7 +42,8 @@ class TestFpga(testtools.TestCase):
 
     def assert_nothing_done(self, errors, *arguments):
         for method, *more in ((fpga.load_firmware, 'fpga0'),
-                              (fpga.fpgasupdate,), (fpga.xbutil,)):
+                              (fpga.fpgasupdate,), (fpga.xbutil,),
+                              (fpga.xbmgmt,)):
             self.assertRaises(errors, method, arguments[0], *more,
                               *arguments[1:])
         self.assertEqual([], self.tools.log)
@@ -68,6 +70,31 @@ class TestFpga(testtools.TestCase):
         self.tools.firmware.rmdir()
         fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
         self.assertEqual('600', self.tools.mode)
+
+    def test_nobody_else_may_write(self):
+        """The daemon of privsep has no umask."""
+        self.addCleanup(os.umask, os.umask(0))
+        self.tools.firmware.rmdir()
+        fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
+        lock = fpga.RUN / f'nova_accel-{CARD}.lock'
+        self.assertEqual([0o755, 0o600], [
+            stat.S_IMODE(path.stat().st_mode)
+            for path in (self.tools.firmware, lock)])
+
+    def test_a_file_of_the_next_process(self):
+        """What a killed nova-compute left ends while the next one begins."""
+        firmware = self.tools.firmware / f'nova_accel-{CARD}-fpga0.bin'
+        run = fpga._run
+
+        def then_another(*arguments, **options):
+            run(*arguments, **options)
+            firmware.unlink()
+            firmware.write_text('the next')
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.privileged.fpga._run', then_another))
+        fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
+        self.assertEqual('the next', firmware.read_text())
 
     def test_a_fault_names_its_file(self):
         """Also when it has been through privsep, which copies the args."""

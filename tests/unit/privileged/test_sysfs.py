@@ -15,26 +15,18 @@ import os
 import pathlib
 
 import fixtures
-import testtools
 
 from nova_accel import privileged
 from nova_accel.privileged import sysfs
+from unit.privileged import tree
 
-ADDRESS = '0000:3d:00.0'
+ADDRESS = tree.ADDRESS
 
 
-class TreeTestCase(testtools.TestCase):
+class SysfsTestCase(tree.TreeTestCase):
 
     def setUp(self):
         super().setUp()
-        self.root = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path).resolve()
-        self.function = self.root / 'devices/pci0000:3c' / ADDRESS
-        self.function.mkdir(parents=True)
-        self.links = self.root / 'bus/pci/devices'
-        self.links.mkdir(parents=True)
-        (self.links / ADDRESS).symlink_to(
-            f'../../../devices/pci0000:3c/{ADDRESS}')
         self.attribute = self.function / 'sriov_numvfs'
         self.attribute.write_text('0')
         self.outside = self.root / 'outside'
@@ -49,7 +41,7 @@ class TreeTestCase(testtools.TestCase):
         self.assertEqual('0', self.outside.read_text())
 
 
-class TestWriteBelow(TreeTestCase):
+class TestWriteBelow(SysfsTestCase):
 
     def test_an_attribute_that_is_known(self):
         self.write()
@@ -116,7 +108,7 @@ class TestWriteBelow(TreeTestCase):
         self.assertRaises(OSError, self.write)
 
 
-class TestWrite(TreeTestCase):
+class TestWrite(SysfsTestCase):
 
     def test_in_the_process_itself(self):
         self.useFixture(fixtures.MonkeyPatch(

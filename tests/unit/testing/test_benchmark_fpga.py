@@ -43,6 +43,6 @@ class TestBitstreams(testtools.TestCase):
     def test_a_second_time_nothing_is_downloaded(self):
         self.useFixture(fixtures.FakeLogger())
         found = self.useFixture(benchmark_fpga.Bitstreams(10000))
-        image_id = found.images.add(b'bits' * 100)
+        image_id = found.glance.add(b'bits' * 100)
         self.assertEqual(
             [400, 0], [found.fetch(image_id) for _time in range(2)])

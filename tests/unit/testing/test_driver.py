@@ -146,6 +146,20 @@ class TestProgramming(base.DriverTestCase):
         self.assert_not_programmed(
             'not finished after 0.01 s', timeout_s=0.01)
 
+    def test_a_shell(self):
+        device, region, directory = self._to_program()
+        shell = directory / 'shell'
+        shell.write_text('its id')
+        self.a_driver().program(device, region, directory / 'first', 60)
+        self.a_driver().load_shell(device, shell, 60)
+        self.assertEqual('its id', self.a_driver().loaded_shell(device))
+        self.assertEqual('nothing', self.loaded())
+        self.programming.faults = [driver.Fault.LOSES_POWER]
+        self.assertRaises(exceptions.DeviceError, self.a_driver().load_shell,
+                          device, shell, 60)
+        self.assertRaises(exceptions.DeviceError,
+                          self.a_driver().loaded_shell, device)
+
     def test_what_it_holds_outlives_the_process(self):
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         with driver.Programming(directory):

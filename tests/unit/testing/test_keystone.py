@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 import testtools
 import webob
 
@@ -17,6 +19,8 @@ from nova_accel.testing import keystone
 
 URL = 'http://127.0.0.1:1/identity'
 PROJECT = keystone.Project('a' * 32, 'demo')
+OPERATOR = keystone.User('2' * 32, 'operator', 'secret', PROJECT, ('member',),
+                         system_roles=('admin',))
 DEMO = keystone.User('1' * 32, 'demo', 'secret', PROJECT, ('member', 'reader'))
 
 
@@ -24,19 +28,19 @@ class TestKeystone(testtools.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.keystone = keystone.Keystone(URL, [DEMO])
+        self.keystone = keystone.Keystone(URL, [DEMO, OPERATOR])
 
     def ask(self, method: str, path: str, **kwargs: object) -> webob.Response:
         request = webob.Request.blank(path, method=method, **kwargs)
         return request.get_response(self.keystone)
 
     def log_in(self, password: str = 'secret', name: str = 'demo',
-               project: str = 'demo') -> webob.Response:
+               project: str = 'demo', scope: object = None) -> webob.Response:
         return self.ask('POST', '/v3/auth/tokens', json={'auth': {
             'identity': {'methods': ['password'], 'password': {'user': {
                 'name': name, 'password': password,
                 'domain': {'id': 'default'}}}},
-            'scope': {'project': {
+            'scope': scope or {'project': {
                 'name': project, 'domain': {'id': 'default'}}}}})
 
     def test_password_gives_a_token_that_validates(self) -> None:
@@ -64,6 +68,29 @@ class TestKeystone(testtools.TestCase):
                 self.ask('POST', '/v3/auth/tokens', body=b'{')):
             self.assertEqual(401, answer.status_int)
             self.assertNotIn('X-Subject-Token', answer.headers)
+
+    def test_scope_of_the_system(self) -> None:
+        scope = {'system': {'all': True}}
+        token = self.log_in(name='operator', scope=scope).json['token']
+        self.assertEqual({'all': True}, token['system'])
+        self.assertNotIn('project', token)
+        self.assertEqual(['admin'], [role['name'] for role in token['roles']])
+        in_project = self.log_in(name='operator').json['token']
+        self.assertNotIn('system', in_project)
+        self.assertEqual(
+            ['member'], [role['name'] for role in in_project['roles']])
+        for answer in (
+                self.log_in(scope=scope),
+                self.log_in('wrong', 'operator', scope=scope),
+                self.log_in(name='operator', scope={'system': {}}),
+                self.log_in(name='operator', scope={
+                    'domain': {'id': 'default'}})):
+            self.assertEqual(401, answer.status_int)
+
+    def test_one_more_user(self) -> None:
+        self.assertEqual(401, self.log_in(name='late').status_int)
+        self.keystone.add(dataclasses.replace(DEMO, name='late'))
+        self.assertEqual(201, self.log_in(name='late').status_int)
 
     def test_only_holders_of_a_token_may_validate(self) -> None:
         token = self.keystone.issue(DEMO)

@@ -59,7 +59,8 @@ DEVICE = device.Device(
     deployables=(a_deployable('region0', 'region0', 1),
                  a_deployable('region1_function0', 'region1', 2),
                  a_deployable('region1_function1', 'region1', 3)),
-    regions=(region.Region('region0'), region.Region('region1')))
+    regions=(region.Region('region0'), region.Region('region1')),
+    shell=region.Region(region.SHELL, is_shell=True))
 
 
 def an_arq(name='region0', **group):
@@ -108,6 +109,25 @@ class CardDriver(base.Driver):
         if found is None:
             raise exceptions.DeviceError('it holds nothing')
         return found if self.tells_contents else 'operating'
+
+    def loaded_shell(self, device):
+        found = self.really_loaded('shell')
+        if found is None:
+            raise exceptions.DeviceError('it has no shell')
+        return found
+
+    def load_shell(self, device, shell, timeout_s):
+        """Its bytes are its id."""
+        self.programmed += 1
+        for name in ('shell', *(each.name for each in device.regions)):
+            (self.directory / name).write_text('')
+        time.sleep(self.duration_s)
+        fault = self.faults.pop(0) if self.faults else None
+        if fault is not None:
+            raise fault
+        new = self.directory / 'shell.new'
+        new.write_text(shell.read_text())
+        new.rename(self.directory / 'shell')
 
     def program(self, device, region, bitstream, timeout_s):
         self.programmed += 1
@@ -159,6 +179,12 @@ class Bitstreams:
             raise exceptions.BitstreamNotFound(f'{len(found)} are {wanted}')
         return found[0]
 
+    def is_shell(self, bitstream_id, context):
+        self.asked.append((bitstream_id, context))
+        if bitstream_id not in self.images:
+            raise exceptions.BitstreamNotFound('no image')
+        return self.images[bitstream_id][0].provides_shell_id is not None
+
     @contextlib.contextmanager
     def fetched(self, found, context):
         if self.fault is not None:
@@ -167,7 +193,11 @@ class Bitstreams:
         path = self.directory / found.id
         if not path.exists():
             self.downloads.append(found.id)
-            path.write_bytes(data)
+            # A process that is killed leaves the whole of it, or nothing, as
+            # with the real cache.
+            new = path.with_suffix('.new')
+            new.write_bytes(data)
+            new.rename(path)
         yield types.SimpleNamespace(
             path=path, sha256=hashlib.sha256(data).hexdigest())
 

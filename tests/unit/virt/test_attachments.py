@@ -18,10 +18,10 @@ import pathlib
 import fixtures
 import testtools
 
+from nova_accel import durable_file
 from nova_accel import exceptions
 from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
-from nova_accel.host import durable_file
 from nova_accel.model import arq
 from nova_accel.model import matching
 from nova_accel.model import reshape
@@ -613,7 +613,7 @@ class TestAttachments(testtools.TestCase):
             write(path, text)
 
         with fixtures.MonkeyPatch(
-                'nova_accel.host.durable_file.write', write):
+                'nova_accel.durable_file.write', write):
             yield
 
     def test_who_has_acquired_again_meanwhile_is_left_alone(self):

@@ -83,7 +83,7 @@ class TestEntryFiles(testtools.TestCase):
                                'one', Note('2'))),
                           ('remove', lambda: self.files.remove('one'))):
             with fixtures.MonkeyPatch(
-                    f'nova_accel.host.durable_file.{name}', refuse):
+                    f'nova_accel.durable_file.{name}', refuse):
                 error = self.assertRaises(exceptions.DeviceError, act)
             self.assertIn('journal of notes cannot be written', str(error))
             self.assertEqual(Note('1'), self.files.read('one'))

@@ -85,9 +85,10 @@ class TestHostAccelerators(started_module.StartedTestCase):
         started._publisher.wait_published(60)
         provider = started._publisher.view.layout.providers[0].uuid
         (created,) = accelerator_request.create('qat', 'project')
-        (arq,) = accelerator_request.bind({created['uuid']: {
+        accelerator_request.bind({created['uuid']: {
             'hostname': self.libvirt.host.get_hostname(),
             'device_rp_uuid': provider, 'instance_uuid': Instance.uuid}})
+        arq = accelerator_request.get(created['uuid'])
         info = arq['attach_handle_info']
         self.assertEqual('physnet1', info['physical_network'])
         ports = [{'profile': {

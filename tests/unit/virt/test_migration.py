@@ -217,6 +217,14 @@ class TestMigrationMixin(testtools.TestCase):
         self.assert_held(active='a')
         self.assertEqual({ACTIVE: 'a'}, self.driver.seen)
 
+    def test_reverted_although_the_disk_was_full(self):
+        """What the destination has got is not released yet."""
+        self.hold(old='a', active='b')
+        instance = an_instance(task_state=task_states.RESIZE_REVERTING)
+        self.driver.finish_revert_migration(None, instance, None, None)
+        self.assert_held(active='a')
+        self.assertEqual({ACTIVE: 'a'}, self.driver.seen)
+
     def test_a_crash_before_it_was_set_aside(self):
         self.hold(active='a')
         self.driver.finish_revert_migration(None, an_instance(), None, None)

@@ -48,6 +48,11 @@ class TestRestore(testtools.TestCase):
         moving_bindings.restore(attachments, INSTANCE)
         self.assertEqual({ACTIVE: 2, OLD: 1}, attachments.held)
 
+    def test_what_is_active_after_a_revert_was_not_released(self):
+        attachments = Attachments(active=2, old=1)
+        moving_bindings.restore(attachments, INSTANCE, is_reverted=True)
+        self.assertEqual({ACTIVE: 1}, attachments.held)
+
     def restored(self, **fields):
         attachments = Attachments(old=1)
         moving_bindings.restore_reverted(

@@ -17,8 +17,8 @@ import time
 import fixtures
 import testtools
 
+from nova_accel import durable_file
 from nova_accel import exceptions
-from nova_accel.host import durable_file
 from nova_accel.model import bitstream
 from nova_accel.model import naming
 from nova_accel.model import programming
@@ -377,7 +377,7 @@ class TestFailures(ProgrammingTestCase):
             write(path, text)
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.host.durable_file.write', fail))
+            'nova_accel.durable_file.write', fail))
 
     def test_a_damaged_journal(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
@@ -499,3 +499,127 @@ class TestWhoeverAsks(ProgrammingTestCase):
         self.is_bad('CRC error')
         self.program()
         self.holds(self.image)
+
+
+class TestShell(ProgrammingTestCase):
+
+    ALLOWED = programming.ShellLoading.ALLOWED
+
+    def setUp(self):
+        super().setUp()
+        self.shell = self.a_shell('a shell')
+
+    def a_shell(self, shell_id):
+        return self.host.bitstreams.add(shell_id, provides_shell_id=shell_id)
+
+    def load(self, shell=None, name='region0', asker=STRANGER,
+             shell_loading=ALLOWED):
+        return self.host.programmer.program(
+            naming.derived_uuid(
+                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name),
+            bitstream.Wanted(shell or self.shell), asker, 'user',
+            shell_loading)
+
+    def known_shell(self):
+        (target,) = self.host.regions.shells()
+        return self.host.regions.known(target)
+
+    def test_an_idle_card(self):
+        self.host.boot(ONE, fpga_card.wants(self.image))
+        self.host.holders.clear()
+        contents = self.load()
+        self.assertEqual((self.shell, True),
+                         (contents.bitstream_id, contents.is_shell))
+        self.assertEqual('a shell', self.host.card.really_loaded('shell'))
+        self.assertEqual(contents, self.known_shell().contents)
+        self.assertEqual(self.shell, self.host.published().attributes[
+            'shell bitstream'])
+        # What its regions held is gone, and none is bad for it.
+        self.assertEqual([(None, None)] * 3, [
+            (each.bitstream_id, each.fault)
+            for each in self.host.published().deployables])
+        self.host.boot(TWO, fpga_card.wants(self.image))
+        self.holds(self.image)
+        self.assertEqual('shell', self.host.records[2].region)
+
+    def test_one_that_it_has(self):
+        before = self.load()
+        self.assertEqual(before, self.load(name='region1_function0'))
+        self.restarted()
+        self.assertEqual(before, self.load())
+        self.assertEqual(0, self.host.card.programmed)
+
+    def test_who_may_not(self):
+        self.assertRaises(exceptions.NotAllowed, self.load,
+                          shell_loading=programming.ShellLoading.FORBIDDEN)
+        self.assertRaises(exceptions.Conflict, self.load,
+                          shell_loading=programming.ShellLoading.IN_USE)
+        self.assertEqual(0, self.host.card.programmed)
+
+    def test_any_guest_of_the_card_forbids_it(self):
+        self.host.card.programs_under_guest = True
+        self.host.boot(ONE, fpga_card.wants(self.image, 'region1_function1'))
+        for asker in (STRANGER, programming.Asker('project', 'user', ONE)):
+            error = self.assertRaises(
+                exceptions.Conflict, self.load, asker=asker)
+            self.assertIn('a server has region1_function1', str(error))
+        self.holds(self.image, 'region1')
+
+    def test_a_driver_that_cannot(self):
+        self.host.regions.overlaid(
+            [dataclasses.replace(fpga_card.DEVICE, shell=None)])
+        self.assertRaises(exceptions.NotFound, self.load)
+
+    def fails(self, fault, why):
+        self.host.card.faults = [fault]
+        self.assertRaises(exceptions.DeviceError, self.load)
+        # It is not tried again.
+        self.assertEqual([], self.host.card.faults)
+        self.is_bad_as_a_whole(why)
+
+    def is_bad_as_a_whole(self, why):
+        self.assertIn(why, self.known_shell().fault)
+        self.assertIn(why, self.host.published().fault)
+        self.is_bad(why)
+        before = self.host.card.programmed
+        for arq in (fpga_card.an_arq(), fpga_card.wants(self.image)):
+            self.refused(exceptions.DeviceError, why, TWO, arq)
+        self.assertEqual(before, self.host.card.programmed)
+        self.load()
+        self.assertIsNone(self.host.published().fault)
+        self.host.boot(TWO, fpga_card.wants(self.image))
+        self.holds(self.image)
+
+    def test_a_failure(self):
+        self.host.card.repeats_programming = True
+        self.fails(exceptions.DeviceError('CRC error'), 'CRC error')
+
+    def test_the_card_says_that_it_is_another(self):
+        shell = self.host.bitstreams.add(
+            'something', provides_shell_id='a shell')
+        error = self.assertRaises(exceptions.DeviceError, self.load, shell)
+        self.assertIn('it is something, not a shell', str(error))
+        self.is_bad_as_a_whole('not a shell')
+
+    def test_nova_compute_dies(self):
+        class Died(BaseException):
+            pass
+
+        self.host.boot(ONE, fpga_card.wants(self.image))
+        self.host.holders.clear()
+        self.host.card.faults = [Died()]
+        self.assertRaises(Died, self.load)
+        self.restarted()
+        self.host.regions.recover()
+        self.is_bad_as_a_whole('died while')
+
+    def test_the_host_is_booted(self):
+        self.load()
+        self.lose_power()
+        self.assertEqual((None, None), dataclasses.astuple(
+            self.known_shell()))
+
+    def test_a_guest_waits_for_it(self):
+        self.load()
+        self.host.boot(ONE, fpga_card.an_arq())
+        self.assertTrue(self.host.regions.is_journaled(self.host.target()))

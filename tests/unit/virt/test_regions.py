@@ -21,6 +21,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import programming
 from nova_accel.model import region
+from nova_accel.model import region_contents
 from nova_accel.virt import region_journal
 from nova_accel.virt import regions
 from unit.virt import fpga_card
@@ -72,7 +73,8 @@ class TestRegions(RegionsTestCase):
         first = self.host.published().deployables[0]
         self.assertEqual(BITSTREAM, first.bitstream_id)
         self.assertIn(fpga_card.FUNCTION_TRAIT, first.traits)
-        self.assertEqual([], self.recover())
+        (record,) = self.recover()
+        self.assertEqual(BITSTREAM, record.bitstream_id)
         self.assertEqual(first, self.host.published().deployables[0])
 
     def test_nothing_is_known_of_what_is_being_programmed(self):
@@ -118,7 +120,8 @@ class TestRecover(RegionsTestCase):
         self.assertIsNone(record.failure)
         self.assertIsNotNone(record.finished_at)
         self.assertEqual('new', self.host.known().contents.loaded)
-        self.assertEqual([], self.recover())
+        # Told again, for the API may not have heard of it.
+        self.assertEqual([record], self.recover())
 
     def test_the_device_is_in_an_error(self):
         self.die_while_programming()
@@ -151,6 +154,24 @@ class TestRecover(RegionsTestCase):
             dataclasses.replace(fpga_card.DEVICE, regions=())])
         self.assertEqual([], list(self.host.regions.targets()))
 
+    def test_after_a_boot_it_says_nothing(self):
+        """Its manager has not programmed anything yet."""
+        self.program()
+        self.recover(boot='boot2')
+        (self.host.card.directory / 'region0').unlink()
+        self.assertEqual(region_contents.Known(), self.host.known())
+        self.recover(boot='boot1')
+        self.assertIsNotNone(self.host.known().fault)
+
+    def test_while_a_guest_has_the_whole_card(self):
+        """The next one comes before the host looks again."""
+        told = dataclasses.replace(fpga_card.DEVICE, regions=tuple(
+            dataclasses.replace(each, type_uuid=BITSTREAM)
+            for each in fpga_card.DEVICE.regions))
+        for found in (told, fpga_card.DEVICE):
+            self.host.regions.overlaid([found])
+            self.assertEqual(BITSTREAM, self.host.target().region.type_uuid)
+
     def test_the_disk_refuses(self):
         self.die_while_programming()
         self.device_says('new')
@@ -159,7 +180,7 @@ class TestRecover(RegionsTestCase):
             raise OSError(28, 'No space left on device')
 
         with fixtures.MonkeyPatch(
-                'nova_accel.host.durable_file.write', refuse):
+                'nova_accel.durable_file.write', refuse):
             self.assertEqual([], self.recover())
         self.assertIn('cut short', self.host.known().fault)
         self.assertIn('stays bad', self.log.output)

@@ -31,7 +31,7 @@ class TestEndpoint(message_bus.TestCase):
         self.bus.add_host('compute-1', self.programmer, self.programmer)
         self.context.mq_connection = self.bus.transport()
         self.client = rpc.ClientRouter(rpc.get_client(oslo_messaging.Target(
-            topic=rpc_model.TOPIC, version='1.0'))).client(
+            topic=rpc_model.TOPIC, version='1.1'))).client(
                 self.context).prepare(server='compute-1')
 
     def call(self, method, **arguments):
@@ -48,6 +48,14 @@ class TestEndpoint(message_bus.TestCase):
                 DEPLOYABLE, bitstream.Wanted(BITSTREAM), programming.Asker(
                     'project', 'user', more.get('instance_uuid'))], asked)
             self.assertEqual('token', context.auth_token)
+
+    def test_shells(self):
+        for method, more, expected in (
+                ('program', {'shell_loading': 'allowed'}, 'allowed'),
+                ('program', {}, 'forbidden'),
+                ('program_fpga_with_bitstream', {}, 'forbidden')):
+            self.call(method, deployable_uuid=DEPLOYABLE, **more)
+            self.assertEqual(expected, self.programmer.shell_loading)
 
     def test_a_fault_reaches_the_caller(self):
         self.programmer.fault = exceptions.Conflict('a guest has it')

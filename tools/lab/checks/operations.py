@@ -77,6 +77,7 @@ def shelve(evidence: registry.Evidence) -> None:
 def resize(evidence: registry.Evidence) -> None:
     """Another device profile: reverted, and then confirmed."""
     other = cloud.accelerated_flavor(*real_servers.MDEVS)
+    free = real_servers.drivers()
     with real_servers.server(evidence, *_ALL) as server:
         server.sees(_ALL_SEEN)
         before = real_servers.mdevs(), real_servers.drivers()
@@ -92,5 +93,8 @@ def resize(evidence: registry.Evidence) -> None:
         server.act('resize', '--flavor', other, status='VERIFY_RESIZE')
         server.act('resize', 'confirm')
         server.sees(real_servers.MDEVS_SEEN)
+        # Mediated devices are not among them.
+        registry.expect_soon('drivers of the host', real_servers.drivers,
+                             free, seconds=120)
         registry.expect(len(real_servers.mdevs()) == 2,
                         f'mdevs: {real_servers.mdevs()}')

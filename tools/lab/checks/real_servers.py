@@ -66,7 +66,8 @@ DRIVE_SEEN = {'NVMe drive': hardware.DRIVE}
 #: One with two mediated devices and nothing else.
 MDEVS = ('lab-vm-mdevs',
          'resources:VGPU=2,trait:CUSTOM_1234_11E8_LABGPU_1=required')
-MDEVS_SEEN = {'mediated device': hardware.MDEV}
+MDEVS_SEEN = {'mediated device': hardware.MDEV,
+              'another mediated device': hardware.MDEV}
 
 _GUEST_SECONDS = 900
 
@@ -292,11 +293,15 @@ def _said(console: str) -> tuple[str, dict[str, list[str]]]:
 
 
 def _find(devices: dict[str, str], listing: list[str]) -> dict[str, str]:
-    """What of the devices is in the list -> its line."""
+    """What of the devices is in the list -> its line, each one its own."""
     found = {}
+    # One list may end in another, if the line between them is garbled.
+    unclaimed = list(dict.fromkeys(listing))
     for what, device in devices.items():
         vendor, product = device.split(':')
-        for line in listing:
+        for line in unclaimed:
             if f'0x{vendor}:0x{product}' in line:
                 found[what] = line.strip()
+                unclaimed.remove(line)
+                break
     return found

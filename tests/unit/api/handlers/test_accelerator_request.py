@@ -44,6 +44,12 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.assertEqual(
             [0, 0, 1], [arq['device_profile_group_id'] for arq in arqs])
 
+    def test_makes_none_of_a_profile_that_is_not_there(self) -> None:
+        for name in ('none', '', '!@#$%^&*()=-[]'):
+            self.assertIn(f'name={name}', self.refused(
+                404, 'POST', _PATH, {'device_profile_name': name}))
+        self.assertEqual({}, self.states())
+
     def test_a_project_sees_its_own(self) -> None:
         mine, other = (self.create_arq(project) for project in
                        (base.PROJECT, base.OTHER_PROJECT))

@@ -42,6 +42,15 @@ class FpgaTest(programming.ProgrammingTestCase):
                                 'resource'}), self.post(roles=roles))
         self.assertEqual([], self.host.asked)
 
+    def test_a_shell_that_the_caller_may_not_load(self) -> None:
+        self.host.fault = exceptions.NotAllowed('why')
+        self.assertEqual(422, self.post()[0])
+        self.assertEqual(403, self.call(
+            'PATCH', f'/deployables/{programming.DEPLOYABLE}/program', [{
+                'path': '/program', 'op': 'replace',
+                'value': [{'image_uuid': programming.BITSTREAM}]}],
+        ).status_int)
+
     def test_the_owner_of_the_server_may(self) -> None:
         self.occupy(base.INSTANCE)
         self.assertEqual(200, self.post(roles=base.MEMBER)[0])

@@ -11,11 +11,14 @@
 # under the License.
 
 import pathlib
+import threading
 
 import fixtures
 import testtools
 
-from nova_accel.host import durable_file
+from nova_accel import durable_file
+
+MUCH = bytes(16 * 1024 * 1024)
 
 
 class TestDurableFile(testtools.TestCase):
@@ -33,11 +36,45 @@ class TestDurableFile(testtools.TestCase):
         self.assertEqual([self.path], list(self.directory.iterdir()))
         self.assertEqual(0o600, self.path.stat().st_mode & 0o777)
 
+    def test_chunks(self):
+        with self.path.open('wb') as file:
+            durable_file.write_chunks(file, iter([b'one', b'', b'two'] * 9))
+        self.assertEqual(b'onetwo' * 9, self.path.read_bytes())
+
+    def test_the_disk_takes_chunks_while_more_come(self):
+        synced = threading.Event()
+
+        def chunks():
+            yield MUCH
+            self.assertTrue(synced.wait(30))
+            yield b'last'
+
+        with (fixtures.MockPatch(
+                'os.fdatasync', side_effect=lambda _file: synced.set()),
+              self.path.open('wb') as file):
+            durable_file.write_chunks(file, chunks())
+
+    def test_the_disk_fails_while_chunks_come(self):
+        for number in (0, 9):
+            with (fixtures.MockPatch(
+                    'os.fdatasync', side_effect=[
+                        OSError(5, 'I/O error'), *[None] * 9]),
+                  self.path.open('wb') as file):
+                self.assertRaises(OSError, durable_file.write_chunks, file,
+                                  iter([MUCH, *[b'chunk'] * number]))
+
     def test_removed_twice(self):
         durable_file.write(self.path, 'text')
         for _time in range(2):
             durable_file.remove(self.path)
         self.assertEqual([], list(self.directory.iterdir()))
+
+    def test_a_full_disk(self):
+        durable_file.write(self.path, 'first')
+        with fixtures.MockPatch('os.fsync', side_effect=OSError(28, 'full')):
+            self.assertRaises(OSError, durable_file.write, self.path, 'x')
+        self.assertEqual([self.path], list(self.directory.iterdir()))
+        self.assertEqual('first', self.path.read_text())
 
     def test_a_directory_that_is_gone(self):
         self.assertRaises(FileNotFoundError, durable_file.write,

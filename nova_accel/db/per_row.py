@@ -1,0 +1,53 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Values that differ from row to row, in one UPDATE.
+
+Its text depends on the number of rows alone, so it is made once for each.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+
+def is_one(key: sa.Column[Any], amount: int) -> sa.ColumnElement[bool]:
+    """Whether a row is one of so many, which the key tells apart."""
+    return key.in_([_parameter(key, number) for number in range(amount)])
+
+
+def values(key: sa.Column[Any], columns: Iterable[sa.Column[Any]],
+           amount: int) -> dict[str, sa.ColumnElement[Any]]:
+    """What to set the columns to, in each of the rows."""
+    return {column.name: sa.case(
+        {_parameter(key, number): _parameter(column, number)
+         for number in range(amount)}, value=key) for column in columns}
+
+
+def parameters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What such an UPDATE is executed with.
+
+    :param rows: of each the key and the values, by their columns' names
+    """
+    return {_name(column, number): value for number, row in enumerate(rows)
+            for column, value in row.items()}
+
+
+def _parameter(column: sa.Column[Any], number: int) -> sa.BindParameter[Any]:
+    return sa.bindparam(_name(column.name, number), type_=column.type)
+
+
+def _name(column: str, number: int) -> str:
+    return f'{column}_{number}'

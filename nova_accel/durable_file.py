@@ -1,0 +1,73 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Files that survive a crash of the host, whole or not at all."""
+
+from collections.abc import Iterable
+from concurrent import futures
+import os
+import pathlib
+import tempfile
+from typing import IO
+
+# Others wait for a sync, too, if the disk has a journal.
+_SYNC_BYTES = 16 * 1024 * 1024
+
+
+def write(path: pathlib.Path, text: str) -> None:
+    """Replace the file's content; only its owner may read it."""
+    with tempfile.NamedTemporaryFile(
+            'w', dir=path.parent, suffix='.new', delete=False) as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(file.name, path)
+        except BaseException:
+            pathlib.Path(file.name).unlink(missing_ok=True)
+            raise
+    sync(path.parent)
+
+
+def write_chunks(file: IO[bytes], chunks: Iterable[bytes]) -> None:
+    """Write what comes, and have the disk take it while more is coming.
+
+    Whoever syncs the file afterwards waits for little.
+    """
+    with futures.ThreadPoolExecutor(1) as executor:
+        synced: futures.Future[None] = futures.Future()
+        synced.set_result(None)
+        unsynced_bytes = 0
+        for chunk in chunks:
+            file.write(chunk)
+            unsynced_bytes += len(chunk)
+            if unsynced_bytes >= _SYNC_BYTES and synced.done():
+                # A fault is told once: no later sync has it.
+                synced.result()
+                synced = executor.submit(os.fdatasync, file.fileno())
+                unsynced_bytes = 0
+        synced.result()
+
+
+def remove(path: pathlib.Path) -> None:
+    """Remove the file; one that is not there is fine."""
+    path.unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def sync(directory: pathlib.Path) -> None:
+    """Make a rename or removal in it durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

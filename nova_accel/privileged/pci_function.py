@@ -1,0 +1,47 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The PCI functions that callers name, and the attributes these have."""
+
+import pathlib
+
+from nova_accel.model import pci_address
+
+
+def address(text: str) -> str:
+    """The address, as sysfs has it.
+
+    :param text: ``0000:81:00.0``
+    :raises ValueError: it is none.
+    """
+    try:
+        return str(pci_address.PciAddress.parse(text))
+    except Exception as error:
+        # The caller, another process, can only be told builtin ones.
+        raise ValueError(str(error)) from error
+
+
+def attribute(sysfs: pathlib.Path, function: str, name: str) -> pathlib.Path:
+    """Where a function has an attribute.
+
+    :param function: its address, of :func:`address`
+    :param name: a path below the function's directory
+    :raises ValueError: it leads somewhere else.
+    :raises OSError: it is not there.
+    """
+    # The function is a link into the tree of devices; below it is none.
+    devices = (sysfs / 'devices').resolve(strict=True)
+    directory = (sysfs / 'bus/pci/devices' / function).resolve(strict=True)
+    path = (directory / name).resolve(strict=True)
+    if path != directory / name or not path.is_relative_to(devices):
+        raise ValueError(f'{name} of {function} is not in {devices}')
+    return path

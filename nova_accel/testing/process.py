@@ -1,0 +1,110 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Processes that run as long as a test or a benchmark."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import os
+import pathlib
+import subprocess
+import time
+
+import fixtures
+
+from nova_accel import exceptions
+
+_STOP_S = 15
+
+
+class StartedFixture(fixtures.Fixture):
+    """Prepares in ``_setUp``, starts in :meth:`start`, and cleans up."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        # Of what _setUp raises, fixtures makes an error of its own.
+        try:
+            self.start()
+        except BaseException:
+            self.cleanUp()
+            raise
+
+    def start(self) -> None:
+        """What it raises is raised to whoever uses the fixture."""
+        raise NotImplementedError
+
+
+class Process(fixtures.Fixture):
+    """A process, until the cleanup or until it is stopped.
+
+    :param log: the file that gets all that it writes
+    :param environment: added to that of this process
+    :param descriptors: files of this process that it has, too
+    """
+
+    def __init__(self, command: Sequence[str | os.PathLike[str]],
+                 log: pathlib.Path,
+                 environment: Mapping[str, str] | None = None,
+                 descriptors: Sequence[int] = ()) -> None:
+        super().__init__()
+        self._command = command
+        self.log = log
+        self._environment = environment or {}
+        self._descriptors = descriptors
+
+    def _setUp(self) -> None:
+        with self.log.open('wb') as log:
+            self._process = subprocess.Popen(
+                self._command, pass_fds=self._descriptors,
+                env={**os.environ, **self._environment},
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.addCleanup(self.stop)
+
+    def wait_for(self, condition: Callable[[], bool],
+                 seconds: float = 90) -> None:
+        """Wait until it is so.
+
+        :raises ConfigurationError: it has ended, or is not so far after so
+            many seconds; has what it wrote
+        """
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and self._process.poll() is None:
+            if condition():
+                return
+            time.sleep(0.1)
+        raise exceptions.ConfigurationError(
+            f'{pathlib.Path(self._command[0]).name} does not start: '
+            f'{self.log.read_text()}')
+
+    def stop(self) -> None:
+        """Ask it to end, and end it if it does not."""
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def memory_mb(self) -> float:
+        """Resident memory of it and of its children."""
+        pid = self._process.pid
+        children = pathlib.Path(f'/proc/{pid}/task/{pid}/children')
+        return sum(map(_resident_kb, [
+            pid, *map(int, children.read_text().split())])) / 1024
+
+
+def _resident_kb(pid: int) -> int:
+    status = pathlib.Path(f'/proc/{pid}/status').read_text()
+    # One that has ended has no such line.
+    return sum(int(line.split()[1]) for line in status.splitlines()
+               if line.startswith('VmRSS:'))

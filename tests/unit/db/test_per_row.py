@@ -1,0 +1,41 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import sqlalchemy as sa
+import testtools
+
+from nova_accel.db import per_row
+
+
+class TestPerRow(testtools.TestCase):
+
+    def test_each_row_gets_what_is_its(self) -> None:
+        engine = sa.create_engine('sqlite://')
+        metadata = sa.MetaData()
+        table = sa.Table(
+            'things', metadata, sa.Column('uuid', sa.String),
+            sa.Column('place', sa.String), sa.Column('size', sa.Integer))
+        metadata.create_all(engine)
+        update = sa.update(table).where(
+            per_row.is_one(table.c.uuid, 2),
+        ).values(per_row.values(
+            table.c.uuid, [table.c.place, table.c.size], 2))
+        with engine.begin() as connection:
+            connection.execute(sa.insert(table), [
+                {'uuid': uuid, 'place': 'old', 'size': 0} for uuid in 'abc'])
+            done = connection.execute(update, per_row.parameters([
+                {'uuid': 'a', 'place': 'here', 'size': 1},
+                {'uuid': 'c', 'place': 'there', 'size': None}]))
+            self.assertEqual(2, done.rowcount)
+            self.assertEqual(
+                [('a', 'here', 1), ('b', 'old', 0), ('c', 'there', None)],
+                connection.execute(sa.select(table).order_by('uuid')).all())

@@ -150,17 +150,20 @@ class Attachments:
 
     def release(self, instance_uuid: str,
                 role: arq.Role = arq.Role.ACTIVE,
-                attempt: int | None = None) -> None:
+                attempt: int | None = None) -> int:
         """Give back what the binding holds; what fails is retried later.
 
         Does not raise: a server can be deleted whatever its devices do.
 
         :param attempt: leave alone what another attempt than this holds
+        :returns: how many accelerators are given back
         """
         with self._released_later(instance_uuid, role):
             entry = self._journal.read(instance_uuid, role)
             if entry is not None and attempt in (None, entry.attempt):
                 self._release(entry)
+                return len(entry.arqs)
+        return 0
 
     def finish_interrupted(self) -> None:
         """Finish the moves of a nova-compute that died.

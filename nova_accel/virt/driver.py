@@ -17,9 +17,7 @@ are in ``nova_accel.model`` and the work is done by the modules beside this.
 """
 
 from collections.abc import Callable
-from collections.abc import Iterator
 from collections.abc import Sequence
-import contextlib
 import copy
 import inspect
 from typing import Any
@@ -30,23 +28,19 @@ from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_accel.host import node_devices
-from nova_accel.model import arq
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import faults
-from nova_accel.virt import flavor
 from nova_accel.virt import guest as guest_xml
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
+from nova_accel.virt import os_acc as os_acc_module
 from nova_accel.virt import provider_tree as tree_module
 from nova_accel.virt import rebuild
 from nova_accel.virt import suspend
 from nova_accel.virt import wiring
 
 _AccelInfo = Sequence[accel_info_module.WireArq] | None
-
-#: The roles of what a guest has.
-_OF_GUESTS = (arq.Role.ACTIVE, arq.Role.PORT)
 
 _GUEST_CONFIG = inspect.signature(
     libvirt_driver.LibvirtDriver._get_guest_config)
@@ -55,6 +49,7 @@ _GUEST_CONFIG = inspect.signature(
 class AcceleratorMixin(rebuild.RebuildMixin):
     """Gives a libvirt driver accelerators."""
 
+    os_acc: os_acc_module.OsAcc
     _accelerators: host_accelerators.HostAccelerators
 
     # Of the driver that it is mixed into.
@@ -74,7 +69,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         wiring.check_configured()
         super().init_host(host)  # type: ignore[misc]
         self._accelerators = wiring.start(self._host, host)
-        self.os_acc = wiring.front(self._accelerators)
+        self.os_acc = self._accelerators.os_acc
         self._rpc_agent = wiring.agent(self._accelerators)
         self._rpc_agent.start()
 
@@ -107,7 +102,13 @@ class AcceleratorMixin(rebuild.RebuildMixin):
               injected_files: Any, admin_password: Any,
               allocations: dict[str, Any], *args: Any,
               accel_info: _AccelInfo = None, **kwargs: Any) -> None:
-        with self._acquired(context, instance, allocations, accel_info):
+        # A guest that there is already keeps what it has until it is
+        # destroyed.
+        with faults.as_unavailable(), self.os_acc.acquired(
+                context, instance,
+                tree_module.allocated(self.provider_tree, allocations),
+                self._accelerators.split(accel_info),
+                keeps=lambda: self.instance_exists(instance)):
             super().spawn(  # type: ignore[misc]
                 context, instance, image_meta, injected_files,
                 admin_password, allocations, *args, accel_info=accel_info,
@@ -119,8 +120,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         super().cleanup(  # type: ignore[misc]
             context, instance, *args, **kwargs)
         if not self._keeps_accelerators(instance):
-            for role in _OF_GUESTS:
-                self._accelerators.attachments.release(instance.uuid, role)
+            self.os_acc.unplug({'uuid': instance.uuid})
 
     def _hard_reboot(self, context: nova_context.RequestContext,
                      instance: objects.Instance, *args: Any,
@@ -141,9 +141,9 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         found = self._accelerators.split(bound.arguments.get('accel_info'))
         bound.arguments['accel_info'] = list(found.others)
         with faults.as_unavailable():
-            self._accelerators.plug_ports(
+            self.os_acc.ready_ports(
                 instance, bound.arguments['network_info'])
-            arqs = self._accelerators.plug(instance, found)
+            arqs = self.os_acc.ready(instance, found)
         # Callers harvest all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
             uuid for uuid in bound.arguments.get('mdevs') or ()
@@ -177,41 +177,6 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             super()._get_mdev_capabilities_for_dev(  # type: ignore[misc]
                 devname, types))
         return found
-
-    @contextlib.contextmanager
-    def _acquired(self, context: nova_context.RequestContext,
-                  instance: objects.Instance, allocations: dict[str, Any],
-                  accel_info: _AccelInfo) -> Iterator[None]:
-        """Hold the instance's accelerators; not if the body fails.
-
-        The body holds those of its ports.
-        """
-        found = self._accelerators.split(accel_info)
-        profile = flavor.profile(instance.flavor, found)
-        attachments = self._accelerators.attachments
-        with faults.as_unavailable():
-            kept = [role for role in _OF_GUESTS
-                    if attachments.holds(instance.uuid, role)]
-            if profile is not None and found.ours:
-                attachments.adopt(instance.uuid, found.ours)
-            elif profile is not None:
-                self._accelerators.acquire(
-                    instance, profile, tree_module.allocated(
-                        self.provider_tree, allocations))
-        try:
-            # It goes on while Nova downloads the image.
-            with faults.as_unavailable():
-                self._accelerators.start_programming(context, instance)
-            yield
-        except BaseException:
-            self._accelerators.abandon_programming(instance)
-            # What a rebuild kept must be there for the next try, and what a
-            # guest still has is released when it is destroyed.
-            if not self.instance_exists(instance):
-                for role in _OF_GUESTS:
-                    if role not in kept:
-                        attachments.release(instance.uuid, role)
-            raise
 
     def _keeps_accelerators(self, instance: objects.Instance) -> bool:
         """Whether the guest is only torn down to be made again here."""

@@ -32,6 +32,7 @@ from nova_accel.model import arq
 from nova_accel.model import live_migration
 from nova_accel.virt import flavor
 from nova_accel.virt import host_accelerators
+from nova_accel.virt import os_acc as os_acc_module
 from nova_accel.virt import provider_tree as tree_module
 
 LOG = logging.getLogger(__name__)
@@ -40,6 +41,7 @@ LOG = logging.getLogger(__name__)
 class LiveMigrationMixin:
     """Stands before ``AcceleratorMixin``."""
 
+    os_acc: os_acc_module.OsAcc
     _accelerators: host_accelerators.HostAccelerators
     provider_tree: Any
 
@@ -75,7 +77,7 @@ class LiveMigrationMixin:
                 # Not later than Nova's own checks: whoever fails after this
                 # one tells nobody here.
                 migrate_data = check()
-            self._accelerators.acquire(
+            self.os_acc.acquire(
                 instance, profile,
                 tree_module.allocated(self.provider_tree, allocations),
                 arq.Role.INCOMING)
@@ -99,7 +101,7 @@ class LiveMigrationMixin:
         instance: objects.Instance, *args: Any, **kwargs: Any,
     ) -> Any:
         with _refused():
-            self._accelerators.plug(instance, role=arq.Role.INCOMING)
+            self.os_acc.ready(instance, role=arq.Role.INCOMING)
         return super().pre_live_migration(  # type: ignore[misc]
             context, instance, *args, **kwargs)
 

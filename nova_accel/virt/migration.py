@@ -30,15 +30,16 @@ from nova.compute import task_states
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.virt import faults
-from nova_accel.virt import flavor
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import moving_bindings
+from nova_accel.virt import os_acc as os_acc_module
 from nova_accel.virt import provider_tree as tree_module
 
 
 class MigrationMixin:
     """Stands before ``AcceleratorMixin``, whose hooks it extends."""
 
+    os_acc: os_acc_module.OsAcc
     _accelerators: host_accelerators.HostAccelerators
     provider_tree: Any
 
@@ -57,22 +58,15 @@ class MigrationMixin:
         resize_instance: bool, allocations: dict[str, Any],
         *args: Any, **kwargs: Any,
     ) -> None:
-        profile = flavor.profile(instance.flavor)
-        if profile is not None:
-            with faults.as_unavailable():
-                self._accelerators.acquire(
-                    instance, profile, tree_module.allocated(
-                        self.provider_tree, allocations))
-                self._accelerators.start_programming(context, instance)
         # If it fails the server stays here, with its allocations, until a
         # hard reboot or its deletion; and so does what was acquired.
-        try:
+        with faults.as_unavailable(), self.os_acc.acquired(
+                context, instance,
+                tree_module.allocated(self.provider_tree, allocations),
+                keeps=lambda: True):
             super().finish_migration(  # type: ignore[misc]
                 context, migration, instance, disk_info, network_info,
                 image_meta, resize_instance, allocations, *args, **kwargs)
-        except BaseException:
-            self._accelerators.abandon_programming(instance)
-            raise
 
     def confirm_migration(
         self, context: nova_context.RequestContext,

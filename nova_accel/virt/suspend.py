@@ -35,6 +35,7 @@ from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import hot_plug
+from nova_accel.virt import os_acc as os_acc_module
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ _HINT = 'a hard reboot gives the server its accelerators back'
 class SuspendMixin:
     """Gives guests that are started again without new XML their devices."""
 
+    os_acc: os_acc_module.OsAcc
     _accelerators: host_accelerators.HostAccelerators
 
     # Of the driver that it is mixed into.
@@ -121,8 +123,8 @@ class SuspendMixin:
 
     def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
         """The instance's ARQs; the host may have been rebooted meanwhile."""
-        self._accelerators.plug_ports(instance, instance.get_network_info())
-        return self._accelerators.plug(instance)
+        self.os_acc.ready_ports(instance, instance.get_network_info())
+        return self.os_acc.ready(instance)
 
     def _runs(self, instance: objects.Instance) -> bool:
         try:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 import dataclasses
 import functools
 import pathlib
+from typing import Any
 
 from nova.virt.libvirt import host as libvirt_host
 
@@ -143,7 +144,8 @@ def start(host: libvirt_host.Host, service_host: str,
     publisher.start_cycle()
     return host_accelerators.HostAccelerators(
         node, api, publisher, attachments, reconciler, providers,
-        fpgas.programmer, fpgas.bitstreams)
+        fpgas.programmer, fpgas.bitstreams, os_acc.OsAcc(
+            publisher, attachments, fpgas.programmer, _image))
 
 
 def agent(accelerators: host_accelerators.HostAccelerators,
@@ -152,14 +154,6 @@ def agent(accelerators: host_accelerators.HostAccelerators,
     return rpc_agent.RpcAgent(
         accelerators.service_host, rpc_agent.Endpoint(
             accelerators.programmer, accelerators.bitstreams))
-
-
-def front(accelerators: host_accelerators.HostAccelerators) -> os_acc.OsAcc:
-    """The same parts, as the specification of os-acc has them."""
-    images = glance.Glance()
-    service_context = functools.cache(service_user.context)
-    return os_acc.OsAcc(accelerators, lambda image_id: images.image(
-        image_id, service_context())['properties'])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,6 +181,11 @@ def _fpgas(node: publisher_module.Node, state: pathlib.Path,
         lambda: _holders(attachments, host_guests), history.note, report,
         functools.cache(service_user.context),
         CONF.nova_accel.programming_timeout_s))
+
+
+def _image(image_id: str) -> Mapping[str, Any]:
+    """See :meth:`nova_accel.bitstreams.glance.Glance.image`."""
+    return glance.Glance().image(image_id, service_user.context())
 
 
 def _holders(attachments: attachments_module.Attachments,

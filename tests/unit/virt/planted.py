@@ -115,8 +115,9 @@ class ReconcileTestCase(started.StartedTestCase):
     def boot(self, amount=1, **fields):
         """A server that runs on this host."""
         server = self.nova.add_instance(HERE, **fields)
-        self.host.acquire(server, f'{amount} vgpu', self.vgpus(amount))
-        (first, *_others) = self.host.plug(server, f'{amount} vgpu')
+        self.host.os_acc.acquire(
+            server, f'{amount} vgpu', self.vgpus(amount))
+        (first, *_others) = self.host.os_acc.ready(server)
         self.connection.defineXML(DOMAIN.substitute(
             uuid=server.uuid, mdev=first.handle.uuid)).create()
         return server

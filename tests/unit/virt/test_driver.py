@@ -26,14 +26,18 @@ from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.virt import accel_info
 from nova_accel.virt import driver
-from nova_accel.virt import flavor
+from nova_accel.virt import os_acc
 
 OURS = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
 NOVAS = 'aaaaaaaa-27a8-4bd9-96a1-f2a37a1f4c55'
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
 
-
+FUNCTION = '0000:81:00.1'
+PORTS = [{'profile': {'arq_uuid': 'arq', 'pci_slot': FUNCTION}}]
+ARQ = arq.Arq('arq', arq.State.BOUND, 'gpu', 0, {}, PROVIDER,
+              attach_handle.AttachHandle(
+                  OURS, pci_address.PciAddress(0, 0x81, 0, 0), 'nvidia-11'))
 OUR_ARQ = {'uuid': 'arq', 'device_rp_uuid': PROVIDER, 'hostname': 'here'}
 CYBORGS_ARQ = {**OUR_ARQ, 'device_rp_uuid': NODE}
 
@@ -42,33 +46,86 @@ def an_instance(profile='gpu', task_state=task_states.SPAWNING, host='here',
                 key='nova_accel:device_profile'):
     return types.SimpleNamespace(
         uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', host=host,
+        project_id='project', user_id='user', system_metadata={},
         task_state=task_state, flavor=types.SimpleNamespace(extra_specs=(
             {key: profile} if profile else {})))
 
 
 class Attachments:
-    """Of one instance: does it hold something?"""
+    """Of one instance: role -> what it holds."""
 
     def __init__(self):
-        self.held = False
-        self.held_for_ports = False
+        self.arqs = {}
         self.adopted = ()
+        self.providers = ()
+        self.busy = False
         self.lost_race = False
 
-    def adopt(self, instance_uuid, arq_uuids):
+    @property
+    def held(self):
+        return arq.Role.ACTIVE in self.arqs
+
+    @property
+    def held_for_ports(self):
+        return arq.Role.PORT in self.arqs
+
+    def hold(self, role=arq.Role.ACTIVE):
+        self.arqs[role] = (ARQ,)
+
+    def acquire(self, instance_uuid, project_id, profile, providers, role):
+        if self.busy:
+            raise exceptions.AcceleratorsBusy('none is free')
+        self.hold(role)
+        self.providers = providers
+
+    def adopt(self, instance_uuid, arq_uuids, role=arq.Role.ACTIVE):
         if self.lost_race:
             raise exceptions.Conflict('it is BindFailed')
-        self.held = True
+        self.hold(role)
         self.adopted = arq_uuids
 
     def holds(self, instance_uuid, role):
-        return (self.held_for_ports if role is arq.Role.PORT else self.held)
+        return role in self.arqs
+
+    def held_by(self, instance_uuid, role=arq.Role.ACTIVE):
+        return self.arqs.get(role, ())
+
+    def plug(self, instance_uuid, role):
+        return self.held_by(instance_uuid, role)
+
+    def recover_of(self, instance_uuid, role):
+        """The API has nothing that the journal has lost."""
 
     def release(self, instance_uuid, role=arq.Role.ACTIVE):
-        if role is arq.Role.PORT:
-            self.held_for_ports = False
-        else:
-            self.held = False
+        return len(self.arqs.pop(role, ()))
+
+
+class Programmer:
+    """Of one instance: is something begun for it?"""
+
+    def __init__(self):
+        self.programming = False
+        self.cannot_program = False
+
+    def start(self, arqs, asker, image_properties, context):
+        if self.cannot_program:
+            raise exceptions.BitstreamNotFound('there is no such bitstream')
+        self.programming = bool(arqs)
+
+    def ready(self, arqs, asker, image_properties, is_new):
+        """It is."""
+
+    def abandon(self, instance_uuid):
+        self.programming = False
+
+
+class Publisher:
+    """Of a host with one PCI function, published."""
+
+    view = types.SimpleNamespace(functions=frozenset({FUNCTION}))
+
+    def wait_published(self, timeout_s):
+        """It is."""
 
 
 class Accelerators:
@@ -79,39 +136,9 @@ class Accelerators:
     def __init__(self):
         self.attachments = Attachments()
         self.busy = False
-        self.providers = ()
-        self.programming = False
-        self.cannot_program = False
-
-    def acquire(self, instance, profile, providers):
-        if self.busy:
-            raise exceptions.AcceleratorsBusy('none is free')
-        self.attachments.held = True
-        self.providers = providers
-
-    def start_programming(self, context, instance):
-        if self.cannot_program:
-            raise exceptions.BitstreamNotFound('there is no such bitstream')
-        self.programming = True
-
-    def abandon_programming(self, instance):
-        self.programming = False
 
     def split(self, arqs):
         return accel_info.split(arqs or (), 'here', {PROVIDER})
-
-    def plug_ports(self, instance, network_info):
-        self.attachments.held_for_ports = bool(network_info)
-
-    def plug(self, instance, found):
-        if not self.attachments.held:
-            if flavor.profile(instance.flavor, found) is not None:
-                raise exceptions.DeviceError('the API has none')
-            return ()
-        return (arq.Arq('arq', arq.State.BOUND, 'gpu', 0, {}, PROVIDER,
-                        attach_handle.AttachHandle(
-                            OURS, pci_address.PciAddress(0, 0x81, 0, 0),
-                            'nvidia-11')),)
 
     def owns_mdev(self, uuid):
         return uuid == OURS
@@ -202,6 +229,9 @@ class DriverTestCase(testtools.TestCase):
         super().setUp()
         self.driver = Driver()
         self.accelerators = self.driver._accelerators = Accelerators()
+        self.programmer = Programmer()
+        self.driver.os_acc = os_acc.OsAcc(
+            Publisher(), self.accelerators.attachments, self.programmer, {})
         tree = self.driver.provider_tree = nova_tree.ProviderTree()
         tree.new_root('here', NODE)
         tree.new_child('here_accel_gpu', 'here', PROVIDER)
@@ -227,7 +257,7 @@ class DriverTestCase(testtools.TestCase):
 
     def mdevs(self, instance, mdevs=None, accel_info=None):
         guest = self.driver._get_guest_config(
-            instance, None, None, None, mdevs=mdevs, accel_info=accel_info)
+            instance, [], None, None, mdevs=mdevs, accel_info=accel_info)
         return [device.uuid for device in guest.devices]
 
 
@@ -288,7 +318,7 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertTrue(self.held)
         self.assertEqual([(PROVIDER, {'VGPU': 1})], [
             (provider.uuid, provider.allocated)
-            for provider in self.accelerators.providers])
+            for provider in self.accelerators.attachments.providers])
 
     def test_spawn_without_a_profile_holds_nothing(self):
         self.spawn(an_instance(profile=None))
@@ -301,14 +331,14 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_what_spawn_programs_goes_on_while_it_spawns(self):
         programming = []
         self.driver.while_spawning = lambda: programming.append(
-            self.accelerators.programming)
+            self.programmer.programming)
         self.spawn(an_instance())
         self.failing_spawn(an_instance())
         self.assertEqual([True, True], programming)
-        self.assertFalse(self.accelerators.programming)
+        self.assertFalse(self.programmer.programming)
 
     def test_what_cannot_be_programmed_is_for_another_host(self):
-        self.accelerators.cannot_program = True
+        self.programmer.cannot_program = True
         error = self.assertRaises(exception.ComputeResourcesUnavailable,
                                   self.spawn, an_instance())
         self.assertIn('no such bitstream', str(error))
@@ -318,10 +348,10 @@ class TestAcceleratorMixin(DriverTestCase):
         attachments = self.accelerators.attachments
         for profile in (None, 'gpu'):
             self.driver.while_spawning = (
-                lambda: self.accelerators.plug_ports(None, ['port']))
+                lambda: attachments.hold(arq.Role.PORT))
             self.failing_spawn(an_instance(profile=profile))
             self.assertFalse(attachments.held_for_ports)
-        attachments.held_for_ports = True
+        attachments.hold(arq.Role.PORT)
         self.failing_spawn(an_instance())
         self.assertTrue(attachments.held_for_ports)
 
@@ -331,12 +361,12 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertTrue(self.held)
 
     def test_a_failed_rebuild_keeps_what_there_was(self):
-        self.accelerators.attachments.held = True
+        self.accelerators.attachments.hold()
         self.failing_spawn(an_instance())
         self.assertTrue(self.held)
 
     def test_busy_means_another_host(self):
-        self.accelerators.busy = True
+        self.accelerators.attachments.busy = True
         error = self.assertRaises(
             exception.ComputeResourcesUnavailable, self.spawn, an_instance())
         self.assertIn('none is free', str(error))
@@ -390,7 +420,7 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_what_ports_have_is_held_with_the_guest(self):
         attachments = self.accelerators.attachments
         instance = an_instance(None)
-        self.driver._get_guest_config(instance, ['port'], None, None)
+        self.driver._get_guest_config(instance, PORTS, None, None)
         self.assertTrue(attachments.held_for_ports)
         self.driver._hard_reboot(None, instance, None, None)
         self.assertTrue(attachments.held_for_ports)
@@ -422,7 +452,7 @@ class TestCyborgsKey(DriverTestCase):
         self.spawn(self.instance())
         self.assertTrue(self.held)
         self.assertEqual(('arq',), self.accelerators.attachments.adopted)
-        self.assertEqual((), self.accelerators.providers)
+        self.assertEqual((), self.accelerators.attachments.providers)
 
     def test_spawn_holds_nothing_of_cyborgs(self):
         self.spawn(self.instance(), [CYBORGS_ARQ])

@@ -68,7 +68,7 @@ class Attachments:
 
 
 class Accelerators:
-    """What the mixin uses of ``HostAccelerators``, without a host.
+    """What the mixin uses of ``HostAccelerators`` and ``OsAcc``.
 
     The source has ``leaving``; the destination gets ``arriving``.
     """
@@ -90,7 +90,7 @@ class Accelerators:
         assert (profile, provider.uuid, role) == ('gpu', PROVIDER, INCOMING)
         self.attachments.held[role] = self.arriving
 
-    def plug(self, instance, role):
+    def ready(self, instance, role):
         if self.fault is not None:
             raise self.fault
         self.plugged.append(role)
@@ -135,6 +135,7 @@ class LiveMigrationMixinTestCase(testtools.TestCase):
         super().setUp()
         self.driver = Driver()
         self.accelerators = self.driver._accelerators = Accelerators()
+        self.driver.os_acc = self.accelerators
         self.attachments = self.accelerators.attachments
         tree = self.driver.provider_tree = nova_tree.ProviderTree()
         tree.new_root('here', NODE)

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import contextlib
 import types
 
 from nova import exception
@@ -20,6 +21,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.model import naming
+from nova_accel.virt import flavor
 from nova_accel.virt import migration
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -56,26 +58,27 @@ class Attachments:
 
 
 class Accelerators:
-    """What the mixin uses of ``HostAccelerators``, without a host."""
+    """What the mixin uses of ``HostAccelerators`` and ``OsAcc``."""
 
     service_host = 'here'
     busy = False
 
     def __init__(self):
         self.attachments = Attachments()
-        self.programming = []
 
-    def start_programming(self, context, instance):
-        self.programming.append('started')
-
-    def abandon_programming(self, instance):
-        self.programming.append('abandoned')
-
-    def acquire(self, instance, profile, providers):
+    @contextlib.contextmanager
+    def acquired(self, context, instance, providers, keeps):
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
-        self.attachments.held[ACTIVE] = [
-            (provider.uuid, provider.allocated) for provider in providers]
+        if flavor.profile(instance.flavor) is not None:
+            self.attachments.held[ACTIVE] = [
+                (provider.uuid, provider.allocated) for provider in providers]
+        try:
+            yield
+        except BaseException:
+            if not keeps():
+                self.attachments.release(instance.uuid)
+            raise
 
 
 class OtherMixin:
@@ -113,6 +116,7 @@ class TestMigrationMixin(testtools.TestCase):
         super().setUp()
         self.driver = Driver()
         self.accelerators = self.driver._accelerators = Accelerators()
+        self.driver.os_acc = self.accelerators
         self.attachments = self.accelerators.attachments
         tree = self.driver.provider_tree = nova_tree.ProviderTree()
         tree.new_root('here', NODE)
@@ -172,7 +176,6 @@ class TestMigrationMixin(testtools.TestCase):
         self.finish(an_instance())
         self.assert_held(old='a', active=[(PROVIDER, {'VGPU': 1})])
         self.assertEqual(self.attachments.held, self.driver.seen)
-        self.assertEqual(['started'], self.accelerators.programming)
 
     def test_a_plain_flavor_gets_nothing(self):
         self.hold(old='a')
@@ -184,8 +187,6 @@ class TestMigrationMixin(testtools.TestCase):
         self.assertRaises(
             exception.InternalError, self.finish, an_instance())
         self.assert_held(active=[(PROVIDER, {'VGPU': 1})])
-        self.assertEqual(['started', 'abandoned'],
-                         self.accelerators.programming)
 
     def test_busy_is_a_fault_that_nova_knows(self):
         self.accelerators.busy = True

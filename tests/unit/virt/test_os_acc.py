@@ -11,11 +11,18 @@
 # under the License.
 
 from concurrent import futures
+import json
+import pathlib
+import types
 
 from nova import conf as nova_conf
 
 from nova_accel import exceptions
+from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
+from nova_accel.model import arq as arq_model
+from nova_accel.model import matching
+from nova_accel.testing import devices
 from nova_accel.virt import os_acc
 from unit.virt import started
 
@@ -24,17 +31,33 @@ INSTANCE = {'uuid': '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', 'name': 'vm',
             'project_id': 'project'}
 
 
+class Instance:
+    uuid = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+    project_id = 'project'
+    user_id = 'user'
+    system_metadata = {}
+    flavor = types.SimpleNamespace(
+        extra_specs={'nova_accel:device_profile': 'qat'})
+
+
+class PlainInstance(Instance):
+    flavor = types.SimpleNamespace(extra_specs={})
+
+
 class TestOsAcc(started.StartedTestCase):
 
     def setUp(self):
         super().setUp()
         self.host = self.start()
-        self.os_acc = os_acc.OsAcc(self.host, self.properties)
+        self.os_acc = os_acc.OsAcc(
+            self.host._publisher, self.host.attachments, self.host.programmer,
+            self.image)
         self.images = []
 
-    def properties(self, image_id):
+    def image(self, image_id):
         self.images.append(image_id)
-        return {'accel:function_id': 'x'} if image_id == 'bad' else {}
+        return {'properties': (
+            {'accel:function_id': 'x'} if image_id == 'bad' else {})}
 
     def plug(self, resource_class, amount=1, key='nova_accel', **info):
         """As the specification shows it."""
@@ -93,6 +116,92 @@ class TestOsAcc(started.StartedTestCase):
     def test_what_is_not_given_back_yet(self):
         self.plug('CUSTOM_QAT')
         self.api.refuse = True
-        error = self.assertRaises(
-            exceptions.DeviceError, self.os_acc.unplug, INSTANCE)
-        self.assertIn('vm', str(error))
+        self.assertEqual(0, self.os_acc.unplug(INSTANCE))
+        self.api.refuse = False
+        self.assertEqual(1, self.os_acc.unplug(INSTANCE))
+
+
+class TestHooks(started.StartedTestCase):
+    """What the hooks of the libvirt driver use."""
+
+    def started(self, amount):
+        """A host, and what is allocated of it."""
+        device_profile.create(
+            'qat', [{'resources:CUSTOM_QAT': str(amount)}])
+        started = self.start()
+        return started, [
+            matching.Provider(provider.uuid, {'CUSTOM_QAT': amount},
+                              frozenset())
+            for provider in started._publisher.view.layout.providers
+            if 'CUSTOM_QAT' in provider.totals]
+
+    def acquired(self, started, providers, fails=False, **keeps):
+        """How many the instance holds in the body, and afterwards."""
+        attachments = started.attachments
+        try:
+            with started.os_acc.acquired(
+                    None, Instance, providers, **keeps):
+                held = len(attachments.held_by(Instance.uuid))
+                if fails:
+                    raise exceptions.DeviceError('it does not boot')
+        except exceptions.DeviceError:
+            self.assertTrue(fails)
+        return held, len(attachments.held_by(Instance.uuid))
+
+    def test_what_is_acquired_for_a_guest(self):
+        started, providers = self.started(1)
+        self.assertEqual((1, 0), self.acquired(
+            started, providers, fails=True))
+        self.assertEqual((1, 1), self.acquired(
+            started, providers, fails=True, keeps=lambda: True))
+        # It had that before.
+        self.assertEqual((1, 1), self.acquired(
+            started, providers, fails=True))
+        started.os_acc.unplug({'uuid': Instance.uuid})
+        self.assertEqual((1, 1), self.acquired(started, providers))
+
+    def test_a_server_gets_a_device_and_gives_it_back(self):
+        started, providers = self.started(2)
+        started.os_acc.acquire(Instance, 'qat', providers)
+        arqs = started.os_acc.ready(Instance)
+        self.assertEqual(2, len(arqs))
+        # The next nova-compute of the host knows them.
+        self.assertEqual(arqs, self.start().os_acc.ready(Instance))
+        # So does the API.
+        (path,) = pathlib.Path(CONF.state_path).glob('nova_accel/*/*.json')
+        path.unlink()
+        started = self.start()
+        self.assertEqual(arqs, started.os_acc.ready(Instance))
+        self.assertEqual(2, started.os_acc.unplug({'uuid': Instance.uuid}))
+        self.assertRaises(
+            exceptions.DeviceError, started.os_acc.ready, Instance)
+
+    def test_an_instance_without_a_profile_gets_nothing(self):
+        self.assertEqual((), self.start().os_acc.ready(PlainInstance))
+
+    def test_what_ports_have_is_held_once_and_is_not_the_flavors(self):
+        CONF.set_override('device_spec', [json.dumps({
+            **json.loads(devices.QAT_SPEC), 'physical_network': 'physnet1'})],
+            'nova_accel')
+        device_profile.create('qat', [{'resources:CUSTOM_QAT': '1'}])
+        started = self.start()
+        started._publisher.wait_published(60)
+        provider = started._publisher.view.layout.providers[0].uuid
+        (created,) = accelerator_request.create('qat', 'project')
+        accelerator_request.bind({created['uuid']: {
+            'hostname': self.libvirt.host.get_hostname(),
+            'device_rp_uuid': provider, 'instance_uuid': Instance.uuid}})
+        arq = accelerator_request.get(created['uuid'])
+        info = arq['attach_handle_info']
+        self.assertEqual('physnet1', info['physical_network'])
+        ports = [{'profile': {
+            'arq_uuid': arq['uuid'],
+            'pci_slot': '{domain}:{bus}:{device}.{function}'.format(**info)}}]
+        for _time in range(2):
+            started.os_acc.ready_ports(Instance, ports)
+            (held,) = started.attachments.held_arqs(arq_model.Role.PORT)
+            self.assertEqual(arq['uuid'], held.uuid)
+            self.api.refuse = True
+        self.assertEqual((), started.attachments.held_by(Instance.uuid))
+        self.assertEqual(((), ()), started.split([arq]))
+

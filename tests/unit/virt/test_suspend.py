@@ -28,7 +28,7 @@ INSTANCE = types.SimpleNamespace(
 
 
 class Accelerators:
-    """What the mixin uses of ``HostAccelerators``, without a host."""
+    """What the mixin uses of ``HostAccelerators`` and ``OsAcc``."""
 
     def __init__(self):
         self.attachments = self
@@ -41,10 +41,10 @@ class Accelerators:
             raise exceptions.DeviceError(self.fault)
         return self.arqs
 
-    def plug_ports(self, instance, network_info):
+    def ready_ports(self, instance, network_info):
         pass
 
-    def plug(self, instance):
+    def ready(self, instance):
         self.plugged.append(instance)
         return self.held_by(instance.uuid)
 
@@ -98,6 +98,7 @@ class TestSuspendMixin(testtools.TestCase):
         super().setUp()
         self.driver = Driver()
         self.accelerators = self.driver._accelerators = Accelerators()
+        self.driver.os_acc = self.accelerators
         for name in ('attach', 'detach'):
             self.patch(hot_plug, name,
                        lambda guest, arqs, *args, name=name: guest.do(name))

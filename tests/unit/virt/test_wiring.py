@@ -37,5 +37,5 @@ class TestStart(started.StartedTestCase):
         CONF.set_override('publish_timeout_s', 0, 'nova_accel')
         self.addCleanup(
             CONF.clear_override, 'publish_timeout_s', 'nova_accel')
-        self.assertRaises(exceptions.ServiceUnavailable, host.acquire,
-                          None, 'qat', [])
+        self.assertRaises(exceptions.CyborgAgentUnavailable,
+                          host.os_acc.acquire, None, 'qat', [])

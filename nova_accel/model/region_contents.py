@@ -38,6 +38,14 @@ class Known:
     fault: str | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class ToldType:
+    """The type that a region has told, and the traits that say so."""
+
+    type_uuid: str
+    traits: frozenset[str]
+
+
 def overlaid(device: device_model.Device,
              known: Mapping[str, Known]) -> device_model.Device:
     """The device with what is known of its regions.
@@ -65,31 +73,37 @@ def overlaid(device: device_model.Device,
             **{f'fault of {name}': text for name, text in faults.items()}})
 
 
+def told_types(device: device_model.Device) -> dict[str, ToldType]:
+    """By the name of the region, of those that tell their types."""
+    return {region.name: ToldType(region.type_uuid, frozenset(
+        trait for deployable in device.deployables
+        if deployable.region == region.name
+        for trait in deployable.traits - device.operator_traits
+        if naming.is_region_trait(trait)))
+        for region in device.regions if region.type_uuid is not None}
+
+
 def remembered(device: device_model.Device,
-               before: device_model.Device | None) -> device_model.Device:
+               told: Mapping[str, ToldType]) -> device_model.Device:
     """The device with those types of its regions that it does not tell now.
 
     As long as a guest has the whole of a card, its host cannot ask it.
 
-    :param before: the same one as it was found last time, if it was
+    :param told: what it told last, by the name of the region
     """
-    if before is None:
-        return device
-    types = {region.name: region.type_uuid for region in before.regions}
-    untold = {region.name for region in device.regions
-              if region.type_uuid is None and types.get(region.name)}
-    traits = {deployable.name: frozenset(
-        filter(naming.is_region_trait, deployable.traits))
-        for deployable in before.deployables}
+    untold = {region.name: told[region.name] for region in device.regions
+              if region.type_uuid is None and region.name in told}
     return device if not untold else dataclasses.replace(
         device,
         regions=tuple(
-            dataclasses.replace(region, type_uuid=types[region.name])
+            dataclasses.replace(
+                region, type_uuid=untold[region.name].type_uuid)
             if region.name in untold else region
             for region in device.regions),
         deployables=tuple(
-            dataclasses.replace(deployable, traits=deployable.traits
-                                | traits.get(deployable.name, frozenset()))
+            dataclasses.replace(
+                deployable, traits=deployable.traits
+                | untold[deployable.region].traits)
             if deployable.region in untold else deployable
             for deployable in device.deployables))
 

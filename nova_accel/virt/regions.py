@@ -38,6 +38,7 @@ from nova_accel.model import programming
 from nova_accel.model import region as region_model
 from nova_accel.model import region_contents
 from nova_accel.virt import region_journal
+from nova_accel.virt import told_types
 
 LOG = logging.getLogger(__name__)
 
@@ -91,9 +92,11 @@ class Regions:
     """
 
     def __init__(self, journal: region_journal.RegionJournal,
+                 types: told_types.ToldTypes,
                  drivers: Mapping[str, base.Driver], boot: str,
                  held: Callable[[], Collection[str]]) -> None:
         self._journal = journal
+        self._types = types
         self._drivers = drivers
         self._boot_id = boot
         self._held = held
@@ -108,10 +111,10 @@ class Regions:
         :param devices: as they are found; those of :meth:`targets` from now
             on
         """
-        before = {device.name: device for device in self._devices}
         self._devices = tuple(
-            region_contents.remembered(device, before.get(device.name))
+            region_contents.remembered(device, self._types.of(device.name))
             for device in devices)
+        self._types.keep(self._devices)
         return tuple(map(self._overlaid, self._devices))
 
     def _overlaid(self, device: device_model.Device) -> device_model.Device:

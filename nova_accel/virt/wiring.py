@@ -52,6 +52,7 @@ from nova_accel.virt import reconcile
 from nova_accel.virt import region_journal
 from nova_accel.virt import regions as regions_module
 from nova_accel.virt import rpc_agent
+from nova_accel.virt import told_types
 
 CONF = conf.CONF
 
@@ -171,9 +172,12 @@ def _fpgas(node: publisher_module.Node, state: pathlib.Path,
            api: accelerator_api.AcceleratorApi,
            attachments: attachments_module.Attachments,
            host_guests: guests.Guests, report: Callable[[], None]) -> _Fpgas:
+    boot_id = regions_module.boot_id()
     regions = regions_module.Regions(
         region_journal.RegionJournal(state / 'regions' / node.nodename),
-        drivers, regions_module.boot_id(), attachments.held_handles)
+        told_types.ToldTypes(
+            state / f'{node.nodename}.region_types.json', boot_id),
+        drivers, boot_id, attachments.held_handles)
     history = programming_history.History(api.programming)
     bitstreams = store.from_conf()
     return _Fpgas(regions, history, bitstreams, programming_module.Programmer(

@@ -96,18 +96,25 @@ class TestRemembered(testtools.TestCase):
             deployables=(dataclasses.replace(
                 one, traits=one.traits | {self.TRAIT}), *others))
 
+    def remembered(self, device, before):
+        return region_contents.remembered(
+            device, region_contents.told_types(before))
+
     def test_what_it_told_before(self):
-        self.assertEqual(
-            self.told, region_contents.remembered(DEVICE, self.told))
+        self.assertEqual(self.told, self.remembered(DEVICE, self.told))
 
     def test_it_tells_another(self):
         """It was flashed meanwhile."""
         other = dataclasses.replace(self.told, regions=(
             region.Region('region0', OWN_TRAIT), region.Region('region1')))
-        self.assertIs(other, region_contents.remembered(other, self.told))
+        self.assertIs(other, self.remembered(other, self.told))
 
     def test_it_never_told(self):
-        for before in (None, DEVICE,
-                       dataclasses.replace(DEVICE, regions=())):
-            self.assertIs(
-                DEVICE, region_contents.remembered(DEVICE, before))
+        for before in (DEVICE, dataclasses.replace(DEVICE, regions=())):
+            self.assertIs(DEVICE, self.remembered(DEVICE, before))
+
+    def test_an_operators_trait_is_the_operators(self):
+        told = dataclasses.replace(
+            self.told, operator_traits=frozenset({self.TRAIT}))
+        self.assertEqual(DEVICE.deployables,
+                         self.remembered(DEVICE, told).deployables)

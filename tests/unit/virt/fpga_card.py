@@ -31,6 +31,7 @@ from nova_accel.model import region
 from nova_accel.virt import programming as programming_module
 from nova_accel.virt import region_journal
 from nova_accel.virt import regions
+from nova_accel.virt import told_types
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -218,7 +219,9 @@ class Host:
         self.changes = 0
         self.journal = region_journal.RegionJournal(directory / 'journal')
         self.regions = regions.Regions(
-            self.journal, {'card': self.card}, boot, lambda: self.held)
+            self.journal, told_types.ToldTypes(
+                directory / 'region_types.json', boot),
+            {'card': self.card}, boot, lambda: self.held)
         self.regions.overlaid([DEVICE])
         self.programmer = programming_module.Programmer(
             NODE, self.regions, self.bitstreams, lambda: self.holders,

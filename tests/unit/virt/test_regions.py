@@ -171,6 +171,10 @@ class TestRecover(RegionsTestCase):
         for found in (told, fpga_card.DEVICE):
             self.host.regions.overlaid([found])
             self.assertEqual(BITSTREAM, self.host.target().region.type_uuid)
+        # Nor does it tell a nova-compute that is started meanwhile.
+        for boot, type_uuid in (('boot1', BITSTREAM), ('boot2', None)):
+            self.recover(boot=boot)
+            self.assertEqual(type_uuid, self.host.target().region.type_uuid)
 
     def test_the_disk_refuses(self):
         self.die_while_programming()

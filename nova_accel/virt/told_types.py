@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which types the regions of FPGAs have told, kept across restarts.
+
+A card that a guest has as a whole tells its host nothing, and nova-compute may
+be restarted meanwhile. What nobody knows the type of is not found by the next
+server that asks for that.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import json
+import pathlib
+
+from oslo_log import log as logging
+
+from nova_accel import durable_file
+from nova_accel.model import device as device_model
+from nova_accel.model import region_contents
+
+LOG = logging.getLogger(__name__)
+
+#: Region -> its type.
+_Types = Mapping[str, region_contents.ToldType]
+
+
+class ToldTypes:
+    """The memory of one host, in a file.
+
+    Without the file nothing is known; nor after a boot of the host, when
+    another card may be in the same place, and no guest has it yet.
+
+    :param boot_id: the kernel's name of this boot
+    """
+
+    def __init__(self, path: pathlib.Path, boot_id: str) -> None:
+        self._path = path
+        self._boot_id = boot_id
+        self._types: Mapping[str, _Types] = {}
+        try:
+            found = json.loads(path.read_text())
+            if found['boot_id'] == boot_id:
+                self._types = {
+                    device: {region: region_contents.ToldType(
+                        type_uuid, frozenset(traits))
+                        for region, (type_uuid, traits) in types.items()}
+                    for device, types in found['types'].items()}
+        except FileNotFoundError:
+            LOG.debug('No types of FPGA regions are known')
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            LOG.warning('%s is damaged (%r): the types of FPGA regions are '
+                        'not known until their cards tell them', path, error)
+
+    def of(self, device_name: str) -> _Types:
+        """What the regions of a device told last."""
+        return self._types.get(device_name, {})
+
+    def keep(self, devices: Iterable[device_model.Device]) -> None:
+        """Remember the types of all devices that there are.
+
+        Nothing is written if nothing is new. If the disk refuses, it is
+        remembered until nova-compute ends.
+        """
+        types = {device.name: told for device in devices
+                 if (told := region_contents.told_types(device))}
+        if types == self._types:
+            return
+        self._types = types
+        try:
+            durable_file.write(self._path, json.dumps({
+                'boot_id': self._boot_id,
+                'types': {device: {
+                    region: (told.type_uuid, sorted(told.traits))
+                    for region, told in types_of.items()}
+                    for device, types_of in types.items()}}))
+        except OSError as error:
+            LOG.warning('The types of FPGA regions are not known after a '
+                        'restart: %s cannot be written: %s', self._path,
+                        error)

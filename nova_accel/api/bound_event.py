@@ -10,7 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``accelerator-request-bound``: tells nova-compute how a binding has ended.
+"""``accelerator-request-bound``: tells nova-compute of ARQs bound again.
+
+Those are the ones that a host was making again after its boot, which are not
+resolved meanwhile. What a ``PATCH`` binds is resolved when it is answered, so
+nobody waits for that: nova-compute asks before it would.
 
 It goes the way of Nova's own ``POST /os-server-external-events``, in process:
 a nova-api that called itself through HTTP could wait for itself.
@@ -26,24 +30,17 @@ from nova import objects
 from nova.compute import api as compute_api
 from oslo_log import log as logging
 
-from nova_accel.model import arq
-
 LOG = logging.getLogger(__name__)
 
 _NAME = 'accelerator-request-bound'
-
-# The tag is the uuid of the ARQ.
-_STATUSES = {arq.State.BOUND: 'completed', arq.State.BIND_FAILED: 'failed'}
 
 
 def send(arqs: Iterable[Mapping[str, Any]]) -> None:
     """Send an event for each ARQ whose instance is on a host.
 
-    An instance that is being built has none yet: its host asks for itself.
     Does not raise, since what is bound stays so.
 
-    :param arqs: with ``uuid``, ``state`` and ``instance_uuid``; none costs
-        nothing
+    :param arqs: with ``uuid`` and ``instance_uuid``; none costs nothing
     """
     arqs = list(arqs)
     if not arqs:
@@ -64,7 +61,7 @@ def _send(arqs: Iterable[Mapping[str, Any]]) -> None:
     events = [
         objects.InstanceExternalEvent(
             context, instance_uuid=arq['instance_uuid'], name=_NAME,
-            status=_STATUSES[arq['state']], tag=arq['uuid'])
+            status='completed', tag=arq['uuid'])
         for arq in arqs if arq['instance_uuid'] in instances]
     if events:
         compute_api.API().external_instance_event(

@@ -41,7 +41,7 @@ _MAX_TOLD = 300
 
 
 def context(request: webob.Request) -> nova_context.RequestContext:
-    """Who asks, as the ``keystonecontext`` filter found out."""
+    """Who asks, as :mod:`nova_accel.api.context` found out."""
     return request.environ['nova.context']
 
 

@@ -16,6 +16,7 @@ Everything here is a part of its caller's transaction.
 """
 
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -53,9 +54,10 @@ SORT_KEYS = (*_SORT_COLUMNS, 'state')
 _OF_HANDLE = ('attach_handle_uuid', 'attach_handle_type',
               'attach_handle_info')
 
-_OF_LOCKED = ('uuid', 'state', 'device_profile_name',
-              'device_profile_group_id', 'group', 'resource_class', 'hostname',
-              'device_rp_uuid', 'instance_uuid', 'role', 'project_id')
+_OF_LOCKED = ('uuid', 'state', 'resource_class', 'hostname', 'instance_uuid',
+              'role', 'project_id')
+_WHAT_FOR = ('device_profile_name', 'device_profile_group_id', 'group',
+             'device_rp_uuid')
 
 _THESE = _TABLE.c.uuid.in_(sa.bindparam('uuids', expanding=True))
 _DELETING = sa.delete(_TABLE).where(_THESE)
@@ -159,13 +161,14 @@ _ONE_DERIVED = _selected(_derived(sa.bindparam('silent_since'))).where(
     _TABLE.c.uuid == sa.bindparam('uuid'))
 
 
-def _locking(*where: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return (sa.select(*(_TABLE.c[name] for name in _OF_LOCKED)).where(*where)
+def _locking(names: Iterable[str],
+             *where: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return (sa.select(*(_TABLE.c[name] for name in names)).where(*where)
             .order_by(_TABLE.c.uuid).with_for_update())
 
 
 #: Locks the ARQs ``uuids``, for :func:`lock_existing`.
-LOCKING = _locking(_THESE)
+LOCKING = _locking(_OF_LOCKED, _THESE)
 
 
 def lock(connection: sa.Connection,
@@ -175,13 +178,15 @@ def lock(connection: sa.Connection,
     In the order of their uuids, so that two who lock the same ones wait for
     each other instead of dying together.
     """
-    return _rows(connection, _locking(*where))
+    return _rows(connection, _locking((*_OF_LOCKED, *_WHAT_FOR), *where))
 
 
 def lock_existing(connection: sa.Connection, uuids: Collection[str],
                   query: sa.Select[Any] = LOCKING,
                   **parameters: Any) -> list[dict[str, Any]]:
     """As :func:`lock`, those of certain ARQs that exist.
+
+    What they are for, and which provider they are of, is not read.
 
     :param query: :data:`LOCKING`, which may read more
     :param parameters: of what it reads more

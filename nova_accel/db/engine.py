@@ -68,13 +68,11 @@ _SET_LOCK_WAIT = {
     'postgresql': "SET SESSION lock_timeout = '{}s'",
 }
 
+#: The entry point of :class:`nova_accel.db.pooling.Pooling`.
+_POOLING = 'nova_accel'
+
 _P = ParamSpec('_P')
 _R = TypeVar('_R')
-
-
-@enginefacade.transaction_context_provider
-class _Context:
-    """What enginefacade hangs one transaction on."""
 
 
 def check_configured() -> None:
@@ -107,7 +105,7 @@ def _url() -> sa.URL:
     if backend == 'mysql':
         # oslo.db would take MySQL's three-byte utf8, which cannot hold all
         # that a description may have.
-        return url.update_query_dict({'charset': 'utf8mb4', **url.query})
+        url = url.update_query_dict({'charset': 'utf8mb4', **url.query})
     return url
 
 
@@ -123,7 +121,9 @@ def manager() -> Any:
         **CONF.nova_accel_database, 'sqlite_fk': True,
         # Whoever gives a connection back need not wait for other threads.
         'thread_checkin': False,
-        'connection': url.render_as_string(hide_password=False)})
+        'connection': url.update_query_pairs(
+            [('plugin', _POOLING)], append=True,
+        ).render_as_string(hide_password=False)})
     context_manager.append_on_engine_create(_prepare)
     return context_manager
 
@@ -152,8 +152,7 @@ def reader() -> Iterator[sa.Connection]:
 
     :raises ServiceUnavailable: the database does not answer
     """
-    with (_translated(),
-          manager().reader.connection.using(_Context()) as connection):
+    with _translated(), manager().reader.get_engine().connect() as connection:
         yield connection
 
 
@@ -167,8 +166,7 @@ def writer() -> Iterator[sa.Connection]:
         answer to COMMIT, and nobody knows what became of that
     :raises InvalidRequest: a value does not fit its column
     """
-    with (_translated(),
-          manager().writer.connection.using(_Context()) as connection):
+    with _translated(), manager().writer.get_engine().begin() as connection:
         if connection.dialect.name == 'sqlite':
             # oslo.db begins it as a reader's; one that reads first cannot
             # become a writer's once another has written.

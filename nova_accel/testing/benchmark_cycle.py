@@ -20,12 +20,11 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent import futures
-import contextlib
 import dataclasses
-import http.client
 import itertools
 import json
 import math
+import socket
 import statistics
 import time
 from typing import Any
@@ -51,6 +50,8 @@ _TURNS = 3
 #: Cyborg's answers take half a minute when there is much to do.
 _TIMEOUT_S = 600
 _POLL_S = 0.01
+
+_CHUNK = 65536
 
 _PATH = '/v2/accelerator_requests'
 
@@ -104,7 +105,10 @@ class Client:
 
     def __init__(self, target: Target, caller: str) -> None:
         self._target = target
-        self._headers = headers(caller)
+        self._headers = ''.join(
+            f'{name}: {value}\r\n' for name, value in {
+                'Host': f'127.0.0.1:{target.port}',
+                **headers(caller)}.items())
         self.latencies_ms: dict[str, list[float]] = {
             step: [] for step in _STEPS}
 
@@ -133,19 +137,28 @@ class Client:
 
     def _ask(self, step: str, status: int, method: str, path: str,
              body: Any = None) -> Any:
+        content = b'' if body is None else json.dumps(body).encode()
         begin = time.perf_counter()
-        # uWSGI's own HTTP socket keeps no connection alive.
-        connection = http.client.HTTPConnection(
-            '127.0.0.1', self._target.port, timeout=_TIMEOUT_S)
-        with contextlib.closing(connection):
-            connection.request(
-                method, path, None if body is None else json.dumps(body),
-                self._headers)
-            answer = connection.getresponse()
-            text = answer.read()
+        found, text = self._exchange(
+            f'{method} {path} HTTP/1.0\r\n{self._headers}'
+            f'Content-Length: {len(content)}\r\n\r\n'.encode() + content)
         self.latencies_ms[step].append((time.perf_counter() - begin) * 1000)
-        assert answer.status == status, f'{step}: {answer.status} {text!r}'
+        assert found == status, f'{step}: {found} {text!r}'
         return json.loads(text) if text else None
+
+    def _exchange(self, request: bytes) -> tuple[int, bytes]:
+        """The status and the body of the answer.
+
+        A client of the library takes as long as a quarter of what is
+        measured, on the same processors. This one speaks HTTP/1.0, in which
+        the server ends an answer by closing the connection.
+        """
+        with socket.create_connection(
+                ('127.0.0.1', self._target.port), _TIMEOUT_S) as connection:
+            connection.sendall(request)
+            answer = b''.join(iter(lambda: connection.recv(_CHUNK), b''))
+        head, _separator, text = answer.partition(b'\r\n\r\n')
+        return int(head.split(maxsplit=2)[1]), text
 
 
 class Subject:

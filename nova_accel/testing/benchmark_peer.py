@@ -36,8 +36,8 @@ _PROFILE = 'fpga'
 _DIFFERENCES = (
     'Cyborg has a conductor and RabbitMQ beside the two processes of its API.',
     'Cyborg logs in to Keystone and tells Nova of each binding: both are '
-    'stubs, which answer at once. nova_accel looks for the instance in '
-    'Nova\'s database, does not find it, and so tells nobody.',
+    'stubs, which answer at once. nova_accel binds before it answers, and so '
+    'has nothing to tell.',
     'The agent of Cyborg is stopped when the devices are reported.')
 
 

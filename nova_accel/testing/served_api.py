@@ -37,7 +37,7 @@ def paste_without_tokens() -> str:
     ``X-User-Id`` and ``X-Service-Roles`` of whoever asks.
     """
     return nova_conf.api_paste_path().read_text().replace(
-        ' authtoken keystonecontext ', ' keystonecontext ')
+        ' authtoken nova_accel_context ', ' nova_accel_context ')
 
 
 def check_loopback(address: str) -> None:

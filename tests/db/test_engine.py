@@ -31,6 +31,7 @@ from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import binding
 from nova_accel.db import device_profile
 from nova_accel.db import engine
+from nova_accel.db import pooling
 from nova_accel.db import schema
 from nova_accel.testing import database
 
@@ -312,10 +313,19 @@ class TestLostConnection(CommitTestCase):
         finally:
             sa.event.remove(pool, 'before_cursor_execute', listener)
 
-    def test_between_two_transactions(self) -> None:
+    def lose(self) -> None:
+        """The connection that the next transaction would get."""
         with self.database.engine.connect() as first:
             self.end_connection(first)
+
+    def test_between_two_transactions(self) -> None:
+        self.lose()
         self.assertEqual(1, len(self.make_arqs(1)))
+
+    def test_while_it_was_idle(self) -> None:
+        self.lose()
+        with mock.patch.object(pooling, '_IDLE_S', 0):
+            self.assertEqual(1, len(device_profile.get_all()))
 
     def test_within_one(self) -> None:
         [uuid] = self.make_arqs(1)

@@ -24,7 +24,6 @@ import webob.exc
 from nova_accel import exceptions
 from nova_accel.api import arq_notification
 from nova_accel.api import arq_patch
-from nova_accel.api import bound_event
 from nova_accel.api import microversion
 from nova_accel.api import notification
 from nova_accel.api import paging
@@ -158,7 +157,6 @@ def _patch(req: webob.Request,
             with arq_notification.binding(context, bindings) as bound:
                 bound.extend(arq_db.bind(
                     bindings, whole=notification.is_enabled()))
-                bound_event.send(bound)
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(
             f"Couldn't apply patch. Reason: {error}") from error

@@ -67,7 +67,8 @@ def set_cleaning(req: webob.Request) -> webob.Response:
 def set_provisioning(req: webob.Request) -> webob.Response:
     """The ARQs whose devices the host makes again: all of them.
 
-    Of those that are bound again nova-compute is told, as of a first binding.
+    Of those that are bound again nova-compute is told, which may wait for
+    them.
     """
     policy.authorize(request.context(req), policies.REPORT)
     hostname = request.path_hostname(req)

@@ -84,14 +84,13 @@ class Nova(fixtures.Fixture):
         return sorted(self.events[self._cells[cell].uuid, host])
 
 
-def arq(instance_uuid, state='Bound'):
-    return {'uuid': uuidutils.generate_uuid(), 'state': state,
-            'instance_uuid': instance_uuid}
+def arq(instance_uuid):
+    return {'uuid': uuidutils.generate_uuid(), 'instance_uuid': instance_uuid}
 
 
-def expected(request, status):
-    return (request['instance_uuid'], 'accelerator-request-bound', status,
-            request['uuid'])
+def expected(request):
+    return (request['instance_uuid'], 'accelerator-request-bound',
+            'completed', request['uuid'])
 
 
 class TestSend(testtools.TestCase):
@@ -101,19 +100,16 @@ class TestSend(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger())
         self.nova = self.useFixture(Nova())
 
-    def test_completed_and_failed(self):
-        bound = arq(self.nova.add('host1'))
-        failed = arq(self.nova.add('host1'), 'BindFailed')
-        bound_event.send([bound, failed])
-        self.assertEqual(
-            sorted([expected(bound, 'completed'),
-                    expected(failed, 'failed')]), self.nova.got('host1'))
+    def test_of_one_host(self):
+        arqs = [arq(self.nova.add('host1')) for _arq in range(2)]
+        bound_event.send(arqs)
+        self.assertEqual(sorted(map(expected, arqs)), self.nova.got('host1'))
 
     def test_each_in_its_cell(self):
         arqs = [arq(self.nova.add('host', cell)) for cell in range(2)]
         bound_event.send(arqs)
         for cell in range(2):
-            self.assertEqual([expected(arqs[cell], 'completed')],
+            self.assertEqual([expected(arqs[cell])],
                              self.nova.got('host', cell))
 
     def test_as_many_lookups_for_one_as_for_many(self):

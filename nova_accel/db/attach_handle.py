@@ -29,6 +29,7 @@ from typing import Any
 from typing import NamedTuple
 
 from oslo_db import exception as db_exc
+from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
@@ -59,8 +60,6 @@ _DEVICE_IS_USABLE = (
 _SLOT = (_DEVICES.c.hostname, _DEPLOYABLES.c.rp_uuid,
          _DEPLOYABLES.c.resource_class)
 _OF_HOSTS = _DEPLOYABLES.join(_DEVICES).join(_HOSTS)
-_OF_PROVIDERS = _DEPLOYABLES.c.rp_uuid.in_(
-    sa.bindparam('providers', expanding=True))
 
 # What each server takes is made once: that takes longer than executing it.
 _STOCK = sa.select(
@@ -68,20 +67,20 @@ _STOCK = sa.select(
 ).select_from(_OF_HOSTS.outerjoin(_TABLE, sa.and_(
     _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid,
     _TABLE.c.arq_uuid.is_(None)))
-).where(_OF_PROVIDERS)
+).where(_DEPLOYABLES.c.rp_uuid.in_(sa.bindparam('providers', expanding=True)))
 
-# Of each slot's free ones, as many as are wanted. Two that choose among the
-# same many should choose different ones.
-_FREE = sa.select(
+# The free ones of one slot, as many as are wanted. Two that choose among the
+# same many should choose different ones: each begins at a random uuid.
+_FEW = sa.select(
     *_SLOT, _HOSTS.c.reported_at, _TABLE.c.uuid,
-    sa.func.row_number().over(
-        partition_by=_SLOT, order_by=sa.func.random()).label('number'),
 ).select_from(_OF_HOSTS.join(
     _TABLE, _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid),
-).where(_OF_PROVIDERS, *_HANDLE_IS_FREE, *_DEVICE_IS_USABLE).subquery()
-_FEW = sa.select(
-    *(column for column in _FREE.c if column.name != 'number'),
-).where(_FREE.c.number <= sa.bindparam('amount'))
+).where(
+    *(column == sa.bindparam(column.name) for column in _SLOT),
+    *_HANDLE_IS_FREE, *_DEVICE_IS_USABLE,
+).order_by(
+    _TABLE.c.uuid < sa.bindparam('first'), _TABLE.c.uuid,
+).limit(sa.bindparam('amount', type_=sa.Integer))
 
 _IS_CLEANED = sa.select(_DEPLOYABLES.c.is_cleaned).where(
     _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid).scalar_subquery()
@@ -173,19 +172,22 @@ def is_free() -> sa.ColumnElement[bool]:
 
 
 def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
-    """What is free: of each slot as many as are wanted, or all there are.
+    """What is free: as many as are wanted of one slot, or all there are.
 
     :param wanted: a slot for each handle
     :raises NotFound: names the providers that no host has reported
     """
     amounts = collections.Counter(wanted)
-    providers = list({slot.rp_uuid for slot in amounts})
-    few = _read(connection.execute(_FEW, {
-        'providers': providers, 'amount': max(amounts.values(), default=0)}))
-    if few.suffices(amounts):
-        return few
-    # Only now it matters why others cannot be used.
-    everything = _read(connection.execute(_STOCK, {'providers': providers}))
+    if len(amounts) == 1:
+        [(slot, amount)] = amounts.items()
+        few = _read(connection.execute(_FEW, {
+            **slot._asdict(), 'amount': amount,
+            'first': uuidutils.generate_uuid()}))
+        if few.suffices(amounts):
+            return few
+    # It has the reasons why others cannot be used, too.
+    everything = _read(connection.execute(_STOCK, {
+        'providers': list({slot.rp_uuid for slot in amounts})}))
     everything.check_providers(amounts)
     return everything
 

@@ -57,9 +57,11 @@ class ToldTypes:
                     for device, types in found['types'].items()}
         except FileNotFoundError:
             LOG.debug('No types of FPGA regions are known')
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            LOG.warning('%s is damaged (%r): the types of FPGA regions are '
-                        'not known until their cards tell them', path, error)
+        except (OSError, ValueError, KeyError, TypeError,
+                AttributeError) as error:
+            LOG.warning('%s cannot be read (%r): the types of FPGA regions '
+                        'are not known until their cards tell them', path,
+                        error)
 
     def of(self, device_name: str) -> _Types:
         """What the regions of a device told last."""

@@ -49,7 +49,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         (DELETE_BOUND, personas.VOUCHED,
          'Delete ARQs that are bound, and all those of an instance.',
          f'DELETE {_PATH}'),
-        (ALL_PROJECTS, f'{personas.ADMIN} or {personas.VOUCHED}',
+        (ALL_PROJECTS, f'{personas.VOUCHED} or {personas.ADMIN}',
          'Reach the ARQs of all projects in what the other rules allow.',
          f'GET {_PATH}'),
     )]

@@ -22,7 +22,7 @@ ADMIN = 'role:admin'
 SERVICE = 'role:service'
 
 #: That, or a user for whom a service (Nova) vouches with its own token.
-VOUCHED = f'{SERVICE} or service_roles:service'
+VOUCHED = f'service_roles:service or {SERVICE}'
 
 MANAGER = f'role:manager or {ADMIN}'
 

@@ -83,8 +83,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         '--bitstream-mb', type=_positive, default=64, metavar='N',
         help='size of the bitstream in MiB (default: 64)')
     command.add_argument(
-        '--times', type=_positive, default=5, metavar='N',
-        help='how often that is measured; the median counts (default: 5)')
+        '--times', type=_positive, default=9, metavar='N',
+        help='how often that is measured; the median counts (default: 9)')
     command.add_argument(
         '--image-s', type=_positive, default=10, metavar='N',
         help='seconds that the image is downloaded (default: 10)')

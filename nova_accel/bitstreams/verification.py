@@ -22,6 +22,7 @@ import hmac
 from typing import Any
 
 import cryptography.exceptions
+from nova import utils as nova_utils
 
 from nova_accel import exceptions
 from nova_accel.bitstreams import signature as signature_module
@@ -77,11 +78,12 @@ class Verification:
         """The same bytes, each seen once; ends when there are too many.
 
         They are hashed, by all hashes at once, while the next ones come:
-        hashlib does that outside of the interpreter's lock.
+        hashlib does that outside of the interpreter's lock, and in Nova's
+        eventlet mode in native threads.
 
         :raises BitstreamRefused: there are more than Glance has said.
         """
-        updates = [hash_.update for hash_ in (
+        updates = [nova_utils.tpool_wrap(hash_).update for hash_ in (
             self._sha256, self._glances, self._verifier) if hash_ is not None]
         pending: collections.deque[list[Any]] = collections.deque()
         with contextlib.ExitStack() as stack:

@@ -29,7 +29,6 @@ from typing import Any
 from typing import NamedTuple
 
 from oslo_db import exception as db_exc
-from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
@@ -70,7 +69,8 @@ _STOCK = sa.select(
 ).where(_DEPLOYABLES.c.rp_uuid.in_(sa.bindparam('providers', expanding=True)))
 
 # The free ones of one slot, as many as are wanted. Two that choose among the
-# same many should choose different ones: each begins at a random uuid.
+# same many should choose different ones: each begins somewhere among their
+# uuids.
 _FEW = sa.select(
     *_SLOT, _HOSTS.c.reported_at, _TABLE.c.uuid,
 ).select_from(_OF_HOSTS.join(
@@ -182,7 +182,7 @@ def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
         [(slot, amount)] = amounts.items()
         few = _read(connection.execute(_FEW, {
             **slot._asdict(), 'amount': amount,
-            'first': uuidutils.generate_uuid()}))
+            'first': f'{_RANDOM.getrandbits(32):08x}'}))
         if few.suffices(amounts):
             return few
     # It has the reasons why others cannot be used, too.

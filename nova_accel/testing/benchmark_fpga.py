@@ -150,10 +150,10 @@ class BootCloud(fpga_cloud.FpgaCloud):
         self.create_fpga_profile(_AS_IT_IS, region)
         self.create_fpga_profile(_PROGRAMMED, region, bitstream_id=self.upload(
             region, os.urandom(_MIB)))
-        self._flavors = {
-            None: self._create_flavor(),
-            **{profile: self.create_accel_flavor(profile)
-               for profile in (_AS_IT_IS, _PROGRAMMED)}}
+        self._flavors: dict[str | None, Any] = {
+            profile: self.create_accel_flavor(profile)
+            for profile in (_AS_IT_IS, _PROGRAMMED)}
+        self._flavors[None] = self._create_flavor()
         self._times = _BuildTimes()
         logger = logging.getLogger('nova.compute.manager')
         logger.addHandler(self._times)

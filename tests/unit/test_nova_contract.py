@@ -265,6 +265,9 @@ SIGNATURES = {
         'glanceclient.v2.images:Controller.data':
             'self image_id do_checksum allow_md5_fallback prefer',
     },
+    'bitstreams/verification.py': {
+        'nova.utils:tpool_wrap': 'target autowrap',
+    },
     'api/compute_rpc.py': {
         'nova.context:target_cell': 'context cell_mapping',
         'nova.objects.host_mapping:HostMapping.get_by_host': 'context host',

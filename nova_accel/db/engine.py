@@ -105,7 +105,7 @@ def _url() -> sa.URL:
     if backend == 'mysql':
         # oslo.db would take MySQL's three-byte utf8, which cannot hold all
         # that a description may have.
-        url = url.update_query_dict({'charset': 'utf8mb4', **url.query})
+        return url.update_query_dict({'charset': 'utf8mb4', **url.query})
     return url
 
 

@@ -129,7 +129,7 @@ def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:
 
 @engine.retried
 def bind(bindings: Mapping[str, Mapping[str, str]],
-         whole: bool = False) -> list[dict[str, Any]]:
+         read: bool = True) -> list[dict[str, Any]]:
     """Bind ARQs to what was allocated; in the end all of them are resolved.
 
     An instance gets a handle for each of its ARQs, or for none: then they
@@ -137,8 +137,8 @@ def bind(bindings: Mapping[str, Mapping[str, str]],
 
     :param bindings: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and
         project_id if the ARQ is to be that project's from now on
-    :param whole: give the ARQs whole, which takes one more statement
-    :returns: uuid, instance_uuid and state of each, at least
+    :param read: give the ARQs, which takes one more statement
+    :returns: the ARQs as they are then, none unless they are read
     :raises NotFound: names an ARQ, a host or a provider
     :raises Conflict: other bindings were first, again and again
     :raises InvalidRequest: an instance has ARQs of an earlier binding
@@ -162,10 +162,7 @@ def bind(bindings: Mapping[str, Mapping[str, str]],
             for uuid, fault in failed.items()])
         attach_handle.take(connection, allotted)
         found = arq_rows.read(
-            connection, _TABLE.c.uuid.in_(list(bindings))) if whole else [
-            {'uuid': uuid, 'instance_uuid': binding['instance_uuid'],
-             'state': arq.State.BIND_FAILED if uuid in failed
-             else arq.State.BOUND} for uuid, binding in bindings.items()]
+            connection, _TABLE.c.uuid.in_(list(bindings))) if read else []
     for uuid, fault in failed.items():
         LOG.warning('ARQ %s of instance %s is %s: %s', uuid,
                     bindings[uuid]['instance_uuid'], arq.State.BIND_FAILED,

@@ -17,14 +17,10 @@ ours have to go when the device does not have them any more.
 """
 
 from collections.abc import Mapping
-import json
 import pathlib
+from typing import Any
 
-from oslo_log import log as logging
-
-from nova_accel import durable_file
-
-LOG = logging.getLogger(__name__)
+from nova_accel.virt import memory_file
 
 #: Resource provider uuid -> traits.
 Given = Mapping[str, frozenset[str]]
@@ -37,24 +33,21 @@ class GivenTraits:
     """
 
     def __init__(self, path: pathlib.Path) -> None:
-        self._path = path
-        self._given: Given = {}
-        try:
-            self._given = {uuid: frozenset(traits) for uuid, traits
-                           in json.loads(path.read_text()).items()}
-        except FileNotFoundError:
-            LOG.debug('No traits of an earlier nova-compute are known')
-        except (ValueError, TypeError, AttributeError) as error:
-            LOG.warning('%s is damaged (%s): traits that devices had before '
-                        'are not removed', path, error)
+        self._file: memory_file.MemoryFile[Given] = memory_file.MemoryFile(
+            path, _from_json, _to_json, {},
+            'traits that devices had before are not removed')
 
     def read(self) -> Given:
-        return self._given
+        return self._file.value
 
     def write(self, given: Given) -> None:
         """Remember; nothing is written if nothing is new."""
-        if given == self._given:
-            return
-        durable_file.write(self._path, json.dumps(
-            {uuid: sorted(traits) for uuid, traits in given.items()}))
-        self._given = given
+        self._file.write(given)
+
+
+def _from_json(value: Any) -> Given:
+    return {uuid: frozenset(traits) for uuid, traits in value.items()}
+
+
+def _to_json(given: Given) -> Any:
+    return {uuid: sorted(traits) for uuid, traits in given.items()}

@@ -19,19 +19,22 @@ server that asks for that.
 
 from collections.abc import Iterable
 from collections.abc import Mapping
-import json
 import pathlib
+from typing import Any
 
 from oslo_log import log as logging
 
-from nova_accel import durable_file
 from nova_accel.model import device as device_model
 from nova_accel.model import region_contents
+from nova_accel.virt import memory_file
 
 LOG = logging.getLogger(__name__)
 
 #: Region -> its type.
 _Types = Mapping[str, region_contents.ToldType]
+
+#: Device -> those of its regions.
+_OfDevices = Mapping[str, _Types]
 
 
 class ToldTypes:
@@ -44,24 +47,13 @@ class ToldTypes:
     """
 
     def __init__(self, path: pathlib.Path, boot_id: str) -> None:
-        self._path = path
         self._boot_id = boot_id
-        self._types: Mapping[str, _Types] = {}
-        try:
-            found = json.loads(path.read_text())
-            if found['boot_id'] == boot_id:
-                self._types = {
-                    device: {region: region_contents.ToldType(
-                        type_uuid, frozenset(traits))
-                        for region, (type_uuid, traits) in types.items()}
-                    for device, types in found['types'].items()}
-        except FileNotFoundError:
-            LOG.debug('No types of FPGA regions are known')
-        except (OSError, ValueError, KeyError, TypeError,
-                AttributeError) as error:
-            LOG.warning('%s cannot be read (%r): the types of FPGA regions '
-                        'are not known until their cards tell them', path,
-                        error)
+        self._file: memory_file.MemoryFile[_OfDevices] = (
+            memory_file.MemoryFile(
+                path, self._from_json, self._to_json, {},
+                'the types of FPGA regions are not known until their cards '
+                'tell them'))
+        self._types = self._file.value
 
     def of(self, device_name: str) -> _Types:
         """What the regions of a device told last."""
@@ -71,21 +63,29 @@ class ToldTypes:
         """Remember the types of all devices that there are.
 
         Nothing is written if nothing is new. If the disk refuses, it is
-        remembered until nova-compute ends.
+        written the next time.
         """
-        types = {device.name: told for device in devices
-                 if (told := region_contents.told_types(device))}
-        if types == self._types:
-            return
-        self._types = types
+        self._types = {device.name: told for device in devices
+                       if (told := region_contents.told_types(device))}
         try:
-            durable_file.write(self._path, json.dumps({
-                'boot_id': self._boot_id,
-                'types': {device: {
-                    region: (told.type_uuid, sorted(told.traits))
-                    for region, told in types_of.items()}
-                    for device, types_of in types.items()}}))
+            self._file.write(self._types)
         except OSError as error:
-            LOG.warning('The types of FPGA regions are not known after a '
-                        'restart: %s cannot be written: %s', self._path,
-                        error)
+            LOG.warning('The types of FPGA regions would not be known after '
+                        'a restart: they cannot be written: %s', error)
+
+    def _from_json(self, value: Any) -> _OfDevices:
+        if value['boot_id'] != self._boot_id:
+            return {}
+        return {
+            device: {region: region_contents.ToldType(
+                type_uuid, frozenset(traits))
+                for region, (type_uuid, traits) in types.items()}
+            for device, types in value['types'].items()}
+
+    def _to_json(self, types: _OfDevices) -> Any:
+        return {
+            'boot_id': self._boot_id,
+            'types': {device: {
+                region: (told.type_uuid, sorted(told.traits))
+                for region, told in types_of.items()}
+                for device, types_of in types.items()}}

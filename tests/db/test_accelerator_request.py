@@ -167,11 +167,9 @@ class TestBind(ArqTestCase):
     def test_bound(self) -> None:
         [uuid] = self.make_arqs(1)
         place = self.place()
-        self.assertEqual([{
-            'uuid': uuid, 'state': 'Bound',
-            'instance_uuid': place['instance_uuid']}],
-            arqs.bind({uuid: place}))
+        [bound] = arqs.bind({uuid: place})
         found = arqs.get(uuid)
+        self.assertEqual(found, bound)
         handle = self.host.devices()[0].deployables[0].handles[0]
         for name, value in {
                 **place, 'state': 'Bound', 'role': None,

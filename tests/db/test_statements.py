@@ -252,7 +252,8 @@ class TestNumberOfStatements(LifeTestCase):
         made: list[str] = []
         calls: dict[str, Callable[[], Any]] = {
             'create': lambda: made.extend(self.make_arqs(1)),
-            'bind': lambda: arqs.bind({made[0]: self.place()}),
+            'bind': lambda: arqs.bind(
+                {made[0]: self.place()}, read=False),
             'get': lambda: arqs.get(made[0]),
             'delete': lambda: arqs.delete_by_uuids(made, bound_allowed=True)}
         return {name: len(self.statements(call))

@@ -156,7 +156,7 @@ def _patch(req: webob.Request,
                 policy.authorize(context, policies.SET_PROJECT)
             with arq_notification.binding(context, bindings) as bound:
                 bound.extend(arq_db.bind(
-                    bindings, whole=notification.is_enabled()))
+                    bindings, read=notification.is_enabled()))
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(
             f"Couldn't apply patch. Reason: {error}") from error

@@ -21,7 +21,8 @@ ADMIN = 'role:admin'
 #: A service with its own token.
 SERVICE = 'role:service'
 
-#: That, or a user for whom a service (Nova) vouches with its own token.
+#: That, or a user for whom a service (Nova) vouches with its own token. Nova
+#: asks most, and what comes first is looked at first.
 VOUCHED = f'service_roles:service or {SERVICE}'
 
 MANAGER = f'role:manager or {ADMIN}'

@@ -78,6 +78,9 @@ class TestToldTypes(testtools.TestCase):
         memory.keep([TOLD])
         self.assertEqual(TOLD, self.known(memory))
         self.assertIn('cannot be written', self.log.output)
+        self.path.parent.mkdir()
+        memory.keep([TOLD])
+        self.assertEqual(TOLD, self.known(self.reopened()))
 
     def test_a_damaged_file_is_an_empty_one(self):
         for content in ('{"bo', '[]', '{}', '{"boot_id": "boot1"}',

@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
 """What the files of FPGA vendors say of themselves, in their first bytes.
 
 Of OPAE an image of a region, "green bitstream" (GBS): a magic number, the

@@ -12,8 +12,9 @@
 
 """The cycle that is measured, of whatever serves Cyborg's API.
 
-It is what Nova's Cyborg client does with an accelerator request (ARQ) in the
-life of a server: create, bind, wait until it is bound, delete.
+It is what Nova 34 asks with its Cyborg client while a server is built and when
+it is deleted: create an accelerator request (ARQ), bind it, get what the
+instance has until that is bound, delete what the instance has.
 """
 
 from collections.abc import Callable
@@ -116,19 +117,21 @@ class Client:
         """:raises AssertionError: an answer is not what it should be"""
         body = {'device_profile_name': self._target.profile}
         [arq] = self._ask('create', 201, 'POST', _PATH, body)['arqs']
+        instance_uuid = uuidutils.generate_uuid()
         fields = {'hostname': self._target.hostname,
                   'device_rp_uuid': self._target.rp_uuid,
-                  'instance_uuid': uuidutils.generate_uuid()}
+                  'instance_uuid': instance_uuid}
         self._ask('bind', 202, 'PATCH', _PATH, {arq['uuid']: [
             {'op': 'add', 'path': f'/{name}', 'value': value}
             for name, value in fields.items()]})
-        self._wait_until_bound(arq['uuid'])
-        self._ask('delete', 204, 'DELETE', f'{_PATH}?arqs={arq["uuid"]}')
+        of_instance = f'{_PATH}?instance={instance_uuid}'
+        self._wait_until_bound(of_instance)
+        self._ask('delete', 204, 'DELETE', of_instance)
 
-    def _wait_until_bound(self, uuid: str) -> None:
+    def _wait_until_bound(self, path: str) -> None:
         end = time.monotonic() + _TIMEOUT_S
         while True:
-            found = self._ask('get', 200, 'GET', f'{_PATH}/{uuid}')
+            [found] = self._ask('get', 200, 'GET', path)['arqs']
             if found['state'] == 'Bound':
                 return
             assert found['state'] in ('Initial', 'BindStarted'), found
@@ -153,8 +156,9 @@ class Client:
         measured, on the same processors. This one speaks HTTP/1.0, in which
         the server ends an answer by closing the connection.
         """
-        with socket.create_connection(
-                ('127.0.0.1', self._target.port), _TIMEOUT_S) as connection:
+        with socket.socket() as connection:
+            connection.settimeout(_TIMEOUT_S)
+            connection.connect(('127.0.0.1', self._target.port))
             connection.sendall(request)
             answer = b''.join(iter(lambda: connection.recv(_CHUNK), b''))
         head, _separator, text = answer.partition(b'\r\n\r\n')

@@ -44,7 +44,7 @@ class Api:
         if request.method == 'POST':
             response.json = {'arqs': [{'uuid': 'u1'}]}
         if request.method == 'GET':
-            response.json = {'state': self._states.pop(0)}
+            response.json = {'arqs': [{'state': self._states.pop(0)}]}
         return response
 
 
@@ -71,7 +71,11 @@ class TestClient(testtools.TestCase):
         self.assertEqual(
             ('u1', 'host1', 'rp1'),
             (uuid, values['/hostname'], values['/device_rp_uuid']))
-        self.assertEqual('/v2/accelerator_requests?arqs=u1', api.asked[-1][1])
+        of_instance = ('/v2/accelerator_requests?instance='
+                       + values['/instance_uuid'])
+        self.assertEqual(
+            [of_instance] * 4, [path for _method, path, _body
+                                in api.asked[2:]])
         self.assertEqual(
             {'create': 1, 'bind': 1, 'get': 3, 'delete': 1},
             {step: len(times) for step, times in client.latencies_ms.items()})

@@ -54,7 +54,9 @@ _PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
 # Whichever of the instances has ARQs already. Of two bindings at once, the
 # position lets one fail.
 _EARLIER = _TABLE.alias('earlier')
-_TO_BIND = arq_rows.LOCKING.add_columns(
+_TO_BIND = arq_rows.LOCKING.with_only_columns(
+    *(_TABLE.c[name] for name in (
+        'uuid', 'state', 'resource_class', 'project_id')),
     sa.select(_EARLIER.c.instance_uuid).where(
         _EARLIER.c.instance_uuid.in_(
             sa.bindparam('instances', expanding=True)),
@@ -70,7 +72,7 @@ def create(profile_name: str, project_id: str,
     :raises NotFound: there is no such profile
     """
     with engine.writer() as connection:
-        profile = device_profile.read(connection, 'name', profile_name)
+        profile = device_profile.read_requested(connection, profile_name)
         rows = list(arq_rows.rows_of_profile(
             profile, state=arq.State.INITIAL, project_id=project_id,
             image_uuid=image_uuid))
@@ -81,11 +83,11 @@ def create(profile_name: str, project_id: str,
 def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
     """:raises NotFound: there is none, or it is another project's"""
     with engine.reader() as connection:
-        found = arq_rows.read_one_derived(
-            connection, CONF.nova_accel.host_silence_s, uuid)
-    if found is None or project_id not in (None, found['project_id']):
+        found = arq_rows.read_derived_by(
+            connection, CONF.nova_accel.host_silence_s, 'uuid', uuid)
+    if not found or project_id not in (None, found[0]['project_id']):
         raise arq_rows.not_found(uuid)
-    return found
+    return found[0]
 
 
 def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
@@ -94,6 +96,14 @@ def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
     with engine.reader() as connection:
         return arq_rows.read(connection, *_of_project(project_id),
                              _TABLE.c.uuid.in_(list(uuids)))
+
+
+def get_of_instance(instance_uuid: str) -> list[dict[str, Any]]:
+    """Those that the instance has, of whatever project, oldest first."""
+    with engine.reader() as connection:
+        return arq_rows.read_derived_by(
+            connection, CONF.nova_accel.host_silence_s, 'instance_uuid',
+            instance_uuid)
 
 
 def get_all(project_id: str | None = None,
@@ -317,10 +327,10 @@ def delete_by_instance(instance_uuid: str,
                        project_id: str | None = None) -> None:
     """Delete those that were bound to the instance by :func:`bind`, if any."""
     with engine.writer() as connection:
-        rows = arq_rows.lock(
-            connection, _TABLE.c.instance_uuid == instance_uuid,
-            _TABLE.c.role.is_(None), *_of_project(project_id))
-        arq_rows.delete(connection, [row['uuid'] for row in rows])
+        arq_rows.delete(connection, [
+            row['uuid'] for row
+            in arq_rows.lock_unadopted(connection, instance_uuid)
+            if project_id in (None, row['project_id'])])
 
 
 def _of_project(

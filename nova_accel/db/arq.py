@@ -67,7 +67,7 @@ def rows_of_profile(profile: Mapping[str, Any],
                     **common: Any) -> Iterator[dict[str, Any]]:
     """A row to insert for each unit of each group, in their order.
 
-    :param profile: as :func:`nova_accel.db.device_profile.read` gives it
+    :param profile: of :func:`nova_accel.db.device_profile.read_requested`
     :param common: what all of the rows have
     :raises InvalidDeviceProfile: the profile is malformed
     """
@@ -116,13 +116,14 @@ def read_derived(connection: sa.Connection, silence_s: int,
     return _read(connection, state, reach, where, page)
 
 
-def read_one_derived(connection: sa.Connection, silence_s: int,
-                     uuid: str) -> dict[str, Any] | None:
-    """As :func:`read_derived`, one ARQ; None if it does not exist."""
-    row = connection.execute(_ONE_DERIVED, {
-        'uuid': uuid, 'silent_since': host.silent_since(silence_s),
-    }).mappings().one_or_none()
-    return None if row is None else dict(row)
+def read_derived_by(connection: sa.Connection, silence_s: int, column: str,
+                    value: str) -> list[dict[str, Any]]:
+    """As :func:`read_derived`, those that have this value.
+
+    :param column: ``uuid`` or ``instance_uuid``
+    """
+    return _rows(connection, _DERIVED_BY[column], value=value,
+                 silent_since=host.silent_since(silence_s))
 
 
 def _read(connection: sa.Connection, state: sa.ColumnElement[str],
@@ -157,8 +158,10 @@ def _derived(
 
 # Making a statement takes longer than executing it: those that each server
 # takes are made once.
-_ONE_DERIVED = _selected(_derived(sa.bindparam('silent_since'))).where(
-    _TABLE.c.uuid == sa.bindparam('uuid'))
+_DERIVED_BY = {
+    column: _selected(_derived(sa.bindparam('silent_since')))
+    .where(_TABLE.c[column] == sa.bindparam('value')).order_by(_TABLE.c.id)
+    for column in ('uuid', 'instance_uuid')}
 
 
 def _locking(names: Iterable[str],
@@ -169,6 +172,10 @@ def _locking(names: Iterable[str],
 
 #: Locks the ARQs ``uuids``, for :func:`lock_existing`.
 LOCKING = _locking(_OF_LOCKED, _THESE)
+_LOCKING_UNADOPTED = _locking(
+    ('uuid', 'project_id'),
+    _TABLE.c.instance_uuid == sa.bindparam('instance_uuid'),
+    _TABLE.c.role.is_(None))
 
 
 def lock(connection: sa.Connection,
@@ -179,6 +186,15 @@ def lock(connection: sa.Connection,
     each other instead of dying together.
     """
     return _rows(connection, _locking((*_OF_LOCKED, *_WHAT_FOR), *where))
+
+
+def lock_unadopted(connection: sa.Connection,
+                   instance_uuid: str) -> list[dict[str, Any]]:
+    """As :func:`lock`, of an instance what no host has taken over.
+
+    Only uuids and projects are read.
+    """
+    return _rows(connection, _LOCKING_UNADOPTED, instance_uuid=instance_uuid)
 
 
 def lock_existing(connection: sa.Connection, uuids: Collection[str],

@@ -72,7 +72,7 @@ _STOCK = sa.select(
 # same many should choose different ones: each begins somewhere among their
 # uuids.
 _FEW = sa.select(
-    *_SLOT, _HOSTS.c.reported_at, _TABLE.c.uuid,
+    _TABLE.c.uuid, _HOSTS.c.reported_at,
 ).select_from(_OF_HOSTS.join(
     _TABLE, _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid),
 ).where(
@@ -115,11 +115,6 @@ class Stock:
         self._free = free
         self._unusable = unusable
         self._reported_at = reported_at
-
-    def suffices(self, amounts: Mapping[Slot, int]) -> bool:
-        """Whether so many of each slot are free."""
-        return all(len(self._free.get(slot, ())) >= amount
-                   for slot, amount in amounts.items())
 
     def check_providers(self, slots: Iterable[Slot]) -> None:
         """Whether the provider of each slot is one that its host reported.
@@ -180,11 +175,12 @@ def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
     amounts = collections.Counter(wanted)
     if len(amounts) == 1:
         [(slot, amount)] = amounts.items()
-        few = _read(connection.execute(_FEW, {
+        few = connection.execute(_FEW, {
             **slot._asdict(), 'amount': amount,
-            'first': f'{_RANDOM.getrandbits(32):08x}'}))
-        if few.suffices(amounts):
-            return few
+            'first': f'{_RANDOM.getrandbits(32):08x}'}).all()
+        if len(few) == amount:
+            return Stock({slot: [row.uuid for row in few]}, {},
+                         {slot.hostname: few[0].reported_at})
     # It has the reasons why others cannot be used, too.
     everything = _read(connection.execute(_STOCK, {
         'providers': list({slot.rp_uuid for slot in amounts})}))
@@ -193,7 +189,7 @@ def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
 
 
 def _read(rows: Iterable[Sequence[Any]]) -> Stock:
-    """:param rows: of :data:`_STOCK`, or of :data:`_FEW`"""
+    """:param rows: of :data:`_STOCK`"""
     free: dict[Slot, list[str]] = {}
     unusable: dict[Slot, list[str]] = {}
     reported_at: dict[str, datetime.datetime] = {}
@@ -203,8 +199,7 @@ def _read(rows: Iterable[Sequence[Any]]) -> Stock:
         handles = free.setdefault(slot, [])
         if handle_uuid is None:
             continue
-        reason = (unusable_model.Condition(*condition).reason if condition
-                  else None)
+        reason = unusable_model.Condition(*condition).reason
         if reason is None:
             handles.append(handle_uuid)
         else:

@@ -225,8 +225,8 @@ def _suffices(request: Request, held: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _bind(connection: sa.Connection, request: Request) -> None:
-    profile = device_profile_rows.read(
-        connection, 'name', request.device_profile_name)
+    profile = device_profile_rows.read_requested(
+        connection, request.device_profile_name)
     stock = attach_handle.stock(connection, [
         attach_handle.Slot(request.hostname, provider.uuid, resource_class)
         for provider in request.providers

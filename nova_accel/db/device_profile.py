@@ -75,23 +75,32 @@ def get(uuid_or_name: str) -> dict[str, Any]:
     """:raises NotFound: there is no such profile"""
     column = 'uuid' if uuidutils.is_uuid_like(uuid_or_name) else 'name'
     with engine.reader() as connection:
-        return read(connection, column, uuid_or_name)
+        return _read(connection, column, uuid_or_name)
 
 
-# By the column that tells it; made once, as each server asks for one.
-_ONE = {column: sa.select(*_COLUMNS).where(
-    _TABLE.c[column] == sa.bindparam('value')) for column in ('uuid', 'name')}
+# Made once, as each server asks for one.
+_REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
+    _TABLE.c.name == sa.bindparam('name'))
 
 
-def read(connection: sa.Connection, column: str,
-         value: str) -> dict[str, Any]:
-    """One profile, in the transaction of the caller.
+def read_requested(connection: sa.Connection, name: str) -> dict[str, Any]:
+    """What a profile asks for: its name and groups.
 
-    :param column: ``uuid`` or ``name``
+    A part of its caller's transaction.
+
     :raises NotFound: there is no such profile
     """
     profile = connection.execute(
-        _ONE[column], {'value': value}).mappings().one_or_none()
+        _REQUESTED, {'name': name}).mappings().one_or_none()
+    if profile is None:
+        raise _not_found('name', name)
+    return dict(profile)
+
+
+def _read(connection: sa.Connection, column: str,
+          value: str) -> dict[str, Any]:
+    profile = connection.execute(sa.select(*_COLUMNS).where(
+        _TABLE.c[column] == value)).mappings().one_or_none()
     if profile is None:
         raise _not_found(column, value)
     return dict(profile)
@@ -117,7 +126,7 @@ def update(uuid: str, groups: Sequence[Mapping[str, str]],
             sa.update(_TABLE).where(*where).values(
                 groups=[dict(group) for group in groups],
                 description=description, updated_at=schema.now())).rowcount
-        profile = read(connection, 'uuid', uuid)
+        profile = _read(connection, 'uuid', uuid)
     if not is_changed:
         raise exceptions.Conflict(
             f'Device profile {uuid} is named {profile["name"]}, not {name}: a '

@@ -31,6 +31,8 @@ def is_one(key: sa.Column[Any], amount: int) -> sa.ColumnElement[bool]:
 def values(key: sa.Column[Any], columns: Iterable[sa.Column[Any]],
            amount: int) -> dict[str, sa.ColumnElement[Any]]:
     """What to set the columns to, in each of the rows."""
+    if amount == 1:
+        return {column.name: _parameter(column, 0) for column in columns}
     return {column.name: sa.case(
         {_parameter(key, number): _parameter(column, number)
          for number in range(amount)}, value=key) for column in columns}

@@ -97,9 +97,7 @@ class ServedApi(process.StartedFixture):
             self._directory / 'log', {
                 'OS_NOVA_CONFIG_DIR': str(self._directory),
                 'OS_NOVA_CONFIG_FILES': 'api-paste.ini;nova.conf'},
-            self._address, self._port,
-            # Each request is logged once, by the pipeline of Nova.
-            ['--disable-logging']))
+            self._address, self._port))
         self.log = self._server.log
         self.port = self._server.port
         self.url = f'http://{self._server.address}:{self.port}/accelerator'

@@ -128,6 +128,10 @@ class TestCreateAndRead(ArqTestCase):
         self.assertEqual([], arqs.get_all(states=[arq_model.State.BOUND]))
         self.assertEqual('Unknown', arqs.get(bound)['state'])
         self.assertEqual('Initial', arqs.get(initial)['state'])
+        for uuid in (bound, native[0]['uuid']):
+            [shown] = arqs.get_of_instance(arqs.get(uuid)['instance_uuid'])
+            self.assertEqual((uuid, 'Unknown'), (shown['uuid'],
+                                                 shown['state']))
         # The host itself wants to know what it has.
         self.assertEqual(native, binding.get(*request.key))
         self.host.report()

@@ -201,8 +201,8 @@ class TestNumberOfStatements(LifeTestCase):
             ('get', lambda: binding.get('', self.host.hostname, 'active')),
             ('get of host', lambda: binding.get_of_host('compute-2')),
             ('list', lambda: arqs.get_all(base.PROJECT)),
-            ('list of instance', lambda: arqs.get_all(
-                instance_uuid=uuidutils.generate_uuid())),
+            ('list of instance', lambda: arqs.get_of_instance(
+                uuidutils.generate_uuid())),
             ('get of hosts', lambda: binding.get_of_hosts(
                 ['compute-1', 'compute-2'])),
             ('forgotten', lambda: arqs.get_forgotten(
@@ -250,12 +250,13 @@ class TestNumberOfStatements(LifeTestCase):
     def counts_of_a_cycle(self) -> dict[str, int]:
         """Of what Nova's Cyborg client does in the life of a server."""
         made: list[str] = []
+        instance_uuid = uuidutils.generate_uuid()
         calls: dict[str, Callable[[], Any]] = {
             'create': lambda: made.extend(self.make_arqs(1)),
-            'bind': lambda: arqs.bind(
-                {made[0]: self.place()}, read=False),
-            'get': lambda: arqs.get(made[0]),
-            'delete': lambda: arqs.delete_by_uuids(made, bound_allowed=True)}
+            'bind': lambda: arqs.bind({
+                made[0]: self.place(instance_uuid=instance_uuid)}, read=False),
+            'get': lambda: arqs.get_of_instance(instance_uuid),
+            'delete': lambda: arqs.delete_by_instance(instance_uuid)}
         return {name: len(self.statements(call))
                 for name, call in calls.items()}
 

@@ -34,6 +34,7 @@ from nova_accel.api.policies import accelerator_request as policies
 from nova_accel.api.schemas import accelerator_request as schemas
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.model import arq as arq_model
+from nova_accel.model import paging as paging_model
 
 _NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
               'to manage instance accelerators.')
@@ -56,15 +57,27 @@ def list_arqs(req: webob.Request) -> webob.Response:
     states = _states(filters)
     if only_resolved and instance_uuid is None:
         states = arq_model.RESOLVED & (states or arq_model.RESOLVED)
-    arqs = arq_db.get_all(
-        project_id=_project(context, filters), states=states, page=query.page,
-        instance_uuid=instance_uuid, hostname=filters.get('hostname'))
+    if instance_uuid is not None and query.page == paging_model.ALL:
+        arqs = _of_instance(context, instance_uuid)
+    else:
+        arqs = arq_db.get_all(
+            project_id=_project(context, filters), states=states,
+            page=query.page, instance_uuid=instance_uuid,
+            hostname=filters.get('hostname'))
     if only_resolved and any(
             arq['state'] not in arq_model.RESOLVED for arq in arqs):
         # This is all that Cyborg says.
         return webob.Response(status=423, json_body={'error_message': 'null'})
     return query.answer(req, 'accelerator_requests', 'arqs', arqs,
                         functools.partial(_shown, req))
+
+
+def _of_instance(context: nova_context.RequestContext,
+                 instance_uuid: str) -> list[dict[str, Any]]:
+    """All that the caller reaches, as Nova asks for them."""
+    return [arq for arq in arq_db.get_of_instance(instance_uuid)
+            if arq['project_id'] == context.project_id
+            or _reach(context) is None]
 
 
 def _only_resolved(arguments: Mapping[str, str]) -> bool:
@@ -176,10 +189,10 @@ def delete_arqs(req: webob.Request) -> webob.Response:
     if name == 'instance':
         policy.authorize(context, policies.DELETE_BOUND, refusal=_NOVA_ONLY)
         [instance_uuid] = request.uuids(name, [value])
-        reach = _reach(context)
         with arq_notification.unbinding(context, functools.partial(
-                _unadopted, instance_uuid, reach)):
-            arq_db.delete_by_instance(instance_uuid, project_id=reach)
+                _unadopted, context, instance_uuid)):
+            arq_db.delete_by_instance(
+                instance_uuid, project_id=_reach(context))
     else:
         _delete_by_uuids(context, request.uuids(name, value.split(',')))
     return webob.Response(status=204, content_type=None)
@@ -210,12 +223,11 @@ def _delete_by_uuids(context: nova_context.RequestContext,
         raise webob.exc.HTTPForbidden(str(error)) from error
 
 
-def _unadopted(instance_uuid: str,
-               project_id: str | None) -> list[dict[str, Any]]:
+def _unadopted(context: nova_context.RequestContext,
+               instance_uuid: str) -> list[dict[str, Any]]:
     """What a deletion by instance deletes: no host has taken them over."""
-    return [arq for arq in arq_db.get_all(
-        project_id=project_id, instance_uuid=instance_uuid)
-        if arq['role'] is None]
+    return [arq for arq in _of_instance(context, instance_uuid)
+            if arq['role'] is None]
 
 
 def _reach(context: nova_context.RequestContext) -> str | None:

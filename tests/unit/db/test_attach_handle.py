@@ -93,9 +93,3 @@ class TestStock(testtools.TestCase):
         stock = attach_handle.Stock({}, {}, {
             'compute-1': noon, 'compute-2': noon - minute})
         self.assertEqual({'compute-2'}, stock.silent_hosts(noon))
-
-    def test_suffices(self) -> None:
-        stock = attach_handle.Stock({SLOTS[0]: ['handle']}, {}, {})
-        self.assertTrue(stock.suffices({SLOTS[0]: 1}))
-        self.assertFalse(stock.suffices({SLOTS[0]: 2}))
-        self.assertFalse(stock.suffices({SLOTS[0]: 1, SLOTS[1]: 1}))

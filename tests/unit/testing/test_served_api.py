@@ -38,7 +38,7 @@ class TestServedApi(base.BaseTestCase):
         deployed.read(nova_conf.api_paste_path())
         served.read_string(served_api.paste_without_tokens())
         with_tokens, without = (
-            file['composite:nova_accel_api']['keystone'].split()
+            file['composite:nova_accel_pool_api']['keystone'].split()
             for file in (deployed, served))
         self.assertEqual(
             [name for name in with_tokens if name != 'authtoken'], without)

@@ -90,6 +90,18 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.assertIn(other, self.refused(
             400, 'GET', f'{_PATH}?marker={other}', **reader))
 
+    def test_another_projects_instance_has_none(self) -> None:
+        other = self.create_arq(base.OTHER_PROJECT)
+        self.bind(other)
+        query = f'?instance={base.INSTANCE}'
+        for version in ('2.0', '2.6'):
+            for roles, found in ((base.MEMBER, {}),
+                                 (base.SERVICE, {other: 'Bound'})):
+                self.assertEqual(found, self.states(
+                    query, roles=roles, version=version))
+        self.ok('DELETE', f'{_PATH}{query}', roles=base.SERVICE)
+        self.assertEqual({}, self.states(query, roles=base.SERVICE))
+
     def test_another_projects_is_not_there(self) -> None:
         other = self.create_arq(base.OTHER_PROJECT)
         reason = f'ExtArq not found with uuid={other}'

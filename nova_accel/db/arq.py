@@ -158,9 +158,11 @@ def _derived(
 
 # Making a statement takes longer than executing it: those that each server
 # takes are made once.
+# To sort by the primary key alone, MariaDB may read the whole table by it.
 _DERIVED_BY = {
     column: _selected(_derived(sa.bindparam('silent_since')))
-    .where(_TABLE.c[column] == sa.bindparam('value')).order_by(_TABLE.c.id)
+    .where(_TABLE.c[column] == sa.bindparam('value'))
+    .order_by(_TABLE.c.created_at, _TABLE.c.id)
     for column in ('uuid', 'instance_uuid')}
 
 

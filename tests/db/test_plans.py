@@ -1,0 +1,127 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""How the databases find the rows of one server among those of all others."""
+
+from collections.abc import Callable
+import re
+from typing import Any
+
+from oslo_utils import uuidutils
+import sqlalchemy as sa
+import testscenarios
+
+from db import base
+from nova_accel.db import accelerator_request as arqs
+from nova_accel.db import binding
+from nova_accel.model import paging
+from nova_accel.testing import database
+from nova_accel.testing import reports
+
+load_tests = testscenarios.load_tests_apply_scenarios
+
+_HOSTS = 3
+_REGIONS = (8,) * 25
+
+_LARGE = r'\b(arqs|earlier|attach_handles|deployables)\b'
+
+_EXPLAIN = {'sqlite': 'EXPLAIN QUERY PLAN ', 'mysql': 'EXPLAIN ',
+            'postgresql': 'EXPLAIN '}
+_ANALYZE = {'sqlite': ['ANALYZE'], 'postgresql': ['ANALYZE'], 'mysql': [
+    'ANALYZE TABLE arqs, attach_handles, deployables, devices, hosts']}
+
+
+class TestPlans(base.DatabaseTestCase):
+    """None of them reads all of a large table, or of an index of one."""
+
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.make_profile()
+        for number in range(_HOSTS):
+            self.make_noise(reports.SimulatedHost(f'used-{number}', _REGIONS))
+            reports.SimulatedHost(f'free-{number}', _REGIONS).report()
+        self.host.report()
+
+    def test_life_of_a_server(self) -> None:
+        instance_uuid = uuidutils.generate_uuid()
+        request = self.request()
+
+        def bound() -> str:
+            [uuid] = self.make_arqs(1)
+            arqs.bind({uuid: self.place(instance_uuid=instance_uuid)})
+            return uuid
+
+        def novas_cyborg_client() -> None:
+            uuid = bound()
+            arqs.get(uuid)
+            arqs.get_of_instance(instance_uuid)
+            arqs.get_all(instance_uuid=instance_uuid,
+                         page=paging.Page(limit=paging.MAX_LIMIT))
+            arqs.delete_by_uuids([uuid], bound_allowed=True)
+            bound()
+            arqs.delete_by_instance(instance_uuid)
+
+        def host() -> None:
+            self.host.report()
+            binding.acquire(request)
+            binding.get(*request.key)
+            binding.get_of_host(self.host.hostname)
+            binding.release(*request.key, request.attempt)
+
+        self.check(novas_cyborg_client)
+        self.check(host)
+
+    def check(self, call: Callable[[], Any]) -> None:
+        """With the statistics that the database has, and with better ones."""
+        statements = self.statements_with_values(call)
+        with self.database.engine.connect() as connection:
+            for analyze in ([], _ANALYZE[self.backend]):
+                for statement in analyze:
+                    connection.exec_driver_sql(statement)
+                for statement, values in statements:
+                    self.assertEqual(
+                        [], self.scans(connection, statement, values),
+                        statement)
+
+    def statements_with_values(
+            self, call: Callable[[], Any]) -> list[tuple[str, Any]]:
+        """Those that look for something."""
+        seen: list[tuple[str, Any]] = []
+
+        def see(connection: Any, cursor: Any, statement: str, values: Any,
+                *_arguments: Any) -> None:
+            if statement.startswith(('SELECT', 'UPDATE', 'DELETE')):
+                seen.append((statement, values))
+
+        engine = self.database.engine
+        sa.event.listen(engine, 'before_cursor_execute', see)
+        try:
+            call()
+        finally:
+            sa.event.remove(engine, 'before_cursor_execute', see)
+        return seen
+
+    def scans(self, connection: sa.Connection, statement: str,
+              values: Any) -> list[str]:
+        """The steps of a plan that read all of something."""
+        steps = connection.exec_driver_sql(
+            _EXPLAIN[self.backend] + statement, values).mappings().all()
+        if self.backend == 'mysql':
+            return [str(step) for step in steps
+                    if step['type'] in ('ALL', 'index')
+                    and re.search(_LARGE, step['table'] or '')]
+        column, word = {'sqlite': ('detail', 'SCAN'), 'postgresql': (
+            'QUERY PLAN', 'Seq Scan on')}[self.backend]
+        return [step[column] for step in steps
+                if re.search(f'{word} {_LARGE}', step[column])]

@@ -80,6 +80,7 @@ def create(profile_name: str, project_id: str,
     return [arq_rows.as_created(row) for row in rows]
 
 
+@engine.retried
 def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
     """:raises NotFound: there is none, or it is another project's"""
     with engine.reader() as connection:
@@ -90,6 +91,7 @@ def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
     return found[0]
 
 
+@engine.retried
 def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
                  ) -> list[dict[str, Any]]:
     """Those that exist, in their stored states, oldest first."""
@@ -98,6 +100,7 @@ def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
                              _TABLE.c.uuid.in_(list(uuids)))
 
 
+@engine.retried
 def get_of_instance(instance_uuid: str) -> list[dict[str, Any]]:
     """Those that the instance has, of whatever project, oldest first."""
     with engine.reader() as connection:
@@ -106,6 +109,7 @@ def get_of_instance(instance_uuid: str) -> list[dict[str, Any]]:
             instance_uuid)
 
 
+@engine.retried
 def get_all(project_id: str | None = None,
             states: Collection[arq.State] | None = None,
             page: paging.Page = paging.ALL,
@@ -124,6 +128,7 @@ def get_all(project_id: str | None = None,
               if value is not None), page=page)
 
 
+@engine.retried
 def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:
     """Those that nobody has bound since so long, oldest first.
 

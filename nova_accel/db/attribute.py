@@ -35,6 +35,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 
 
+@engine.retried
 def get_all(deployable: int | str | None = None,
             key: str | None = None) -> list[dict[str, Any]]:
     """The attributes that have all that is given, by deployables.
@@ -53,6 +54,7 @@ def get_all(deployable: int | str | None = None,
                   key=lambda row: row['deployable_id'])
 
 
+@engine.retried
 def get(uuid: str) -> dict[str, Any]:
     """One attribute, as in :func:`get_all`.
 

@@ -119,6 +119,7 @@ def adopt(key: fence.Key, attempt: int,
         return arq_rows.read(connection, *fence.where(_ARQS, key))
 
 
+@engine.retried
 def get(instance_uuid: str, hostname: str, role: str) -> list[dict[str, Any]]:
     """The ARQs that are bound so, in their stored states."""
     with engine.reader() as connection:
@@ -127,6 +128,7 @@ def get(instance_uuid: str, hostname: str, role: str) -> list[dict[str, Any]]:
             *fence.where(_ARQS, (instance_uuid, hostname, role)))
 
 
+@engine.retried
 def get_of_host(hostname: str) -> list[dict[str, Any]]:
     """All bindings of a host: instance_uuid, role, attempt and arqs.
 
@@ -143,6 +145,7 @@ def get_of_host(hostname: str) -> list[dict[str, Any]]:
             for (_, instance_uuid, role), rows in _grouped(arqs).items()]
 
 
+@engine.retried
 def get_of_hosts(hostnames: Collection[str]) -> list[dict[str, Any]]:
     """All bindings of the hosts: hostname, instance_uuid, role and arqs."""
     with engine.reader() as connection:

@@ -21,6 +21,7 @@ from nova_accel.db import engine
 from nova_accel.db import schema
 
 
+@engine.retried
 def free_by_host(
         resource_classes: Iterable[str] | None = None) -> dict[str, int]:
     """Hostname -> number of free attach handles; hosts without are left out.

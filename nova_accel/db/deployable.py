@@ -76,6 +76,7 @@ def get(uuid: str) -> dict[str, Any]:
     return found[0]
 
 
+@engine.retried
 def get_holders(device_uuid: str, region: str | None = None,
                 ) -> set[tuple[str | None, str | None]]:
     """(project, instance uuid) of all that hold anything of a region.
@@ -94,6 +95,7 @@ def get_holders(device_uuid: str, region: str | None = None,
                 for row in connection.execute(query)}
 
 
+@engine.retried
 def get_hosts_of_regions() -> list[dict[str, Any]]:
     """hostname, service_host and is_silent of hosts that can program.
 
@@ -114,6 +116,7 @@ def _is_silent() -> sa.Label[bool]:
     return host.is_silent(CONF.nova_accel.host_silence_s).label('is_silent')
 
 
+@engine.retried
 def _read(where: Sequence[sa.ColumnElement[bool]],
           page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     its_own = _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid

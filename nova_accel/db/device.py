@@ -102,6 +102,7 @@ def _not_found(uuid: str) -> exceptions.NotFound:
     return exceptions.NotFound(f'Device not found with uuid={uuid}')
 
 
+@engine.retried
 def _read(where: Sequence[sa.ColumnElement[bool]],
           page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     with engine.reader() as connection:

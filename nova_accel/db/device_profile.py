@@ -59,6 +59,7 @@ def create(name: str, groups: Sequence[Mapping[str, str]],
     return profile
 
 
+@engine.retried
 def get_all(names: Sequence[str] | None = None,
             page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     """The profiles, or those of the names that exist, oldest first.
@@ -71,6 +72,7 @@ def get_all(names: Sequence[str] | None = None,
                               _TABLE, SORT_KEYS)
 
 
+@engine.retried
 def get(uuid_or_name: str) -> dict[str, Any]:
     """:raises NotFound: there is no such profile"""
     column = 'uuid' if uuidutils.is_uuid_like(uuid_or_name) else 'name'

@@ -150,9 +150,12 @@ def _prepare(engine: sa.Engine) -> None:
 def reader() -> Iterator[sa.Connection]:
     """A transaction that changes nothing.
 
+    :raises RetryRequest: the connection was lost; for :func:`retried`,
+        ServiceUnavailable in the end
     :raises ServiceUnavailable: the database does not answer
     """
-    with _translated(), manager().reader.get_engine().connect() as connection:
+    with (_translated(), manager().reader.get_engine().connect() as connection,
+          _loss_translated()):
         yield connection
 
 
@@ -172,10 +175,16 @@ def writer() -> Iterator[sa.Connection]:
             # become a writer's once another has written.
             connection.exec_driver_sql('ROLLBACK')
             connection.exec_driver_sql('BEGIN IMMEDIATE')
-        try:
+        with _loss_translated():
             yield connection
-        except db_exc.DBConnectionError as fault:
-            raise db_exc.RetryRequest(_unavailable(fault)) from fault
+
+
+@contextlib.contextmanager
+def _loss_translated() -> Iterator[None]:
+    try:
+        yield
+    except db_exc.DBConnectionError as fault:
+        raise db_exc.RetryRequest(_unavailable(fault)) from fault
 
 
 @contextlib.contextmanager

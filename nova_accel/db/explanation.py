@@ -34,6 +34,7 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 
+@engine.retried
 def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
     """All units of the classes that hosts report.
 

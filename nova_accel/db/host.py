@@ -66,6 +66,7 @@ def report(hostname: str, node_uuid: str, service_host: str,
         return order_rows.read(connection, hostname)
 
 
+@engine.retried
 def get_all(silence_s: int) -> list[dict[str, Any]]:
     """hostname, service_host, reported_at and is_silent of each, sorted.
 

@@ -48,6 +48,7 @@ def sync(version: str = 'head') -> None:
         raise lost.inner_exc from lost
 
 
+@engine.retried
 def version() -> str | None:
     """The version of the database, None if it is empty."""
     with engine.reader() as connection:

@@ -71,6 +71,7 @@ def note(hostname: str, record: programming.Record) -> None:
                 .values(ended))
 
 
+@engine.retried
 def get_all(page: paging.Page = paging.ALL, *,
             deployable_uuid: str | None = None,
             **equal: str | None) -> list[dict[str, Any]]:

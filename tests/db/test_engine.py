@@ -292,7 +292,10 @@ class TestLostConnection(CommitTestCase):
             f'KILL {of_driver.thread_id()}' if self.backend == 'mysql' else
             'SELECT pg_terminate_backend('
             f'{of_driver.get_backend_pid()}, 10000)')
-        with self.database.engine.connect() as other:
+        # One of the pool's would be the next that is used.
+        own = sa.create_engine(
+            self.database.engine.url, poolclass=sa.NullPool)
+        with own.connect() as other:
             other.execute(sa.text(statement))
 
     @contextlib.contextmanager
@@ -321,6 +324,11 @@ class TestLostConnection(CommitTestCase):
     def test_between_two_transactions(self) -> None:
         self.lose()
         self.assertEqual(1, len(self.make_arqs(1)))
+
+    def test_between_two_reads(self) -> None:
+        made = self.make_arqs(1)
+        self.lose()
+        self.assertEqual(made, [arq['uuid'] for arq in arqs.get_all()])
 
     def test_while_it_was_idle(self) -> None:
         self.lose()

@@ -10,9 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import ast
+import pathlib
+import re
+
 import fixtures
 import testtools
 
+from nova_accel import db
 from nova_accel import exceptions
 from nova_accel.db import device_profile
 from nova_accel.db import engine
@@ -71,3 +76,20 @@ class TestConfiguration(testtools.TestCase):
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         with database.Database():
             self.assertEqual([], device_profile.get_all())
+
+
+class TestRetried(testtools.TestCase):
+
+    def test_whoever_has_a_transaction_begins_it_again(self) -> None:
+        package = pathlib.Path(db.__file__).parent
+        careless = [
+            f'{path.stem}.{function.name}'
+            for path in package.glob('*.py')
+            for function in ast.walk(ast.parse(path.read_text()))
+            if isinstance(function, ast.FunctionDef)
+            and re.search(r'\bengine\.(reader|writer)\(',
+                          ast.unparse(function))
+            and 'engine.retried' not in map(
+                ast.unparse, function.decorator_list)]
+        # The steps of MySQL's migrations are not undone.
+        self.assertEqual(['migration.sync'], careless)

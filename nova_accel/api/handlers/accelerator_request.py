@@ -75,9 +75,11 @@ def list_arqs(req: webob.Request) -> webob.Response:
 def _of_instance(context: nova_context.RequestContext,
                  instance_uuid: str) -> list[dict[str, Any]]:
     """All that the caller reaches, as Nova asks for them."""
-    return [arq for arq in arq_db.get_of_instance(instance_uuid)
-            if arq['project_id'] == context.project_id
-            or _reach(context) is None]
+    arqs = arq_db.get_of_instance(instance_uuid)
+    if all(arq['project_id'] == context.project_id for arq in arqs):
+        return arqs
+    reach = _reach(context)
+    return [arq for arq in arqs if reach in (None, arq['project_id'])]
 
 
 def _only_resolved(arguments: Mapping[str, str]) -> bool:

@@ -13,18 +13,30 @@
 """Files that survive a crash of the host, whole or not at all."""
 
 from collections.abc import Iterable
+from collections.abc import Iterator
 from concurrent import futures
+import contextlib
 import os
 import pathlib
 import tempfile
 from typing import IO
+
+from nova_accel import exceptions
 
 # Others wait for a sync, too, if the disk has a journal.
 _SYNC_BYTES = 16 * 1024 * 1024
 
 
 def write(path: pathlib.Path, text: str) -> None:
-    """Replace the file's content; only its owner may read it."""
+    """Replace the file's content; only its owner may read it.
+
+    :raises DiskError: the disk refused, for example as it is full.
+    """
+    with _disk_errors(path, 'written'):
+        _write(path, text)
+
+
+def _write(path: pathlib.Path, text: str) -> None:
     with tempfile.NamedTemporaryFile(
             'w', dir=path.parent, suffix='.new', delete=False) as file:
         try:
@@ -59,9 +71,13 @@ def write_chunks(file: IO[bytes], chunks: Iterable[bytes]) -> None:
 
 
 def remove(path: pathlib.Path) -> None:
-    """Remove the file; one that is not there is fine."""
-    path.unlink(missing_ok=True)
-    sync(path.parent)
+    """Remove the file; one that is not there is fine.
+
+    :raises DiskError: the disk refused.
+    """
+    with _disk_errors(path, 'removed'):
+        path.unlink(missing_ok=True)
+        sync(path.parent)
 
 
 def sync(directory: pathlib.Path) -> None:
@@ -71,3 +87,13 @@ def sync(directory: pathlib.Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _disk_errors(path: pathlib.Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise exceptions.DiskError(
+            f'{path.name} cannot be {what} on the host: '
+            f'{error.strerror or error}') from error

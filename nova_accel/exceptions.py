@@ -15,15 +15,48 @@
 A fault is raised where it is found, with the name of the culprit in its text,
 and is translated once at the edge: to an HTTP status by ``nova_accel.api``,
 to Nova's exceptions by ``nova_accel.virt`` and ``nova_accel.scheduler``.
+
+Each has two texts. ``str()`` is for logs and administrators: it may name
+hosts, resource providers and addresses of devices. ``public`` is for tenants:
+what happened and what they can do, and nothing of how the cloud is made. A
+class gives all of its faults one; who raises a fault may give it a better one.
 """
+
+from typing import ClassVar
+from typing import Self
 
 
 class AcceleratorError(Exception):
-    """The base of all faults; ``str()`` is safe to show to a tenant."""
+    """The base of all faults.
+
+    :param text: for logs and administrators
+    :param public: for tenants, unless it is that of the class
+    """
+
+    #: For tenants; None: the text itself has only what the caller has named.
+    PUBLIC: ClassVar[str | None] = (
+        'its accelerators cannot be used at the moment: try again, or ask an '
+        'administrator')
+
+    def __init__(self, text: str = '', *, public: str | None = None) -> None:
+        super().__init__(text)
+        self._public = public
+
+    @property
+    def public(self) -> str:
+        """The text of the fault that tenants may read."""
+        return self._public or self.PUBLIC or str(self)
+
+    @classmethod
+    def for_all(cls, text: str) -> Self:
+        """A fault whose text tenants may read, too."""
+        return cls(text, public=text)
 
 
 class InvalidRequest(AcceleratorError):
     """The caller asked for something that is malformed (HTTP 400)."""
+
+    PUBLIC: ClassVar[str | None] = None
 
 
 class InvalidDeviceProfile(InvalidRequest):
@@ -33,6 +66,9 @@ class InvalidDeviceProfile(InvalidRequest):
 class InvalidName(InvalidRequest):
     """A text cannot be made a trait, resource class or PCI address."""
 
+    PUBLIC = ('a name of something that its accelerators need is malformed: '
+              'ask an administrator')
+
 
 class InvalidDeviceSpec(AcceleratorError):
     """``[nova_accel] device_spec`` cannot be used; the text has the line."""
@@ -41,53 +77,138 @@ class InvalidDeviceSpec(AcceleratorError):
 class NotFound(AcceleratorError):
     """The named thing does not exist, or not for this caller (HTTP 404)."""
 
+    PUBLIC: ClassVar[str | None] = None
+
 
 class BitstreamNotFound(NotFound):
     """No bitstream is what was asked for, or the caller may not see it."""
+
+    PUBLIC = ('the bitstream does not exist or fits none of its accelerators: '
+              'look at the properties of the image, and who may see it')
 
 
 class NotAllowed(AcceleratorError):
     """The caller has not got the right to it (HTTP 403)."""
 
+    PUBLIC: ClassVar[str | None] = None
+
 
 class Conflict(AcceleratorError):
     """The request is right but the present state forbids it (HTTP 409)."""
 
+    PUBLIC: ClassVar[str | None] = (
+        'its accelerators are in a state that forbids it: try again, or '
+        'ask an administrator')
+
 
 class StaleAttempt(Conflict):
-    """A newer attempt already holds, or has released, this binding."""
+    """A newer attempt already holds, or has released, this binding.
+
+    :ivar newest: the number of the newest attempt, for the host to count on
+        from; None from an API of the release before
+    """
+
+    def __init__(self, text: str = '', newest: int | None = None, *,
+                 public: str | None = None) -> None:
+        super().__init__(text, public=public)
+        self.newest = newest
+
+
+class FarAttempt(InvalidRequest):
+    """No host can have counted to the number of this attempt.
+
+    :ivar newest: as that of :class:`StaleAttempt`
+    """
+
+    PUBLIC = ('the accelerator API and the host do not agree on what was '
+              'asked before: ask an administrator')
+
+    def __init__(self, text: str = '', newest: int | None = None, *,
+                 public: str | None = None) -> None:
+        super().__init__(text, public=public)
+        self.newest = newest
 
 
 class NoAssignment(Conflict):
     """No assignment of the profile's groups to the given providers exists."""
+
+    PUBLIC = ('what was allocated does not serve its device profile: try '
+              'again, or ask an administrator')
 
 
 class AcceleratorsBusy(Conflict):
     """Fewer attach handles are free than the allocations promise.
 
     :ivar summary: the text without what is wrong with devices that others
-        have, or had, which is not for their tenants
+        have, or had
     """
 
-    def __init__(self, summary: str, details: str = '') -> None:
-        super().__init__(f'{summary}{details}')
+    PUBLIC = ('fewer accelerators are free than its device profile asks for: '
+              'try again later')
+
+    def __init__(self, summary: str, details: str = '', *,
+                 public: str | None = None) -> None:
+        super().__init__(f'{summary}{details}', public=public)
         self.summary = summary
 
 
 class BitstreamRefused(Conflict):
     """A bitstream does not fit the region, or cannot be trusted."""
 
+    PUBLIC = ('the bitstream does not fit the accelerator, or cannot be '
+              'trusted: look at the properties of the image')
+
+
+class BitstreamUnusable(BitstreamRefused):
+    """The bitstream itself is at fault: no other host would do better.
+
+    Its public text begins with what is to be done, since Nova keeps 255
+    characters of a server's fault.
+
+    :ivar bitstream_id: the uuid of its image
+    """
+
+    def __init__(self, text: str = '', bitstream_id: str = '', *,
+                 public: str | None = None) -> None:
+        super().__init__(text, public=public)
+        self.bitstream_id = bitstream_id
+
 
 class InvalidTransition(Conflict):
     """An ARQ may not go from its present state to the wanted one."""
+
+    PUBLIC: ClassVar[str | None] = None
 
 
 class DeviceError(AcceleratorError):
     """A device refused a step, or is not what its driver expects."""
 
+    PUBLIC = ('an accelerator has failed: try again, or ask an administrator')
+
+
+class RefusedByHost(AcceleratorError):
+    """The refusal of a host, as :mod:`nova_accel.model.rpc` has it in RPC."""
+
+
+class DiskError(DeviceError):
+    """The disk of the host refused; what was to be stored is as before."""
+
+    PUBLIC = ('what is done with its accelerators could not be stored: try '
+              'again, or ask an administrator')
+
 
 class ServiceUnavailable(AcceleratorError):
     """The accelerator API gave no usable answer."""
+
+    PUBLIC = ('a service that accelerators need does not answer: try again '
+              'later')
+
+
+class NoAnswerInTime(ServiceUnavailable):
+    """A host may still be doing what it was asked for (HTTP 504)."""
+
+    PUBLIC = ('the accelerator has not answered in time, and may still do '
+              'what was asked for: look at it again later')
 
 
 class CyborgAgentUnavailable(ServiceUnavailable):

@@ -13,8 +13,9 @@
 """``accelerator-request-bound``: tells nova-compute of ARQs bound again.
 
 Those are the ones that a host was making again after its boot, which are not
-resolved meanwhile. What a ``PATCH`` binds is resolved when it is answered, so
-nobody waits for that: nova-compute asks before it would.
+resolved meanwhile. Where that fails it says so, and does it again when the
+host has succeeded after all. What a ``PATCH`` binds is resolved when it is
+answered, so nobody waits for that: nova-compute asks before it would.
 
 It goes the way of Nova's own ``POST /os-server-external-events``, in process:
 a nova-api that called itself through HTTP could wait for itself.
@@ -30,9 +31,15 @@ from nova import objects
 from nova.compute import api as compute_api
 from oslo_log import log as logging
 
+from nova_accel.model import arq as arq_model
+
 LOG = logging.getLogger(__name__)
 
 _NAME = 'accelerator-request-bound'
+
+#: The status that Nova is told of an ARQ in this state.
+_STATUSES = {arq_model.State.BOUND: 'completed',
+             arq_model.State.PROVISIONING: 'failed'}
 
 
 def send(arqs: Iterable[Mapping[str, Any]]) -> None:
@@ -40,7 +47,8 @@ def send(arqs: Iterable[Mapping[str, Any]]) -> None:
 
     Does not raise, since what is bound stays so.
 
-    :param arqs: with ``uuid`` and ``instance_uuid``; none costs nothing
+    :param arqs: with ``uuid``, ``instance_uuid`` and ``state``; none costs
+        nothing
     """
     arqs = list(arqs)
     if not arqs:
@@ -61,7 +69,7 @@ def _send(arqs: Iterable[Mapping[str, Any]]) -> None:
     events = [
         objects.InstanceExternalEvent(
             context, instance_uuid=arq['instance_uuid'], name=_NAME,
-            status='completed', tag=arq['uuid'])
+            status=_STATUSES[arq['state']], tag=arq['uuid'])
         for arq in arqs if arq['instance_uuid'] in instances]
     if events:
         compute_api.API().external_instance_event(

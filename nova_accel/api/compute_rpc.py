@@ -16,9 +16,11 @@ What a host refuses is raised here as it was there. It goes through RPC by its
 name: Nova lets only its own exceptions through whole.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
+import functools
 from typing import Any
 
 from nova import context as nova_context
@@ -27,7 +29,6 @@ from nova import objects
 from nova import rpc
 from oslo_log import log as logging
 import oslo_messaging
-import webob.exc
 
 from nova_accel import conf
 from nova_accel import exceptions
@@ -36,12 +37,6 @@ from nova_accel.model import rpc as rpc_model
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
-
-_FAULTS = {fault.__name__: fault for fault in (
-    exceptions.InvalidRequest, exceptions.NotAllowed, exceptions.NotFound,
-    exceptions.BitstreamNotFound, exceptions.Conflict,
-    exceptions.BitstreamRefused, exceptions.DeviceError,
-    exceptions.ServiceUnavailable)}
 
 
 def program(context: nova_context.RequestContext, service_host: str,
@@ -60,13 +55,15 @@ def program(context: nova_context.RequestContext, service_host: str,
     :raises Conflict: the host refuses it, or is in no cell.
     :raises DeviceError: the device has failed.
     :raises ServiceUnavailable: Glance or the message bus is away.
-    :raises HTTPGatewayTimeout: it is not known how it ends.
+    :raises NoAnswerInTime: it is not known how it ends.
     """
-    with _translated(service_host), _client(
-            context, service_host,
+    with _translated(service_host), _client(context, service_host) as (
+            cell_context, prepare):
+        # oslo.messaging has registered the first option with the client.
+        return bool(prepare(
             call_monitor_timeout=CONF.rpc_response_timeout,
-            timeout=CONF.long_rpc_timeout) as (cell_context, client):
-        return bool(client.call(
+            timeout=CONF.long_rpc_timeout,
+        ).call(
             cell_context, 'program', deployable_uuid=deployable_uuid,
             bitstream_uuid=bitstream_uuid, instance_uuid=instance_uuid,
             shell_loading=str(shell_loading)))
@@ -80,18 +77,20 @@ def prefetch(context: nova_context.RequestContext, service_host: str,
     :raises ServiceUnavailable: the message bus is away.
     """
     with _translated(service_host), _client(context, service_host) as (
-            cell_context, client):
+            cell_context, prepare):
+        client = prepare()
         for uuid in bitstream_uuids:
             client.cast(cell_context, 'prefetch', bitstream_uuid=uuid)
 
 
 @contextlib.contextmanager
 def _client(
-    context: nova_context.RequestContext, service_host: str, **limits: int,
-) -> Iterator[tuple[nova_context.RequestContext, Any]]:
-    """A context in the host's cell, and a client of the host.
+    context: nova_context.RequestContext, service_host: str,
+) -> Iterator[tuple[nova_context.RequestContext, Callable[..., Any]]]:
+    """A context in the host's cell, and ``prepare()`` of a client of the host.
 
-    :param limits: of time, as for ``RPCClient.prepare()``
+    A client is prepared once: a second time Nova's own fixture, which has
+    casts wait, fails.
     """
     try:
         mapping = objects.HostMapping.get_by_host(context, service_host)
@@ -102,24 +101,28 @@ def _client(
         topic=rpc_model.TOPIC, version=rpc_model.VERSION)))
     with nova_context.target_cell(
             context, mapping.cell_mapping) as cell_context:
-        yield cell_context, router.client(cell_context).prepare(
-            server=service_host, **limits)
+        yield cell_context, functools.partial(
+            router.client(cell_context).prepare, server=service_host)
 
 
 @contextlib.contextmanager
 def _translated(service_host: str) -> Iterator[None]:
     try:
         yield
+    # As it is where caller and host are one process.
+    except exceptions.RefusedByHost as error:
+        raise rpc_model.refused(str(error)) from error
     except oslo_messaging.RemoteError as error:
-        fault = _FAULTS.get(error.exc_type)
-        if fault is None:
-            LOG.error('Host %s failed: %s', service_host, error)
-            raise exceptions.DeviceError(
-                f'host {service_host} failed, its log has the reason'
-            ) from error
-        raise fault(error.value) from error
+        if error.exc_type == exceptions.RefusedByHost.__name__:
+            raise rpc_model.refused(error.value) from error
+        # A host of an earlier version sends these.
+        if error.exc_type in rpc_model.FAULTS:
+            raise rpc_model.FAULTS[error.exc_type](error.value) from error
+        LOG.error('Host %s failed: %s', service_host, error)
+        raise exceptions.DeviceError(
+            f'host {service_host} failed, its log has the reason') from error
     except oslo_messaging.MessagingTimeout as error:
-        raise webob.exc.HTTPGatewayTimeout(
+        raise exceptions.NoAnswerInTime(
             f'host {service_host} has not answered in time: how it ends is '
             'in the history of programmings') from error
     except oslo_messaging.MessagingException as error:

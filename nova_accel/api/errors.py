@@ -17,16 +17,24 @@ inner JSON has ``faultstring`` where a handler gives a reason, and ``title``
 where HTTP itself does. The answers to compute hosts also have ``error_code``,
 the name of the exception, so that the client raises the same one. Those of the
 programming service are ``{"error": "<text>"}``, as its specification has it.
+
+Only administrators and compute hosts read the whole text of a fault. Nova puts
+what it is answered into the faults of servers, which their owners read.
 """
 
 import json
+from typing import Any
 
+from nova import context as nova_context
 from oslo_db import exception as db_exceptions
 from oslo_log import log as logging
 import webob
 import webob.exc
 
 from nova_accel import exceptions
+from nova_accel.api import policy
+from nova_accel.api.policies import host as policies
+from nova_accel.model import reason
 
 LOG = logging.getLogger(__name__)
 
@@ -36,12 +44,13 @@ _OWN_PATHS = '/hosts/'
 #: Of the programming service.
 FPGA_PATHS = '/fpga/'
 
-_STATUSES: tuple[tuple[type[Exception], int], ...] = (
+_STATUSES: tuple[tuple[type[exceptions.AcceleratorError], int], ...] = (
     (exceptions.InvalidRequest, 400),
     (exceptions.NotAllowed, 403),
     (exceptions.NotFound, 404),
     (exceptions.Conflict, 409),
     (exceptions.DeviceError, 502),
+    (exceptions.NoAnswerInTime, 504),
     (exceptions.ServiceUnavailable, 503),
 )
 
@@ -53,28 +62,47 @@ _CONCEALED: tuple[tuple[type[Exception], int, str], ...] = (
 )
 
 
+#: Faults that tell a host from which number to count on.
+_COUNTED = (exceptions.StaleAttempt, exceptions.FarAttempt)
+
+
 def answer(request: webob.Request, fault: Exception) -> webob.Response:
     """The response that says what went wrong, but nothing of the service."""
     # WebOb's own attributes would fail where the path is not valid UTF-8.
     path = request.environ.get('PATH_INFO', '')
+    asked = reason.printable(f'{request.method} {path}')
     if isinstance(fault, webob.exc.WSGIHTTPException):
         return _http_answer(path, fault)
     for kind, status in _STATUSES:
         if isinstance(fault, kind):
-            body = _fault(path, status, str(fault))
+            body = _fault(path, status, told(
+                request.environ.get('nova.context'), fault))
             if path.startswith(_OWN_PATHS):
                 body['error_code'] = type(fault).__name__
+                if isinstance(fault, _COUNTED):
+                    body['newest_attempt'] = fault.newest
             return webob.Response(status=status, json_body=body)
-    for kind, status, text in _CONCEALED:
-        if isinstance(fault, kind):
-            LOG.warning('%s %s failed: %s', request.method, path, fault)
+    for concealed, status, text in _CONCEALED:
+        if isinstance(fault, concealed):
+            LOG.warning('%s failed: %s', asked,
+                        reason.printable(str(fault)))
             return webob.Response(status=status,
                                   json_body=_fault(path, status, text))
-    LOG.exception('%s %s failed', request.method, path)
+    LOG.exception('%s failed', asked)
     context = request.environ.get('nova.context')
     identity = getattr(context, 'request_id', 'unknown')
     return webob.Response(status=500, json_body=_fault(
         path, 500, f'Unexpected error, the service logged it as {identity}'))
+
+
+def told(context: nova_context.RequestContext | None,
+         fault: exceptions.AcceleratorError) -> str:
+    """The text of a fault that the caller may read."""
+    # Nova asks for a user, and tells the user.
+    if context is None or context.service_roles:
+        return fault.public
+    return str(fault) if policy.allows(
+        context, policies.SHOW) else fault.public
 
 
 def refusal(code: int, title: str, description: str) -> dict[str, str]:
@@ -94,7 +122,9 @@ def _http_answer(path: str,
     return response
 
 
-def _fault(path: str, status: int, text: str) -> dict[str, str]:
+def _fault(path: str, status: int, text: str) -> dict[str, Any]:
+    # Clients log it, as Nova does.
+    text = reason.printable(text)
     if path.startswith(FPGA_PATHS):
         return {'error': text}
     return {'error_message': json.dumps({

@@ -31,11 +31,15 @@ SERVICE_TYPE = 'accelerator'
 #: history ends with 2.3.
 VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5', '2.6')
 
+_RANGE = [('OpenStack-API-Minimum-Version', VERSIONS[0]),
+          ('OpenStack-API-Maximum-Version', VERSIONS[-1])]
+
 
 def negotiate(application: WSGIApplication) -> WSGIApplication:
     """Let only requests for a version that is served reach the application.
 
-    Its answers carry ``OpenStack-API-Version`` and ``Vary``.
+    All answers carry which versions those are, as Cyborg's do, and those of
+    the application ``OpenStack-API-Version`` and ``Vary``.
     """
     negotiated = middleware.MicroversionMiddleware(
         application, SERVICE_TYPE, VERSIONS, json_error_formatter=_refusal)
@@ -45,7 +49,12 @@ def negotiate(application: WSGIApplication) -> WSGIApplication:
         # WebOb words a refusal in HTML unless the client prefers JSON; the
         # API has JSON only.
         environ['HTTP_ACCEPT'] = 'application/json'
-        answer: Iterable[bytes] = negotiated(environ, start_response)
+
+        def start(status: str, headers: list[tuple[str, str]],
+                  *more: Any) -> Any:
+            return start_response(status, [*headers, *_RANGE], *more)
+
+        answer: Iterable[bytes] = negotiated(environ, start)
         return answer
 
     return wrapped

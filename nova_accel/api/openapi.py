@@ -171,7 +171,9 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
             'List deployables',
             {200: answers.page_of('deployables', _component('Deployable'))},
             query={'hostname': 'Nodename', 'device_uuid': 'Uuid of a device',
-                   'bitstream_id': 'Uuid of an image in Glance', **_PAGES}),
+                   'bitstream_id': 'Uuid of an image in Glance',
+                   'filters.field': "Cyborg's, name",
+                   'filters.value': 'The name of a deployable', **_PAGES}),
     },
     '/deployables/{uuid}': {
         'GET': Operation('Show a deployable', {

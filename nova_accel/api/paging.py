@@ -23,10 +23,14 @@ from urllib import parse
 
 import webob
 
+from nova_accel import conf
+from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import representation
 from nova_accel.api import request
 from nova_accel.model import paging
+
+CONF = conf.CONF
 
 #: The microversion that has them for all lists.
 SINCE = '2.6'
@@ -34,10 +38,15 @@ SINCE = '2.6'
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """What of a list is asked for: the filters, and which page."""
+    """The part of a list that is asked for: the filters, and which page.
+
+    :ivar is_whole: whether all of it is asked for, by who knows no pages; the
+        page is then as long as such a list may be, and one more
+    """
 
     filters: Mapping[str, str]
     page: paging.Page
+    is_whole: bool = False
 
     def answer(self, req: webob.Request, path: str, name: str,
                rows: Sequence[Mapping[str, Any]],
@@ -47,15 +56,35 @@ class Query:
 
         :param path: of the list
         :param name: of the list in the body
+        :raises InvalidRequest: there is too much to be told at once.
         """
+        if self.is_whole:
+            check_length(
+                rows, f'filter them, or ask for pages (microversion {SINCE})')
         body: dict[str, Any] = {name: [show(row) for row in rows]}
-        if len(rows) == self.page.limit:
+        if not self.is_whole and len(rows) == self.page.limit:
             query = parse.urlencode({
                 **req.GET, 'limit': self.page.limit,
                 'marker': rows[-1]['uuid']})
             [link] = representation.link(req, f'{path}?{query}')
             body[f'{name}_links'] = [{**link, 'rel': 'next'}]
         return webob.Response(json_body=body)
+
+
+def limit_of_whole() -> int:
+    """How many of a list to read where there are no pages."""
+    return int(CONF.nova_accel.max_unpaged) + 1
+
+
+def check_length(rows: Sequence[Any], cure: str) -> None:
+    """Whether a list can be told as a whole.
+
+    :param rows: no more than :func:`limit_of_whole`
+    :raises InvalidRequest: it cannot; has the cure.
+    """
+    if len(rows) >= limit_of_whole():
+        raise exceptions.InvalidRequest(
+            f'There are more than {CONF.nova_accel.max_unpaged}: {cure}')
 
 
 def query(req: webob.Request, keys: Iterable[str], *filters: str,
@@ -74,7 +103,7 @@ def query(req: webob.Request, keys: Iterable[str], *filters: str,
     found = {name: value for name, value in arguments.items()
              if name in filters}
     if not has_pages:
-        return Query(found, paging.ALL)
+        return Query(found, paging.Page(limit_of_whole()), is_whole=True)
     sort = arguments.get('sort')
     return Query(found, paging.Page(
         paging.parse_limit(arguments.get('limit', str(paging.MAX_LIMIT))),

@@ -43,25 +43,28 @@ def authorize(context: nova_context.RequestContext) -> None:
         policy.authorize(context, policies.PROGRAM_OWN, refusal=_REFUSAL)
 
 
-def program(context: nova_context.RequestContext, deployable_uuid: str,
+def program(context: nova_context.RequestContext, uuid: str,
             bitstream_uuid: str) -> dict[str, Any]:
     """Program the region of a deployable, and wait for that.
 
     What is a shell is loaded into its card.
 
+    :param uuid: of a deployable, or of the ARQ by which a server has
+        something of it; its owner knows no other name of it
     :returns: the deployable with its bitstream, otherwise as
         :func:`nova_accel.db.deployable.get`
     :raises HTTPForbidden, NotAllowed: this caller may not.
     :raises NotFound: there is no such deployable, or no such bitstream for
         this caller.
     :raises Conflict: it has no region, another has something of that, its
-        host is silent, or its host refuses it.
+        host is silent, or its host refuses it: the server is not stopped, and
+        its driver cannot do it under a guest.
     :raises DeviceError: the device has failed.
     :raises ServiceUnavailable: something that is needed is away.
-    :raises HTTPGatewayTimeout: it is not known how it ends.
+    :raises NoAnswerInTime: it is not known how it ends.
     """
     authorize(context)
-    found = deployable_db.get(deployable_uuid)
+    found = _named(context, uuid)
     instance_uuid = _owner(context, found)
     check_not_silent([found])
     is_shell = compute_rpc.program(
@@ -71,13 +74,26 @@ def program(context: nova_context.RequestContext, deployable_uuid: str,
     return {**found, 'bitstream_id': None if is_shell else bitstream_uuid}
 
 
+def _named(context: nova_context.RequestContext,
+           uuid: str) -> dict[str, Any]:
+    """:raises NotFound: neither deployable nor ARQ has this uuid"""
+    try:
+        return deployable_db.get(uuid)
+    except exceptions.NotFound:
+        return deployable_db.get_of_arq(
+            uuid, None if policy.allows(context, policies.PROGRAM)
+            else context.project_id)
+
+
 def check_not_silent(rows: list[dict[str, Any]]) -> None:
     """:raises Conflict: names the hosts that do not report."""
     silent = sorted({row['hostname'] for row in rows if row['is_silent']})
     if silent:
         raise exceptions.Conflict('; '.join(
             f'host {hostname} has not reported for '
-            f'{CONF.nova_accel.host_silence_s} s' for hostname in silent))
+            f'{CONF.nova_accel.host_silence_s} s' for hostname in silent),
+            public='the host has not reported for '
+                   f'{CONF.nova_accel.host_silence_s} s: try again later')
 
 
 def _shell_loading(context: nova_context.RequestContext,
@@ -104,14 +120,14 @@ def _owner(context: nova_context.RequestContext,
         raise webob.exc.HTTPForbidden(_REFUSAL)
     if found['region'] is None and not policy.allows(
             context, policies.LOAD_SHELL):
-        raise exceptions.Conflict(
+        raise exceptions.Conflict.for_all(
             f'deployable {found["uuid"]} is in no region that can be '
             'programmed')
     if len(own) < len(holders):
-        raise exceptions.Conflict(
+        raise exceptions.Conflict.for_all(
             _in_use(found, 'a server of another project'))
     if len(own) > 1:
-        raise exceptions.Conflict(_in_use(found, 'several servers'))
+        raise exceptions.Conflict.for_all(_in_use(found, 'several servers'))
     return next(iter(own), None)
 
 

@@ -87,13 +87,28 @@ class Cache:
         """
         with self._lock:
             sha256 = self._known(bitstream)
-            if sha256 is None:
+            return None if sha256 is None else self._pin(sha256)
+
+    def pin_kept(self, sha256: str) -> Entry | None:
+        """The entry with this hash, whatever Glance says, if it is still here.
+
+        The caller looks once more whether its bytes have the hash.
+        """
+        with self._lock:
+            try:
+                found = (self._directory / sha256).lstat()
+            except OSError:
                 return None
-            path = self._directory / sha256
-            with _disk_errors():
-                os.utime(path)
-            self._pins[sha256] += 1
-            return Entry(path, sha256)
+            return self._pin(sha256) if (
+                _SHA256.fullmatch(sha256)
+                and stat.S_ISREG(found.st_mode)) else None
+
+    def _pin(self, sha256: str) -> Entry:
+        path = self._directory / sha256
+        with _disk_errors():
+            os.utime(path)
+        self._pins[sha256] += 1
+        return Entry(path, sha256)
 
     def add(self, bitstream: bitstream_model.Bitstream,
             fetch: Callable[[IO[bytes]], str]) -> Entry:

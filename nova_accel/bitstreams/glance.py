@@ -13,13 +13,13 @@
 """What Glance says of bitstreams, and their bytes, by Nova's own client.
 
 Whether a caller may use a bitstream is Glance's to say, so it is asked with
-the caller's context; the bytes are for the host, which fetches them with its
-own credentials.
+the caller's context, for the bytes, too, as Nova does for the images of
+guests. So the host's own user needs no right to the images of projects.
 """
 
 from collections.abc import Iterator
+from collections.abc import Mapping
 import contextlib
-import functools
 from typing import Any
 
 import glanceclient.exc
@@ -28,10 +28,11 @@ from nova import exception as nova_exception
 from nova.image import glance
 from oslo_log import log as logging
 
+from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.client import service_user
 from nova_accel.model import bitstream as bitstream_model
 
+CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
 
@@ -47,70 +48,101 @@ class Glance:
 
         :raises BitstreamNotFound: there is none with this id, or the caller
             may not see it.
+        :raises BitstreamRefused: it says what no bitstream may.
         :raises ServiceUnavailable: Glance gave no usable answer.
         """
-        return bitstream_model.from_image(self.image(bitstream_id, context))
+        return _bitstream(self.image(bitstream_id, context))
 
     def image(self, image_id: str, context: Any) -> dict[str, Any]:
         """An image, with all of its properties, as Nova's API shows it.
 
         Nova's own objects drop properties that Nova does not know.
 
-        :raises BitstreamNotFound, ServiceUnavailable: as for :meth:`show`
+        :raises BitstreamNotFound, BitstreamRefused, ServiceUnavailable: as
+            for :meth:`show`
         """
-        with _faults(f'the image {image_id}'):
+        with _faults(f'the image {image_id}'), _unreadable(image_id):
             return self._api.get(context, image_id, show_deleted=False)
 
     def tagged(self, context: Any) -> list[bitstream_model.Bitstream]:
         """All images tagged as bitstreams that the caller may use.
 
+        One that says what no bitstream may is left out: it may be anyone's.
+
         :raises ServiceUnavailable: Glance gave no usable answer.
         """
         with _faults('bitstreams'):
             # glanceclient forgets the tag when Nova has it ask once more
-            # after a fault: what is found may have none.
-            images = self._api.get_all(
-                context, filters={'tag': [bitstream_model.TAG],
-                                  'status': 'active'})
-        return [bitstream_model.from_image(image) for image in images]
+            # after a fault: what is found may have none. Nova's own list
+            # fails as a whole if it cannot read one of them.
+            images = glance.GlanceClientWrapper().call(
+                context, 2, 'list', kwargs={'filters': {
+                    'tag': [bitstream_model.TAG], 'status': 'active'}})
+        found = []
+        for image in images:
+            if not glance._is_image_available(context, image):
+                continue
+            try:
+                with _unreadable(image.id):
+                    shown = glance._translate_from_glance(image)
+                found.append(_bitstream(shown))
+            except exceptions.BitstreamRefused as error:
+                LOG.info('Left out of what could be loaded: %s', error)
+        return found
 
     def chunks(self,
-               bitstream: bitstream_model.Bitstream) -> Iterator[bytes]:
-        """The bytes of a bitstream, fetched with the host's credentials.
+               bitstream: bitstream_model.Bitstream,
+               context: Any) -> Iterator[bytes]:
+        """The bytes of a bitstream that the caller may download.
 
-        Nothing of them is verified. Nova's ``API.download()`` would have
+        The bytes are not verified. Nova's ``API.download()`` would have
         glanceclient compute Glance's hash, which is then computed twice, and
         with signatures take the bytes before their size is known.
 
-        :raises BitstreamNotFound: it has no data, or is gone.
+        :raises BitstreamNotFound: it has no data, is gone, or is not for the
+            caller.
         :raises ServiceUnavailable: they end too early, or Glance gives none.
         """
-        with _faults(f'the data of bitstream {bitstream}',
-                     'the user of [nova_accel_client]'):
+        with _faults(f'the data of bitstream {bitstream}'):
             data = glance.GlanceClientWrapper().call(
-                self._context, 2, 'data', args=(bitstream.id,),
+                context, 2, 'data', args=(bitstream.id,),
                 kwargs={'do_checksum': False})
             if data is None or getattr(data, 'wrapped', data) is None:
-                raise exceptions.BitstreamNotFound(
+                raise exceptions.BitstreamNotFound.for_all(
                     f'bitstream {bitstream} has no data')
             yield from data
 
-    @functools.cached_property
-    def _context(self) -> Any:
-        """:raises ConfigurationError: the host has no credentials."""
-        return service_user.context()
+
+def _bitstream(image: Mapping[str, Any]) -> bitstream_model.Bitstream:
+    """:raises BitstreamRefused: it says what no bitstream may."""
+    return bitstream_model.from_image(
+        image, CONF.nova_accel.bitstream_projects)
 
 
 @contextlib.contextmanager
-def _faults(what: str, whom: str = 'this caller') -> Iterator[None]:
+def _unreadable(image_id: str) -> Iterator[None]:
+    """Nova takes two properties of an image for JSON, which anyone writes."""
+    try:
+        yield
+    except (TypeError, ValueError, RecursionError) as error:
+        raise exceptions.BitstreamRefused(
+            f'bitstream {image_id}: Nova cannot read its image '
+            f'({type(error).__name__}); the properties block_device_mapping '
+            'and mappings have to be JSON, a bitstream needs neither'
+        ) from error
+
+
+@contextlib.contextmanager
+def _faults(what: str) -> Iterator[None]:
     try:
         yield
     except (nova_exception.ImageNotFound, nova_exception.ImageNotAuthorized,
             nova_exception.ImageBadRequest,
             glanceclient.exc.HTTPNotFound,
             glanceclient.exc.HTTPForbidden) as error:
-        raise exceptions.BitstreamNotFound(
-            f'Glance does not have {what}, or not for {whom}') from error
+        raise exceptions.BitstreamNotFound.for_all(
+            f'Glance does not have {what}, or not for this caller'
+        ) from error
     # A connection that breaks in the middle is one of requests' OSErrors.
     except (nova_exception.NovaException, glanceclient.exc.BaseException,
             glanceclient.exc.ClientException,

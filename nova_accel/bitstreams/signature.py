@@ -64,15 +64,23 @@ def verifier(bitstream: bitstream_model.Bitstream,
         certificates, as Nova does for images
     :returns: None if the policy does not ask for the signature
     :raises BitstreamRefused: there is none, it cannot be verified, or its
-        certificate is not to be trusted.
+        certificate is not to be trusted; or the policy asks for signatures,
+        and the image is not the operator's.
     """
     policy = Policy(CONF.nova_accel.bitstream_signatures)
+    if policy is Policy.REQUIRED and bitstream.owner is not None:
+        # The bytes are signed, not for which card and region they are.
+        raise exceptions.BitstreamRefused(
+            f'bitstream {bitstream} is not the operator\'s, and this host '
+            'requires that of signed bitstreams: have an administrator '
+            'publish the image, or upload it in one of the projects of '
+            '[nova_accel] bitstream_projects')
     signed = bitstream.signature
     if policy is Policy.OFF or (
             signed is None and policy is Policy.IF_PRESENT):
         return None
     if signed is None:
-        raise exceptions.BitstreamRefused(
+        raise exceptions.BitstreamRefused.for_all(
             f'bitstream {bitstream} has no signature, and this host requires '
             'one')
     try:
@@ -84,13 +92,13 @@ def verifier(bitstream: bitstream_model.Bitstream,
             certificate_utils.verify_certificate(
                 context, signed.certificate_uuid, trusted)
         elif CONF.glance.enable_certificate_validation:
-            raise exceptions.BitstreamRefused(
+            raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {bitstream}: certificates are to be validated, '
                 'but this host trusts none')
     # ValueError: the certificate is none.
     except (cursive_exception.CursiveException,
             castellan_exception.CastellanException, ValueError) as error:
+        what = f'the signature of bitstream {bitstream} cannot be verified'
         raise exceptions.BitstreamRefused(
-            f'the signature of bitstream {bitstream} cannot be verified: '
-            f'{error}') from error
+            f'{what}: {error}', public=what) from error
     return result

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import pathlib
 import time
 from typing import Any
@@ -86,11 +87,14 @@ class Store:
                 context: Any) -> bitstream_model.Bitstream:
         """The one bitstream that is asked for and fits.
 
+        What has a function is looked for among the operator's bitstreams and
+        those of the caller's own project: others may say anything.
+
         :param context: the caller's; what he may not see, he cannot load
         :raises BitstreamNotFound: there is none, or of a function more than
             one; the text lists those that were considered.
-        :raises BitstreamRefused: the one named by its id does not fit; the
-            text says all that is wrong.
+        :raises BitstreamRefused: the one named by its id does not fit, or
+            says what no bitstream may; the text says all that is wrong.
         :raises ServiceUnavailable: Glance gave no usable answer.
         """
         where = f'{region.name} of {device.address}'
@@ -100,25 +104,29 @@ class Store:
             if wrong:
                 raise exceptions.BitstreamRefused(
                     f'bitstream {named} does not fit {where}: '
-                    + ', '.join(wrong))
+                    + ', '.join(wrong),
+                    public=f'bitstream {named} does not fit '
+                           f'{region.name}: {", ".join(wrong)}')
             return named
         candidates = [
             (found, bitstream_model.misfits(found, device, region))
             for found in sorted(self._glance.tagged(context),
                                 key=lambda found: (found.name, found.id))
-            if wanted.is_met_by(found)]
+            if wanted.is_met_by(found) and _may_find(context, found)]
         fitting = [found for found, wrong in candidates if not wrong]
         if len(fitting) == 1:
             return fitting[0]
+        # The caller may see each of them.
         if fitting:
-            raise exceptions.BitstreamNotFound(
-                f'{len(fitting)} bitstreams with {wanted} fit {where}, ask '
-                'for one of them by its id: '
-                + ', '.join(map(str, fitting)))
+            what = f'{len(fitting)} bitstreams with {wanted} fit'
+            rest = ', ask for one of them by its id: ' + ', '.join(
+                map(str, fitting))
+        else:
+            what = f'no bitstream with {wanted} fits'
+            rest = ''.join(f'; {found}: {", ".join(wrong)}'
+                           for found, wrong in candidates)
         raise exceptions.BitstreamNotFound(
-            f'no bitstream with {wanted} fits {where}'
-            + ''.join(f'; {found}: {", ".join(wrong)}'
-                      for found, wrong in candidates))
+            f'{what} {where}{rest}', public=f'{what} {region.name}{rest}')
 
     def is_shell(self, bitstream_id: str, context: Any) -> bool:
         """Whether a bitstream is not for a region, but what regions are in.
@@ -136,8 +144,8 @@ class Store:
         It is downloaded if the cache has not got it; of several callers at
         once, one does. Nothing stays in the cache of what is refused.
 
-        :param context: the caller's, for the certificate of the signature;
-            the download is the host's own
+        :param context: the caller's, for the certificate of the signature and
+            the download
         :raises BitstreamRefused: it is not what Glance says, too large, or
             its signature does not do.
         :raises BitstreamNotFound: Glance has no data of it.
@@ -149,6 +157,30 @@ class Store:
             with lockutils.lock(f'nova_accel-bitstream-{bitstream.id}'):
                 fetched = self._held(bitstream, context, pins)
             yield fetched
+
+    @contextlib.contextmanager
+    def kept(self, sha256: str) -> Iterator[Fetched | None]:
+        """A file that was verified and loaded before, as long as it is used.
+
+        Neither Glance nor the key manager is asked: it is for what a guest
+        had already. Its bytes are hashed once more.
+
+        :param sha256: of its bytes, in hexadecimal
+        :returns: None if the cache has not got it any more, as it was
+        :raises DeviceError: the disk refuses it.
+        """
+        with contextlib.ExitStack() as pins:
+            entry = self._cache.pin_kept(sha256)
+            if entry is None:
+                yield None
+            elif _sha256(entry.path) != sha256:
+                LOG.warning('What the cache has as %s is not what it was',
+                            sha256)
+                self._cache.release(entry, keep=False)
+                yield None
+            else:
+                pins.callback(self._cache.release, entry)
+                yield Fetched(entry.path, entry.sha256)
 
     def prefetch(self, bitstream_id: str, context: Any) -> None:
         """Have a bitstream in the cache before it is needed.
@@ -171,7 +203,7 @@ class Store:
                 return Fetched(entry.path, entry.sha256)
             # The one before has taken its bytes.
             verifier = signature.verifier(bitstream, context)
-        entry = self._download(bitstream, verifier)
+        entry = self._download(bitstream, context, verifier)
         pins.callback(self._cache.release, entry)
         return Fetched(entry.path, entry.sha256, bitstream.size)
 
@@ -198,7 +230,7 @@ class Store:
             failing.pop_all()
         return True
 
-    def _download(self, bitstream: bitstream_model.Bitstream,
+    def _download(self, bitstream: bitstream_model.Bitstream, context: Any,
                   verifier: signature.Verifier | None) -> cache_module.Entry:
         """Pinned."""
         begin = time.monotonic()
@@ -206,7 +238,7 @@ class Store:
 
         def fetch(file: IO[bytes]) -> str:
             durable_file.write_chunks(file, verification.passing(_in_time(
-                bitstream, self._glance.chunks(bitstream))))
+                bitstream, self._glance.chunks(bitstream, context))))
             return verification.end()
 
         LOG.info('Fetching bitstream %(bitstream)s of %(size)d bytes',
@@ -217,6 +249,19 @@ class Store:
                  {'bitstream': bitstream, 'sha256': entry.sha256,
                   'time': time.monotonic() - begin})
         return entry
+
+
+def _sha256(path: pathlib.Path) -> str | None:
+    """In hexadecimal; None if it cannot be read."""
+    try:
+        with path.open('rb') as file:
+            return hashlib.file_digest(file, 'sha256').hexdigest()
+    except OSError:
+        return None
+
+
+def _may_find(context: Any, bitstream: bitstream_model.Bitstream) -> bool:
+    return bitstream.owner is None or bitstream.owner == context.project_id
 
 
 def _in_time(bitstream: bitstream_model.Bitstream,

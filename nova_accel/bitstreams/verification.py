@@ -45,12 +45,12 @@ def check_described(bitstream: bitstream_model.Bitstream,
         strong hash of it.
     """
     if not 0 < bitstream.size <= max_bytes:
-        raise exceptions.BitstreamRefused(
+        raise exceptions.BitstreamRefused.for_all(
             f'bitstream {bitstream} has {bitstream.size} bytes; 1 to '
             f'{max_bytes} are allowed (bitstream_max_size_mb)')
     if (bitstream.hash_algorithm not in HASH_ALGORITHMS
             or not bitstream.hash_value):
-        raise exceptions.BitstreamRefused(
+        raise exceptions.BitstreamRefused.for_all(
             f'bitstream {bitstream} cannot be verified: Glance has no hash '
             f'of it, or a weak one ({bitstream.hash_algorithm})')
 
@@ -106,7 +106,7 @@ class Verification:
     def _count(self, chunk: bytes) -> None:
         self._size += len(chunk)
         if self._size > self._bitstream.size:
-            raise exceptions.BitstreamRefused(
+            raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {self._bitstream} has more than the '
                 f'{self._bitstream.size} bytes that Glance says')
 
@@ -118,13 +118,13 @@ class Verification:
             were signed.
         """
         if self._size != self._bitstream.size:
-            raise exceptions.BitstreamRefused(
+            raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {self._bitstream} is truncated: {self._size} of '
                 f'{self._bitstream.size} bytes came')
         if not hmac.compare_digest(
                 (self._glances or self._sha256).hexdigest(),
                 str(self._bitstream.hash_value)):
-            raise exceptions.BitstreamRefused(
+            raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {self._bitstream} is corrupt: its '
                 f'{self._bitstream.hash_algorithm} is not the one that '
                 'Glance says')
@@ -132,7 +132,7 @@ class Verification:
             try:
                 self._verifier.verify()
             except cryptography.exceptions.InvalidSignature as error:
-                raise exceptions.BitstreamRefused(
+                raise exceptions.BitstreamRefused.for_all(
                     f'the signature of bitstream {self._bitstream} is not '
                     'that of its bytes') from error
         return self._sha256.hexdigest()

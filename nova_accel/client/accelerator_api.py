@@ -34,10 +34,12 @@ from nova_accel import exceptions
 from nova_accel.conf import client as client_conf
 from nova_accel.model import arq
 from nova_accel.model import binding
+from nova_accel.model import device_profile
 from nova_accel.model import matching
 from nova_accel.model import orders
 from nova_accel.model import programming as programming_model
 from nova_accel.model import reason
+from nova_accel.model import report_parts
 
 CONF = conf.CONF
 
@@ -45,8 +47,16 @@ CONF = conf.CONF
 _FAULTS = {fault.__name__: fault for fault in (
     exceptions.InvalidRequest, exceptions.InvalidDeviceProfile,
     exceptions.InvalidName, exceptions.NotFound, exceptions.Conflict,
-    exceptions.StaleAttempt, exceptions.NoAssignment,
-    exceptions.AcceleratorsBusy, exceptions.InvalidTransition)}
+    exceptions.StaleAttempt, exceptions.FarAttempt,
+    exceptions.NoAssignment, exceptions.AcceleratorsBusy,
+    exceptions.InvalidTransition)}
+
+#: The faults that tell from which number to count on.
+_COUNTED = (exceptions.StaleAttempt, exceptions.FarAttempt)
+
+#: How many uuids a URL has at most: web servers limit what stands before the
+#: body to a few KiB, and tokens stand there too.
+_IN_A_URL = 32
 
 
 def auth_from_conf() -> ks_plugin.BaseAuthPlugin:
@@ -89,6 +99,8 @@ class AcceleratorApi:
     def __init__(self, adapter: ks_adapter.Adapter, hostname: str) -> None:
         self._adapter = adapter
         self._hostname = hostname
+        # The digest of the devices that the API knows as this host's.
+        self._reported: str | None = None
 
     def report(self, node_uuid: str, service_host: str, digest: str,
                devices: Sequence[Mapping[str, Any]],
@@ -96,8 +108,8 @@ class AcceleratorApi:
         """Say what devices the host has, and hear what is to be done.
 
         :param service_host: the host's name in Nova's RPC
-        :param digest: names the content; an unchanged one costs the API one
-            statement
+        :param digest: names the content; an unchanged one is not sent again
+            and costs the API one statement
         :param devices: see :meth:`nova_accel.model.device.Device.to_report`
         :param orders_seen: the revision of the orders that the host has,
             None if it has none
@@ -105,10 +117,25 @@ class AcceleratorApi:
         :raises AcceleratorError: the report is refused (InvalidRequest,
             Conflict), or there was no usable answer (ServiceUnavailable).
         """
-        answer = self._call('PUT', f'/hosts/{self._hostname}', json={
-            'node_uuid': node_uuid, 'service_host': service_host,
-            'digest': digest, 'devices': list(devices),
-            'orders_seen': orders_seen})
+        facts = {'node_uuid': node_uuid, 'service_host': service_host,
+                 'digest': digest, 'orders_seen': orders_seen}
+        if digest == self._reported:
+            try:
+                return self._report(facts)
+            except (exceptions.NotFound, exceptions.InvalidRequest):
+                # It knows others by now, or is older than this host.
+                self._reported = None
+        *before, last = report_parts.split(devices)
+        for number, part in enumerate(before):
+            self._report({**facts, 'part': number, 'devices': part})
+        others = [device['uuid'] for part in before for device in part]
+        told = self._report({**facts, 'devices': last, **(
+            {'part': len(before), 'others': others} if before else {})})
+        self._reported = digest
+        return told
+
+    def _report(self, content: Mapping[str, Any]) -> orders.Orders | None:
+        answer = self._call('PUT', f'/hosts/{self._hostname}', json=content)
         return None if answer is None else orders.from_dict(answer['orders'])
 
     def cleaning(self, cleaned: Iterable[str], failed: Mapping[str, str],
@@ -127,13 +154,16 @@ class AcceleratorApi:
             'failed': {uuid: reason.told(why)
                        for uuid, why in failed.items()}})
 
-    def provisioning(self, arq_uuids: Iterable[str]) -> None:
+    def provisioning(self, arq_uuids: Iterable[str],
+                     failed: Iterable[str] = ()) -> None:
         """Say of which ARQs the host makes the devices again: all of them.
 
+        :param failed: those of which that has just failed: whoever waits for
+            them is told
         :raises ServiceUnavailable: the API gave no usable answer.
         """
         self._call('PUT', f'/hosts/{self._hostname}/provisioning',
-                   json={'arqs': list(arq_uuids)})
+                   json={'arqs': list(arq_uuids), 'failed': list(failed)})
 
     def programming(self, record: programming_model.Record) -> None:
         """Say that a programming has begun, or how it has ended.
@@ -153,20 +183,22 @@ class AcceleratorApi:
                               else reason.told(record.failure))})
 
     def acquire(self, instance_uuid: str, role: arq.Role, attempt: int,
-                project_id: str, device_profile_name: str,
+                project_id: str, asked: device_profile.Asked,
                 providers: Iterable[matching.Provider]) -> tuple[arq.Arq, ...]:
         """Make, match and bind the ARQs of an instance on this host.
 
         :param attempt: grows with each attempt at the same binding; an older
             one than the API knows is refused
-        :returns: the bound ARQs, the same ones for the same attempt
+        :returns: the bound ARQs, the same ones for the same attempt; those
+            of groups that are in no profile have none's name
         :raises AcceleratorError: nothing is held (StaleAttempt, NotFound,
             NoAssignment, AcceleratorsBusy, InvalidRequest), or nothing is
             known (ServiceUnavailable).
         """
         answer = self._call('PUT', self._binding(instance_uuid, role), json={
             'attempt': attempt, 'project_id': project_id,
-            'device_profile_name': device_profile_name,
+            'device_profile_name' if isinstance(asked, str) else 'groups':
+                asked,
             'providers': {
                 provider.uuid: {'allocated': dict(provider.allocated),
                                 'traits': sorted(provider.traits)}
@@ -233,11 +265,13 @@ class AcceleratorApi:
 
         Those that are gone, or adopted by now, are left as they are.
 
-        :raises ServiceUnavailable: it is not known whether they are deleted.
+        :raises ServiceUnavailable: it is not known which are deleted.
         """
-        self._call(
-            'DELETE', f'/hosts/{self._hostname}/instances/{instance_uuid}',
-            params={'arqs': ','.join(arq_uuids)})
+        uuids = list(arq_uuids)
+        for start in range(0, len(uuids), _IN_A_URL):
+            self._call(
+                'DELETE', f'/hosts/{self._hostname}/instances/{instance_uuid}',
+                params={'arqs': ','.join(uuids[start:start + _IN_A_URL])})
 
     def _binding(self, instance_uuid: str, role: arq.Role) -> str:
         return f'/hosts/{self._hostname}/instances/{instance_uuid}/{role}'
@@ -265,9 +299,15 @@ def _fault(response: Any) -> exceptions.AcceleratorError:
     """The exception that an answer of 400 or above stands for."""
     try:
         body = response.json()
-        fault = _FAULTS[body['error_code']]
         # Cyborg's clients know the message as JSON inside JSON.
-        return fault(json.loads(body['error_message'])['faultstring'])
+        text = json.loads(body['error_message'])['faultstring']
+        kind = _FAULTS[body['error_code']]
+        # It was worded for the host, whatever the fault.
+        fault = kind(text,
+                     public=kind.PUBLIC or exceptions.AcceleratorError.PUBLIC)
+        if isinstance(fault, _COUNTED):
+            fault.newest = body.get('newest_attempt')
+        return fault
     except (ValueError, KeyError, TypeError):
         return exceptions.ServiceUnavailable(
             f'the accelerator API answered {response.status_code} to '

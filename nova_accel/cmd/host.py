@@ -20,6 +20,7 @@ from cliff import command
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import cells
+from nova_accel.cmd import own_providers
 from nova_accel.db import binding
 from nova_accel.db import host
 
@@ -46,6 +47,51 @@ class Forget(command.Command):
             self.app.stdout.write(f'{amount} {name} deleted\n')
 
 
+class Remove(command.Command):
+    """Take nova_accel's part of a host away, which stays a compute host.
+
+    Set compute_driver of the host back to Nova's own first. Refused while the
+    host reports, and while servers have accelerators of it.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        parser = super().get_parser(prog_name)
+        parser.add_argument('hostname', metavar='<hostname>',
+                            help="Nova's name of the hypervisor")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        cells.connect()
+        providers, deleted = remove(parsed_args.hostname)
+        for name in providers:
+            self.app.stdout.write(f'{name} deleted in Placement\n')
+        for name, amount in deleted.items():
+            self.app.stdout.write(f'{amount} {name} deleted\n')
+        self.app.stdout.write(
+            'Left: nova_accel below state_path of the host, its options in '
+            'nova.conf, virtual functions that were made, and what FPGAs '
+            'hold\n')
+
+
+def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
+    """Delete a host here and in Placement, if no server has anything of it.
+
+    :returns: the names of providers that are deleted, and how many rows of
+        which table
+    :raises NotFound: it has never reported
+    :raises Conflict: it reports, or names the servers that are in the way;
+        nothing is deleted
+    :raises ServiceUnavailable: Placement gave no usable answer; the same
+        again goes on
+    :raises ConfigurationError: Nova knows of no cell.
+    """
+    silence_s = CONF.nova_accel.host_silence_s
+    _check_unused(hostname)
+    providers = own_providers.remove(
+        host.get_silent_node(hostname, silence_s))
+    return providers, host.forget(hostname, silence_s)
+
+
 def forget(hostname: str) -> dict[str, int]:
     """Delete a host, unless somebody may need what it has.
 
@@ -54,6 +100,12 @@ def forget(hostname: str) -> dict[str, int]:
     :raises Conflict: it reports, or names the servers that are in the way
     :raises ConfigurationError: Nova knows of no cell.
     """
+    _check_unused(hostname)
+    return host.forget(hostname, CONF.nova_accel.host_silence_s)
+
+
+def _check_unused(hostname: str) -> None:
+    """:raises Conflict: names the servers that may need what it has."""
     silence_s = CONF.nova_accel.host_silence_s
     service_hosts = {each['hostname']: each['service_host']
                      for each in host.get_all(silence_s)}
@@ -68,4 +120,3 @@ def forget(hostname: str) -> dict[str, int]:
             f'host {hostname} has accelerators of servers that are there '
             f'still, or are on the move: {", ".join(there)}. Evacuate or '
             'delete them, or end their migrations')
-    return host.forget(hostname, silence_s)

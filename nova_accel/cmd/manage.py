@@ -62,6 +62,7 @@ class Manage(app.App):
         commands.add_command('db version', DbVersion)
         commands.add_command('audit', audit.Audit)
         commands.add_command('host forget', host.Forget)
+        commands.add_command('host remove', host.Remove)
         super().__init__(
             description='Manage the accelerators of Nova.',
             version=metadata.version('nova-accel'), command_manager=commands)

@@ -14,6 +14,7 @@
 
 import nova.conf
 
+from nova_accel.conf import api
 from nova_accel.conf import bitstreams
 from nova_accel.conf import client
 from nova_accel.conf import compute
@@ -22,6 +23,7 @@ from nova_accel.conf import scheduler
 
 CONF = nova.conf.CONF
 
+api.register_opts(CONF)
 bitstreams.register_opts(CONF)
 client.register_opts(CONF)
 compute.register_opts(CONF)

@@ -49,8 +49,9 @@ OPTS = [
             ('if_present', 'A bitstream without a signature may be loaded; '
                            'one with a signature that does not verify may '
                            'not.'),
-            ('required', 'Only bitstreams with a signature that verifies '
-                         'may be loaded.')],
+            ('required', 'Only bitstreams of the operator (see '
+                         'bitstream_projects) with a signature that '
+                         'verifies may be loaded.')],
         help="""
 What is asked of the signatures of bitstreams, which are those of Glance images
 (the properties ``img_signature`` and three more). They are verified each time
@@ -60,6 +61,19 @@ certificate that the image names and the key manager (``[key_manager]``) has.
 By itself a signature says that somebody with a certificate in the key manager
 has signed the bitstream. Name the certificates that you trust in
 ``bitstream_trusted_certificates`` to say who.
+"""),
+    cfg.ListOpt(
+        'bitstream_projects', default=[],
+        help="""
+The ids of the projects whose images in Glance are the operator's bitstreams.
+Public images are, too, for Glance has only administrators publish images.
+
+What the operator's bitstreams say that they do (``function_uuid``,
+``function_name``) is believed for everybody: it becomes traits in Placement,
+and they are found by a function. A bitstream of any other project is found by
+a function for its own project alone, never gives a trait, and is refused with
+``bitstream_signatures = required``, since a signature is about the bytes and
+not about what the image says. Set the same on all compute hosts.
 """),
     cfg.ListOpt(
         'bitstream_trusted_certificates', default=[],

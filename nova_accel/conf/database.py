@@ -31,6 +31,35 @@ GROUP = cfg.OptGroup(
 DATABASE_OPTS = [copy.deepcopy(option) for option in db_options.database_opts
                  if option.name != 'use_db_reconnect']
 
+for _option in DATABASE_OPTS:
+    if _option.name == 'max_retries':
+        # With that of oslo.db the first request of a process would wait for
+        # ten times ten seconds.
+        _option.default = 0
+
+LIMIT_OPTS = [
+    cfg.IntOpt(
+        'deadline_s', default=12, min=1,
+        help='Seconds after which a call gives up a database that lets it '
+             'wait, however often it has begun again; it is answered with '
+             '503. With one answer_timeout_s more, and one to connect, it '
+             'should be less than the 30 seconds that clients wait.'),
+    cfg.IntOpt(
+        'lock_wait_s', default=5, min=1,
+        help='Seconds that one statement waits for the lock of another '
+             'transaction. Then the transaction is begun again, until '
+             'deadline_s have passed.'),
+    cfg.IntOpt(
+        'answer_timeout_s', default=8, min=1,
+        help='Seconds that the server may take to accept a connection, and '
+             'to answer one statement. It is given to the drivers pymysql '
+             'and mysqldb as connect_timeout, read_timeout and '
+             'write_timeout, to psycopg2 as connect_timeout and to '
+             'PostgreSQL as statement_timeout; what connection has of these '
+             'has precedence. It is the default of pool_timeout, too. '
+             '"nova-accel-manage db sync" has no such limit.'),
+]
+
 OPTS = [
     cfg.IntOpt(
         'host_silence_s', default=180, min=1,
@@ -38,14 +67,26 @@ OPTS = [
              'counts as silent: accelerator requests that are bound to it '
              'then read Unknown. Make it two reports of a host at least, '
              'see report_interval_s.'),
+    cfg.IntOpt(
+        'max_unbound_arqs', default=1000, min=0,
+        help='How many accelerator requests a project may have that are not '
+             'bound to an instance; 0 sets no limit. Nova makes them with '
+             'Cyborg\'s flavor key, one for each unit that a server is to '
+             'get, and binds them when it has found a host. More are refused '
+             'with 403.'),
+    cfg.IntOpt(
+        'programmings_kept', default=1000, min=1,
+        help='How many programmings of an FPGA region its history keeps. '
+             'Older ones are deleted when a new one begins.'),
 ]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_group(GROUP)
     conf.register_opts(DATABASE_OPTS, group=GROUP)
+    conf.register_opts(LIMIT_OPTS, group=GROUP)
     conf.register_opts(OPTS, group='nova_accel')
 
 
 def list_opts() -> dict[str, list[cfg.Opt]]:
-    return {GROUP.name: DATABASE_OPTS, 'nova_accel': OPTS}
+    return {GROUP.name: DATABASE_OPTS + LIMIT_OPTS, 'nova_accel': OPTS}

@@ -14,13 +14,14 @@
 
 from oslo_config import cfg
 
+from nova_accel.conf import api
 from nova_accel.conf import bitstreams
 from nova_accel.conf import client
 from nova_accel.conf import compute
 from nova_accel.conf import database
 from nova_accel.conf import scheduler
 
-_MODULES = (bitstreams, client, compute, database, scheduler)
+_MODULES = (api, bitstreams, client, compute, database, scheduler)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

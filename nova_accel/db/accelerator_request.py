@@ -64,18 +64,41 @@ _TO_BIND = arq_rows.LOCKING.with_only_columns(
     ).limit(1).scalar_subquery().label('earlier'))
 
 
+#: As :data:`nova_accel.db.device_profile.REQUESTED`, and how many ARQs of the
+#: project ``project_id`` are not bound, up to ``most``.
+_TO_CREATE = device_profile.REQUESTED.add_columns(
+    sa.select(sa.func.count()).select_from(
+        sa.select(_TABLE.c.id).where(
+            _TABLE.c.project_id == sa.bindparam('project_id'),
+            _TABLE.c.hostname.is_(None),
+        ).limit(sa.bindparam('most', type_=sa.Integer)).subquery('unbound'),
+    ).scalar_subquery().label('unbound'))
+
+
 @engine.retried
 def create(profile_name: str, project_id: str,
            image_uuid: str | None = None) -> list[dict[str, Any]]:
     """One ARQ for each unit of each group of the profile, in this order.
 
     :raises NotFound: there is no such profile
+    :raises NotAllowed: the project would have too many that are not bound
     """
+    most = CONF.nova_accel.max_unbound_arqs
     with engine.writer() as connection:
-        profile = device_profile.read_requested(connection, profile_name)
+        profile = (
+            device_profile.read_requested(
+                connection, profile_name, _TO_CREATE, project_id=project_id,
+                most=most)
+            if most else
+            device_profile.read_requested(connection, profile_name))
         rows = list(arq_rows.rows_of_profile(
             profile, state=arq.State.INITIAL, project_id=project_id,
             image_uuid=image_uuid))
+        if most and profile['unbound'] + len(rows) > most:
+            raise exceptions.NotAllowed(
+                f'{len(rows)} accelerator requests are asked for, and project '
+                f'{project_id} has {profile["unbound"]} that are not bound; '
+                f'it may have {most}: delete those that nobody needs')
         connection.execute(sa.insert(_TABLE), rows)
     return [arq_rows.as_created(row) for row in rows]
 
@@ -197,7 +220,7 @@ def _allot(
         host.check_known(connection, {
             slot.hostname for slot in wanted.values()})
         raise
-    silent = stock.silent_hosts(host.silent_since(silence_s))
+    silent = stock.silent_hosts(silence_s)
     allotted: dict[str, str] = {}
     failed: dict[str, exceptions.AcceleratorsBusy] = {}
     for uuids in _by_instance(bindings).values():
@@ -254,7 +277,7 @@ def _place(connection: sa.Connection, state: arq.State,
     if not places:
         return
     # Unless another binding of the instance came first.
-    with engine.raced(exceptions.Conflict(
+    with engine.raced(exceptions.Conflict.for_all(
             'The instances are being bound at the same time.')):
         connection.execute(_placing(state, len(places)), {
             'changed_at': schema.now(), **per_row.parameters(places)})
@@ -294,37 +317,34 @@ def unbind(uuids: Collection[str]) -> None:
                     position=None, reason=None, **dict.fromkeys(_PLACE)))
 
 
+@engine.retried
 def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
                     bound_allowed: bool = False) -> None:
-    """Delete those that exist; none if one of them may not be deleted.
+    """Delete all of them or none.
 
-    :param bound_allowed: also those that an instance has
-    :raises NotFound: names one that does not exist, or is another project's;
-        the others are gone, because Nova asks only once
+    Nova gets no fault for ARQs that are gone unless all of them are: it
+    deletes those of an instance first, then by their uuids all that it has
+    made, and it asks only once.
+
+    :param bound_allowed: also those that an instance has, as Nova may
+    :raises NotFound: names one that does not exist, or is another project's
     :raises Conflict: an instance, or a host, has one of them
     """
-    deleted = _delete_existing(uuids, project_id, bound_allowed)
-    for uuid in uuids:
-        if uuid not in deleted:
-            raise arq_rows.not_found(uuid)
-
-
-@engine.retried
-def _delete_existing(uuids: Collection[str], project_id: str | None,
-                     bound_allowed: bool) -> set[str]:
     with engine.writer() as connection:
         rows = [row for row in arq_rows.lock_existing(connection, uuids)
                 if project_id in (None, row['project_id'])]
+        found = {row['uuid'] for row in rows}
+        missing = [uuid for uuid in uuids if uuid not in found]
+        if missing and not (found and bound_allowed):
+            raise arq_rows.not_found(missing[0])
         for row in rows:
             if row['instance_uuid'] is not None and not bound_allowed:
-                raise exceptions.Conflict(
+                raise exceptions.Conflict.for_all(
                     f'ARQ {row["uuid"]} is bound to instance '
                     f'{row["instance_uuid"]}. Use the Compute API to manage '
                     'instance accelerators.')
         _check_not_of_host(rows)
-        found = {row['uuid'] for row in rows}
         arq_rows.delete(connection, found)
-        return found
 
 
 @engine.retried
@@ -346,7 +366,8 @@ def _of_project(
 def _check_not_of_host(rows: Sequence[Mapping[str, Any]]) -> None:
     for row in rows:
         if row['role'] is not None:
+            freed = f'instance {row["instance_uuid"]}: it is freed with that'
             raise exceptions.Conflict(
                 f'ARQ {row["uuid"]} is held by host {row["hostname"]} for '
-                f'instance {row["instance_uuid"]}; it is freed with the '
-                'instance')
+                f'{freed}',
+                public=f'ARQ {row["uuid"]} is held for {freed}')

@@ -20,7 +20,6 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-import datetime
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -52,7 +51,7 @@ _SORT_COLUMNS = page_rows.columns(
 SORT_KEYS = (*_SORT_COLUMNS, 'state')
 
 _OF_HANDLE = ('attach_handle_uuid', 'attach_handle_type',
-              'attach_handle_info')
+              'attach_handle_info', 'attach_handle_identity')
 
 _OF_LOCKED = ('uuid', 'state', 'resource_class', 'hostname', 'instance_uuid',
               'role', 'project_id')
@@ -110,7 +109,7 @@ def read_derived(connection: sa.Connection, silence_s: int,
     :param reach: what ARQs the caller may know of
     :raises InvalidRequest: there is no such marker within the reach
     """
-    state = _derived(host.silent_since(silence_s))
+    state = _derived(silence_s)
     if states is not None:
         where = (*where, state.in_([str(wanted) for wanted in states]))
     return _read(connection, state, reach, where, page)
@@ -123,7 +122,7 @@ def read_derived_by(connection: sa.Connection, silence_s: int, column: str,
     :param column: ``uuid`` or ``instance_uuid``
     """
     return _rows(connection, _DERIVED_BY[column], value=value,
-                 silent_since=host.silent_since(silence_s))
+                 silence_s=silence_s)
 
 
 def _read(connection: sa.Connection, state: sa.ColumnElement[str],
@@ -141,17 +140,18 @@ def _selected(state: sa.ColumnElement[str]) -> sa.Select[Any]:
         _HANDLES.c.uuid.label('attach_handle_uuid'),
         _HANDLES.c.type.label('attach_handle_type'),
         _HANDLES.c.info.label('attach_handle_info'),
+        _HANDLES.c.identity.label('attach_handle_identity'),
     ).select_from(
         _TABLE.outerjoin(_HANDLES)
         .outerjoin(_HOSTS, _HOSTS.c.hostname == _TABLE.c.hostname))
 
 
 def _derived(
-    silent_since: datetime.datetime | sa.BindParameter[datetime.datetime],
+    silence_s: int | sa.BindParameter[int],
 ) -> sa.ColumnElement[str]:
     return sa.case(
         (sa.and_(_TABLE.c.state == arq.State.BOUND,
-                 host.is_silent_since(silent_since)),
+                 host.is_silent(silence_s)),
          arq.State.UNKNOWN.value),
         else_=_TABLE.c.state)
 
@@ -160,7 +160,8 @@ def _derived(
 # takes are made once.
 # To sort by the primary key alone, MariaDB may read the whole table by it.
 _DERIVED_BY = {
-    column: _selected(_derived(sa.bindparam('silent_since')))
+    column: _selected(_derived(
+        sa.bindparam('silence_s', type_=sa.Integer)))
     .where(_TABLE.c[column] == sa.bindparam('value'))
     .order_by(_TABLE.c.created_at, _TABLE.c.id)
     for column in ('uuid', 'instance_uuid')}

@@ -32,6 +32,7 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db import clock
 from nova_accel.db import orders as order_rows
 from nova_accel.db import per_row
 from nova_accel.db import schema
@@ -62,7 +63,8 @@ _OF_HOSTS = _DEPLOYABLES.join(_DEVICES).join(_HOSTS)
 
 # What each server takes is made once: that takes longer than executing it.
 _STOCK = sa.select(
-    *_SLOT, _HOSTS.c.reported_at, _TABLE.c.uuid, *CONDITION,
+    *_SLOT, _HOSTS.c.reported_at, clock.now().label('now'), _TABLE.c.uuid,
+    *CONDITION,
 ).select_from(_OF_HOSTS.outerjoin(_TABLE, sa.and_(
     _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid,
     _TABLE.c.arq_uuid.is_(None)))
@@ -72,7 +74,7 @@ _STOCK = sa.select(
 # same many should choose different ones: each begins somewhere among their
 # uuids.
 _FEW = sa.select(
-    _TABLE.c.uuid, _HOSTS.c.reported_at,
+    _TABLE.c.uuid, _HOSTS.c.reported_at, clock.now().label('now'),
 ).select_from(_OF_HOSTS.join(
     _TABLE, _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid),
 ).where(
@@ -106,15 +108,15 @@ class Stock:
 
     :param free: the handles' uuids, of each slot that was reported
     :param unusable: why handles that no instance has are not free, each
-    :param reported_at: hostname -> when the host has last reported
+    :param quiet: hostname -> how long ago the host has last reported
     """
 
     def __init__(self, free: Mapping[Slot, list[str]],
                  unusable: Mapping[Slot, Sequence[str]],
-                 reported_at: Mapping[str, datetime.datetime]) -> None:
+                 quiet: Mapping[str, datetime.timedelta]) -> None:
         self._free = free
         self._unusable = unusable
-        self._reported_at = reported_at
+        self._quiet = quiet
 
     def check_providers(self, slots: Iterable[Slot]) -> None:
         """Whether the provider of each slot is one that its host reported.
@@ -127,12 +129,15 @@ class Stock:
         if unknown:
             raise exceptions.NotFound('; '.join(
                 f'Resource provider {rp_uuid} not found on host {hostname}'
-                for hostname, rp_uuid in unknown))
+                for hostname, rp_uuid in unknown),
+                public='the host that was chosen has no such accelerator any '
+                       'more: try again')
 
-    def silent_hosts(self, since: datetime.datetime) -> set[str]:
-        """Those of the hosts whose last report is older."""
-        return {hostname for hostname, reported_at
-                in self._reported_at.items() if reported_at < since}
+    def silent_hosts(self, silence_s: int) -> set[str]:
+        """The hosts whose last report is older than so many seconds."""
+        silence = datetime.timedelta(seconds=silence_s)
+        return {hostname for hostname, quiet in self._quiet.items()
+                if quiet > silence}
 
     def allot(self, wanted: Mapping[str, Slot]) -> dict[str, str]:
         """Set a handle aside for each ARQ, or none at all.
@@ -180,7 +185,7 @@ def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
             'first': f'{_RANDOM.getrandbits(32):08x}'}).all()
         if len(few) == amount:
             return Stock({slot: [row.uuid for row in few]}, {},
-                         {slot.hostname: few[0].reported_at})
+                         {slot.hostname: few[0].now - few[0].reported_at})
     # It has the reasons why others cannot be used, too.
     everything = _read(connection.execute(_STOCK, {
         'providers': list({slot.rp_uuid for slot in amounts})}))
@@ -192,10 +197,10 @@ def _read(rows: Iterable[Sequence[Any]]) -> Stock:
     """:param rows: of :data:`_STOCK`"""
     free: dict[Slot, list[str]] = {}
     unusable: dict[Slot, list[str]] = {}
-    reported_at: dict[str, datetime.datetime] = {}
+    quiet: dict[str, datetime.timedelta] = {}
     for row in rows:
-        slot, handle_uuid, condition = Slot(*row[:3]), row[4], row[5:]
-        reported_at[slot.hostname] = row[3]
+        slot, handle_uuid, condition = Slot(*row[:3]), row[5], row[6:]
+        quiet[slot.hostname] = row[4] - row[3]
         handles = free.setdefault(slot, [])
         if handle_uuid is None:
             continue
@@ -206,7 +211,7 @@ def _read(rows: Iterable[Sequence[Any]]) -> Stock:
             unusable.setdefault(slot, []).append(reason)
     for handles in free.values():
         _RANDOM.shuffle(handles)
-    return Stock(free, unusable, reported_at)
+    return Stock(free, unusable, quiet)
 
 
 def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:

@@ -18,6 +18,7 @@ that are derived from those, so that it can be read one by one, too.
 """
 
 from collections.abc import Iterator
+import itertools
 from typing import Any
 
 from oslo_db import exception as db_exc
@@ -36,8 +37,8 @@ _DEPLOYABLES = schema.DEPLOYABLES
 
 
 @engine.retried
-def get_all(deployable: int | str | None = None,
-            key: str | None = None) -> list[dict[str, Any]]:
+def get_all(deployable: int | str | None = None, key: str | None = None,
+            limit: int | None = None) -> list[dict[str, Any]]:
     """The attributes that have all that is given, by deployables.
 
     Each has uuid, deployable_id (the number of the deployable's row), key,
@@ -45,13 +46,16 @@ def get_all(deployable: int | str | None = None,
     device, and comes before what operators have noted.
 
     :param deployable: the uuid of one, or the number of its row
+    :param limit: how many at most; which ones is not said
     """
     where = () if deployable is None else (_is_deployable(deployable),)
     with engine.reader() as connection:
-        found = [*_reported(connection, *where), *_noted(connection, *where)]
+        every = itertools.chain(_reported(connection, *where),
+                                _noted(connection, *where))
+        found = list(itertools.islice(
+            (row for row in every if key in (None, row['key'])), limit))
     # The sort is stable: of one deployable the order is as above.
-    return sorted((row for row in found if key in (None, row['key'])),
-                  key=lambda row: row['deployable_id'])
+    return sorted(found, key=lambda row: row['deployable_id'])
 
 
 @engine.retried

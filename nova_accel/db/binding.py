@@ -47,7 +47,8 @@ class Request:
 
     ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one;
     ``providers`` are what the instance has allocations of and is ours, with
-    the traits that the host's provider tree shows.
+    the traits that the host's provider tree shows. ``groups``, as they are
+    stored, are asked for instead of a device profile's, if there are any.
     """
 
     instance_uuid: str
@@ -58,6 +59,7 @@ class Request:
     device_profile_name: str
     providers: tuple[matching.Provider, ...]
     image_uuid: str | None = None
+    groups: Sequence[Mapping[str, str]] = ()
 
     @property
     def key(self) -> fence.Key:
@@ -72,21 +74,25 @@ def acquire(request: Request) -> list[dict[str, Any]]:
     the instance's ports hold of the providers is theirs.
 
     :returns: the ARQs, all Bound
-    :raises StaleAttempt: a newer attempt is known, or this one is released
+    :raises StaleAttempt: a newer attempt is known, or this one is released,
+        or was another request's
+    :raises FarAttempt: no host can have counted so far
     :raises NotFound: the device profile, or one of the providers
     :raises NoAssignment: the groups do not match the allocations
     :raises AcceleratorsBusy: fewer handles are free than were allocated
     """
     with engine.writer() as connection:
         admitted = fence.admit(connection, request.key, request.attempt)
-        if admitted is not fence.Admitted.REPEATED:
-            request = _without_ports(connection, request)
+        request = _without_ports(connection, request)
         if admitted is fence.Admitted.FIRST:
             _bind(connection, request)
-        elif admitted is fence.Admitted.NEWER:
+        else:
             held = arq_rows.lock(
                 connection, *fence.where(_ARQS, request.key))
             if not _suffices(request, held):
+                if admitted is fence.Admitted.REPEATED:
+                    raise fence.taken(
+                        connection, request.key, request.attempt)
                 arq_rows.delete(connection, [row['uuid'] for row in held])
                 _bind(connection, request)
         return arq_rows.read(connection, *fence.where(_ARQS, request.key))
@@ -106,7 +112,9 @@ def adopt(key: fence.Key, attempt: int,
         to this one are over, and the ARQs may be in any role, as it may not
         have told of all its moves
     :returns: the ARQs, all Bound
-    :raises StaleAttempt: a newer attempt is known, or this one is released
+    :raises StaleAttempt: a newer attempt is known, or this one is released,
+        or was another request's
+    :raises FarAttempt: no host can have counted so far
     :raises NotFound: names an ARQ
     :raises Conflict: an ARQ is not Bound, or not to the instance and host
     """
@@ -116,7 +124,10 @@ def adopt(key: fence.Key, attempt: int,
             if from_role is not None:
                 fence.close(connection, (*key[:2], from_role), attempt)
             _adopt(connection, key, uuids, from_role)
-        return arq_rows.read(connection, *fence.where(_ARQS, key))
+        found = arq_rows.read(connection, *fence.where(_ARQS, key))
+        if {row['uuid'] for row in found} != set(uuids):
+            raise fence.taken(connection, key, attempt)
+        return found
 
 
 @engine.retried
@@ -186,6 +197,7 @@ def release(instance_uuid: str, hostname: str, role: str,
     """Free all that is held, and refuse what comes late of this attempt.
 
     :raises StaleAttempt: a newer attempt is known
+    :raises FarAttempt: no host can have counted so far
     """
     key = instance_uuid, hostname, role
     with engine.writer() as connection:
@@ -224,12 +236,18 @@ def _suffices(request: Request, held: Sequence[Mapping[str, Any]]) -> bool:
                  for resource_class, amount in provider.allocated.items()}
     return bool(held) and amounts == allocated and all(
         row['device_profile_name'] == request.device_profile_name
-        for row in held)
+        for row in held) and (not request.groups or {
+            row['device_profile_group_id']: row['group']
+            for row in held} == dict(enumerate(request.groups)))
 
 
 def _bind(connection: sa.Connection, request: Request) -> None:
-    profile = device_profile_rows.read_requested(
-        connection, request.device_profile_name)
+    if request.groups:
+        profile: Mapping[str, Any] = {
+            'name': request.device_profile_name, 'groups': request.groups}
+    else:
+        profile = device_profile_rows.read_requested(
+            connection, request.device_profile_name)
     stock = attach_handle.stock(connection, [
         attach_handle.Slot(request.hostname, provider.uuid, resource_class)
         for provider in request.providers

@@ -43,7 +43,7 @@ SORT_KEYS: page_rows.Keys = {
 
 
 def get_all(hostname: str | None = None, device_uuid: str | None = None,
-            bitstream_id: str | None = None,
+            bitstream_id: str | None = None, name: str | None = None,
             page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
     """The deployables that have all that is given, oldest first.
 
@@ -62,6 +62,8 @@ def get_all(hostname: str | None = None, device_uuid: str | None = None,
         where.append(_DEVICES.c.uuid == device_uuid)
     if bitstream_id is not None:
         where.append(_DEPLOYABLES.c.bitstream_id == bitstream_id)
+    if name is not None:
+        where.append(_DEPLOYABLES.c.name == name)
     return _read(where, page)
 
 
@@ -73,6 +75,24 @@ def get(uuid: str) -> dict[str, Any]:
     found = _read([_DEPLOYABLES.c.uuid == uuid])
     if not found:
         raise exceptions.NotFound(f'Deployable not found with uuid={uuid}')
+    return found[0]
+
+
+def get_of_arq(arq_uuid: str,
+               project_id: str | None = None) -> dict[str, Any]:
+    """That which an ARQ has something of, as in :func:`get_all`.
+
+    :param project_id: the ARQ's, if it is to be this one's
+    :raises NotFound: there is no such ARQ, or it is not bound
+    """
+    has = sa.select(_HANDLES.c.deployable_uuid).select_from(
+        _HANDLES.join(_ARQS)).where(_ARQS.c.uuid == arq_uuid)
+    if project_id is not None:
+        has = has.where(_ARQS.c.project_id == project_id)
+    found = _read([_DEPLOYABLES.c.uuid.in_(has)])
+    if not found:
+        raise exceptions.NotFound(
+            f'Deployable not found with uuid={arq_uuid}')
     return found[0]
 
 
@@ -133,7 +153,7 @@ def _read(where: Sequence[sa.ColumnElement[bool]],
     with engine.reader() as connection:
         rows = page_rows.read(connection, query, where, page, _DEPLOYABLES,
                               SORT_KEYS)
-        if page.limit is not None:
+        if not page.is_all(len(rows)):
             where = [_DEPLOYABLES.c.uuid.in_([row['uuid'] for row in rows])]
         noted = attribute.noted(connection, *where)
     return [{**row, 'noted': noted.get(row['uuid'], {})} for row in rows]

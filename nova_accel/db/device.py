@@ -110,7 +110,7 @@ def _read(where: Sequence[sa.ColumnElement[bool]],
                    for row in page_rows.read(
                        connection, sa.select(_DEVICES), where, page, _DEVICES,
                        SORT_KEYS)}
-        if page.limit is not None:
+        if not page.is_all(len(devices)):
             where = [_DEVICES.c.uuid.in_(list(devices))]
         unclean = connection.execute(
             sa.select(

@@ -12,6 +12,7 @@
 
 """Device profiles in the database."""
 
+from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -27,6 +28,11 @@ from nova_accel.db import schema
 from nova_accel.model import paging
 
 _TABLE = schema.DEVICE_PROFILES
+_ARQS = schema.ARQS
+
+#: How many of those that use a profile are named.
+_MAX_TOLD = 10
+
 _COLUMNS = [_TABLE.c[name] for name in (
     'uuid', 'name', 'description', 'groups', 'created_at', 'updated_at')]
 
@@ -80,20 +86,25 @@ def get(uuid_or_name: str) -> dict[str, Any]:
         return _read(connection, column, uuid_or_name)
 
 
-# Made once, as each server asks for one.
-_REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
+#: The profile ``name``, for :func:`read_requested`. Made once, as each server
+#: asks for one.
+REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
     _TABLE.c.name == sa.bindparam('name'))
 
 
-def read_requested(connection: sa.Connection, name: str) -> dict[str, Any]:
+def read_requested(connection: sa.Connection, name: str,
+                   query: sa.Select[Any] = REQUESTED,
+                   **parameters: Any) -> dict[str, Any]:
     """What a profile asks for: its name and groups.
 
     A part of its caller's transaction.
 
+    :param query: :data:`REQUESTED`, which may read more
+    :param parameters: of what it reads more
     :raises NotFound: there is no such profile
     """
     profile = connection.execute(
-        _REQUESTED, {'name': name}).mappings().one_or_none()
+        query, {'name': name, **parameters}).mappings().one_or_none()
     if profile is None:
         raise _not_found('name', name)
     return dict(profile)
@@ -137,7 +148,11 @@ def update(uuid: str, groups: Sequence[Mapping[str, str]],
 
 
 def delete_by_uuid(uuid: str) -> None:
-    """:raises NotFound: there is no such profile"""
+    """Delete one.
+
+    :raises NotFound: there is no such profile
+    :raises Conflict: there are ARQs of it
+    """
     _delete('uuid', [uuid])
 
 
@@ -145,6 +160,7 @@ def delete_by_names(names: Sequence[str]) -> None:
     """Delete all of them or none.
 
     :raises NotFound: names one that does not exist
+    :raises Conflict: names one that there are ARQs of, and some of these
     """
     _delete('name', names)
 
@@ -153,12 +169,30 @@ def delete_by_names(names: Sequence[str]) -> None:
 def _delete(column: str, values: Sequence[str]) -> None:
     wanted = _TABLE.c[column].in_(values)
     with engine.writer() as connection:
-        existing = set(connection.scalars(
-            sa.select(_TABLE.c[column]).where(wanted).with_for_update()))
+        names = {row[column]: row['name'] for row in connection.execute(
+            sa.select(_TABLE.c.uuid, _TABLE.c.name).where(wanted)
+            .with_for_update()).mappings()}
         for value in values:
-            if value not in existing:
+            if value not in names:
                 raise _not_found(column, value)
+        _check_not_used(connection, names.values())
         connection.execute(sa.delete(_TABLE).where(wanted))
+
+
+def _check_not_used(connection: sa.Connection,
+                    names: Collection[str]) -> None:
+    """ARQs have all that they need of their profile, but refer to it."""
+    used = connection.execute(
+        sa.select(_ARQS.c.device_profile_name, _ARQS.c.uuid)
+        .where(_ARQS.c.device_profile_name.in_(list(names)))
+        .order_by(_ARQS.c.id).limit(_MAX_TOLD + 1)).all()
+    if used:
+        told = [row.uuid for row in used
+                if row.device_profile_name == used[0].device_profile_name]
+        more = ', ...' if len(used) > _MAX_TOLD else ''
+        raise exceptions.Conflict(
+            f'Device profile {used[0].device_profile_name} is in use by '
+            f'accelerator requests {", ".join(told[:_MAX_TOLD])}{more}')
 
 
 def _not_found(column: str, value: str) -> exceptions.NotFound:

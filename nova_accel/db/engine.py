@@ -14,16 +14,16 @@
 
 READ COMMITTED on the servers, so that a transaction that waited for another
 one sees what that did; SQLite has one writer at a time. Whoever waits longer
-than :data:`LOCK_WAIT_S` for another transaction starts again, and so does
-whoever loses the connection before the end, or whose COMMIT a Galera cluster
-refuses because another of its nodes was first.
+than ``lock_wait_s`` for another transaction starts again, and so does whoever
+loses the connection before the end, or whose COMMIT a Galera cluster refuses
+because another of its nodes was first: until ``deadline_s`` have passed
+(:mod:`nova_accel.db.limits`).
 """
 
 from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import functools
-import re
 from typing import Any
 from typing import ParamSpec
 from typing import TypeVar
@@ -37,13 +37,13 @@ from sqlalchemy import exc as sa_exc
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.conf import database as database_conf
+from nova_accel.db import faults
+from nova_accel.db import limits
 
 CONF = conf.CONF
 
 LOG = logging.getLogger(__name__)
-
-#: How long one statement waits for the lock of another transaction.
-LOCK_WAIT_S = 5
 
 #: How often a transaction is begun again before its caller gets an error. Of
 #: many that want the same few handles, one may lose each of them to another,
@@ -52,21 +52,6 @@ RETRIES = 20
 
 _FIRST_RETRY_S = 0.02
 _LONGEST_RETRY_S = 0.5
-
-# oslo.db knows MySQL's lock timeout as a deadlock, but not these two.
-_LOCK_TIMEOUT = re.compile(
-    'database is locked|canceling statement due to lock timeout')
-
-#: Faults of the database's operation, not of what it was asked.
-_UNREACHED = (
-    db_exc.DBConnectionError, db_exc.CantStartEngineError,
-    db_exc.DBNonExistentDatabase, sa_exc.OperationalError)
-
-_SET_LOCK_WAIT = {
-    'sqlite': 'PRAGMA busy_timeout = {}000',
-    'mysql': 'SET SESSION innodb_lock_wait_timeout = {}',
-    'postgresql': "SET SESSION lock_timeout = '{}s'",
-}
 
 #: The entry point of :class:`nova_accel.db.pooling.Pooling`.
 _POOLING = 'nova_accel'
@@ -81,32 +66,36 @@ def check_configured() -> None:
     :raises ConfigurationError: the connection is not set, or is no URL of a
         database that can be used; its text has no part of the URL
     """
-    _url()
+    url()
 
 
-def _url() -> sa.URL:
+def url() -> sa.URL:
+    """The URL of the database, as it is configured.
+
+    :raises ConfigurationError: as :func:`check_configured`
+    """
     text = CONF.nova_accel_database.connection
     option = '[nova_accel_database] connection'
     if not text:
         raise exceptions.ConfigurationError(
             f'{option} is not set: it names the database of accelerators')
     try:
-        url = sa.make_url(text)
-        backend = url.get_backend_name()
-        url.get_dialect().import_dbapi()
+        found = sa.make_url(text)
+        backend = found.get_backend_name()
+        found.get_dialect().import_dbapi()
     except (sa_exc.ArgumentError, ImportError):
         # Not chained: the fault's text may have the password.
         raise exceptions.ConfigurationError(
             f'{option} is not the URL of a database whose driver is '
             'installed') from None
-    if backend not in _SET_LOCK_WAIT:
+    if backend not in limits.BACKENDS:
         raise exceptions.ConfigurationError(
-            f'{option} must be one of {", ".join(_SET_LOCK_WAIT)}')
+            f'{option} must be one of {", ".join(limits.BACKENDS)}')
     if backend == 'mysql':
         # oslo.db would take MySQL's three-byte utf8, which cannot hold all
         # that a description may have.
-        return url.update_query_dict({'charset': 'utf8mb4', **url.query})
-    return url
+        return found.update_query_dict({'charset': 'utf8mb4', **found.query})
+    return found
 
 
 @functools.cache
@@ -115,13 +104,17 @@ def manager() -> Any:
 
     ``cache_clear`` makes the next use read the configuration again.
     """
-    url = _url()
+    limited = limits.of_driver(url())
     context_manager = enginefacade.transaction_context()
     context_manager.configure(**{
-        **CONF.nova_accel_database, 'sqlite_fk': True,
+        **limits.of_pool(limited),
+        **{option.name: CONF.nova_accel_database[option.name]
+           for option in database_conf.DATABASE_OPTS
+           if CONF.nova_accel_database[option.name] is not None},
+        'sqlite_fk': True,
         # Whoever gives a connection back need not wait for other threads.
         'thread_checkin': False,
-        'connection': url.update_query_pairs(
+        'connection': limited.update_query_pairs(
             [('plugin', _POOLING)], append=True,
         ).render_as_string(hide_password=False)})
     context_manager.append_on_engine_create(_prepare)
@@ -129,14 +122,13 @@ def manager() -> Any:
 
 
 def _prepare(engine: sa.Engine) -> None:
+    # First, for the next one may wait.
+    limits.set_up(engine)
 
     @sa.event.listens_for(engine, 'connect')
     def set_up(connection: Any, record: Any) -> None:
-        cursor = connection.cursor()
-        cursor.execute(
-            _SET_LOCK_WAIT[engine.dialect.name].format(LOCK_WAIT_S))
         if engine.dialect.name == 'sqlite':
-            cursor.execute('PRAGMA journal_mode = WAL')
+            connection.cursor().execute('PRAGMA journal_mode = WAL')
             return
         connection.commit()
         engine.dialect.set_isolation_level(connection, 'READ COMMITTED')
@@ -152,8 +144,9 @@ def reader() -> Iterator[sa.Connection]:
 
     :raises RetryRequest: the connection was lost; for :func:`retried`,
         ServiceUnavailable in the end
-    :raises ServiceUnavailable: the database does not answer
+    :raises ServiceUnavailable: the database cannot be used
     """
+    limits.check()
     with (_translated(), manager().reader.get_engine().connect() as connection,
           _loss_translated()):
         yield connection
@@ -165,10 +158,11 @@ def writer() -> Iterator[sa.Connection]:
 
     :raises RetryRequest: the connection was lost before COMMIT, so nothing
         is done; for :func:`retried`, ServiceUnavailable in the end
-    :raises ServiceUnavailable: the database does not answer, or did not
+    :raises ServiceUnavailable: the database cannot be used, or did not
         answer to COMMIT, and nobody knows what became of that
     :raises InvalidRequest: a value does not fit its column
     """
+    limits.check()
     with _translated(), manager().writer.get_engine().begin() as connection:
         if connection.dialect.name == 'sqlite':
             # oslo.db begins it as a reader's; one that reads first cannot
@@ -184,30 +178,29 @@ def _loss_translated() -> Iterator[None]:
     try:
         yield
     except db_exc.DBConnectionError as fault:
-        raise db_exc.RetryRequest(_unavailable(fault)) from fault
+        raise db_exc.RetryRequest(
+            faults.unavailable(fault) or fault) from fault
 
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
-    except _UNREACHED as fault:
-        if _is_lock_timeout(fault):
+    except (db_exc.DBError, db_exc.CantStartEngineError,
+            sa_exc.SQLAlchemyError) as fault:
+        if faults.is_lock_timeout(fault):
             raise
-        raise _unavailable(fault) from fault
-    except db_exc.DBError as fault:
+        unavailable = faults.unavailable(fault)
+        if unavailable is not None:
+            LOG.error('%s: %s', unavailable, fault)
+            raise unavailable from fault
         # oslo.db has a class for what MySQL says, but not PostgreSQL.
-        if not isinstance(fault.inner_exception, sa_exc.DataError):
+        refused = getattr(fault, 'inner_exception', None)
+        if not isinstance(refused, sa_exc.DataError):
             raise
-        LOG.warning('A value was refused: %s', fault.inner_exception.orig)
+        LOG.warning('A value was refused: %s', refused.orig)
         raise exceptions.InvalidRequest(
             'a value is longer or larger than can be stored') from fault
-
-
-def _unavailable(fault: Exception) -> exceptions.ServiceUnavailable:
-    LOG.error('The database of accelerators does not answer: %s', fault)
-    return exceptions.ServiceUnavailable(
-        'the database of accelerators does not answer')
 
 
 def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -218,21 +211,24 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
     ``oslo_db.exception.RetryRequest(fault)``; ``fault`` is what the caller
     gets in the end.
 
+    All of it is over in time, see :func:`nova_accel.db.limits.deadline`.
+
     :raises ServiceUnavailable: other transactions won every time, or the
-        database does not answer
+        database cannot be used
     """
     attempt = db_api.wrap_db_retry(
         max_retries=RETRIES, retry_on_deadlock=True, jitter=True,
         retry_interval=_FIRST_RETRY_S, max_retry_interval=_LONGEST_RETRY_S,
-        exception_checker=_is_lock_timeout)(function)
+        exception_checker=faults.is_lock_timeout)(function)
 
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
-            result: _R = attempt(*args, **kwargs)
+            with limits.deadline():
+                result: _R = attempt(*args, **kwargs)
             return result
         except (db_exc.DBDeadlock, sa_exc.OperationalError) as fault:
-            raise exceptions.ServiceUnavailable(
+            raise exceptions.ServiceUnavailable.for_all(
                 'the database of accelerators is too busy') from fault
     return wrapper
 
@@ -249,8 +245,3 @@ def raced(fault: Exception) -> Iterator[None]:
         yield
     except db_exc.DBDuplicateEntry as error:
         raise db_exc.RetryRequest(fault) from error
-
-
-def _is_lock_timeout(fault: Exception) -> bool:
-    return (isinstance(fault, sa_exc.OperationalError)
-            and _LOCK_TIMEOUT.search(str(fault)) is not None)

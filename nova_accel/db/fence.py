@@ -17,21 +17,23 @@ longer than its caller waited cannot take anything. Everything here is a part
 of its caller's transaction.
 """
 
-from collections.abc import Mapping
-import datetime
+import dataclasses
 import enum
+import time
 from typing import Any
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.model import attempt as attempt_model
 
 _TABLE = schema.BINDINGS
 
-#: How long a late request is recognized as such after the release.
-KEPT = datetime.timedelta(days=1)
+#: How many seconds a late request is recognized as such after the release.
+KEPT_S = 24 * 60 * 60
 
 #: Instance uuid, hostname (Nova's nodename), role.
 Key = tuple[str, str, str]
@@ -56,16 +58,17 @@ def admit(connection: sa.Connection, key: Key, attempt: int) -> Admitted:
     """Let an attempt take something, and no older one any more.
 
     :raises StaleAttempt: a newer one is known, or this one is released
+    :raises FarAttempt: no host can have counted so far
     """
-    fence = _lock(connection, key)
-    if fence is None:
-        _insert(connection, key, attempt, None)
+    known = _lock(connection, key, attempt)
+    if known.attempt is None:
+        _insert(connection, key, attempt, is_released=False)
         return Admitted.FIRST
-    if attempt > fence['attempt']:
-        _update(connection, key, attempt, None)
+    if attempt > known.attempt:
+        _update(connection, key, attempt, is_released=False)
         return Admitted.NEWER
-    if attempt < fence['attempt'] or fence['released_at'] is not None:
-        raise _stale(key, attempt, fence)
+    if attempt < known.attempt or known.is_released:
+        raise stale(key, attempt, known)
     return Admitted.REPEATED
 
 
@@ -73,14 +76,24 @@ def close(connection: sa.Connection, key: Key, attempt: int) -> None:
     """Let neither this attempt nor an older one take anything.
 
     :raises StaleAttempt: a newer one is known
+    :raises FarAttempt: no host can have counted so far
     """
-    fence = _lock(connection, key)
-    if fence is None:
-        _insert(connection, key, attempt, schema.now())
-    elif attempt < fence['attempt']:
-        raise _stale(key, attempt, fence)
+    known = _lock(connection, key, attempt)
+    if known.attempt is None:
+        _insert(connection, key, attempt, is_released=True)
+    elif attempt < known.attempt:
+        raise stale(key, attempt, known)
     else:
-        _update(connection, key, attempt, schema.now())
+        _update(connection, key, attempt, is_released=True)
+
+
+def taken(connection: sa.Connection, key: Key,
+          attempt: int) -> exceptions.StaleAttempt:
+    """The answer to an attempt whose number another request had.
+
+    A host that has lost its journal counts from the beginning.
+    """
+    return stale(key, attempt, _lock(connection, key, attempt))
 
 
 def attempts(connection: sa.Connection,
@@ -97,40 +110,69 @@ def forget_old(connection: sa.Connection, hostname: str) -> None:
     """Forget the host's fences of what was released long ago."""
     connection.execute(sa.delete(_TABLE).where(
         _TABLE.c.hostname == hostname,
-        _TABLE.c.released_at < schema.now() - KEPT))
+        _TABLE.c.released_at < clock.ago(KEPT_S)))
 
 
-def _lock(connection: sa.Connection, key: Key) -> dict[str, Any] | None:
-    fence = connection.execute(
-        sa.select(_TABLE.c.attempt, _TABLE.c.released_at)
-        .where(*where(_TABLE, key)).with_for_update(),
-    ).mappings().one_or_none()
-    return None if fence is None else dict(fence)
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The known state of a binding, and of its instance on the host.
+
+    ``attempt`` is the newest at this role, None if there was none;
+    ``newest`` is that of all roles, 0 if there was none.
+    """
+
+    attempt: int | None
+    is_released: bool
+    newest: int
+
+
+def stale(key: Key, attempt: int, known: Known) -> exceptions.StaleAttempt:
+    """The answer to an attempt that must not take anything."""
+    instance_uuid, hostname, role = key
+    is_released = ', released,' if known.is_released else ''
+    return exceptions.StaleAttempt(
+        f'attempt {attempt} for instance {instance_uuid} on host {hostname} '
+        f'({role}) comes after attempt {known.attempt}{is_released} is '
+        'known', known.newest)
+
+
+def _lock(connection: sa.Connection, key: Key, attempt: int) -> Known:
+    """:raises FarAttempt: no host can have counted so far"""
+    instance_uuid, hostname, role = key
+    rows = {row.role: row for row in connection.execute(
+        sa.select(_TABLE.c.role, _TABLE.c.attempt, _TABLE.c.released_at)
+        .where(_TABLE.c.instance_uuid == instance_uuid,
+               _TABLE.c.hostname == hostname)
+        .order_by(_TABLE.c.role).with_for_update())}
+    newest = max((row.attempt for row in rows.values()), default=0)
+    if not attempt_model.is_in_reach(attempt, newest, time.time_ns()):
+        raise exceptions.FarAttempt(
+            f'attempt {attempt} for instance {instance_uuid} on host '
+            f'{hostname} ({role}) is too far after {newest}, the newest that '
+            'is known', newest)
+    own = rows.get(role)
+    if own is None:
+        return Known(None, False, newest)
+    return Known(own.attempt, own.released_at is not None, newest)
 
 
 def _insert(connection: sa.Connection, key: Key, attempt: int,
-            released_at: datetime.datetime | None) -> None:
+            is_released: bool) -> None:
     instance_uuid, hostname, role = key
     with engine.raced(exceptions.StaleAttempt(
             f'instance {instance_uuid} on host {hostname} ({role}) is asked '
             'for by others at the same time')):
         connection.execute(sa.insert(_TABLE).values(
             instance_uuid=instance_uuid, hostname=hostname, role=role,
-            attempt=attempt, released_at=released_at))
+            attempt=attempt, released_at=_released_at(is_released)))
 
 
 def _update(connection: sa.Connection, key: Key, attempt: int,
-            released_at: datetime.datetime | None) -> None:
+            is_released: bool) -> None:
     connection.execute(
         sa.update(_TABLE).where(*where(_TABLE, key))
-        .values(attempt=attempt, released_at=released_at))
+        .values(attempt=attempt, released_at=_released_at(is_released)))
 
 
-def _stale(key: Key, attempt: int,
-           fence: Mapping[str, Any]) -> exceptions.StaleAttempt:
-    instance_uuid, hostname, role = key
-    is_released = '' if fence['released_at'] is None else ', released,'
-    return exceptions.StaleAttempt(
-        f'attempt {attempt} for instance {instance_uuid} on host {hostname} '
-        f'({role}) comes after attempt {fence["attempt"]}{is_released} is '
-        'known')
+def _released_at(is_released: bool) -> sa.ColumnElement[Any] | None:
+    return clock.now() if is_released else None

@@ -15,12 +15,12 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
-import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import inventory
 from nova_accel.db import orders as order_rows
@@ -32,38 +32,62 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
+_DIGEST_LENGTH = 255
+
 
 @engine.retried
 def report(hostname: str, node_uuid: str, service_host: str,
-           devices: Sequence[Mapping[str, Any]], digest: str,
-           orders_seen: int | None = None) -> orders.Orders | None:
+           devices: Sequence[Mapping[str, Any]] | None, digest: str,
+           orders_seen: int | None = None, part: int | None = None,
+           others: Collection[str] | None = None) -> orders.Orders | None:
     """Note what devices a host has, and tell it what to do.
 
     :param devices: as :meth:`nova_accel.model.device.Device.to_report`; the
-        others are gone
-    :param digest: anything that differs when ``devices`` do
+        others are gone. None if all are as last time
+    :param digest: anything that differs when the devices do
     :param orders_seen: the revision of the orders that the host knows
+    :param part: which part of a report this is, from zero; None if it is
+        whole
+    :param others: with the last part, the uuids of the devices of those before
     :returns: the orders; None if they and the digest are as last time, which
-        takes one statement
-    :raises Conflict: a device is another host's
+        takes one statement, or if further parts are to come
+    :raises NotFound: the devices are not as last time
+    :raises Conflict: a device is another host's, or the parts before are not
+        known: the report is to be begun again
     """
+    is_last = part is None or others is not None
     facts = {'node_uuid': node_uuid, 'service_host': service_host,
              'report_digest': digest}
+    begun = f'part of {digest}'[:_DIGEST_LENGTH]
     same = sa.and_(_HOSTS.c.hostname == hostname, *(
         _HOSTS.c[name] == value for name, value in facts.items()))
     with engine.writer() as connection:
-        if orders_seen is not None and _update_host(
-                connection, sa.and_(same, _HOSTS.c.orders == orders_seen),
-                {}):
-            return None
-        if not _update_host(connection, same, {}):
-            known = _HOSTS.c.hostname == hostname
-            if not _update_host(connection, known, facts):
-                _insert_host(connection, {
-                    'hostname': hostname, 'reported_at': schema.now(),
-                    **facts})
-            inventory.replace(connection, hostname, devices)
-        return order_rows.read(connection, hostname)
+        if part is None:
+            if orders_seen is not None and _update_host(
+                    connection, sa.and_(same, _HOSTS.c.orders == orders_seen),
+                    {}):
+                return None
+            if _update_host(connection, same, {}):
+                return order_rows.read(connection, hostname)
+        if devices is None:
+            raise exceptions.NotFound(
+                f'Host {hostname} has not reported devices with the digest '
+                f'{digest}')
+        known = _HOSTS.c.hostname == hostname
+        if part:
+            known = sa.and_(known, _HOSTS.c.report_digest == begun)
+        if not is_last:
+            facts['report_digest'] = begun
+        if not _update_host(connection, known, facts):
+            if part:
+                raise exceptions.Conflict(
+                    f'part {part} of the report of host {hostname} follows '
+                    'no other: the report is to be begun again')
+            _insert_host(connection, {
+                'hostname': hostname, 'reported_at': clock.now(), **facts})
+        inventory.replace(connection, hostname, devices,
+                          others or () if is_last else None)
+        return order_rows.read(connection, hostname) if is_last else None
 
 
 @engine.retried
@@ -77,6 +101,40 @@ def get_all(silence_s: int) -> list[dict[str, Any]]:
         is_silent(silence_s).label('is_silent')).order_by(_HOSTS.c.hostname)
     with engine.reader() as connection:
         return [dict(row) for row in connection.execute(query).mappings()]
+
+
+@engine.retried
+def get_silent(silence_s: int) -> frozenset[str]:
+    """The hostnames of those that are silent."""
+    query = sa.select(_HOSTS.c.hostname).where(is_silent(silence_s))
+    with engine.reader() as connection:
+        return frozenset(connection.scalars(query))
+
+
+@engine.retried
+def get_silent_node(hostname: str, silence_s: int) -> str:
+    """The uuid of a silent host's compute node.
+
+    :raises NotFound: there is no such host
+    :raises Conflict: it reports
+    """
+    with engine.reader() as connection:
+        return _silent_node(connection, hostname, silence_s)
+
+
+def _silent_node(connection: sa.Connection, hostname: str,
+                 silence_s: int) -> str:
+    found = connection.execute(
+        sa.select(_HOSTS.c.node_uuid, is_silent(silence_s).label('is_silent'))
+        .where(_HOSTS.c.hostname == hostname)).one_or_none()
+    if found is None:
+        raise _not_found([hostname])
+    if not found.is_silent:
+        raise exceptions.Conflict(
+            f'host {hostname} reports its devices: stop its nova-compute '
+            f'and wait for {silence_s} s')
+    node_uuid: str = found.node_uuid
+    return node_uuid
 
 
 @engine.retried
@@ -94,15 +152,7 @@ def forget(hostname: str, silence_s: int) -> dict[str, int]:
         _DEPLOYABLES.c.device_uuid.in_(devices))
     with engine.writer() as connection:
         lock(connection, hostname)
-        is_silent_now = connection.scalar(
-            sa.select(is_silent(silence_s))
-            .where(_HOSTS.c.hostname == hostname))
-        if is_silent_now is None:
-            raise _not_found([hostname])
-        if not is_silent_now:
-            raise exceptions.Conflict(
-                f'host {hostname} reports its devices: stop its nova-compute '
-                f'and wait for {silence_s} s')
+        _silent_node(connection, hostname, silence_s)
         return {table.name: connection.execute(
             sa.delete(table).where(where)).rowcount
             for table, where in (
@@ -123,25 +173,15 @@ def lock(connection: sa.Connection, hostname: str) -> None:
         _HOSTS.c.hostname == hostname).with_for_update())
 
 
-def is_silent(silence_s: int) -> sa.ColumnElement[bool]:
+def is_silent(
+    silence_s: int | sa.BindParameter[int],
+) -> sa.ColumnElement[bool]:
     """Whether the last report of a host's row is older than so many seconds.
 
     So is that of a host without a row, in an outer join.
     """
-    return is_silent_since(silent_since(silence_s))
-
-
-def is_silent_since(
-    moment: datetime.datetime | sa.BindParameter[datetime.datetime],
-) -> sa.ColumnElement[bool]:
-    """The same, with a moment of :func:`silent_since`."""
-    return sa.or_(
-        _HOSTS.c.reported_at.is_(None), _HOSTS.c.reported_at < moment)
-
-
-def silent_since(silence_s: int) -> datetime.datetime:
-    """A host whose last report is older than this is silent."""
-    return schema.now() - datetime.timedelta(seconds=silence_s)
+    return sa.or_(_HOSTS.c.reported_at.is_(None),
+                  _HOSTS.c.reported_at < clock.ago(silence_s))
 
 
 def check_known(connection: sa.Connection,
@@ -160,13 +200,15 @@ def check_known(connection: sa.Connection,
 def _not_found(hostnames: Collection[str]) -> exceptions.NotFound:
     return exceptions.NotFound('; '.join(
         f'Host {hostname} not found: it has never reported its devices'
-        for hostname in hostnames))
+        for hostname in hostnames),
+        public='the host that was chosen has no accelerators: try again, or '
+               'ask an administrator')
 
 
 def _update_host(connection: sa.Connection, where: sa.ColumnElement[bool],
                  values: Mapping[str, str]) -> bool:
     return connection.execute(sa.update(_HOSTS).where(where).values(
-        reported_at=schema.now(), **values)).rowcount > 0
+        reported_at=clock.now(), **values)).rowcount > 0
 
 
 def _insert_host(connection: sa.Connection, row: Mapping[str, Any]) -> None:

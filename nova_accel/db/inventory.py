@@ -15,6 +15,8 @@
 Everything here is a part of its caller's transaction.
 """
 
+from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +25,9 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
+from nova_accel.model import attach_handle
 from nova_accel.model import device as device_model
 
 #: The rows of one table by their uuid.
@@ -33,44 +37,63 @@ _ARQS = schema.ARQS
 _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
+_HOSTS = schema.HOSTS
 
 _DEVICE_FACTS = ('uuid', 'name', 'type', 'vendor_id', 'vendor', 'product_id',
                  'product', 'address', 'driver', 'numa_node')
 _DEPLOYABLE_FACTS = ('uuid', 'name', 'rp_uuid', 'resource_class', 'traits')
 _HANDLE_FACTS = ('uuid', 'type', 'info')
 
+#: A whole part of a report, and far from the 32766 of SQLite's default.
+_AT_ONCE = 4096
+
 #: What a nova-compute that is older than the API leaves out.
 _DEVICE_DEFAULTS: Mapping[str, Any] = {'fault': None, 'attributes': {}}
 _DEPLOYABLE_DEFAULTS: Mapping[str, Any] = {
     'is_cleaned': False, 'region': None, 'bitstream_id': None}
+_HANDLE_DEFAULTS: Mapping[str, Any] = {'identity': None}
 
 
 def replace(connection: sa.Connection, hostname: str,
-            devices: Sequence[Mapping[str, Any]]) -> None:
+            devices: Sequence[Mapping[str, Any]],
+            others: Collection[str] | None = ()) -> None:
     """Make the rows of the host, which is locked, those of the report.
 
     What is gone stays for as long as something is to be remembered of it: a
     handle that is taken or unclean, with its deployable and its device, and a
     device that an administrator has disabled.
 
+    A handle that is cleaned after each guest is unclean when it is seen for
+    the first time: nobody knows who had it before, and a host that was
+    forgotten is seen for the first time again. So is a free one that has not
+    been cleaned until now, and one of which another device is in its place:
+    that has neither the cleanliness nor the dirt of the one before. While a
+    guest has the handle it stays that of the device that the guest got.
+
     :param devices: as :meth:`nova_accel.model.device.Device.to_report`
-    :raises Conflict: a device is another host's
+    :param others: the uuids of further devices, which stay as they are; None
+        if all others do
+    :raises Conflict: a device is another host's, or one of the others is not
+        known
     """
     wanted = {_DEVICES: _device_rows(hostname, devices),
               _DEPLOYABLES: _deployable_rows(devices),
               _HANDLES: _handle_rows(devices)}
-    here = _DEVICES.c.hostname == hostname
+    mine = _DEVICES.c.hostname == hostname
+    reported = _DEVICES.c.uuid.in_(list(wanted[_DEVICES]))
+    here = sa.and_(mine, reported) if others is None else mine
     deployables = _DEPLOYABLES.join(_DEVICES)
     present = {
-        _DEVICES: _read(connection, _DEVICES, _DEVICES, sa.or_(
-            here, _DEVICES.c.uuid.in_(list(wanted[_DEVICES]))),
+        _DEVICES: _read(
+            connection, _DEVICES, _DEVICES, sa.or_(here, reported),
             ('hostname', *_DEVICE_FACTS, *_DEVICE_DEFAULTS)),
         _DEPLOYABLES: _read(connection, _DEPLOYABLES, deployables, here,
                             ('device_uuid', *_DEPLOYABLE_FACTS,
                              *_DEPLOYABLE_DEFAULTS)),
         _HANDLES: _read(connection, _HANDLES, deployables.join(_HANDLES),
                         here, ('deployable_uuid', 'present',
-                               *_HANDLE_FACTS))}
+                               *_HANDLE_FACTS, *_HANDLE_DEFAULTS))}
+    _leave(present, others or ())
     for uuid, device in present[_DEVICES].items():
         if device['hostname'] != hostname:
             raise exceptions.Conflict(
@@ -81,8 +104,20 @@ def replace(connection: sa.Connection, hostname: str,
     _put(connection, _DEVICES, wanted[_DEVICES], present[_DEVICES],
          {'status': device_model.Status.ENABLED, 'created_at': at},
          {'updated_at': at})
-    for table in (_DEPLOYABLES, _HANDLES):
-        _put(connection, table, wanted[table], present[table], {}, {})
+    _put(connection, _DEPLOYABLES, wanted[_DEPLOYABLES],
+         present[_DEPLOYABLES], {}, {})
+    unclean, soiled = _unclean(wanted, present)
+    others = _keep_identities(
+        connection, hostname, wanted[_HANDLES], present[_HANDLES])
+    since = (order_rows.next_revision(connection, hostname)
+             if unclean or soiled or others else None)
+    for is_unclean in (False, True):
+        _put(connection, _HANDLES,
+             {uuid: row for uuid, row in wanted[_HANDLES].items()
+              if (uuid in unclean) is is_unclean}, present[_HANDLES],
+             {'unclean_since': since if is_unclean else None}, {})
+    _soil(connection, soiled, since)
+    _soil_others(connection, others, since)
     if (_differ(wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid')
             or _differ(wanted[_HANDLES], present[_HANDLES],
                        'deployable_uuid')):
@@ -90,6 +125,28 @@ def replace(connection: sa.Connection, hostname: str,
     _remove(connection, {
         table: list(present[table].keys() - wanted[table].keys())
         for table in wanted})
+
+
+def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:
+    """Have these devices, and what they are made of, stay as they are.
+
+    :raises Conflict: names those that are not there.
+    """
+    if not others:
+        return
+    kept = set(others)
+    unknown = sorted(kept - present[_DEVICES].keys())
+    if unknown:
+        raise exceptions.Conflict(
+            f'{len(unknown)} devices of other parts of the report are not '
+            f'known, such as {unknown[0]}: the report is to be begun again')
+    for table, parent in ((_DEVICES, 'uuid'), (_DEPLOYABLES, 'device_uuid'),
+                          (_HANDLES, 'deployable_uuid')):
+        gone = {uuid for uuid, row in present[table].items()
+                if row[parent] in kept}
+        for uuid in gone:
+            del present[table][uuid]
+        kept |= gone
 
 
 def _device_rows(hostname: str,
@@ -112,9 +169,84 @@ def _deployable_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
 def _handle_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
     return {handle['uuid']: {
         'deployable_uuid': deployable['uuid'], 'present': True,
-        **{name: handle[name] for name in _HANDLE_FACTS}
+        **{name: handle[name] for name in _HANDLE_FACTS},
+        **_given(handle, _HANDLE_DEFAULTS),
     } for device in devices for deployable in device['deployables']
         for handle in deployable['attach_handles']}
+
+
+def _keep_identities(connection: sa.Connection, hostname: str,
+                     wanted: _Rows, present: _Rows) -> set[str]:
+    """Compare which devices the handles are of, as far as that is known.
+
+    :param wanted: what a guest has, and what does not say it now, gets the
+        identity that it had
+    :returns: the uuids of the free handles that are of another device
+    """
+    others = {uuid for uuid in wanted.keys() & present.keys()
+              if attach_handle.is_another(present[uuid]['identity'],
+                                          wanted[uuid]['identity'])}
+    taken = set(connection.scalars(sa.select(_HANDLES.c.uuid).where(
+        _HANDLES.c.uuid.in_(list(others)),
+        _HANDLES.c.arq_uuid.is_not(None)))) if others else set()
+    if taken:
+        # All of the next report is compared: by then they may be free.
+        connection.execute(sa.update(_HOSTS).where(
+            _HOSTS.c.hostname == hostname).values(report_digest=''))
+    for uuid in wanted.keys() & present.keys():
+        if uuid in taken or wanted[uuid]['identity'] is None:
+            wanted[uuid]['identity'] = present[uuid]['identity']
+    return others - taken
+
+
+def _unclean(wanted: Mapping[sa.Table, _Rows],
+             present: Mapping[sa.Table, _Rows]) -> tuple[set[str], set[str]]:
+    """The uuids of what is to be cleaned although no guest gave it back.
+
+    :returns: of new handles, and of deployables that were not cleaned
+    """
+    cleaned = {uuid for uuid, row in wanted[_DEPLOYABLES].items()
+               if row['is_cleaned']}
+    new = {uuid for uuid, row in wanted[_HANDLES].items()
+           if row['deployable_uuid'] in cleaned
+           and uuid not in present[_HANDLES]}
+    before = present[_DEPLOYABLES]
+    return new, {uuid for uuid in cleaned & before.keys()
+                 if not before[uuid]['is_cleaned']}
+
+
+def _soil(connection: sa.Connection, deployable_uuids: Collection[str],
+          since: int | None) -> None:
+    """Note by which orders the free handles of deployables are unclean.
+
+    A handle that a guest has is unclean when the guest gives it back.
+    """
+    if deployable_uuids:
+        connection.execute(
+            sa.update(_HANDLES)
+            .where(_HANDLES.c.deployable_uuid == sa.bindparam('of_uuid'),
+                   _HANDLES.c.arq_uuid.is_(None),
+                   _HANDLES.c.unclean_since.is_(None))
+            .values(unclean_since=since),
+            [{'of_uuid': uuid} for uuid in deployable_uuids])
+
+
+def _soil_others(connection: sa.Connection, handle_uuids: Collection[str],
+                 since: int | None) -> None:
+    """Note that free handles of what is cleaned are of other devices.
+
+    Also of those that are unclean already: how their cleaning ends, which
+    began by earlier orders, is told of the device before.
+    """
+    if handle_uuids:
+        connection.execute(
+            sa.update(_HANDLES)
+            .where(_HANDLES.c.uuid.in_(list(handle_uuids)),
+                   _HANDLES.c.arq_uuid.is_(None),
+                   _HANDLES.c.deployable_uuid.in_(
+                       sa.select(_DEPLOYABLES.c.uuid)
+                       .where(_DEPLOYABLES.c.is_cleaned)))
+            .values(unclean_since=since, unclean_reason=None))
 
 
 def _given(value: Mapping[str, Any],
@@ -169,21 +301,28 @@ def _let_arqs_follow(connection: sa.Connection, hostname: str) -> None:
 
 def _remove(connection: sa.Connection,
             gone: Mapping[sa.Table, list[str]]) -> None:
-    if not any(gone.values()):
-        return
-    handles = _HANDLES.c.uuid.in_(gone[_HANDLES])
-    # In this order: one that is given back in between is deleted, either
-    # here or by who gives it back.
-    connection.execute(
-        sa.update(_HANDLES).where(handles).values(present=False))
-    connection.execute(
-        sa.delete(_HANDLES).where(handles, _HANDLES.c.arq_uuid.is_(None),
-                                  _HANDLES.c.unclean_since.is_(None)))
-    connection.execute(sa.delete(_DEPLOYABLES).where(
-        _DEPLOYABLES.c.uuid.in_(gone[_DEPLOYABLES]),
-        ~sa.exists().where(
-            _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid)))
-    connection.execute(sa.delete(_DEVICES).where(
-        _DEVICES.c.uuid.in_(gone[_DEVICES]),
-        _DEVICES.c.status == device_model.Status.ENABLED,
-        ~sa.exists().where(_DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid)))
+    for some in _chunks(gone[_HANDLES]):
+        handles = _HANDLES.c.uuid.in_(some)
+        # In this order: one that is given back in between is deleted, either
+        # here or by who gives it back.
+        connection.execute(
+            sa.update(_HANDLES).where(handles).values(present=False))
+        connection.execute(
+            sa.delete(_HANDLES).where(handles, _HANDLES.c.arq_uuid.is_(None),
+                                      _HANDLES.c.unclean_since.is_(None)))
+    for some in _chunks(gone[_DEPLOYABLES]):
+        connection.execute(sa.delete(_DEPLOYABLES).where(
+            _DEPLOYABLES.c.uuid.in_(some), ~sa.exists().where(
+                _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid)))
+    for some in _chunks(gone[_DEVICES]):
+        connection.execute(sa.delete(_DEVICES).where(
+            _DEVICES.c.uuid.in_(some),
+            _DEVICES.c.status == device_model.Status.ENABLED,
+            ~sa.exists().where(
+                _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid)))
+
+
+def _chunks(uuids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """As many as any database takes in one statement."""
+    for start in range(0, len(uuids), _AT_ONCE):
+        yield uuids[start:start + _AT_ONCE]

@@ -16,11 +16,16 @@ from alembic import command
 from alembic import config as alembic_config
 from alembic import util as alembic_util
 from alembic.runtime import migration
-from oslo_db import exception as db_exc
+from oslo_log import log as logging
 import sqlalchemy as sa
+from sqlalchemy import exc as sa_exc
 
 from nova_accel import exceptions
 from nova_accel.db import engine
+from nova_accel.db import faults
+from nova_accel.db import sync_lock
+
+LOG = logging.getLogger(__name__)
 
 
 def config(connection: sa.Connection) -> alembic_config.Config:
@@ -34,18 +39,26 @@ def config(connection: sa.Connection) -> alembic_config.Config:
 def sync(version: str = 'head') -> None:
     """Take the steps up to the version; none if they are done already.
 
+    One that was cut short is taken again, see
+    :mod:`nova_accel.db.migrations.steps`. Others that do the same at this
+    moment are waited for.
+
     :raises InvalidRequest: there is no such version
-    :raises ServiceUnavailable: the database does not answer
+    :raises ServiceUnavailable: the database cannot be used, or others did not
+        finish; says what to do
     """
     try:
-        with engine.writer() as connection:
+        with sync_lock.alone(engine.url()) as connection:
             command.upgrade(config(connection), version)
     except alembic_util.CommandError as fault:
         raise exceptions.InvalidRequest(
             f'the database has no version {version}: {fault}') from fault
-    except db_exc.RetryRequest as lost:
-        # MySQL may have done a part of it.
-        raise lost.inner_exc from lost
+    except sa_exc.SQLAlchemyError as fault:
+        LOG.error('A step was not taken: %s', fault)
+        raise faults.unavailable(fault) or exceptions.ServiceUnavailable(
+            'the database of accelerators refuses a step '
+            f'({getattr(fault, "orig", fault)}): when that is mended, run '
+            '"nova-accel-manage db sync" again') from fault
 
 
 @engine.retried

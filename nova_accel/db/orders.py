@@ -47,6 +47,14 @@ def read(connection: sa.Connection, hostname: str) -> orders.Orders:
                          frozenset(unclean))
 
 
+def next_revision(connection: sa.Connection, hostname: str) -> int:
+    """Let a host that is locked have a newer revision, and say which."""
+    change(connection, _HOSTS.c.hostname == hostname)
+    revision: int = connection.execute(sa.select(_HOSTS.c.orders).where(
+        _HOSTS.c.hostname == hostname)).scalar_one()
+    return revision
+
+
 def change(connection: sa.Connection, *where: sa.ColumnElement[bool],
            **values: Any) -> None:
     """Let hosts have a newer revision than they know.

@@ -20,12 +20,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
 from nova_accel.model import paging
 from nova_accel.model import programming
+
+CONF = conf.CONF
 
 _TABLE = schema.PROGRAMMINGS
 _DEPLOYABLES = schema.DEPLOYABLES
@@ -60,6 +63,7 @@ def note(hostname: str, record: programming.Record) -> None:
                 'user_id': record.asker.user_id,
                 'instance_uuid': record.asker.instance_uuid,
                 'started_at': record.started_at, **ended})
+            _forget_old(connection, record)
         elif known_host != hostname:
             raise exceptions.Conflict(
                 f'programming {record.uuid} belongs to host {known_host}')
@@ -69,6 +73,22 @@ def note(hostname: str, record: programming.Record) -> None:
                 .where(_TABLE.c.uuid == record.uuid,
                        _TABLE.c.finished_at.is_(None))
                 .values(ended))
+
+
+def _forget_old(connection: sa.Connection,
+                record: programming.Record) -> None:
+    """Have the region's history keep the newest ones only.
+
+    They are told apart by their numbers: the times are those of hosts.
+    """
+    of_region = (_TABLE.c.device_uuid == record.device_uuid,
+                 _TABLE.c.region == record.region)
+    newest_old = connection.scalar(
+        sa.select(_TABLE.c.id).where(*of_region).order_by(_TABLE.c.id.desc())
+        .limit(1).offset(CONF.nova_accel.programmings_kept))
+    if newest_old is not None:
+        connection.execute(sa.delete(_TABLE).where(
+            *of_region, _TABLE.c.id <= newest_old))
 
 
 @engine.retried

@@ -26,13 +26,16 @@ _ARQS = schema.ARQS
 
 
 @engine.retried
-def replace(hostname: str, uuids: Collection[str]) -> list[dict[str, Any]]:
+def replace(hostname: str, uuids: Collection[str],
+            failed: Collection[str] = ()) -> list[dict[str, Any]]:
     """Say which these are: all of the host's; the same again changes nothing.
 
     Those that were bound are Provisioning, and what was so before is bound
     again. ARQs that are neither, or another host's, stay as they are.
 
-    :returns: those that are bound again
+    :param failed: those of which that has just failed; they stay Provisioning
+    :returns: those that are bound again, and the failed ones that the host
+        still makes
     """
     here = _ARQS.c.hostname == hostname
     with engine.writer() as connection:
@@ -42,7 +45,10 @@ def replace(hostname: str, uuids: Collection[str]) -> list[dict[str, Any]]:
         _move(connection, made, arq.State.PROVISIONING, arq.State.BOUND)
         _move(connection, uuids, arq.State.BOUND, arq.State.PROVISIONING,
               here)
-        return arq_rows.read(connection, _ARQS.c.uuid.in_(made))
+        return arq_rows.read(connection, sa.or_(
+            _ARQS.c.uuid.in_(made), sa.and_(
+                here, _ARQS.c.state == arq.State.PROVISIONING,
+                _ARQS.c.uuid.in_(list(failed)))))
 
 
 def _move(connection: sa.Connection, uuids: Collection[str],

@@ -141,7 +141,7 @@ ARQS = _table(
     sa.Column('group', types.JsonEncodedDict(mysql_as_medium=True),
               nullable=False),
     sa.Column('resource_class', sa.String(255), nullable=False),
-    sa.Column('project_id', sa.String(255), index=True),
+    sa.Column('project_id', sa.String(255)),
     sa.Column('image_uuid', sa.String(36)),
     sa.Column('hostname', sa.String(255), index=True),
     sa.Column('device_rp_uuid', sa.String(36)),
@@ -155,12 +155,16 @@ ARQS = _table(
     # Why it is BindFailed.
     sa.Column('reason', sa.Text),
     *_times(),
-    sa.UniqueConstraint('instance_uuid', 'position'))
+    sa.UniqueConstraint('instance_uuid', 'position'),
+    # So that those of a project which are not bound are counted by it.
+    sa.Index(None, 'project_id', 'hostname'))
 
 ATTACH_HANDLES = _table(
     'attach_handles', _uuid(), _parent('deployable_uuid', 'deployables.uuid'),
     sa.Column('type', sa.String(16), nullable=False),
     sa.Column('info', types.JsonEncodedDict, nullable=False),
+    # The identity of its device, None if no report has said it yet.
+    sa.Column('identity', sa.String(255)),
     # False once its host reports it no more; then it is still taken or
     # unclean, for one that is free would be gone.
     sa.Column('present', sa.Boolean, nullable=False),
@@ -206,4 +210,6 @@ PROGRAMMINGS = _table(
     sa.Column('finished_at', UtcDateTime),
     # Why it failed, None if it did not.
     sa.Column('failure', sa.Text),
-    sa.Index(None, 'device_uuid', 'region'))
+    sa.Index(None, 'device_uuid', 'region'),
+    # The index for the order that they are listed in.
+    sa.Index(None, 'started_at', 'id'))

@@ -20,7 +20,6 @@ where it is published and who gets it is none of its business.
 
 import abc
 import pathlib
-from typing import ClassVar
 
 from nova_accel import exceptions
 from nova_accel.drivers import cleaning
@@ -55,11 +54,11 @@ class Driver(abc.ABC):
         :func:`nova_accel.model.naming.derived_uuid`
     """
 
-    cleaning_methods: ClassVar[frozenset[str]] = frozenset({
+    cleaning_methods: frozenset[str] = frozenset({
         'none', 'reset', 'command'})
-    repeats_programming: ClassVar[bool] = False
-    programs_under_guest: ClassVar[bool] = False
-    tells_contents: ClassVar[bool] = False
+    repeats_programming: bool = False
+    programs_under_guest: bool = False
+    tells_contents: bool = False
 
     def __init__(self, node_devices: node_devices_module.NodeDevices,
                  sysfs: sysfs_module.Sysfs, node_uuid: str) -> None:
@@ -106,7 +105,8 @@ class Driver(abc.ABC):
         :raises DeviceError: it cannot; the text says why.
         """
         raise exceptions.DeviceError(
-            f'{handle.address} cannot be migrated live')
+            f'{handle.address} cannot be migrated live',
+            public='an accelerator of the server cannot be migrated live')
 
     def unplug(  # noqa: B027
             self, handle: attach_handle.AttachHandle) -> None:

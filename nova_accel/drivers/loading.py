@@ -10,14 +10,18 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+"""Finds the device drivers that are installed, and guards them.
 
-"""Finds the device drivers that are installed."""
+A driver that is broken costs its own devices alone: nova-compute starts, and
+refuses with the reason the devices that ``device_spec`` gives to that driver.
+"""
 
 from collections.abc import Mapping
+from importlib import metadata
 
-import stevedore
-
+from nova_accel import exceptions
 from nova_accel.drivers import base
+from nova_accel.drivers import guard
 from nova_accel.host import node_devices as node_devices_module
 from nova_accel.host import sysfs as sysfs_module
 
@@ -28,16 +32,35 @@ def load(
     node_devices: node_devices_module.NodeDevices, sysfs: sysfs_module.Sysfs,
     node_uuid: str,
 ) -> Mapping[str, base.Driver]:
-    """Name -> driver; one that cannot be imported is logged and left out."""
-    manager: stevedore.ExtensionManager[base.Driver] = (
-        stevedore.ExtensionManager(NAMESPACE))
-    return {
-        extension.name: extension.plugin(node_devices, sysfs, node_uuid)
-        for extension in manager}
+    """Name -> driver, of all that are installed.
+
+    One that cannot be imported or made is told in the log, and refuses
+    whatever it is asked.
+    """
+    def guarded(point: metadata.EntryPoint) -> base.Driver:
+        return guard.Guard(point.name, lambda: _class(point)(
+            node_devices, sysfs, node_uuid))
+
+    return {point.name: guarded(point) for point in _points()}
 
 
 def names() -> list[str]:
-    """The drivers that are installed and can be imported."""
-    manager: stevedore.ExtensionManager[base.Driver] = (
-        stevedore.ExtensionManager(NAMESPACE))
-    return list(manager.names())
+    """The drivers that are installed, whether they can be used or not."""
+    return sorted({point.name for point in _points()})
+
+
+def _points() -> metadata.EntryPoints:
+    # stevedore lets a plugin's AssertionError through, which would take the
+    # other drivers along.
+    return metadata.entry_points(group=NAMESPACE)
+
+
+def _class(point: metadata.EntryPoint) -> type[base.Driver]:
+    """:raises DeviceError: it cannot be imported."""
+    try:
+        found: type[base.Driver] = point.load()
+    except (Exception, SystemExit) as error:
+        raise exceptions.DeviceError(
+            f'its entry point {point.value} cannot be imported: '
+            f'{error!r}') from error
+    return found

@@ -67,8 +67,9 @@ class MdevDriver(base.Driver):
         for mdev_type, handles in self._units(parents, types, host):
             if handles:
                 deployables.append(known.deployable(
-                    mdev_type, handles, naming.vgpu_trait(
-                        known.vendor, function.product_id, mdev_type)))
+                    mdev_type, handles, *naming.vgpu_traits(
+                        known.vendor, function.product_id, mdev_type,
+                        self._read(parents[0], mdev_type, 'name'))))
         if not deployables:
             raise exceptions.DeviceError(
                 f'it can make no more {", ".join(dict(types))}: all it can '
@@ -150,10 +151,19 @@ class MdevDriver(base.Driver):
         A parent that is a virtual function makes one of any type, as long as
         its card has room for one: the sum of them is not what the card makes.
         """
-        match = _MAX_INSTANCE.search(self._sysfs.read(
-            parent.address,
-            f'mdev_supported_types/{mdev_type}/description') or '')
+        match = _MAX_INSTANCE.search(
+            self._read(parent, mdev_type, 'description') or '')
         return None if match is None else int(match[1])
+
+    def _read(self, parent: pci_function.PciFunction, mdev_type: str,
+              attribute: str) -> str | None:
+        """An attribute of a type, None if the card's driver does not say it.
+
+        ``name`` and ``description`` are for people, and optional
+        (https://docs.kernel.org/driver-api/vfio-mediated-device.html).
+        """
+        return self._sysfs.read(
+            parent.address, f'mdev_supported_types/{mdev_type}/{attribute}')
 
     def _handles(
         self, parent: pci_function.PciFunction, mdev_type: str,

@@ -17,11 +17,13 @@ import dataclasses
 
 from nova_accel.drivers import nvme_erasure
 from nova_accel.drivers import pci_kind
+from nova_accel.host import host_use
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
 from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import pci_address
 
 # Of sanitize and format, if the line leaves it to the driver.
 _BEST = 'erase'
@@ -43,15 +45,31 @@ class NvmeDriver(pci_kind.PciKindDriver):
     def discover(self, function: pci_function.PciFunction,
                  spec: device_spec.DeviceSpec,
                  host: node_devices.HostDevices) -> device.Device | None:
-        return super().discover(function, dataclasses.replace(
+        result = super().discover(function, dataclasses.replace(
             spec, clean=spec.clean or _BEST), host)
+        if result is None:
+            return None
+        return dataclasses.replace(result, deployables=tuple(
+            dataclasses.replace(deployable, handles=tuple(
+                dataclasses.replace(
+                    handle, identity=self._serial(handle.address))
+                for handle in deployable.handles))
+            for deployable in result.deployables))
+
+    def plug(self, handle: attach_handle.AttachHandle) -> None:
+        """Look once more at which drive it is: it may have just come."""
+        handle.check_same(dataclasses.replace(
+            handle, identity=self._serial(handle.address)))
+        super().plug(handle)
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:
         (method, *_command) = handle.cleaning or (_BEST,)
         if method not in ('sanitize', 'format', _BEST):
             super().clean(handle)
             return
-        controller = nvme_erasure.Controller(self._sysfs, handle.address)
+        host_use.HostUse(self._sysfs).check_disks(handle.functions)
+        controller = nvme_erasure.Controller(
+            self._sysfs, handle.address, handle.identity)
         is_virtual = self._sysfs.link(handle.address, 'physfn') is not None
         if method == 'sanitize' or (
                 method == _BEST and not is_virtual
@@ -59,6 +77,12 @@ class NvmeDriver(pci_kind.PciKindDriver):
             controller.sanitize(is_virtual)
         else:
             controller.format()
+
+    def _serial(self, address: pci_address.PciAddress) -> str | None:
+        """Its serial number, None while a guest has it."""
+        names = self._sysfs.names(address, 'nvme')
+        return (self._sysfs.read(address, f'nvme/{names[0]}/serial') or None
+                if names else None)
 
     def attributes(
             self, function: pci_function.PciFunction) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ the version of nvme-cli.
 
 from collections.abc import Callable
 from collections.abc import Collection
-import re
+import functools
 from typing import Any
 
 import tenacity
@@ -30,6 +30,7 @@ from nova_accel import privileged
 from nova_accel.host import sysfs as sysfs_module
 from nova_accel.model import pci_address
 from nova_accel.privileged import nvme
+from nova_accel.privileged import nvme_drive
 
 #: How long a drive may take to sanitize itself: hours, if it overwrites.
 SANITIZE_TIMEOUT_S = 12 * 3600
@@ -42,20 +43,24 @@ _ACTIONS = ((1 << 1, 2), (1 << 0, 4), (1 << 2, 3))
 _COMPLETED = {1, 4}
 _IN_PROGRESS = 2
 
-# A path of native multipathing has the controller in it: nvme0c1n1 is a path
-# to nvme0n1.
-_NAMESPACE = re.compile(r'(?P<head>nvme[0-9]+)(c[0-9]+)?(?P<tail>n[0-9]+)')
+# CMIC: others may be in its subsystem, or are, for it is a VF's.
+_MAY_BE_SHARED, _IS_VIRTUAL = 1 << 1, 1 << 2
 
 
 class Controller:
     """One that is bound to the host's ``nvme`` driver.
 
+    It is found by its address and serial number in each step: the kernel
+    gives the name of one that is gone to the next.
+
+    :param serial: the serial number that it has to have, None for whichever
+        is there
     :param bound_within_s: how long libvirt and the kernel may take for it
-    :raises DeviceError: it is not bound, or cannot be asked.
+    :raises DeviceError: it is not bound, is another one, or cannot be asked.
     """
 
     def __init__(self, sysfs: sysfs_module.Sysfs,
-                 address: pci_address.PciAddress,
+                 address: pci_address.PciAddress, serial: str | None = None,
                  bound_within_s: float = 30) -> None:
         self._sysfs = sysfs
         self._address = address
@@ -69,11 +74,12 @@ class Controller:
             raise exceptions.DeviceError(
                 f'{address} is not erased: the driver nvme of the host does '
                 'not have it') from error
+        self._serial = serial or self._read('serial')
         self._identity = self._ask(nvme.identify)
 
     def can_be_sanitized(self) -> bool:
         """Whether it can erase its subsystem, and is alone in it."""
-        return bool(self._action()) and not self._is_shared()
+        return bool(self._action()) and not self._is_shared
 
     def sanitize(self, is_virtual: bool) -> None:
         """Erase the whole subsystem; one that is at it already is waited for.
@@ -113,28 +119,25 @@ class Controller:
         # OACS bit 1; FNA bits 0 and 1: it is always all of the subsystem's.
         if not self._number(256, 2) & 0b10:
             raise exceptions.DeviceError(f'{self._address} cannot format')
-        if self._number(524, 1) & 0b11 and self._is_shared():
+        if self._number(524, 1) & 0b11 and self._is_shared:
             raise exceptions.DeviceError(
                 f'{self._address} is not formatted: that would erase the '
                 'namespaces of the other controllers of its subsystem too')
-        namespaces = [name for name in self._sysfs.names(
-            self._address, f'nvme/{self._name}')
-            if _NAMESPACE.fullmatch(name)]
-        if not namespaces:
+        ids = [int(self._read(f'{name}/nsid') or 0)
+               for name in self._sysfs.names(
+                   self._address, f'nvme/{self._name}')
+               if nvme_drive.NAMESPACE.fullmatch(name)]
+        if not ids:
             raise exceptions.DeviceError(
                 f'{self._address} is not formatted: it has no namespace')
-        ids = [int(self._sysfs.read(
-            self._address, f'nvme/{self._name}/{namespace}/nsid') or 0)
-            for namespace in namespaces]
         self._check_none_is_detached(ids)
         for id_ in ids:
             self._ask(nvme.format_namespace, id_)
-        for namespace in namespaces:
-            block_device = _NAMESPACE.sub(r'\g<head>\g<tail>', namespace)
-            if not self._call(nvme.is_blank, block_device):
+        for id_ in ids:
+            if not self._ask(nvme.is_blank, id_):
                 raise exceptions.DeviceError(
-                    f'{block_device} of {self._address} has data in it after '
-                    'it was formatted')
+                    f'namespace {id_} of {self._address} has data in it '
+                    'after it was formatted')
 
     def _check_none_is_detached(self, attached: Collection[int]) -> None:
         """A guest can detach one, with what is in it.
@@ -144,7 +147,7 @@ class Controller:
         # OACS bit 3: it manages namespaces.
         if not self._number(256, 2) & 0b1000:
             return
-        if self._is_shared():
+        if self._is_shared:
             raise exceptions.DeviceError(
                 f'{self._address} is not formatted: its guest could have '
                 'detached a namespace, which cannot be told from those of '
@@ -161,9 +164,21 @@ class Controller:
         return next((action for bit, action in _ACTIONS if abilities & bit),
                     None)
 
+    @functools.cached_property
     def _is_shared(self) -> bool:
-        """CMIC bits 1 and 2: others in its subsystem; it is a VF's."""
-        return bool(self._number(76, 1) & 0b110)
+        """Whether other controllers are in its subsystem.
+
+        Many say that there may be some, and only the subsystem's list says
+        whether there are. One without such a list is taken for shared.
+        """
+        abilities = self._number(76, 1)
+        if abilities & _IS_VIRTUAL or not abilities & _MAY_BE_SHARED:
+            return bool(abilities & _IS_VIRTUAL)
+        try:
+            # CNTLID is its own number.
+            return set(self._ask(nvme.controllers)) != {self._number(78, 2)}
+        except exceptions.DeviceError:
+            return True
 
     def _status(self) -> int:
         log = self._ask(nvme.sanitize_log)
@@ -174,13 +189,14 @@ class Controller:
         return int.from_bytes(
             self._identity[offset:offset + length], 'little')
 
-    def _ask(self, what: Callable[..., Any], *arguments: Any) -> Any:
-        return self._call(what, self._name, *arguments)
+    def _read(self, attribute: str) -> str | None:
+        return self._sysfs.read(
+            self._address, f'nvme/{self._name}/{attribute}')
 
-    def _call(self, what: Callable[..., Any], *arguments: Any) -> Any:
+    def _ask(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """:raises DeviceError: it failed."""
         try:
-            return what(*arguments)
+            return what(str(self._address), self._serial or '', *arguments)
         except privileged.ERRORS as error:
             reason = getattr(error, 'stderr', None) or error
             raise exceptions.DeviceError(

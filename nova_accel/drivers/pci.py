@@ -19,6 +19,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.drivers import facts
 from nova_accel.host import attachable
+from nova_accel.host import host_use
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
 from nova_accel.host import vfio_vgpu
@@ -59,6 +60,14 @@ class PciDriver(base.Driver):
         return known.device(
             [known.deployable('function', [handle])], pooled=True)
 
+    def plug(self, handle: attach_handle.AttachHandle) -> None:
+        """Make sure that libvirt takes it from nobody."""
+        host_use.HostUse(self._sysfs).check_disks(handle.functions)
+
+    def clean(self, handle: attach_handle.AttachHandle) -> None:
+        host_use.HostUse(self._sysfs).check_disks(handle.functions)
+        super().clean(handle)
+
     def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
         """While a guest has it, a function is bound to a driver of VFIO.
 
@@ -73,7 +82,8 @@ class PciDriver(base.Driver):
         if driver == _GENERIC or 'vfio' not in (driver or ''):
             raise exceptions.DeviceError(
                 f'{address} is bound to {driver or "no driver"}, which '
-                'cannot migrate it live')
+                'cannot migrate it live',
+                public='an accelerator of the server cannot be migrated live')
 
     def _check_no_vgpus(
             self, functions: Iterable[pci_address.PciAddress]) -> None:

@@ -18,11 +18,10 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 
-from oslo_log import log as logging
-
 from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.host import attachable
+from nova_accel.host import host_use as host_use_module
 from nova_accel.host import node_devices as node_devices_module
 from nova_accel.host import nova_claims
 from nova_accel.host import pci_function
@@ -31,9 +30,8 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
+from nova_accel.model import reason
 from nova_accel.model import region_types
-
-LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,19 +49,21 @@ def discover(node_devices: node_devices_module.NodeDevices,
              drivers: Mapping[str, base.Driver],
              specs: Sequence[device_spec.DeviceSpec],
              claims: nova_claims.NovaClaims,
-             in_use: Callable[[], Mapping[str, str]]) -> Inventory:
+             in_use: Callable[[], Mapping[str, str]],
+             host_use: Callable[[], host_use_module.HostUse]) -> Inventory:
     """Find the devices that the operator's lines match.
 
     A device that cannot be used is refused, and the rest of the host works.
 
     :param in_use: says what is not free, see
         :meth:`nova_accel.host.guests.Guests.strangers`
+    :param host_use: looks at what the host itself uses
     :raises DeviceError: libvirt does not list its devices, or guests.
     """
     if not specs:
         return Inventory()
     host = node_devices.look()
-    search = _Search(host, drivers, claims, in_use())
+    search = _Search(host, drivers, claims, in_use(), host_use())
     # Physical functions first: a line often matches a card and its virtual
     # functions. What becomes a part of the card is then known when its turn
     # comes.
@@ -94,13 +94,15 @@ class _Search:
     def __init__(self, host: node_devices_module.HostDevices,
                  drivers: Mapping[str, base.Driver],
                  claims: nova_claims.NovaClaims,
-                 in_use: Mapping[str, str]) -> None:
+                 in_use: Mapping[str, str],
+                 host_use: host_use_module.HostUse) -> None:
         self.devices: list[device_model.Device] = []
         self.refused: list[str] = []
         self._host = host
         self._drivers = drivers
         self._claims = claims
         self._in_use = in_use
+        self._host_use = host_use
         self._owners: dict[pci_address.PciAddress, _Owner] = {}
         # Card -> who makes mediated devices of it, or hands out functions.
         self._uses: dict[tuple[pci_address.PciAddress,
@@ -132,14 +134,15 @@ class _Search:
             return
         try:
             virtual_functions.check(function, spec)
-            device = _describe(
-                self._drivers[spec.driver], function, spec, self._host)
+            driver = self._drivers[spec.driver]
+            driver.check_cleaning(spec)
+            device = driver.discover(function, spec, self._host)
             if device is None:
                 self._check_not_novas(self._claims.on_functions(
                     [function.address], self._host))
                 self._in_parts[function.address] = spec
             else:
-                self._add_device(device, spec)
+                self._add_device(_identified(device, self._host), spec)
             complaint = virtual_functions.mismatch(function, spec)
             if complaint is not None:
                 self._refuse(function.address, spec, complaint)
@@ -158,7 +161,8 @@ class _Search:
         self._check_not_novas(self._claims.on_device(device, self._host))
         attachable.check(device, self._host)
         region_types.check(device, self.devices)
-        self.devices.append(self._free_units(device, spec))
+        self.devices.append(self._without_the_hosts(
+            self._free_units(device, spec), spec))
         self._uses.update(dict.fromkeys(self._uses_of(device), owner))
 
     def _refuse(self, address: pci_address.PciAddress,
@@ -218,6 +222,32 @@ class _Search:
             self._refuse(device.address, spec, reason)
         return dataclasses.replace(device, deployables=tuple(deployables))
 
+    def _without_the_hosts(
+            self, device: device_model.Device,
+            spec: device_spec.DeviceSpec) -> device_model.Device:
+        """The device without the units that the host itself uses.
+
+        One of which the host uses every unit is published, as faulty.
+
+        :raises DeviceError: what the host uses cannot be read.
+        """
+        reasons = {
+            handle.uuid: reason for handle in device.handles
+            for address in handle.functions
+            if (reason := self._host_use.reason(address)) is not None}
+        if not reasons:
+            return device
+        if all(handle.uuid in reasons for handle in device.handles):
+            return dataclasses.replace(
+                device, fault=device.fault or '; '.join(reasons.values()))
+        for reason in reasons.values():
+            self._refuse(device.address, spec, reason)
+        return dataclasses.replace(device, deployables=tuple(
+            dataclasses.replace(deployable, handles=tuple(
+                handle for handle in deployable.handles
+                if handle.uuid not in reasons))
+            for deployable in device.deployables))
+
     def _stranger(self, handle: attach_handle.AttachHandle) -> str | None:
         parts = map(str, handle.functions) if handle.functions else [
             handle.uuid]
@@ -228,20 +258,21 @@ class _Search:
         return None
 
 
-def _describe(
-    driver: base.Driver, function: pci_function.PciFunction,
-    spec: device_spec.DeviceSpec, host: node_devices_module.HostDevices,
-) -> device_model.Device | None:
-    """:raises AcceleratorError: the driver does not offer it, or is broken."""
-    try:
-        driver.check_cleaning(spec)
-        return driver.discover(function, spec, host)
-    except exceptions.AcceleratorError:
-        raise
-    except Exception as error:
-        # A plugin's fault must not take the other drivers' devices away.
-        LOG.debug('Driver %s failed', spec.driver, exc_info=True)
-        raise exceptions.DeviceError(
-            f'driver {spec.driver} failed: {error!r}') from error
+def _identified(device: device_model.Device,
+                host: node_devices_module.HostDevices) -> device_model.Device:
+    """The device, with the serial number of each card in its handles.
 
+    Unless its driver knows better.
+    """
+    def identity(handle: attach_handle.AttachHandle) -> str | None:
+        function = host.functions.get(handle.address)
+        card = function and host.functions.get(function.card)
+        serial = handle.identity or (card and card.card_serial_number)
+        return reason.told(
+            serial, device_model.MAX_ATTRIBUTE_LENGTH) if serial else None
 
+    return dataclasses.replace(device, deployables=tuple(
+        dataclasses.replace(deployable, handles=tuple(
+            dataclasses.replace(handle, identity=identity(handle))
+            for handle in deployable.handles))
+        for deployable in device.deployables))

@@ -23,6 +23,7 @@ from nova.virt.libvirt import guest as libvirt_guest
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_accel import exceptions
+from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
 
 # Nova marks its guests with it.
@@ -36,11 +37,19 @@ class Guests:
         self._host = host
 
     def uuids(self) -> frozenset[str]:
-        """Of their instances.
+        """The uuids of their instances.
 
         :raises DeviceError: libvirt does not list them.
         """
         return frozenset(guest.uuid for guest in self._list())
+
+    def running(self) -> frozenset[str]:
+        """The uuids of the instances whose guests run, or are paused.
+
+        :raises DeviceError: libvirt does not list them.
+        """
+        return frozenset(
+            guest.uuid for guest in self._list(only_running=True))
 
     def devices(self) -> Mapping[str, frozenset[str]]:
         """What each has, by its uuid.
@@ -66,6 +75,17 @@ class Guests:
                 if element.find(_NOVA) is None
                 for device in _devices(element)}
 
+    def check_unused(self, handle: attach_handle.AttachHandle) -> None:
+        """Make sure that no guest has any of it.
+
+        :raises DeviceError: one has, or libvirt does not say.
+        """
+        wanted = {handle.uuid, *map(str, handle.functions)}
+        for uuid, devices in self.devices().items():
+            if wanted & devices:
+                raise exceptions.DeviceError(
+                    f'{handle.address} is in guest {uuid}')
+
     def _described(self) -> Iterator[tuple[str, etree._Element]]:
         """Each guest's uuid and XML."""
         for guest in self._list():
@@ -78,10 +98,11 @@ class Guests:
                         'libvirt does not describe a guest: '
                         f'{error}') from error
 
-    def _list(self) -> list[libvirt_guest.Guest]:
+    def _list(self, only_running: bool = False,
+              ) -> list[libvirt_guest.Guest]:
         try:
             guests: list[libvirt_guest.Guest] = self._host.list_guests(
-                only_running=False)
+                only_running=only_running)
             return guests
         except (libvirt_host.libvirt.libvirtError,
                 # Nova's, when there is no connection to libvirt.

@@ -43,6 +43,7 @@ class Sysfs:
     ``sriov_numvfs`` or ``nvidia/current_vgpu_type``.
 
     :param root: where sysfs is
+    :param proc: where the files of processes are, and of some drivers
     :param write: writes an attribute, given (address, attribute, value) as
         texts; by default a privileged process, which knows one root only
     """
@@ -50,8 +51,10 @@ class Sysfs:
     def __init__(
         self, root: pathlib.Path = privileged_sysfs.ROOT,
         write: Callable[[str, str, str], None] = privileged_sysfs.write,
+        proc: pathlib.Path = pathlib.Path('/proc'),
     ) -> None:
-        self._root = root
+        self.root = root
+        self.proc = proc
         self._write = write
 
     def read(self, address: pci_address.PciAddress,
@@ -122,7 +125,7 @@ class Sysfs:
 
     def _path(self, address: pci_address.PciAddress,
               attribute: str) -> pathlib.Path:
-        return self._root / 'bus/pci/devices' / str(address) / attribute
+        return self.root / 'bus/pci/devices' / str(address) / attribute
 
 
 @contextlib.contextmanager

@@ -40,7 +40,8 @@ class State(enum.StrEnum):
 #: State -> the states that may follow it. Total: every state has its row.
 TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.INITIAL: frozenset({
-        State.BIND_STARTED, State.BOUND, State.BIND_FAILED, State.DELETING}),
+        State.BIND_STARTED, State.BOUND, State.BIND_FAILED, State.UNBOUND,
+        State.DELETING}),
     State.BIND_STARTED: frozenset({
         State.BOUND, State.BIND_FAILED, State.UNBOUND, State.DELETING}),
     State.BOUND: frozenset({

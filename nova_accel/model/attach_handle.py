@@ -17,6 +17,7 @@ import dataclasses
 import enum
 from typing import Any
 
+from nova_accel import exceptions
 from nova_accel.model import pci_address
 
 
@@ -40,8 +41,11 @@ class AttachHandle:
     ``vgpu_type`` is what a function that is bound to its vendor's VFIO driver
     is set to be (``current_vgpu_type`` of NVIDIA's). ``is_managed`` says that
     libvirt takes the function from its host driver and gives it back.
-    ``cleaning`` is how its driver cleans it after a guest: the value of the
-    key ``clean``, and the command. Only its host knows and needs it.
+    ``identity`` is what tells the device from others that could be put in its
+    place, such as a serial number; None as long as it does not say: a guest
+    may have it. ``cleaning`` is how its driver cleans it after a guest: the
+    value of the key ``clean``, and the command. Only its host knows and needs
+    it.
     """
 
     uuid: str
@@ -51,6 +55,7 @@ class AttachHandle:
     further_functions: tuple[pci_address.PciAddress, ...] = ()
     vgpu_type: str | None = None
     is_managed: bool = True
+    identity: str | None = None
     cleaning: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     @property
@@ -79,7 +84,25 @@ class AttachHandle:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for the journal and between the planes."""
-        return {'uuid': self.uuid, 'type': str(self.type), 'info': self.info}
+        value = {'uuid': self.uuid, 'type': str(self.type), 'info': self.info}
+        return value if self.identity is None else {
+            **value, 'identity': self.identity}
+
+    def check_same(self, present: 'AttachHandle') -> None:
+        """Make sure that it is still the same device.
+
+        :param present: the handle as it is seen now
+        :raises DeviceError: another one is in its place.
+        """
+        if is_another(self.identity, present.identity):
+            raise exceptions.DeviceError(
+                f'at {self.address} is {present.identity} now, not '
+                f'{self.identity}: another device was put in its place')
+
+
+def is_another(one: str | None, other: str | None) -> bool:
+    """Whether two identities are of two devices, as far as they are known."""
+    return None not in (one, other) and one != other
 
 
 def from_dict(value: Mapping[str, Any]) -> AttachHandle:
@@ -99,4 +122,6 @@ def from_dict(value: Mapping[str, Any]) -> AttachHandle:
             pci_address.PciAddress.parse(address)
             for address in info.get('further_functions', ())),
         vgpu_type=None if is_mdev else info.get('asked_type'),
-        is_managed=info.get('managed') != 'no')
+        is_managed=info.get('managed') != 'no',
+        # An older release has written none.
+        identity=value.get('identity'))

@@ -16,9 +16,10 @@ A bitstream is an image in Glance; what it is stands in its properties, under
 Cyborg's names (``vendor``, ``board``, ``shell_id``, ``region_uuid``,
 ``function_uuid``, ``function_name``), and in ``provides_shell_id``, ours, of
 an image that is the static part of a card. Whoever may change an image may
-write anything there: it is text to compare, no more.
+write anything there: see :mod:`nova_accel.model.stated`.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
@@ -29,6 +30,7 @@ from nova_accel import exceptions
 from nova_accel.model import device as device_model
 from nova_accel.model import device_profile
 from nova_accel.model import region as region_model
+from nova_accel.model import stated as stated_model
 
 #: What the image of a bitstream is tagged with.
 TAG = 'FPGA'
@@ -121,7 +123,7 @@ class Bitstream:
     ``size`` is in bytes. ``hash_value`` is Glance's own hash of the data in
     lower-case hexadecimal, ``hash_algorithm`` its name as hashlib knows it.
     ``shell_id`` is the shell that it needs, ``provides_shell_id`` the one that
-    it is.
+    it is. ``owner`` is as for :class:`nova_accel.model.region.Contents`.
     Further values are None, or empty, if the image does not say.
     """
 
@@ -139,45 +141,61 @@ class Bitstream:
     function_name: str | None = None
     signature: Signature | None = None
     provides_shell_id: str | None = None
+    owner: str | None = region_model.UNKNOWN_OWNER
 
     def __str__(self) -> str:
         return f'{self.name!r} ({self.id})'
 
 
-def from_image(image: Mapping[str, Any]) -> Bitstream:
+def from_image(image: Mapping[str, Any],
+               operator_projects: Collection[str] = ()) -> Bitstream:
     """The bitstream that an image is, as Nova's Glance API shows images.
 
     A bitstream of several functions has their uuids with commas between
-    them. What should be a uuid and is none equals none.
+    them.
+
+    An image is the operator's if it is public, since Glance has only
+    administrators publish images, or if it is that of a project of his.
+
+    :param operator_projects: the ids of the operator's projects
+    :raises BitstreamRefused: it says what no bitstream may; the text names
+        the image, the property and the cure.
     """
-    properties = image.get('properties') or {}
-
-    def stated(name: str) -> str | None:
-        return str(properties.get(name) or '').strip() or None
-
+    image_id = _canonical(str(image['id']))
+    stated = stated_model.Stated(image_id, image.get('properties') or {})
     hash_value = image.get('os_hash_value')
-    region_uuid = stated('region_uuid')
-    provides_shell_id = stated('provides_shell_id')
+    provides_shell_id = stated.text('provides_shell_id')
+    owner = str(image.get('owner') or region_model.UNKNOWN_OWNER)
     return Bitstream(
-        id=_canonical(str(image['id'])),
-        name=str(stated('bs-name') or image.get('name') or ''),
+        id=image_id,
+        name=stated.text('bs-name') or str(
+            image.get('name') or '')[:stated_model.MAX_LENGTH],
         size=int(image.get('size') or 0),
         status=str(image.get('status')),
         hash_algorithm=image.get('os_hash_algo') or None,
         hash_value=str(hash_value).lower() if hash_value else None,
-        vendor=stated('vendor'), board=stated('board'),
-        shell_id=stated('shell_id'),
-        region_uuid=region_uuid and _canonical(region_uuid),
-        function_uuids=tuple(
-            _canonical(part) for part in
-            (stated('function_uuid') or '').split(',') if part.strip()),
-        function_name=stated('function_name'),
-        signature=_signature(stated('img_signature'),
-                             stated('img_signature_hash_method'),
-                             stated('img_signature_key_type'),
-                             stated('img_signature_certificate_uuid')),
+        vendor=stated.text('vendor'), board=stated.text('board'),
+        shell_id=stated.text('shell_id'),
+        region_uuid=stated.uuid('region_uuid'),
+        function_uuids=stated.uuids(
+            'function_uuid', stated_model.MAX_FUNCTIONS),
+        function_name=stated.text('function_name'),
+        signature=_signature(
+            stated.text('img_signature', stated_model.MAX_SIGNATURE_LENGTH),
+            stated.text('img_signature_hash_method'),
+            stated.text('img_signature_key_type'),
+            stated.text('img_signature_certificate_uuid')),
         provides_shell_id=(
-            provides_shell_id and _canonical(provides_shell_id)))
+            provides_shell_id and _canonical(provides_shell_id)),
+        owner=(None if image.get('is_public') is True
+               or owner in operator_projects else owner))
+
+
+def from_circuit(circuit: region_model.Circuit) -> Bitstream:
+    """The bitstream that a region held before, as far as that is known."""
+    return Bitstream(
+        circuit.bitstream_id, circuit.bitstream_id, size=0,
+        function_uuids=circuit.function_uuids, owner=circuit.owner)
 
 
 def _signature(*parts: str | None) -> Signature | None:
@@ -219,8 +237,8 @@ def misfits(bitstream: Bitstream, device: device_model.Device,
         known = [value for value in actual if value is not None]
         if stated.casefold() not in (value.casefold() for value in known):
             found.append(
-                f'its {name} is {stated}, that of {region.name} of '
-                f'{device.address} is {known[0] if known else "not known"}')
+                f'its {name} is {stated}, that of {region.name} is '
+                f'{known[0] if known else "not known"}')
     return found
 
 

@@ -53,6 +53,13 @@ PREFETCH = 'prefetch'
 
 _BOOLEANS = {'true': True, 'false': False}
 
+#: What a server asks for: the name of a device profile, or groups as those of
+#: a profile, which are in none.
+Asked = str | Sequence[Mapping[str, str]]
+
+#: The name of the device profile of an ARQ whose group is in none.
+NO_PROFILE = ''
+
 #: The most units of one resource class that one group may ask for.
 MAX_UNITS = 64
 
@@ -91,15 +98,18 @@ def check_name(name: str) -> None:
             f'^[a-zA-Z0-9-_]+$ and at most 255 long: {name!r}')
 
 
-def normalized_groups(
+def checked_groups(
         raw: Sequence[Mapping[str, str | int]]) -> list[dict[str, str]]:
     """The groups as they are stored, of any form that clients send.
 
     Values are texts, and there are no blanks around the name in a key.
 
-    :raises InvalidDeviceProfile: names a key that is there twice
+    :raises InvalidDeviceProfile: names a key that is there twice, or the key
+        or value that is wrong
     """
-    return [_normalized_group(group) for group in raw]
+    groups = [_normalized_group(group) for group in raw]
+    parse_groups(groups)
+    return groups
 
 
 def _normalized_group(raw: Mapping[str, str | int]) -> dict[str, str]:

@@ -47,11 +47,11 @@ def targets(source: Iterable[arq.Arq],
             sorted(source, key=_group), sorted(destination, key=_group)):
         if (ours is None or theirs is None or _group(ours) != _group(theirs)):
             group = min(map(_group, filter(None, (ours, theirs))))
-            raise exceptions.NoAssignment(
+            raise exceptions.NoAssignment.for_all(
                 f'group {group} has not as many devices on the source as on '
                 'the destination: has the device profile been changed?')
         if _kind(ours) != _kind(theirs):
-            raise exceptions.NoAssignment(
+            raise exceptions.NoAssignment.for_all(
                 f'group {_group(ours)} is {_kind(ours)} on the source and '
                 f'{_kind(theirs)} on the destination')
         if ours.handle.type is attach_handle.HandleType.MDEV:

@@ -19,10 +19,11 @@ forbidden traits, and together the groups consume the allocations exactly.
 """
 
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-import functools
+import operator
 
 from nova_accel import exceptions
 from nova_accel.model import device_profile
@@ -64,7 +65,17 @@ def without(providers: Sequence[Provider],
 #: (group index, provider uuid) -> the price of that choice, not negative.
 Cost = Callable[[int, str], float]
 
+#: The amounts that a provider has left, one for each resource class.
 _Left = tuple[int, ...]
+
+#: For each kind of provider, the amounts that its providers have left, sorted.
+_State = tuple[tuple[_Left, ...], ...]
+
+#: How many choices are looked at, each times the number of providers. Groups
+#: and providers that differ in nothing that matters count once, so that only a
+#: profile of many different groups comes near it. This many take a fraction of
+#: a second, in a transaction.
+MAX_STEPS = 1_000_000
 
 
 def assign(groups: Sequence[device_profile.Group],
@@ -74,46 +85,132 @@ def assign(groups: Sequence[device_profile.Group],
     providers.
 
     :returns: for each group, the uuid of its provider
-    :raises NoAssignment: there is none
+    :raises NoAssignment: there is none, or none was found among
+        :data:`MAX_STEPS`
     """
-    slots = [(position, resource_class)
-             for position, provider in enumerate(providers)
-             for resource_class in provider.allocated]
-    slot_of = {slot: number for number, slot in enumerate(slots)}
-
-    def consume(left: _Left, group: device_profile.Group,
-                position: int) -> _Left | None:
-        after = list(left)
-        for resource_class, amount in group.resources.items():
-            slot = slot_of.get((position, resource_class))
-            if slot is None or after[slot] < amount:
-                return None
-            after[slot] -= amount
-        return tuple(after)
-
-    # What is best for the groups from ``index`` on depends only on what the
-    # groups before left over, so each such state is searched once.
-    @functools.cache
-    def best(index: int, left: _Left) -> tuple[float, tuple[int, ...]] | None:
-        if index == len(groups):
-            return None if any(left) else (0, ())
-        choices = []
-        for position, provider in enumerate(providers):
-            if not provider.suits(groups[index]):
-                continue
-            after = consume(left, groups[index], position)
-            rest = None if after is None else best(index + 1, after)
-            if rest is not None:
-                choices.append((cost(index, provider.uuid) + rest[0],
-                                (position, *rest[1])))
-        return min(choices, default=None)
-
-    found = best(0, tuple(providers[position].allocated[resource_class]
-                          for position, resource_class in slots))
+    classes = sorted({resource_class for each in (
+        *(group.resources for group in groups),
+        *(provider.allocated for provider in providers))
+        for resource_class in each})
+    found = None
+    if all(sum(group.resources.get(name, 0) for group in groups)
+           == sum(provider.allocated.get(name, 0) for provider in providers)
+           for name in classes):
+        found = _Search(groups, providers, cost, classes).cheapest()
     if found is None:
         raise exceptions.NoAssignment(
             f'the {len(groups)} groups of the device profile do not match '
-            'what is allocated from ' + (', '.join(
-                f'{provider.uuid} {dict(provider.allocated)}'
-                for provider in providers) or 'no provider'))
-    return [providers[position].uuid for position in found[1]]
+            'what is allocated from ' + _told(providers))
+    return [providers[position].uuid for position in found]
+
+
+def _told(providers: Sequence[Provider]) -> str:
+    return ', '.join(f'{provider.uuid} {dict(provider.allocated)}'
+                     for provider in providers) or 'no provider'
+
+
+class _Search:
+    """The search for one assignment.
+
+    The best choice for the groups from one on depends only on what the groups
+    before have left. It does not matter which of two providers of a kind has
+    left it. So each such state is searched once.
+    """
+
+    def __init__(self, groups: Sequence[device_profile.Group],
+                 providers: Sequence[Provider], cost: Cost,
+                 classes: Sequence[str]) -> None:
+        self._groups = groups
+        self._providers = providers
+        self._wanted = [_amounts(group.resources, classes)
+                        for group in groups]
+        self._left = [_amounts(provider.allocated, classes)
+                      for provider in providers]
+        # Position -> for each group the price, None if it does not suit.
+        self._prices = [tuple(
+            cost(index, provider.uuid) if provider.suits(group) else None
+            for index, group in enumerate(groups)) for provider in providers]
+        self._kinds = sorted(set(self._prices), key=self._prices.index)
+        self._kind_of = [self._kinds.index(prices)
+                         for prices in self._prices]
+        self._price: dict[tuple[int, _State], float | None] = {}
+        self._steps = 0
+
+    def cheapest(self) -> list[int] | None:
+        """The position of each group's provider."""
+        left = list(self._left)
+        if self._rest(0, self._state(left)) is None:
+            return None
+        return [self._first(index, left)
+                for index in range(len(self._groups))]
+
+    def _first(self, index: int, left: list[_Left]) -> int:
+        """The first provider that is a cheapest choice; takes it."""
+        best = self._rest(index, self._state(left))
+        for position, kind in enumerate(self._kind_of):
+            after = list(left)
+            after[position] = _minus(left[position], self._wanted[index])
+            price = self._kinds[kind][index]
+            if price is None or min(after[position], default=0) < 0:
+                continue
+            rest = self._rest(index + 1, self._state(after))
+            if rest is not None and price + rest == best:
+                left[:] = after
+                return position
+        raise AssertionError('a price without a choice')
+
+    def _state(self, left: Sequence[_Left]) -> _State:
+        of_kinds: list[list[_Left]] = [[] for _kind in self._kinds]
+        for kind, each in zip(self._kind_of, left, strict=True):
+            of_kinds[kind].append(each)
+        return tuple(tuple(sorted(of_kind)) for of_kind in of_kinds)
+
+    def _rest(self, index: int, state: _State) -> float | None:
+        """The price of the groups from one on, None if they do not fit."""
+        if index == len(self._groups):
+            # All is given out, since the sums are the same.
+            return 0
+        known = (index, state)
+        if known not in self._price:
+            self._price[known] = min(
+                (price for price in self._prices_of(index, state)
+                 if price is not None), default=None)
+        return self._price[known]
+
+    def _prices_of(self, index: int,
+                   state: _State) -> Iterator[float | None]:
+        for kind, of_kind in enumerate(state):
+            price = self._kinds[kind][index]
+            if price is None:
+                continue
+            for each in set(of_kind):
+                after = _minus(each, self._wanted[index])
+                if min(after, default=0) < 0:
+                    continue
+                self._count()
+                rest = self._rest(index + 1, _with(state, kind, each, after))
+                yield None if rest is None else price + rest
+
+    def _count(self) -> None:
+        self._steps += len(self._providers)
+        if self._steps > MAX_STEPS:
+            raise exceptions.NoAssignment(
+                f'the {len(self._groups)} groups of the device profile can '
+                'be matched in too many ways to what is allocated from '
+                f'{_told(self._providers)}: make groups of the profile '
+                'equal, or have devices pooled')
+
+
+def _amounts(amounts: Mapping[str, int], classes: Sequence[str]) -> _Left:
+    return tuple(amounts.get(name, 0) for name in classes)
+
+
+def _minus(left: _Left, wanted: _Left) -> _Left:
+    return tuple(map(operator.sub, left, wanted))
+
+
+def _with(state: _State, kind: int, before: _Left, after: _Left) -> _State:
+    """The state when one provider of a kind has less."""
+    of_kind = list(state[kind])
+    of_kind[of_kind.index(before)] = after
+    return (*state[:kind], tuple(sorted(of_kind)), *state[kind + 1:])

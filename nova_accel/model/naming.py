@@ -16,6 +16,7 @@ Forms are those of the Cyborg agent-driver specification (device, region and
 function traits) and of the libvirt vGPU specification (owner and vGPU type).
 """
 
+import contextlib
 import re
 import uuid
 
@@ -101,9 +102,29 @@ def is_function_trait(trait: str) -> bool:
     return _FUNCTION.fullmatch(trait) is not None
 
 
-def vgpu_trait(vendor: str, product_id: str, mdev_type: str) -> str:
-    """``CUSTOM_<VENDOR>_<PRODUCT_ID>_<Virtual_GPU_Type>``."""
-    return custom_trait(vendor, product_id, mdev_type)
+def vgpu_trait(vendor: str, product_id: str, vgpu_type: str) -> str:
+    """``CUSTOM_<VENDOR>_<PRODUCT_ID>_<VGPU_TYPE>``, of the type's id."""
+    return custom_trait(vendor, product_id, vgpu_type)
+
+
+def vgpu_traits(vendor: str, product_id: str, vgpu_type: str,
+                name: str | None) -> frozenset[str]:
+    """The traits of a vGPU type: of its id, and the one that Cyborg gives.
+
+    That is ``CUSTOM_<VENDOR>_<PRODUCT_ID>_<Virtual_GPU_Type>`` of the libvirt
+    vGPU specification: ``CUSTOM_NVIDIA_1EB8_T4_2B`` of the type that is named
+    ``GRID T4-2B``, without the first word, the brand's.
+
+    :param name: the type's name for people, None if it has none; one that
+        makes no trait is left out
+    :raises InvalidName: no trait can be made of the id.
+    """
+    traits = {vgpu_trait(vendor, product_id, vgpu_type)}
+    words = (name or '').split()
+    with contextlib.suppress(exceptions.InvalidName):
+        traits.add(vgpu_trait(
+            vendor, product_id, ' '.join(words[1:] or words)))
+    return frozenset(traits)
 
 
 def network_trait(physical_network: str) -> str:

@@ -23,9 +23,9 @@ class Orders:
 
     ``revision`` grows with each change of them. ``disabled`` are the uuids of
     the devices that an administrator keeps from further guests. ``uncleaned``
-    are those of the attach handles that a guest has had and that are to be
-    cleaned before another one gets them; the host may lack some of them at
-    the moment.
+    are those of the attach handles that a guest has had, or may have had, and
+    that are to be cleaned before another one gets them; the host may lack
+    some of them at the moment.
     """
 
     revision: int

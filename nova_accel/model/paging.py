@@ -47,6 +47,11 @@ class Page:
     marker: str | None = None
     sort: tuple[SortKey, ...] = ()
 
+    def is_all(self, amount: int) -> bool:
+        """Whether a page with so many rows is the whole list."""
+        return self.marker is None and (
+            self.limit is None or amount < self.limit)
+
 
 #: All of a list.
 ALL = Page()

@@ -106,19 +106,19 @@ def layout(nodename: str, node_uuid: str,
     :raises InvalidName: a name would be too long for Placement.
     """
     providers: dict[str, Provider] = {}
+    handles: dict[str, dict[str, list[attach_handle.AttachHandle]]] = {}
     rp_uuids: dict[tuple[str, str], str] = {}
 
     def add(path: tuple[str, ...], parent: str | None, traits: frozenset[str],
             deployable: device_model.Deployable | None) -> str:
         name = naming.provider_name(nodename, *path)
         uuid = naming.derived_uuid(node_uuid, 'provider', *path)
-        handles = dict(providers[name].handles) if name in providers else {}
+        units = handles.setdefault(name, {})
         if deployable is not None:
-            resource_class = deployable.resource_class
-            handles[resource_class] = (handles.get(resource_class, ())
-                                       + deployable.handles)
+            units.setdefault(deployable.resource_class, []).extend(
+                deployable.handles)
         providers[name] = Provider(name, uuid, parent, traits | {
-            naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}, handles)
+            naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}, {})
         return uuid
 
     for device in sorted(devices, key=lambda device: device.address):
@@ -126,7 +126,7 @@ def layout(nodename: str, node_uuid: str,
             continue
         if len(device.deployables) == 1:
             deployable = device.deployables[0]
-            path = (_pool(device, deployable) if device.pooled
+            path = (pool(device, deployable) if device.pooled
                     else (device.name,))
             rp_uuids[device.name, deployable.name] = add(
                 path, None, deployable.traits, deployable)
@@ -138,11 +138,15 @@ def layout(nodename: str, node_uuid: str,
             rp_uuids[device.name, deployable.name] = add(
                 (device.name, deployable.name), parent, deployable.traits,
                 deployable)
-    return Layout(tuple(providers.values()), rp_uuids)
+    return Layout(tuple(
+        dataclasses.replace(provider, handles={
+            resource_class: tuple(units)
+            for resource_class, units in handles[name].items()})
+        for name, provider in providers.items()), rp_uuids)
 
 
-def _pool(device: device_model.Device,
-          deployable: device_model.Deployable) -> tuple[str, ...]:
+def pool(device: device_model.Device,
+         deployable: device_model.Deployable) -> tuple[str, ...]:
     """The name parts of the pool that the device belongs to."""
     parts = [deployable.resource_class.removeprefix('CUSTOM_').lower(),
              device.vendor_id, device.product_id]

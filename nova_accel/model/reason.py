@@ -24,3 +24,14 @@ def told(text: str, max_length: int = MAX_LENGTH) -> str:
     """
     return (text[:max_length].replace('\0', '?')
             .encode('utf-8', 'replace').decode())
+
+
+def printable(text: str) -> str:
+    """The text with what ends lines, or moves a cursor, as ``\\n`` is written.
+
+    So a text that a client has sent can be told and logged.
+    """
+    return ''.join(
+        character if character.isprintable()
+        else character.encode('unicode_escape').decode()
+        for character in text)

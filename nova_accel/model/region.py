@@ -22,6 +22,9 @@ import dataclasses
 #: The name of what a card's regions are in, its static part.
 SHELL = 'shell'
 
+#: The owner of an image of which nobody remembers whose it was.
+UNKNOWN_OWNER = ''
+
 
 @dataclasses.dataclass(frozen=True)
 class Region:
@@ -42,6 +45,19 @@ class Region:
 
 
 @dataclasses.dataclass(frozen=True)
+class Circuit:
+    """A circuit that a region can get again, without asking Glance.
+
+    Its parts are those of :class:`Contents`.
+    """
+
+    bitstream_id: str
+    sha256: str
+    function_uuids: tuple[str, ...] = ()
+    owner: str | None = UNKNOWN_OWNER
+
+
+@dataclasses.dataclass(frozen=True)
 class Contents:
     """What a region holds.
 
@@ -50,7 +66,8 @@ class Contents:
     says. ``loaded`` is what the device said of itself when it had just been
     programmed (see :meth:`nova_accel.drivers.base.Driver.loaded`): as long as
     it says the same, the region holds the same. ``is_shell`` is as for
-    :class:`Region`.
+    :class:`Region`. ``owner`` is the id of the project whose image it is, None
+    if it is the operator's, :data:`UNKNOWN_OWNER` if nobody remembers.
     """
 
     bitstream_id: str
@@ -58,3 +75,4 @@ class Contents:
     loaded: str
     function_uuids: tuple[str, ...] = ()
     is_shell: bool = False
+    owner: str | None = UNKNOWN_OWNER

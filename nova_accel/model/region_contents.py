@@ -20,9 +20,23 @@ are told.
 from collections.abc import Mapping
 import dataclasses
 
+from nova_accel import exceptions
 from nova_accel.model import device as device_model
 from nova_accel.model import naming
 from nova_accel.model import region as region_model
+
+
+@dataclasses.dataclass(frozen=True)
+class Unclean:
+    """Why a region is not given to others before it is programmed anew.
+
+    ``owner`` is the project whose servers get it as it is,
+    :data:`nova_accel.model.region.UNKNOWN_OWNER` if none does. ``reason`` is
+    for administrators.
+    """
+
+    owner: str
+    reason: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +45,34 @@ class Known:
 
     ``contents`` are verified, None if it holds something that was not
     programmed by us. ``fault`` is why nobody can be given it, None if
-    somebody can.
+    somebody can. ``is_changing`` says that it is being programmed,
+    ``unclean`` why it may have to be programmed before somebody gets it.
     """
 
     contents: region_model.Contents | None = None
     fault: str | None = None
+    is_changing: bool = False
+    unclean: Unclean | None = None
+
+    @property
+    def is_operators(self) -> bool:
+        """Whether it holds nothing of a project's."""
+        if self.contents is not None:
+            return self.contents.owner is None
+        return not self.is_changing and self.unclean is None
+
+    def unclean_for(self, project_id: str | None) -> str | None:
+        """Why a project's servers do not get it as it is.
+
+        Contents from a project's own image are for that project alone.
+
+        :returns: None if they do
+        """
+        if self.unclean is None or (project_id is not None and (
+                project_id == self.unclean.owner
+                != region_model.UNKNOWN_OWNER)):
+            return None
+        return self.unclean.reason
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +88,12 @@ def overlaid(device: device_model.Device,
     """The device with what is known of its regions.
 
     If nobody can be given any of it, it is faulty as a whole. Otherwise what
-    is wrong with a region is an attribute, for people to read.
+    is wrong with a region is an attribute, for people to read. One that is
+    unclean can be given to whoever has it programmed.
+
+    What a region does is believed of the operator's bitstreams alone, and of
+    the device itself if nothing of a project's was programmed into it: what a
+    circuit says of itself is its maker's word, too.
 
     :param known: by the name of the region; nothing is known of others
     """
@@ -70,7 +112,10 @@ def overlaid(device: device_model.Device,
     return dataclasses.replace(
         device, deployables=deployables, fault=fault, attributes={
             **device.attributes,
-            **{f'fault of {name}': text for name, text in faults.items()}})
+            **{f'fault of {name}': text for name, text in faults.items()},
+            **{f'{name} is unclean': each.unclean.reason
+               for name, each in known.items()
+               if each.unclean is not None}})
 
 
 def told_types(device: device_model.Device) -> dict[str, ToldType]:
@@ -128,17 +173,31 @@ def _overlaid(device: device_model.Device,
               known: Known | None) -> device_model.Deployable:
     if known is None:
         return deployable
-    if known.contents is None:
-        return dataclasses.replace(deployable, fault=known.fault)
     traits = deployable.traits
+    if not known.is_operators:
+        traits -= function_traits(traits) - device.operator_traits
+    if known.contents is None:
+        return dataclasses.replace(
+            deployable, traits=traits, fault=known.fault)
     # Units of a pool are told apart by an operator's traits alone, and a
     # device that says itself what it does is believed.
-    if not device.pooled and not function_traits(traits):
-        traits |= {naming.function_trait(device.type, device.vendor, uuid)
-                   for uuid in known.contents.function_uuids}
+    if (known.is_operators and not device.pooled
+            and not function_traits(traits)):
+        traits |= _function_traits(device, known.contents)
     return dataclasses.replace(
         deployable, traits=traits, fault=known.fault,
         bitstream_id=known.contents.bitstream_id)
+
+
+def _function_traits(device: device_model.Device,
+                     contents: region_model.Contents) -> frozenset[str]:
+    """None if they cannot be made of the name that the vendor has."""
+    try:
+        return frozenset(
+            naming.function_trait(device.type, device.vendor, uuid)
+            for uuid in contents.function_uuids)
+    except exceptions.InvalidName:
+        return frozenset()
 
 
 def function_traits(traits: frozenset[str]) -> frozenset[str]:

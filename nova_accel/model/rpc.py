@@ -10,10 +10,43 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Where a compute host listens for what cannot wait for its next report."""
+"""Where a compute host listens for what cannot wait for its next report.
+
+RPC lets only Nova's own exceptions through whole, so what a host refuses goes
+as the text of one exception: the name of the fault, and both of its texts.
+"""
+
+import json
+
+from nova_accel import exceptions
 
 TOPIC = 'nova_accel'
 
 #: Of the methods; 1.1 has shells. A host serves callers of its own and of
 #: older minor ones.
 VERSION = '1.1'
+
+#: The faults with which a host may refuse, by their names.
+FAULTS = {fault.__name__: fault for fault in (
+    exceptions.InvalidRequest, exceptions.NotAllowed, exceptions.NotFound,
+    exceptions.BitstreamNotFound, exceptions.Conflict,
+    exceptions.BitstreamRefused, exceptions.DeviceError,
+    exceptions.ServiceUnavailable)}
+
+
+def refusal(fault: exceptions.AcceleratorError) -> str:
+    """The text of :class:`RefusedByHost` that a fault goes through RPC as."""
+    name = next((each.__name__ for each in type(fault).__mro__
+                 if each.__name__ in FAULTS), exceptions.DeviceError.__name__)
+    return json.dumps(
+        {'fault': name, 'text': str(fault), 'public': fault.public})
+
+
+def refused(text: str) -> exceptions.AcceleratorError:
+    """The fault that went through RPC as this text."""
+    try:
+        told = json.loads(text)
+        return FAULTS[told['fault']](str(told['text']),
+                                     public=str(told['public']))
+    except (ValueError, KeyError, TypeError):
+        return exceptions.DeviceError(f'the host refused it: {text}')

@@ -43,3 +43,9 @@ fpga_pctxt = priv_context.PrivContext(
     'nova_accel', cfg_section='nova_accel_fpga',
     pypath=f'{__name__}.fpga_pctxt',
     capabilities=[capabilities.CAP_DAC_READ_SEARCH])
+
+processes_pctxt = priv_context.PrivContext(
+    'nova_accel', cfg_section='nova_accel_processes',
+    pypath=f'{__name__}.processes_pctxt',
+    capabilities=[capabilities.CAP_SYS_PTRACE,
+                  capabilities.CAP_DAC_READ_SEARCH])

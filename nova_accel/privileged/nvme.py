@@ -10,18 +10,22 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Asks and erases NVMe controllers with nvme-cli, as root."""
+"""Asks and erases NVMe controllers with nvme-cli, as root.
 
+Each function is told which drive is meant, by PCI address and serial number,
+and makes sure before and after that this is the drive that it has reached.
+"""
+
+from collections.abc import Iterator
+import contextlib
 import os
-import re
+import pathlib
 import struct
 
 from oslo_concurrency import processutils
 
 from nova_accel import privileged
-
-_CONTROLLER = re.compile(r'nvme[0-9]{1,6}')
-_NAMESPACE = re.compile(r'nvme[0-9]{1,6}n[0-9]{1,6}')
+from nova_accel.privileged import nvme_drive
 
 _SAMPLE_BYTES = 1 << 20
 _SAMPLES = 64
@@ -31,70 +35,95 @@ _BLANK = (b'\x00', b'\xff')
 
 
 @privileged.nvme_pctxt.entrypoint
-def identify(controller: str) -> bytes:
-    """The Identify Controller data structure of ``nvme0``, 4096 bytes.
+def identify(address: str, serial: str) -> bytes:
+    """The Identify Controller data structure of a drive, 4096 bytes.
 
     As all of them:
 
-    :raises ValueError: an argument is not of the form that it has.
+    :param address: ``0000:3d:00.0``
+    :param serial: the drive's serial number, as sysfs has it
+    :raises ValueError: another drive is there, or an argument is not of the
+        form that it has.
     :raises ProcessExecutionError: nvme-cli, or the drive, refused.
-    :raises OSError: nvme-cli is not installed.
+    :raises OSError: there is no drive, or nvme-cli is not installed.
     """
-    return _raw('id-ctrl', _device(controller), size=4096)
+    with nvme_drive.drive(address, serial) as drive:
+        return _raw(drive, 'id-ctrl', size=4096)
 
 
 @privileged.nvme_pctxt.entrypoint
-def allocated_namespaces(controller: str) -> list[int]:
+def allocated_namespaces(address: str, serial: str) -> list[int]:
     """The ids of the subsystem's namespaces, attached or not; 1024 at most.
 
     Identify with CNS 10h, of the NVM Express Base Specification.
     """
-    ids = struct.unpack('<1024I', _raw(
-        'admin-passthru', _device(controller), '--opcode=0x06',
-        '--cdw10=0x10', '--data-len=4096', '--read', size=4096))
+    with nvme_drive.drive(address, serial) as drive:
+        ids = struct.unpack('<1024I', _identify(drive, 0x10))
     return [id_ for id_ in ids if id_]
 
 
 @privileged.nvme_pctxt.entrypoint
-def sanitize_log(controller: str) -> bytes:
-    """The Sanitize Status log page, from its begin; 512 bytes."""
-    return _raw('sanitize-log', _device(controller), size=512)
+def controllers(address: str, serial: str) -> list[int]:
+    """The ids of the subsystem's controllers, this one among them.
+
+    Identify with CNS 13h.
+    """
+    with nvme_drive.drive(address, serial) as drive:
+        amount, *ids = struct.unpack('<2048H', _identify(drive, 0x13))
+    return ids[:amount]
 
 
 @privileged.nvme_pctxt.entrypoint
-def sanitize(controller: str, action: int) -> None:
-    """Begin to erase the subsystem of ``nvme0``.
+def sanitize_log(address: str, serial: str) -> bytes:
+    """The Sanitize Status log page, from its begin; 512 bytes."""
+    with nvme_drive.drive(address, serial) as drive:
+        return _raw(drive, 'sanitize-log', size=512)
+
+
+@privileged.nvme_pctxt.entrypoint
+def sanitize(address: str, serial: str, action: int) -> None:
+    """Begin to erase the subsystem of a drive.
 
     :param action: the command's SANACT: 2 erases blocks, 3 overwrites, 4
         forgets the key
+    :raises ValueError: the host uses one of its namespaces.
     """
     if action not in (2, 3, 4):
         raise ValueError(f'{action} does not erase')
-    processutils.execute(
-        'nvme', 'sanitize', _device(controller), f'--sanact={action}')
+    with _unused_drive(address, serial) as drive:
+        processutils.execute(
+            'nvme', 'sanitize', str(drive.node), f'--sanact={action}')
 
 
 @privileged.nvme_pctxt.entrypoint
-def format_namespace(controller: str, namespace_id: int) -> None:
-    """Erase the user data of a namespace of ``nvme0``."""
+def format_namespace(address: str, serial: str, namespace_id: int) -> None:
+    """Erase the user data of a namespace of a drive.
+
+    :raises ValueError: the host uses one of the drive's namespaces: a drive
+        may erase all of them, whichever is named.
+    """
     if not 0 < namespace_id < 0xffffffff:
         raise ValueError(f'{namespace_id} is no namespace')
-    processutils.execute(
-        'nvme', 'format', _device(controller),
-        f'--namespace-id={namespace_id}', '--ses=1', '--force')
+    with _unused_drive(address, serial) as drive:
+        processutils.execute(
+            'nvme', 'format', str(drive.node),
+            f'--namespace-id={namespace_id}', '--ses=1', '--force')
 
 
 @privileged.nvme_pctxt.entrypoint
-def is_blank(namespace: str) -> bool:
-    """Whether the samples of ``nvme0n1`` have nothing in them.
+def is_blank(address: str, serial: str, namespace_id: int) -> bool:
+    """Whether the samples of a namespace have nothing in them.
 
     They are its first and its last megabyte, and those in between at even
     distances.
     """
-    return is_blank_file(_device(namespace, _NAMESPACE))
+    with nvme_drive.drive(address, serial) as drive:
+        if namespace_id not in drive.namespaces:
+            raise ValueError(f'{address} has no namespace {namespace_id}')
+        return is_blank_file(drive.namespaces[namespace_id])
 
 
-def is_blank_file(path: str) -> bool:
+def is_blank_file(path: pathlib.Path) -> bool:
     """As :func:`is_blank`, of any file or block device."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -112,16 +141,27 @@ def is_blank_file(path: str) -> bool:
                for blank in _BLANK)
 
 
-def _device(name: str, form: re.Pattern[str] = _CONTROLLER) -> str:
-    if form.fullmatch(name) is None:
-        raise ValueError(f'{name!r} is no NVMe device')
-    return f'/dev/{name}'
+@contextlib.contextmanager
+def _unused_drive(address: str, serial: str) -> Iterator[nvme_drive.Drive]:
+    with (nvme_drive.drive(address, serial) as drive,
+          nvme_drive.unused(drive)):
+        yield drive
 
 
-def _raw(command: str, device: str, *options: str, size: int) -> bytes:
+def _identify(drive: nvme_drive.Drive, structure: int) -> bytes:
+    """:param structure: the command's CNS"""
+    return _raw(drive, 'admin-passthru', '--opcode=0x06',
+                f'--cdw10={structure:#x}', '--data-len=4096', '--read',
+                size=4096)
+
+
+def _raw(drive: nvme_drive.Drive, command: str, *options: str,
+         size: int) -> bytes:
     output, _errors = processutils.execute(
-        'nvme', command, device, *options, '--raw-binary', binary=True)
+        'nvme', command, str(drive.node), *options, '--raw-binary',
+        binary=True)
     if len(output) < size:
         raise ValueError(
-            f'nvme {command} {device} gave {len(output)} bytes, not {size}')
-    return bytes(output)
+            f'nvme {command} {drive.node} gave {len(output)} bytes, not '
+            f'{size}')
+    return bytes(output[:size])

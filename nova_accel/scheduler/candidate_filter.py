@@ -10,7 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The host filter: no claim on a provider that this request has used up.
+"""The host filter: which allocation candidate of a host Nova is to claim.
+
+Nova claims a host's first one, and gives the host up if that fails. Requests
+of the same moment get the same ones from Placement, so each has them in an
+order of its own.
 
 Placement answers once for all servers of a multi-create, and Nova claims a
 host's first allocation candidate for each of them. So that the next server
@@ -18,8 +22,12 @@ can have the next accelerator of the host, what this request has used comes
 last among the host's candidates, and what does not fit any more has to go.
 """
 
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import random
 from typing import Any
 
 from nova import context as nova_context
@@ -30,6 +38,7 @@ from nova.scheduler import host_manager
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import request_filter  # noqa: F401 registers itself
+from nova_accel.scheduler import silence
 
 #: Provider uuid -> resource class -> units that are free.
 _Free = Mapping[str, Mapping[str, int]]
@@ -40,18 +49,32 @@ class AcceleratorFilter(filters.BaseHostFilter,
     """Passes hosts with an allocation candidate that can be claimed.
 
     Before each further server of a multi-create, Placement is asked what is
-    left of the one host that got the server before. A single server costs
-    nothing, nor does a request without accelerators.
+    left of the one host that got the server before. For a single server
+    Placement is not asked. Hosts that report no more are left out, which is
+    one statement. A request without accelerators is left as it is.
     """
+
+    def filter_all(self, filter_obj_list: Iterable[host_manager.HostState],
+                   spec_obj: 'objects.RequestSpec',
+                   ) -> Iterator[host_manager.HostState]:
+        silent: Collection[str] = (
+            silence.nodenames() if ownership.our_groups(spec_obj) else ())
+        yield from super().filter_all(
+            (host for host in filter_obj_list if host.nodename not in silent),
+            spec_obj)
 
     def host_passes(self, host_state: host_manager.HostState,
                     spec_obj: 'objects.RequestSpec') -> bool:
         groups = ownership.our_groups(spec_obj)
+        if not groups:
+            return True
+        random.shuffle(host_state.allocation_candidates)
         claimed = {uuid for group in groups for uuid in group.provider_uuids}
         if not any(claimed & candidate['allocations'].keys()
                    for candidate in host_state.allocation_candidates):
             return True
-        # The servers of one request spread over the devices of a host.
+        # The servers of one request spread over the devices of a host; what
+        # is equal stays in the order that it has got.
         host_state.allocation_candidates.sort(
             key=lambda candidate: len(
                 claimed & candidate['allocations'].keys()))

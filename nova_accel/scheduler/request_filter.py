@@ -33,6 +33,7 @@ from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.scheduler import bitstream_region
 from nova_accel.scheduler import limits
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import shortage
@@ -115,8 +116,10 @@ def _merge(ctxt: nova_context.RequestContext,
         groups = _placeable(ctxt, _load(served.name), served.port_uuid)
         merged = _merged(request_spec, groups, served.replace)
     except exceptions.AcceleratorError as error:
+        LOG.warning('Device profile %s cannot be scheduled: %s', served.name,
+                    error)
         raise exception.RequestFilterFailed(
-            reason=f'device profile {served.name}: {error}') from error
+            reason=f'device profile {served.name}: {error.public}') from error
     request_spec.requested_resources = merged
     _set_group_policy(request_spec)
 
@@ -126,7 +129,7 @@ def _load(name: str) -> tuple[device_profile.Group, ...]:
         found = device_profile_db.get_all([name])
     except (db_exc.DBError, sa_exc.SQLAlchemyError) as error:
         LOG.exception('No answer from the database of accelerators')
-        raise exceptions.ServiceUnavailable(
+        raise exceptions.ServiceUnavailable.for_all(
             'the database of accelerators gave no answer') from error
     if not found:
         raise exceptions.NotFound('there is none of that name')
@@ -138,6 +141,7 @@ def _placeable(ctxt: nova_context.RequestContext,
                ) -> 'list[objects.RequestGroup]':
     """The groups as Nova's, with no trait that Placement does not know."""
     traits.ensure_ownership(ctxt)
+    groups = bitstream_region.require(ctxt, groups)
     known = frozenset({naming.OWNERSHIP_TRAIT})
     required = frozenset().union(*(group.required for group in groups))
     forbidden = frozenset().union(*(group.forbidden for group in groups))
@@ -176,7 +180,7 @@ def _merged(request_spec: 'objects.RequestSpec',
             merged[group.requester_id] = group
         present = merged.setdefault(group.requester_id, group)
         if not ownership.is_ours(present):
-            raise exceptions.Conflict(
+            raise exceptions.Conflict.for_all(
                 f'the request has a group {group.requester_id} already, '
                 'which is not of this profile')
     return list(merged.values())

@@ -21,8 +21,11 @@ from keystoneauth1 import exceptions as ks_exc
 from nova import context as nova_context
 from nova import exception
 from nova.scheduler.client import report
+from oslo_log import log as logging
 
 from nova_accel.model import naming
+
+LOG = logging.getLogger(__name__)
 
 #: The first microversion of Placement that has traits.
 _VERSION = '1.6'
@@ -44,6 +47,29 @@ def known(context: nova_context.RequestContext,
     return frozenset(answer.json()['traits'])
 
 
+def of_region(context: nova_context.RequestContext,
+              region_uuid: str) -> frozenset[str]:
+    """The traits that say of a region that it is of a type.
+
+    :param region_uuid: canonical
+    :raises RequestFilterFailed: Placement gave no usable answer
+    """
+    end = naming.region_trait('FPGA', 'ANY', region_uuid).removeprefix(
+        'CUSTOM_FPGA_ANY')
+    # A line of the operator's may call a card otherwise than an FPGA.
+    for beginning in ('CUSTOM_FPGA_', 'CUSTOM_'):
+        answer = _ask(
+            report.report_client_singleton().get,
+            f'/traits?name=startswith:{beginning}', version=_VERSION,
+            global_request_id=context.global_id)
+        found = frozenset(trait for trait in answer.json()['traits']
+                          if trait.endswith(end)
+                          and naming.is_region_trait(trait))
+        if found:
+            return found
+    return frozenset()
+
+
 def ensure_ownership(context: nova_context.RequestContext) -> None:
     """Have our trait exist, also before any of our providers does.
 
@@ -60,9 +86,10 @@ def _ask(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     try:
         answer = method(*args, **kwargs)
     except ks_exc.ClientException as error:
+        LOG.error('Placement could not be asked for traits: %s', error)
         raise exception.RequestFilterFailed(
             reason='Placement could not be asked for the traits of '
-                   f'accelerators: {error}') from error
+                   'accelerators') from error
     if answer.status_code >= 400:
         raise exception.RequestFilterFailed(
             reason='Placement could not be asked for the traits of '

@@ -45,6 +45,14 @@ class AcceleratorSteps:
             '/device_profiles', [{'name': name, 'groups': list(groups)}])
         return profile
 
+    def change_profile(self, name: str,
+                       groups: Sequence[Mapping[str, str]]) -> None:
+        """Have a device profile ask for something else, as admin."""
+        profile = self.accelerator.get(
+            f'/device_profiles/{name}')['device_profile']
+        self.accelerator.put(f'/device_profiles/{profile["uuid"]}',
+                             {'groups': list(groups)})
+
     def create_accel_flavor(self, profile: str,
                             key: str = device_profile.FLAVOR_KEY,
                             **kwargs: Any) -> str:

@@ -87,9 +87,13 @@ class FpgaCloud(cloud.Cloud):
 
         :param wanted: what it is to hold: ``bitstream_id`` and so on
         """
-        self.create_profile(name, [{
-            'resources:FPGA': '1', f'trait:{region}': 'required',
-            **{f'accel:{key}': value for key, value in wanted.items()}}])
+        self.create_profile(name, [self.fpga_group(region, **wanted)])
+
+    @staticmethod
+    def fpga_group(region: str, **wanted: str) -> dict[str, str]:
+        """The group of such a profile."""
+        return {'resources:FPGA': '1', f'trait:{region}': 'required',
+                **{f'accel:{key}': value for key, value in wanted.items()}}
 
 
 class ImageDownload(fixtures.Fixture):

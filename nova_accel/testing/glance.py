@@ -24,8 +24,8 @@ _FILTERS = ('id', 'name', 'status', 'visibility')
 #: What images have of themselves; the rest are properties.
 _OWN = (
     'id', 'name', 'status', 'container_format', 'disk_format', 'size',
-    'min_ram', 'min_disk', 'protected', 'visibility', 'tags', 'os_hash_algo',
-    'os_hash_value')
+    'min_ram', 'min_disk', 'protected', 'visibility', 'tags', 'owner',
+    'os_hash_algo', 'os_hash_value')
 
 _CHUNK = 1024 * 1024
 

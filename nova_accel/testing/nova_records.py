@@ -98,6 +98,12 @@ class NovaRecords(fixtures.Fixture):
             for consumer, resources in self.allocations.items()
             if rp_uuid in resources})
 
+    def get_allocs_for_consumer(self, _context: Any, consumer: str) -> Any:
+        self._called('allocations of a consumer')
+        return {'allocations': {
+            rp_uuid: {'resources': amounts} for rp_uuid, amounts
+            in self.allocations.get(consumer, {}).items()}}
+
     def remove_resources_from_instance_allocation(
             self, _context: Any, consumer_uuid: str,
             resources: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ import dataclasses
 import hashlib
 from typing import Any
 
+from nova_accel.db import cleaning
 from nova_accel.db import host
 from nova_accel.model import attach_handle
 from nova_accel.model import device
@@ -38,6 +39,7 @@ class SimulatedHost:
     :param functions: number of QAT functions
     :param cleaned: whether a unit is cleaned after each guest
     :param faults: (PCI bus of an FPGA, its fault), of those that have one
+    :param serials: (PCI bus of an FPGA, its serial number), as above
     """
 
     hostname: str = 'compute-1'
@@ -46,6 +48,7 @@ class SimulatedHost:
     numa_node: int = 0
     cleaned: bool = False
     faults: tuple[tuple[int, str], ...] = ()
+    serials: tuple[tuple[int, str], ...] = ()
 
     @property
     def node_uuid(self) -> str:
@@ -83,7 +86,9 @@ class SimulatedHost:
     def _handle(self, address: pci_address.PciAddress,
                 ) -> attach_handle.AttachHandle:
         return attach_handle.AttachHandle(
-            naming.derived_uuid(self.node_uuid, str(address)), address)
+            naming.derived_uuid(self.node_uuid, str(address)), address,
+            identity=(dict(self.serials).get(address.bus)
+                      if address.domain == 0 else None))
 
     def _region(self, bus: int, number: int) -> device.Deployable:
         name = f'region{number}'
@@ -115,6 +120,12 @@ class SimulatedHost:
             self.hostname, self.node_uuid, self.service_host, self.reported(),
             digest=hashlib.sha256(str(self).encode()).hexdigest(),
             orders_seen=orders_seen)
+
+    def clean(self) -> None:
+        """Report, and say that all which is to be cleaned then is clean."""
+        told = self.report()
+        if told is not None:
+            cleaning.note(self.hostname, told.uncleaned, {}, told.revision)
 
     def rp_uuid(self, bus: int = 0, region: int = 0) -> str:
         """The provider of a region."""

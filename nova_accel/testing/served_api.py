@@ -12,6 +12,7 @@
 
 """The API in uWSGI processes, as it is deployed, with or without Keystone."""
 
+from collections.abc import Sequence
 import ipaddress
 import pathlib
 import subprocess
@@ -61,6 +62,7 @@ class ServedApi(process.StartedFixture):
     :param port: 0 takes a free one
     :param sections: of ``nova.conf``, besides; without ``keystone_authtoken``
         whoever asks is believed
+    :param options: more of uWSGI's
     :ivar url: of ``/accelerator``, without a slash at the end
     :ivar log: what the processes write
     :raises ConfigurationError: the address is not on the loopback, uWSGI is
@@ -70,7 +72,8 @@ class ServedApi(process.StartedFixture):
     def __init__(self, database_url: str | None = None,
                  nova_database_url: str | None = None, processes: int = 1,
                  address: str = '127.0.0.1', port: int = 0,
-                 sections: nova_conf.Sections | None = None) -> None:
+                 sections: nova_conf.Sections | None = None,
+                 options: Sequence[str] = ()) -> None:
         super().__init__()
         check_loopback(address)
         if not _UWSGI.exists():
@@ -81,6 +84,7 @@ class ServedApi(process.StartedFixture):
         self._address = address
         self._port = port
         self._sections = sections or {}
+        self._options = options
 
     def start(self) -> None:
         self._make_tables()
@@ -97,7 +101,7 @@ class ServedApi(process.StartedFixture):
             self._directory / 'log', {
                 'OS_NOVA_CONFIG_DIR': str(self._directory),
                 'OS_NOVA_CONFIG_FILES': 'api-paste.ini;nova.conf'},
-            self._address, self._port))
+            self._address, self._port, self._options))
         self.log = self._server.log
         self.port = self._server.port
         self.url = f'http://{self._server.address}:{self.port}/accelerator'
@@ -117,7 +121,8 @@ class ServedApi(process.StartedFixture):
             else paste_without_tokens())
         nova_conf.write(self._directory / 'nova.conf', {
             **self._sections,
-            'DEFAULT': {'state_path': str(self._directory)},
+            'DEFAULT': {'state_path': str(self._directory),
+                        **self._sections.get('DEFAULT', {})},
             'database': {'connection': f'{files}/nova.sqlite'},
             'api_database': {'connection': self._nova_url},
             'nova_accel_database': {

@@ -29,6 +29,7 @@ class FakeSysfs(fixtures.Fixture):
     It is written without a privileged process, with the same checks.
 
     :ivar root: the directory
+    :ivar proc: the directory in the place of ``/proc``
     :ivar sysfs: it, as drivers get it
     :ivar on_write: attribute -> what the kernel does after a write of it,
         called with the address and the value
@@ -40,7 +41,8 @@ class FakeSysfs(fixtures.Fixture):
             str, Callable[[pci_address.PciAddress, str], None]] = {}
         for path in ('devices/pci0000:00', 'bus/pci/devices'):
             (self.root / path).mkdir(parents=True)
-        self.sysfs = sysfs.Sysfs(self.root, self._write)
+        self.proc = self.root / 'proc'
+        self.sysfs = sysfs.Sysfs(self.root, self._write, self.proc)
         self.useFixture(fixtures.MonkeyPatch(
             'nova_accel.host.sysfs.of', self._of))
 

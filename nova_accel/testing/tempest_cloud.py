@@ -74,11 +74,24 @@ class TempestCloud(fixtures.Fixture):
         api = self.useFixture(served_api.ServedApi(sections={
             **nova_conf.token_validation(self._auth_url, self._nova),
             'oslo_policy': {'enforce_new_defaults': self._new_defaults,
-                            'enforce_scope': self._new_defaults}}))
+                            'enforce_scope': self._new_defaults,
+                            'policy_file': self._write_policy()}}))
         keystone.register('accelerator', 'nova-accel', f'{api.url}/v2')
         self._report()
         self._write_accounts()
         self._write_conf()
+
+    def _write_policy(self) -> str:
+        """Have a project's managers see devices, as of Cyborg.
+
+        :returns: the path of the file
+        """
+        path = self._directory / 'policy.yaml'
+        path.write_text(yaml.safe_dump({
+            f'nova_accel:{resource}:{action}': 'role:admin or role:manager'
+            for resource in ('device', 'deployable', 'attribute')
+            for action in ('list', 'show')}))
+        return str(path)
 
     def _report(self) -> None:
         """As nova-compute of a host does it, with a token of its own."""

@@ -19,6 +19,7 @@ of ours, on a host that it is not on, is taken away.
 
 from collections.abc import Collection
 from collections.abc import Mapping
+from typing import Any
 
 from keystoneauth1 import exceptions as ks_exceptions
 from nova import context as nova_context
@@ -50,6 +51,20 @@ def of_consumers(rp_uuids: Collection[str]) -> dict[str, Resources]:
         for consumer, allocation in allocations.items():
             found.setdefault(consumer, {})[rp_uuid] = allocation['resources']
     return dict(found)
+
+
+def of_consumer(consumer: str) -> Mapping[str, Mapping[str, Any]]:
+    """A consumer's allocations from all providers, as Nova tells drivers.
+
+    :raises ServiceUnavailable: Placement gave no usable answer.
+    """
+    try:
+        found: Mapping[str, Mapping[str, Any]] = (
+            report.report_client_singleton().get_allocs_for_consumer(
+                nova_context.get_admin_context(), consumer)['allocations'])
+    except _FAULTS as error:
+        raise _unavailable(error) from error
+    return found
 
 
 def take_away(consumer: str, resources: Resources) -> None:

@@ -34,8 +34,10 @@ from nova_accel.drivers import base
 from nova_accel.model import arq
 from nova_accel.model import attach_handle
 from nova_accel.model import binding as binding_model
+from nova_accel.model import device_profile
 from nova_accel.model import matching
 from nova_accel.model import reshape
+from nova_accel.virt import attempts
 from nova_accel.virt import journal as journal_module
 from nova_accel.virt import role_moves
 
@@ -50,6 +52,7 @@ class Attachments:
     :param drivers: name -> device driver
     :param driver_names: attach handle uuid -> the name of its driver, as
         discovery has it at the moment
+    :param present: attach handle uuid -> the handle, as above
     :param on_release: is told what the API has just been given back
     """
 
@@ -58,27 +61,34 @@ class Attachments:
                  drivers: Mapping[str, base.Driver],
                  driver_names: Callable[[], Mapping[str, str]],
                  on_release: Callable[[Iterable[attach_handle.AttachHandle]],
-                                      None]) -> None:
+                                      None],
+                 present: Callable[
+                     [], Mapping[str, attach_handle.AttachHandle]] = dict,
+                 ) -> None:
         self._nodename = nodename
         self._journal = journal
         self._api = api
         self._drivers = drivers
         self._driver_names = driver_names
         self._on_release = on_release
+        self._present = present
         self._moves = role_moves.RoleMoves(journal, api, self._unplug)
+        # Bindings that are to be released, by their attempts. The journal
+        # does not say so while the disk is full.
+        self._unreleased: dict[tuple[str, arq.Role], int] = {}
 
     def acquire(self, instance_uuid: str, project_id: str,
-                device_profile_name: str,
+                asked: device_profile.Asked,
                 providers: Iterable[matching.Provider],
                 role: arq.Role = arq.Role.ACTIVE) -> None:
         """Bind an instance's ARQs; those that it holds already are kept.
 
+        :raises Conflict: another instance of this host has what the API gave.
         :raises AcceleratorError: it holds no more than it did before.
         """
         wanted = tuple(providers)
         self._hold(instance_uuid, role, lambda attempt: self._api.acquire(
-            instance_uuid, role, attempt, project_id, device_profile_name,
-            wanted))
+            instance_uuid, role, attempt, project_id, asked, wanted))
 
     def adopt(self, instance_uuid: str, arq_uuids: Collection[str],
               role: arq.Role = arq.Role.ACTIVE) -> None:
@@ -158,7 +168,8 @@ class Attachments:
         :param attempt: leave alone what another attempt than this holds
         :returns: how many accelerators are given back
         """
-        with self._released_later(instance_uuid, role):
+        with _released_later(instance_uuid, role), self._locked(
+                instance_uuid):
             entry = self._journal.read(instance_uuid, role)
             if entry is not None and attempt in (None, entry.attempt):
                 self._release(entry)
@@ -173,14 +184,21 @@ class Attachments:
         self._moves.finish_interrupted()
 
     def retry(self) -> None:
-        """Finish the releases that failed, and tell the API of moves."""
+        """Finish the releases that failed, and tell the API of moves.
+
+        Does not raise: each binding is on its own.
+        """
         for entry in self._journal.entries():
-            with self._released_later(entry.instance_uuid, entry.role):
+            with _released_later(
+                    entry.instance_uuid, entry.role), self._locked(
+                        entry.instance_uuid):
                 # Who is acquiring has the lock until it holds something.
                 if self._journal.read(
                         entry.instance_uuid, entry.role) != entry:
                     continue
-                if entry.step is not _Step.HELD:
+                if (entry.step is not _Step.HELD
+                        or entry.attempt == self._unreleased.get(
+                            (entry.instance_uuid, entry.role))):
                     self._release(entry)
                 elif entry.moved_from is not None:
                     self._moves.tell_or_warn(entry.instance_uuid)
@@ -193,8 +211,12 @@ class Attachments:
         entry = _held(binding)
         with self._locked(entry.instance_uuid):
             if self._journal.read(entry.instance_uuid, entry.role) is None:
+                taken = self._taken(entry)
+                if taken:
+                    raise self._refusal(entry, taken)
                 # A guest may have them: not acquiring, which would be undone.
-                attempt = journal_module.next_attempt(entry)
+                # Of two, what was acquired last keeps the greater number.
+                attempt = entry.attempt + 1
                 arqs = self._api.adopt(entry.instance_uuid, entry.role,
                                        attempt, binding.arq_uuids)
                 self._journal.write(dataclasses.replace(
@@ -297,12 +319,16 @@ class Attachments:
                 # A device must be free before the API gives it to anyone.
                 self._release(last)
             before = self._journal.read(instance_uuid, role)
-            entry = journal_module.begun(instance_uuid, role, last)
+            entry = journal_module.begun(
+                instance_uuid, role, last, self._journal.next_attempt(
+                    instance_uuid, after=last.attempt if last else 0))
             self._journal.write(entry)
             try:
-                arqs = ask(entry.attempt)
+                entry, arqs = attempts.agreed(self._journal, entry, ask)
             except Exception as error:
-                self._give_up(entry, before, error)
+                self._give_up(
+                    self._journal.read(instance_uuid, role) or entry, before,
+                    error)
                 raise
             kept = {request.handle.uuid for request in arqs}
             replaced = tuple(request for request in entry.arqs
@@ -314,8 +340,50 @@ class Attachments:
                     entry, step=_Step.RELEASING, arqs=arqs + replaced))
                 raise
             self._on_release(request.handle for request in replaced)
-            self._journal.write(dataclasses.replace(
+            self._keep_or_refuse(dataclasses.replace(
                 entry, step=_Step.HELD, arqs=arqs))
+
+    def _keep_or_refuse(self, entry: journal_module.Entry) -> None:
+        """Journal what the API gave, unless others have it on this host.
+
+        A database that was restored, or failed over without its last
+        transactions, gives to one what another's guest has.
+
+        :raises Conflict: names them; what the API gave is given back.
+        """
+        # Two may be given the same at the same time.
+        with self._all_locked():
+            taken = self._taken(entry)
+            if not taken:
+                self._journal.write(entry)
+                return
+        with _released_later(entry.instance_uuid, entry.role):
+            self._release(dataclasses.replace(entry, arqs=tuple(
+                request for request in entry.arqs
+                if request.handle.uuid not in taken)))
+        raise self._refusal(entry, taken)
+
+    def _taken(self, entry: journal_module.Entry) -> dict[str, str]:
+        """Attach handle uuid -> the instance that has it in another binding.
+        """
+        wanted = {request.handle.uuid for request in entry.arqs}
+        return {request.handle.uuid: other.instance_uuid
+                for other in self._journal.entries()
+                if (other.instance_uuid, other.role) != (
+                    entry.instance_uuid, entry.role)
+                for request in other.arqs if request.handle.uuid in wanted}
+
+    def _refusal(self, entry: journal_module.Entry,
+                 taken: Mapping[str, str]) -> exceptions.Conflict:
+        refusal = exceptions.Conflict('; '.join(
+            f'the accelerator API gives {request.handle.address} of host '
+            f'{self._nodename} to instance {entry.instance_uuid}, and by the '
+            f"host's journal instance {taken[request.handle.uuid]} has it"
+            for request in entry.arqs if request.handle.uuid in taken))
+        LOG.error('Accelerators are refused: %s. Has the database of '
+                  'accelerators lost its last transactions?', refusal,
+                  instance_uuid=entry.instance_uuid)
+        return refusal
 
     def _give_up(self, entry: journal_module.Entry,
                  before: journal_module.Entry | None,
@@ -333,19 +401,34 @@ class Attachments:
                 dataclasses.replace(entry, step=_Step.RELEASING))
 
     def _release(self, entry: journal_module.Entry) -> None:
+        """:raises AcceleratorError: it is left to :meth:`retry`."""
+        binding = entry.instance_uuid, entry.role
+        self._unreleased[binding] = entry.attempt
         self._journal.write(
             dataclasses.replace(entry, step=_Step.RELEASING))
         # A handle is free for the next tenant only when its device is.
         self._unplug(entry.arqs)
         for role in filter(None, (entry.role, entry.moved_from)):
-            try:
-                self._api.release(entry.instance_uuid, role, entry.attempt)
-            except exceptions.StaleAttempt as error:
-                LOG.info('Nothing to release for instance %s (%s): %s',
-                         entry.instance_uuid, role, error)
+            self._free(entry.instance_uuid, role, entry.attempt)
         # Before the journal says no more that nobody must be given them.
         self._on_release(request.handle for request in entry.arqs)
         self._journal.remove(entry)
+        self._unreleased.pop(binding, None)
+
+    def _free(self, instance_uuid: str, role: arq.Role, attempt: int) -> None:
+        """Have the API free what is unplugged."""
+        try:
+            self._api.release(instance_uuid, role, attempt)
+        except exceptions.StaleAttempt as error:
+            # A newer attempt has come after this journal was saved.
+            LOG.info('Nothing to release for instance %s (%s): %s',
+                     instance_uuid, role, error,
+                     instance_uuid=instance_uuid)
+        except exceptions.FarAttempt as error:
+            # It has forgotten, or this host's clock was once far ahead.
+            if error.newest is None:
+                raise
+            self._api.release(instance_uuid, role, error.newest)
 
     def _unplug(self, arqs: Iterable[arq.Arq]) -> None:
         """:raises DeviceError: a device refused."""
@@ -359,39 +442,49 @@ class Attachments:
             driver.unplug(handle)
 
     def _present_driver(self, request: arq.Arq) -> base.Driver:
-        """:raises DeviceError: the device is gone."""
+        """:raises DeviceError: the device is gone, or another one."""
         driver = self._driver_of(request.handle.uuid)
         if driver is None:
             raise exceptions.DeviceError(
                 f'device {request.handle.address} of ARQ {request.uuid} is '
                 f'gone from {self._nodename}')
+        request.handle.check_same(
+            self._present().get(request.handle.uuid, request.handle))
         return driver
 
     def _driver_of(self, handle_uuid: str) -> base.Driver | None:
         name = self._driver_names().get(handle_uuid)
         return None if name is None else self._drivers[name]
 
-    @contextlib.contextmanager
-    def _released_later(self, instance_uuid: str,
-                        role: arq.Role) -> Iterator[None]:
-        """Lock the instance; log a release that fails, for the next time."""
-        try:
-            with self._locked(instance_uuid):
-                yield
-        except exceptions.AcceleratorError as error:
-            LOG.warning('The accelerators of instance %s (%s) are not '
-                        'released yet, trying again later: %s',
-                        instance_uuid, role, error)
-
     def _locked(
         self, instance_uuid: str,
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-{instance_uuid}')
 
+    def _all_locked(self) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}')
+
     def _handle_locked(
         self, handle: attach_handle.AttachHandle,
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
+
+
+@contextlib.contextmanager
+def _released_later(instance_uuid: str, role: arq.Role) -> Iterator[None]:
+    """Log a release that fails, for the next time."""
+    try:
+        yield
+    except exceptions.AcceleratorError as error:
+        LOG.warning('The accelerators of instance %s (%s) are not released '
+                    'yet, trying again later: %s', instance_uuid, role, error,
+                    instance_uuid=instance_uuid)
+    except Exception:
+        # No bug may keep a server from being deleted, nor the others from
+        # being retried.
+        LOG.exception('The accelerators of instance %s (%s) are not released '
+                      'yet, trying again later', instance_uuid, role,
+                      instance_uuid=instance_uuid)
 
 
 def _held(binding: binding_model.Binding) -> journal_module.Entry:

@@ -18,6 +18,7 @@ are in ``nova_accel.model`` and the work is done by the modules beside this.
 
 from collections.abc import Callable
 from collections.abc import Sequence
+import contextlib
 import copy
 import inspect
 from typing import Any
@@ -29,6 +30,7 @@ from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_accel.host import node_devices
 from nova_accel.virt import accel_info as accel_info_module
+from nova_accel.virt import allocations as allocations_module
 from nova_accel.virt import faults
 from nova_accel.virt import guest as guest_xml
 from nova_accel.virt import host_accelerators
@@ -104,7 +106,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
               accel_info: _AccelInfo = None, **kwargs: Any) -> None:
         # A guest that there is already keeps what it has until it is
         # destroyed.
-        with faults.as_unavailable(), self.os_acc.acquired(
+        with self._translated(instance), self.os_acc.acquired(
                 context, instance,
                 tree_module.allocated(self.provider_tree, allocations),
                 self._accelerators.split(accel_info),
@@ -128,8 +130,12 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         # It calls destroy(), and with it cleanup(), on its way.
         self._rebooting.add(instance.uuid)
         try:
-            super()._hard_reboot(  # type: ignore[misc]
-                context, instance, *args, **kwargs)
+            with faults.as_unavailable(), self.os_acc.regained(
+                    context, instance, lambda: tree_module.allocated(
+                        self.provider_tree,
+                        allocations_module.of_consumer(instance.uuid))):
+                super()._hard_reboot(  # type: ignore[misc]
+                    context, instance, *args, **kwargs)
         finally:
             self._rebooting.discard(instance.uuid)
 
@@ -140,7 +146,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         instance = bound.arguments['instance']
         found = self._accelerators.split(bound.arguments.get('accel_info'))
         bound.arguments['accel_info'] = list(found.others)
-        with faults.as_unavailable():
+        with self._translated(instance):
             self.os_acc.ready_ports(
                 instance, bound.arguments['network_info'])
             arqs = self.os_acc.ready(instance, found)
@@ -177,6 +183,12 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             super()._get_mdev_capabilities_for_dev(  # type: ignore[misc]
                 devname, types))
         return found
+
+    def _translated(self, instance: objects.Instance,
+                    ) -> contextlib.AbstractContextManager[None]:
+        """The translation of our faults where a guest is made."""
+        return (faults.as_failed() if self._rebuilds_in_place(instance)
+                else faults.as_unavailable())
 
     def _keeps_accelerators(self, instance: objects.Instance) -> bool:
         """Whether the guest is only torn down to be made again here."""

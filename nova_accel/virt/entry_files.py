@@ -13,8 +13,6 @@
 """What a host must not forget: a durable JSON file for each entry."""
 
 from collections.abc import Callable
-from collections.abc import Iterator
-import contextlib
 import json
 import pathlib
 from typing import Any
@@ -64,7 +62,7 @@ class EntryFiles(Generic[_Entry]):
         for path in sorted(self._directory.glob('*.json')):
             try:
                 self._entries[path.stem] = parse(json.loads(path.read_text()))
-            except (ValueError, KeyError, TypeError,
+            except (OSError, ValueError, KeyError, TypeError,
                     exceptions.AcceleratorError) as error:
                 self._damaged[path.stem] = (
                     f'the journal {path} of {what} is damaged ({error!r}): '
@@ -83,20 +81,18 @@ class EntryFiles(Generic[_Entry]):
     def write(self, name: str, entry: _Entry) -> None:
         """Store an entry, so that it survives a crash of the host.
 
-        :raises DeviceError: the disk refused.
+        :raises DiskError: the disk refused.
         """
-        with self._disk_errors():
-            durable_file.write(self._path(name), json.dumps(entry.to_dict()))
+        durable_file.write(self._path(name), json.dumps(entry.to_dict()))
         self._damaged.pop(name, None)
         self._entries[name] = entry
 
     def remove(self, name: str) -> None:
         """Forget an entry.
 
-        :raises DeviceError: the disk refused.
+        :raises DiskError: the disk refused.
         """
-        with self._disk_errors():
-            durable_file.remove(self._path(name))
+        durable_file.remove(self._path(name))
         self._damaged.pop(name, None)
         self._entries.pop(name, None)
 
@@ -111,12 +107,3 @@ class EntryFiles(Generic[_Entry]):
 
     def _path(self, name: str) -> pathlib.Path:
         return self._directory / f'{name}.json'
-
-    @contextlib.contextmanager
-    def _disk_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise exceptions.DeviceError(
-                f'the journal of {self._what} cannot be written: {error}',
-            ) from error

@@ -10,21 +10,71 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What becomes of our faults in nova-compute."""
+"""The translation of our faults in nova-compute.
+
+Nova shows the text of an exception to the owner of the server, and its cause
+to administrators only: in the details of the server's fault and in the log.
+"""
 
 from collections.abc import Iterator
 import contextlib
 
 from nova import exception
+from oslo_log import log as logging
 
 from nova_accel import exceptions
 
+LOG = logging.getLogger(__name__)
+
+
+def public(fault: BaseException) -> str:
+    """The text of a fault that the owner of the server may read.
+
+    Nova has made its own exceptions for that. Any other fault shows its kind
+    alone.
+    """
+    match fault:
+        case exception.InstanceFaultRollback():
+            return public(fault.inner_exception)
+        case exceptions.AcceleratorError():
+            return fault.public
+        case exception.NovaException():
+            return str(fault.format_message())
+        case _:
+            return type(fault).__name__
+
+
+def as_unavailable() -> contextlib.AbstractContextManager[None]:
+    """Translate our faults to the one that makes Nova try another host.
+
+    :raises ImageUnacceptable: a bitstream is at fault: Nova tries no other
+        host, and its owner reads why.
+    :raises ComputeResourcesUnavailable: of all else.
+    """
+    return _translated(exception.ComputeResourcesUnavailable)
+
+
+def as_failed() -> contextlib.AbstractContextManager[None]:
+    """Translate our faults to those that make Nova call the server broken.
+
+    For a rebuild in place, which has destroyed the guest by then. There Nova
+    takes ComputeResourcesUnavailable for a claim that was refused before
+    anything was done (``ComputeManager.rebuild_instance``), and a server
+    without a guest would be ACTIVE.
+
+    :raises ImageUnacceptable: a bitstream is at fault.
+    :raises InstanceDeployFailure: of all else.
+    """
+    return _translated(exception.InstanceDeployFailure)
+
 
 @contextlib.contextmanager
-def as_unavailable() -> Iterator[None]:
-    """Translate our faults to the one that makes Nova try another host."""
+def _translated(otherwise: type[exception.NovaException]) -> Iterator[None]:
     try:
         yield
+    except exceptions.BitstreamUnusable as error:
+        raise exception.ImageUnacceptable(
+            image_id=error.bitstream_id, reason=public(error)) from error
     except exceptions.AcceleratorError as error:
-        raise exception.ComputeResourcesUnavailable(
-            reason=str(error)) from error
+        LOG.error('Accelerators cannot be had: %s', error)
+        raise otherwise(reason=public(error)) from error

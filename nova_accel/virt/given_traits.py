@@ -35,13 +35,15 @@ class GivenTraits:
     def __init__(self, path: pathlib.Path) -> None:
         self._file: memory_file.MemoryFile[Given] = memory_file.MemoryFile(
             path, _from_json, _to_json, {},
-            'traits that devices had before are not removed')
+            'traits that devices had before are not removed',
+            'Traits that devices have now would not be removed after a '
+            'restart')
 
     def read(self) -> Given:
         return self._file.value
 
     def write(self, given: Given) -> None:
-        """Remember; nothing is written if nothing is new."""
+        """Remember; nothing is written if nothing is new. Does not raise."""
         self._file.write(given)
 
 

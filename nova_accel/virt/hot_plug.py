@@ -51,7 +51,9 @@ def detach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq],
         if time.monotonic() >= end:
             raise exceptions.DeviceError(
                 f'the guest has not let go of {_listed(left)} within '
-                f'{timeout_s:g} s')
+                f'{timeout_s:g} s',
+                public='the guest has not let go of its accelerators within '
+                       f'{timeout_s:g} s')
         time.sleep(_POLL_INTERVAL_S)
 
 
@@ -77,12 +79,14 @@ def attach_missing(host: libvirt_host.Host,
             arqs = tuple(held_by(guest.uuid))
             if arqs and _hostdevs(arqs, _names(guest), present=False):
                 LOG.warning('The guest of instance %s runs without all of '
-                            'its accelerators; attaching them', guest.uuid)
+                            'its accelerators; attaching them', guest.uuid,
+                            instance_uuid=guest.uuid)
                 attach(guest, arqs)
         except (exceptions.AcceleratorError,
                 libvirt_host.libvirt.libvirtError) as error:
             LOG.error('The guest of instance %s may lack accelerators until '
-                      'a hard reboot: %s', guest.uuid, error)
+                      'a hard reboot: %s', guest.uuid, error,
+                      instance_uuid=guest.uuid)
 
 
 def _hostdevs(

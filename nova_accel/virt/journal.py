@@ -21,7 +21,6 @@ and guests come back with their devices even while the API is away.
 import dataclasses
 import enum
 import pathlib
-import time
 from typing import Any
 
 from nova_accel.model import arq
@@ -66,19 +65,13 @@ class Entry:
             arq.Role(value['moved_from']) if value.get('moved_from') else None)
 
 
-def next_attempt(*before: Entry | None) -> int:
-    """Later than every attempt before, also after the journal was lost."""
-    return max(time.time_ns(), *(
-        entry.attempt + 1 for entry in before if entry is not None), 0)
-
-
-def begun(instance_uuid: str, role: arq.Role, before: Entry | None) -> Entry:
+def begun(instance_uuid: str, role: arq.Role, before: Entry | None,
+          attempt: int) -> Entry:
     """The entry of an acquire that begins.
 
     A binding that is held stays so whatever becomes of the attempt, and one
     that was being released is not taken up again.
     """
-    attempt = next_attempt(before)
     if before is None or before.step is Step.RELEASING:
         return Entry(instance_uuid, role, attempt, Step.ACQUIRING)
     return dataclasses.replace(
@@ -116,6 +109,18 @@ class Journal:
         :raises DeviceError: the disk refused.
         """
         self._files.remove(_name(entry.instance_uuid, entry.role))
+
+    def next_attempt(self, instance_uuid: str, after: int = 0) -> int:
+        """The number of the next attempt at something of an instance.
+
+        Greater than those of all its roles: of two, what was acquired last
+        has the greater one.
+
+        :param after: an attempt of which there is no entry any more
+        """
+        return 1 + max(after, *(
+            entry.attempt for entry in self.entries()
+            if entry.instance_uuid == instance_uuid), 0)
 
     def entries(self) -> list[Entry]:
         """Every entry that could be understood."""

@@ -30,6 +30,7 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.model import live_migration
+from nova_accel.virt import faults
 from nova_accel.virt import flavor
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import os_acc as os_acc_module
@@ -147,8 +148,10 @@ def _refused() -> Iterator[None]:
     try:
         yield
     except exceptions.AcceleratorError as error:
+        LOG.error('A server with accelerators cannot be migrated live: %s',
+                  error)
         raise exception.MigrationPreCheckError(
-            reason=str(error)) from error
+            reason=faults.public(error)) from error
 
 
 @contextlib.contextmanager

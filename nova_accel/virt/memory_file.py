@@ -25,6 +25,7 @@ from typing import TypeVar
 from oslo_log import log as logging
 
 from nova_accel import durable_file
+from nova_accel import exceptions
 
 LOG = logging.getLogger(__name__)
 
@@ -39,27 +40,42 @@ class MemoryFile(Generic[_Value]):
     :param to_json: makes plain JSON of a value
     :param nothing: the value without a file
     :param loss: what it means that a file cannot be understood
-    :ivar value: that is known
+    :param unwritten: what it means that it cannot be written, as a sentence
+    :ivar value: that is known, whether the disk has it or not
     """
 
     def __init__(self, path: pathlib.Path, parse: Callable[[Any], _Value],
                  to_json: Callable[[_Value], Any], nothing: _Value,
-                 loss: str) -> None:
+                 loss: str, unwritten: str) -> None:
         self._path = path
         self._to_json = to_json
+        self._unwritten = unwritten
+        self._is_written = True
         self.value = nothing
         try:
             self.value = parse(json.loads(path.read_text()))
         except FileNotFoundError:
             LOG.debug('There is no %s yet', path)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError,
+                AttributeError) as error:
             LOG.warning('%s is damaged (%r): %s', path, error, loss)
 
     def write(self, value: _Value) -> None:
         """Remember; nothing is written if nothing is new.
 
-        :raises OSError: the disk refused; the value is as before.
+        Does not raise. What the disk refuses is told once, and written the
+        next time; until then it is forgotten if nova-compute ends.
         """
-        if value != self.value:
+        if value == self.value and self._is_written:
+            return
+        self.value = value
+        try:
             durable_file.write(self._path, json.dumps(self._to_json(value)))
-            self.value = value
+        except exceptions.DiskError as error:
+            if self._is_written:
+                LOG.error('%s: %s', self._unwritten, error)
+            self._is_written = False
+        else:
+            if not self._is_written:
+                LOG.info('%s is written again', self._path)
+            self._is_written = True

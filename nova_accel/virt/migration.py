@@ -133,8 +133,8 @@ class MigrationMixin:
         try:
             attachments.move(instance.uuid, arq.Role.ACTIVE, arq.Role.OLD)
         except exceptions.AcceleratorError as error:
-            raise exception.InstanceFaultRollback(
-                exception.ResizeError(reason=str(error))) from error
+            raise exception.InstanceFaultRollback(exception.ResizeError(
+                reason=faults.public(error))) from error
         try:
             yield
         except BaseException:

@@ -24,9 +24,11 @@ where the guest's XML is made.
 """
 
 from collections.abc import Callable
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 import contextlib
 from typing import Any
 
@@ -39,7 +41,9 @@ from oslo_log import log as logging
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.model import arq
+from nova_accel.model import bitstream
 from nova_accel.model import device_profile
+from nova_accel.model import extra_specs
 from nova_accel.model import matching
 from nova_accel.model import programming
 from nova_accel.virt import accel_info as accel_info_module
@@ -51,6 +55,9 @@ from nova_accel.virt import publisher as publisher_module
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
+
+_UNALLOCATED = ('it has no accelerators, and none are allocated to it: it can '
+                'only be deleted')
 
 #: The roles of what a guest has.
 _OF_GUESTS = (arq.Role.ACTIVE, arq.Role.PORT)
@@ -92,16 +99,24 @@ class OsAcc:
         :param selected_rp: ``uuid`` of the resource provider, its
             ``resources`` as they are allocated (resource class -> units) and
             its ``traits``
-        :param flavor_extra_specs: with the name of a device profile
+        :param flavor_extra_specs: with the name of a device profile or, of
+            what the provider has allocated, ``resources:<class>`` and, for
+            it, ``trait:CUSTOM_<name>``; ``accel:bitstream_id``,
+            ``accel:function_id`` or ``accel:function_name`` with either
         :returns: of each accelerator its ``pci_id``, or the ``mdev_uuid`` of
             a mediated device
-        :raises InvalidRequest: the flavor has no device profile.
+        :raises InvalidRequest: the flavor asks for nothing of the provider,
+            or for two bitstreams, its image's included.
         :raises AcceleratorError: it holds no more than it did before.
         """
+        provider = matching.Provider(
+            selected_rp['uuid'], selected_rp['resources'],
+            frozenset(selected_rp['traits']))
+        asked = _asked(instance_info['name'], flavor_extra_specs, provider)
         instance = self._instance(instance_info, flavor_extra_specs)
-        with self.acquired(None, instance, [matching.Provider(
-                selected_rp['uuid'], selected_rp['resources'],
-                frozenset(selected_rp['traits']))]):
+        taken = self._not_held(instance.uuid)
+        self.acquire(instance, asked, [provider])
+        with self._begun(None, instance, taken, lambda: False):
             return [_told(request) for request in self.ready(instance)]
 
     def unplug(self, instance_info: Mapping[str, str]) -> int:
@@ -117,7 +132,7 @@ class OsAcc:
     @contextlib.contextmanager
     def acquired(self, context: nova_context.RequestContext | None,
                  instance: objects.Instance,
-                 providers: Iterable[matching.Provider],
+                 providers: Collection[matching.Provider],
                  found: accel_info_module.Split = accel_info_module.NOTHING,
                  keeps: Callable[[], bool] = lambda: False,
                  ) -> Iterator[None]:
@@ -134,28 +149,50 @@ class OsAcc:
             failed
         :raises AcceleratorError: it holds no more than it did before.
         """
-        taken = [role for role in _OF_GUESTS
-                 if not self._attachments.holds(instance.uuid, role)]
+        taken = self._not_held(instance.uuid)
         profile = flavor.profile(instance.flavor, found)
         if profile is not None and found.ours:
             self._attachments.adopt(instance.uuid, found.ours)
-        elif profile is not None:
+        elif profile is not None and (
+                providers or arq.Role.ACTIVE in taken):
             self.acquire(instance, profile, providers)
-        asking = instance if context is None else context
-        try:
-            self._programmer.start(
-                self._attachments.held_by(instance.uuid),
-                programming.Asker(
-                    asking.project_id, asking.user_id, instance.uuid),
-                image_properties.of(instance), context)
+        elif profile is not None:
+            # Nova takes the allocations of a server whose rebuild failed.
+            LOG.warning('Instance %s keeps its accelerators, although '
+                        'Placement has none allocated to it', instance.uuid)
+        with self._begun(context, instance, taken, keeps):
             yield
-        except BaseException:
-            self._programmer.abandon(instance.uuid)
-            if not keeps():
-                self._release(instance.uuid, taken)
-            raise
 
-    def acquire(self, instance: objects.Instance, profile: str,
+    @contextlib.contextmanager
+    def regained(self, context: nova_context.RequestContext,
+                 instance: objects.Instance,
+                 providers: Callable[[], Collection[matching.Provider]],
+                 ) -> Iterator[None]:
+        """Hold what is allocated to the instance, if it holds nothing.
+
+        So it is where Nova leaves a server whose accelerators could not be
+        acquired, as on the destination of a resize. Then Nova gives it back
+        its old flavor, and leaves it the allocations of the new one. For a
+        guest that is made again; otherwise as :meth:`acquired`.
+
+        :param providers: asks what is allocated to the instance of ours
+        :raises AcceleratorError: it holds nothing.
+        """
+        profile = flavor.profile(instance.flavor)
+        if profile is None or self._recovered(instance.uuid):
+            yield
+            return
+        profiles = [profile]
+        if instance.new_flavor is not None:
+            profiles.append(flavor.profile(instance.new_flavor) or profile)
+        self._acquire_one(instance, profiles, providers())
+        # Nova starts guests with a context that no other service takes.
+        with self._begun(context if context.auth_token else None, instance,
+                         [arq.Role.ACTIVE], lambda: False):
+            yield
+
+    def acquire(self, instance: objects.Instance,
+                asked: device_profile.Asked,
                 providers: Iterable[matching.Provider],
                 role: arq.Role = arq.Role.ACTIVE) -> None:
         """Bind the instance's ARQs.
@@ -164,7 +201,7 @@ class OsAcc:
         """
         self.initialize()
         self._attachments.acquire(
-            instance.uuid, instance.project_id, profile, providers, role)
+            instance.uuid, instance.project_id, asked, providers, role)
 
     def ready(self, instance: objects.Instance,
               found: accel_info_module.Split = accel_info_module.NOTHING,
@@ -181,8 +218,8 @@ class OsAcc:
         arqs = self._ready(instance, role)
         if arqs or not flavor.may_ask_us(instance.flavor, found):
             return arqs
-        LOG.warning('The journal has no accelerators of instance %s; asking '
-                    'the accelerator API for them', instance.uuid)
+        LOG.warning('The journal has no accelerators of the instance; asking '
+                    'the accelerator API for them', instance=instance)
         self._attachments.recover_of(instance.uuid, role)
         arqs = self._ready(instance, role)
         profile = flavor.profile(instance.flavor, found)
@@ -221,29 +258,99 @@ class OsAcc:
                 is_new=role is arq.Role.INCOMING)
         return self._attachments.plug(instance.uuid, role)
 
+    def _acquire_one(self, instance: objects.Instance,
+                     profiles: Sequence[str],
+                     providers: Collection[matching.Provider]) -> None:
+        """Acquire the first of the profiles that the allocations serve.
+
+        :raises AcceleratorError: they serve none, or it cannot be acquired.
+        """
+        if not providers:
+            raise exceptions.DeviceError(
+                f'instance {instance.uuid}, whose flavor asks for '
+                f'{profiles[0]}, has no accelerators on this host, and '
+                'Placement has none allocated to it', public=_UNALLOCATED)
+        LOG.warning('Instance %s has no accelerators; acquiring what is '
+                    'allocated to it', instance.uuid)
+        *others, last = dict.fromkeys(profiles)
+        for profile in others:
+            with contextlib.suppress(exceptions.NoAssignment):
+                self.acquire(instance, profile, providers)
+                return
+        self.acquire(instance, last, providers)
+
+    @contextlib.contextmanager
+    def _begun(self, context: nova_context.RequestContext | None,
+               instance: objects.Instance, taken: Iterable[arq.Role],
+               keeps: Callable[[], bool]) -> Iterator[None]:
+        """Program what is held while the body runs.
+
+        :param taken: the roles that are released if it fails
+        """
+        asking = instance if context is None else context
+        try:
+            self._programmer.start(
+                self._attachments.held_by(instance.uuid),
+                programming.Asker(
+                    # The user who acts may be an administrator.
+                    instance.project_id, asking.user_id, instance.uuid),
+                image_properties.of(instance), context)
+            yield
+        except BaseException:
+            self._programmer.abandon(instance.uuid)
+            if not keeps():
+                self._release(instance.uuid, taken)
+            raise
+
+    def _recovered(self, instance_uuid: str) -> bool:
+        """Whether it holds anything, also if only the API knows of it."""
+        if not self._attachments.holds(instance_uuid, arq.Role.ACTIVE):
+            self._attachments.recover_of(instance_uuid, arq.Role.ACTIVE)
+        return self._attachments.holds(instance_uuid, arq.Role.ACTIVE)
+
+    def _not_held(self, instance_uuid: str) -> list[arq.Role]:
+        """In which roles the instance holds nothing yet."""
+        return [role for role in _OF_GUESTS
+                if not self._attachments.holds(instance_uuid, role)]
+
     def _release(self, instance_uuid: str, roles: Iterable[arq.Role]) -> int:
         return sum(self._attachments.release(instance_uuid, role)
                    for role in roles)
 
     def _instance(self, info: Mapping[str, str],
-                  extra_specs: Mapping[str, str]) -> objects.Instance:
+                  specs: Mapping[str, str]) -> objects.Instance:
         """What ``plug`` is told of an instance, as Nova has instances.
 
-        :raises InvalidRequest: the flavor has no device profile.
+        :raises InvalidDeviceProfile: the flavor and the image do not ask for
+            the same bitstream.
         """
-        profile = (extra_specs.get(device_profile.FLAVOR_KEY)
-                   or extra_specs.get(device_profile.CYBORG_FLAVOR_KEY))
-        if profile is None:
-            raise exceptions.InvalidRequest(
-                f'the flavor of {info["name"]} has no '
-                f'{device_profile.FLAVOR_KEY}')
         image_id = info.get('image_id')
+        image = self._image(image_id) if image_id else {}
+        properties = image.get('properties') or {}
+        to_program = extra_specs.programming(specs)
+        bitstream.wanted(to_program, properties)
         return objects.Instance(
             uuid=info['uuid'], project_id=info['project_id'], user_id=None,
-            flavor=objects.Flavor(
-                extra_specs={device_profile.FLAVOR_KEY: profile}),
+            flavor=objects.Flavor(extra_specs=dict(specs)),
+            # A guest's image says the same in the same words.
             system_metadata=utils.get_system_metadata_from_image(
-                self._image(image_id) if image_id else {}))
+                {**image, 'properties': {**properties, **to_program}}))
+
+
+def _asked(instance_name: str, specs: Mapping[str, str],
+           provider: matching.Provider) -> device_profile.Asked:
+    """:raises InvalidRequest: the flavor asks for nothing of the provider."""
+    profile = extra_specs.profile(specs)
+    if profile is not None:
+        return profile
+    group = extra_specs.group(specs, provider.allocated)
+    if not group:
+        raise exceptions.InvalidRequest(
+            f'the flavor of {instance_name} has neither '
+            f'{device_profile.FLAVOR_KEY} nor resources: of one of '
+            f'{", ".join(sorted(provider.allocated)) or "nothing"}, which '
+            f'resource provider {provider.uuid} has allocated')
+    return [group]
 
 
 def _told(request: arq.Arq) -> dict[str, str]:

@@ -19,9 +19,11 @@ programmed at a time, and none that another server has.
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
+import dataclasses
 import pathlib
 import time
 from typing import Any
@@ -42,6 +44,8 @@ from nova_accel.model import programming
 from nova_accel.model import region as region_model
 from nova_accel.virt import programming_job
 from nova_accel.virt import region_request
+from nova_accel.virt import region_target
+from nova_accel.virt import region_use
 from nova_accel.virt import regions as regions_module
 
 LOG = logging.getLogger(__name__)
@@ -81,12 +85,17 @@ class Bitstreams(Protocol):
                 ) -> contextlib.AbstractContextManager[Fetched]:
         """As long as the body runs it stays on this host."""
 
+    def kept(self, sha256: str,
+             ) -> contextlib.AbstractContextManager[Fetched | None]:
+        """The bitstream that was fetched before, None if it is gone."""
+
 
 class Programmer:
     """Programs the regions of one host.
 
     :param holders: attach handle uuid, or PCI address -> the instance whose
         guest has it, or may soon
+    :param server: what is known of an instance, by its uuid
     :param note: is told of each programming, when it begins and when it ends
     :param changed: is called when a region holds something else
     :param service_context: the service's own, for servers that are started
@@ -98,6 +107,7 @@ class Programmer:
     def __init__(self, node_uuid: str, regions: regions_module.Regions,
                  bitstreams: Bitstreams,
                  holders: Callable[[], Mapping[str, str]],
+                 server: Callable[[str], region_use.Server],
                  note: Callable[[programming.Record], None],
                  changed: Callable[[], None],
                  service_context: Callable[[], Any],
@@ -105,7 +115,8 @@ class Programmer:
         self._node_uuid = node_uuid
         self._regions = regions
         self._bitstreams = bitstreams
-        self._holders = holders
+        self._use = region_use.RegionUse(
+            node_uuid, regions, holders, server)
         self._note = note
         self._changed = changed
         self._service_context = service_context
@@ -172,8 +183,9 @@ class Programmer:
 
         What is a shell is loaded into its card.
 
-        :param asker: with the instance whose guest has the region, if the
-            asker may reprogram it under that
+        :param asker: with the instance that has the region, if the asker may
+            have it programmed. It has to be stopped, unless the driver can do
+            it under a guest
         :param shell_loading: what the API says of that
         :raises NotFound: there is no such deployable with a region, or whose
             card can get another shell.
@@ -187,10 +199,8 @@ class Programmer:
                         wanted.bitstream_id, context))
         if is_shell:
             _check_shell_loading(shell_loading, wanted)
-        target = self._target_of(
-            deployable_uuid, self._regions.shells() if is_shell
-            else self._regions.targets())
-        self._check_free(target, asker, is_stopped=False)
+        target = self._use.target_of(deployable_uuid, is_shell)
+        self._use.check_free(target, asker, is_stopped=False)
         job = _Job(target, asker, self._deadline())
         return self._put(job, wanted, context, is_stopped=False)
 
@@ -205,17 +215,25 @@ class Programmer:
         """
         _method, bitstream_id = handle.cleaning
         try:
-            target = self._target_with(handle)
-            context = self._service_context()
-            self._load(_Job(target, _NOBODY, self._deadline()),
-                       self._bitstreams.resolve(
-                           bitstream_model.Wanted(bitstream_id),
-                           target.device, target.region, context),
-                       context, is_stopped=False, is_repeated=True)
+            self._load_blank(
+                _Job(self._use.target_with(handle), _NOBODY, self._deadline()),
+                bitstream_id, is_stopped=False)
         except exceptions.DeviceError:
             raise
         except exceptions.AcceleratorError as error:
             raise exceptions.DeviceError(str(error)) from error
+
+    def _load_blank(self, job: _Job, bitstream_id: str,
+                    is_stopped: bool) -> None:
+        context = self._service_context()
+        bitstream = self._bitstreams.resolve(
+            bitstream_model.Wanted(bitstream_id), job.target.device,
+            job.target.region, context)
+        self._load(job,
+                   # The operator's line names it.
+                   dataclasses.replace(bitstream, owner=None),
+                   self._bitstreams.fetched(bitstream, context),
+                   is_stopped, is_repeated=True, recorded=_NOBODY)
 
     def _begin(self, arqs: Iterable[arq.Arq], asker: programming.Asker,
                image_properties: Mapping[str, Any], context: Any,
@@ -243,20 +261,86 @@ class Programmer:
                 job.target, job.asker.instance_uuid)
             if last is not None and known.contents is not None:
                 return
-            if last is not None and known.fault is None:
-                # The region has lost it when the host was booted.
-                wanted = bitstream_model.Wanted(last)
-            if wanted is None:
-                request.check(known)
-                self._serve(job)
+            # The region has lost it when the host was booted.
+            is_lost = last is not None and known.fault is None
+            if wanted is None and not is_lost and (
+                    known.fault is not None
+                    or known.unclean_for(job.asker.project_id) is None):
+                self._give(job, request)
                 return
-        self._put(job, wanted, context, is_stopped=True)
+        try:
+            if last is not None and is_lost:
+                self._load_again(job, last)
+            elif wanted is None:
+                self._replace(job)
+                with self._card_locked(job.target):
+                    self._give(job, request)
+            else:
+                self._put(job, wanted, context, is_stopped=True)
+        except exceptions.BitstreamUnusable:
+            self._executor.submit(self._repair, job.target, job.asker)
+            raise
+
+    def _give(self, job: _Job, request: region_request.Request) -> None:
+        """Let a server have what a region holds; the card is locked.
+
+        :raises DeviceError: it is not for that server.
+        """
+        request.check(self._regions.known(job.target), job.asker.project_id)
+        self._serve(job)
+
+    def _replace(self, job: _Job) -> None:
+        """Program a region with what may be given to anybody.
+
+        With the operator's blank bitstream, or with the last of his that it
+        held.
+
+        :raises AcceleratorError: there is none, or it failed.
+        """
+        if job.target.blank is not None:
+            self._load_blank(job, job.target.blank, is_stopped=True)
+            return
+        circuit = self._regions.operators(job.target)
+        if circuit is not None:
+            self._load_again(job, circuit, recorded=_NOBODY)
+
+    def _repair(self, target: region_target.Target,
+                asker: programming.Asker) -> None:
+        """Make a region of use again that a bitstream has left of none.
+
+        Whether the bitstream was at fault, or the card is, shows here.
+        """
+        try:
+            unclean = self._regions.known(target).unclean
+            if (unclean is not None
+                    and unclean.owner == region_model.UNKNOWN_OWNER):
+                self._replace(_Job(target, asker, self._deadline()))
+        except exceptions.AcceleratorError as error:
+            LOG.error('%s stays unclean: %s', target, error)
+
+    def _load_again(self, job: _Job, circuit: region_model.Circuit,
+                    recorded: programming.Asker | None = None) -> None:
+        """Program a region with what it held before, if possible from here.
+
+        :param recorded: as for :meth:`_load`
+        :raises AcceleratorError: the region does not hold it.
+        """
+        with self._bitstreams.kept(circuit.sha256) as file:
+            if file is not None:
+                self._load(job, bitstream_model.from_circuit(circuit),
+                           contextlib.nullcontext(file), is_stopped=True,
+                           recorded=recorded)
+                return
+        self._put(job, bitstream_model.Wanted(circuit.bitstream_id), None,
+                  is_stopped=True, recorded=recorded)
 
     def _put(self, job: _Job, wanted: bitstream_model.Wanted, context: Any,
-             is_stopped: bool) -> region_model.Contents:
+             is_stopped: bool, recorded: programming.Asker | None = None,
+             ) -> region_model.Contents:
         """Have a region hold a bitstream.
 
         :param is_stopped: whether the guest of the asker does not run
+        :param recorded: as for :meth:`_load`
         """
         target = job.target
         if context is None:
@@ -268,47 +352,71 @@ class Programmer:
             if contents is not None:
                 LOG.info('%s holds %s already', target, bitstream)
                 return contents
-        return self._load(job, bitstream, context, is_stopped)
+        return self._load(
+            job, bitstream, self._fetched(bitstream, context), is_stopped,
+            recorded=recorded)
+
+    @contextlib.contextmanager
+    def _fetched(self, bitstream: bitstream_model.Bitstream,
+                 context: Any) -> Iterator[Fetched]:
+        """A bitstream, as long as the body runs.
+
+        :raises BitstreamUnusable: its bytes are refused, as on any host.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(
+                    self._bitstreams.fetched(bitstream, context))
+            except exceptions.BitstreamRefused as error:
+                raise exceptions.BitstreamUnusable(
+                    str(error), bitstream.id, public='upload it again, or '
+                    f'ask for another: {error.public}') from error
+            yield file
 
     def _load(self, job: _Job, bitstream: bitstream_model.Bitstream,
-              context: Any, is_stopped: bool,
-              is_repeated: bool = False) -> region_model.Contents:
+              fetched: contextlib.AbstractContextManager[Fetched],
+              is_stopped: bool, is_repeated: bool = False,
+              recorded: programming.Asker | None = None,
+              ) -> region_model.Contents:
         """Fetch a bitstream and program a region with it.
 
         :param is_stopped: as for :meth:`_put`
         :param is_repeated: even if the region holds it by then
+        :param recorded: who is said to have asked, and is served with it, if
+            not the job's asker
         """
         target = job.target
-        self._check_free(target, job.asker, is_stopped)
+        self._use.check_free(target, job.asker, is_stopped)
         record = programming.Record(
             uuidutils.generate_uuid(),
             naming.derived_uuid(self._node_uuid, target.device.name),
-            target.region.name, bitstream.id, job.asker,
+            target.region.name, bitstream.id, recorded or job.asker,
             regions_module.now())
         try:
-            with (self._bitstreams.fetched(bitstream, context) as file,
-                  self._card_locked(target)):
+            with fetched as file, self._card_locked(target):
                 # Another thread may have, meanwhile.
                 contents = (
                     None if is_repeated else self._held(job, bitstream))
                 if contents is not None:
                     return contents
-                self._check_free(target, job.asker, is_stopped)
                 with job.touching():
-                    return self._program(job, record, bitstream, file)
+                    return self._program(
+                        job, record, bitstream, file, is_stopped)
         except exceptions.AcceleratorError as error:
             self._note(regions_module.ended(record, str(error)))
             raise
 
     def _program(self, job: _Job, record: programming.Record,
-                 bitstream: bitstream_model.Bitstream,
-                 file: Fetched) -> region_model.Contents:
+                 bitstream: bitstream_model.Bitstream, file: Fetched,
+                 is_stopped: bool) -> region_model.Contents:
         self._note(record)
         LOG.info('Programming %s with %s', job.target, bitstream)
         try:
             contents = self._regions.program(
-                job.target, record, bitstream.function_uuids, file.path,
-                file.sha256, job.deadline, bitstream.provides_shell_id)
+                job.target, record, bitstream, file.path, file.sha256,
+                job.deadline,
+                lambda: self._use.check_free(
+                    job.target, job.asker, is_stopped))
         finally:
             self._changed()
         done = regions_module.ended(record, None)
@@ -324,60 +432,18 @@ class Programmer:
         contents = self._regions.known(job.target).contents
         if contents is None or contents.bitstream_id != bitstream.id:
             return None
+        restated = self._regions.restate(job.target, bitstream)
+        if restated != contents:
+            self._changed()
         self._serve(job)
-        return contents
+        return restated
 
     def _serve(self, job: _Job) -> None:
         if job.asker.instance_uuid is not None:
             self._regions.serve(job.target, job.asker.instance_uuid)
 
-    def _check_free(self, target: regions_module.Target,
-                    asker: programming.Asker, is_stopped: bool) -> None:
-        """:raises Conflict: a guest has something of the region."""
-        holders = self._holders()
-        for deployable in target.deployables:
-            for handle in deployable.handles:
-                for name in (handle.uuid, *map(str, handle.functions)):
-                    holder = holders.get(name)
-                    if holder is None:
-                        continue
-                    if (holder != asker.instance_uuid
-                            or target.region.is_shell):
-                        raise exceptions.Conflict(
-                            f'{target} is not programmed: a server has '
-                            f'{deployable.name} of it')
-                    if not (is_stopped or target.driver.programs_under_guest):
-                        raise exceptions.Conflict(
-                            f'{target} is not programmed: driver '
-                            f'{target.device.driver} cannot do it while a '
-                            'server has it')
-
-    def _target_of(
-        self, deployable_uuid: str, targets: Iterable[regions_module.Target],
-    ) -> regions_module.Target:
-        for target in targets:
-            for deployable in target.deployables:
-                if deployable_uuid == naming.derived_uuid(
-                        self._node_uuid, target.device.name, 'deployable',
-                        deployable.name):
-                    return target
-        raise exceptions.NotFound(
-            f'this host has no deployable {deployable_uuid} that can be '
-            'programmed')
-
-    def _target_with(
-        self, handle: attach_handle.AttachHandle,
-    ) -> regions_module.Target:
-        for target in self._regions.targets():
-            for deployable in target.deployables:
-                if any(found.uuid == handle.uuid
-                       for found in deployable.handles):
-                    return target
-        raise exceptions.NotFound(
-            f'{handle.address} is in no region that can be programmed')
-
     def _card_locked(
-        self, target: regions_module.Target,
+        self, target: region_target.Target,
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(
             f'nova_accel-{self._node_uuid}-{target.device.name}')

@@ -24,7 +24,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import programming
-from nova_accel.virt import regions
+from nova_accel.virt import region_target
 
 LOG = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Job:
     :param deadline: of ``time.monotonic()``
     """
 
-    def __init__(self, target: regions.Target, asker: programming.Asker,
+    def __init__(self, target: region_target.Target, asker: programming.Asker,
                  deadline: float) -> None:
         self.target = target
         self.asker = asker

@@ -27,6 +27,7 @@ from nova.compute import provider_tree
 from oslo_log import log as logging
 import oslo_messaging
 
+from nova_accel import exceptions
 from nova_accel.model import occupancy
 from nova_accel.model import orders as orders_model
 from nova_accel.model import provider_layout
@@ -112,7 +113,8 @@ class Providers:
                     provider.uuid for provider in present)))
         changes = provider_layout.diff(
             layout, inventories, present, self._unused, given)
-        # What is remembered but not given does no harm, the reverse would.
+        # A trait that is remembered but not given does no harm. A trait that
+        # is given but not remembered would, after a restart.
         self._given_traits.write(
             provider_layout.now_given(layout, changes, given))
         tree_module.apply(tree, self._nodename, changes)
@@ -142,14 +144,27 @@ class Providers:
                      consumers: Mapping[
                          str, allocations_module.Resources]) -> None:
         if moved.is_in(consumers):
-            for move in moved.moves:
-                self._attachments.follow(move)
+            left = [move for move in moved.moves if not self._follow(move)]
+            if left:
+                return
         else:
             LOG.warning('Placement has not moved the allocations of the '
                         'accelerators of this host: their providers change '
                         'when nova-compute starts the next time')
         if self._moved is moved:
             self._moved = reshape.Moved()
+
+    def _follow(self, move: reshape.Move) -> bool:
+        """Journal a move; say whether that is done."""
+        try:
+            self._attachments.follow(move)
+        except exceptions.DeviceError as error:
+            LOG.warning('It is not journaled that instance %s has its '
+                        'accelerator %s from provider %s now, trying again '
+                        'later: %s', move.instance_uuid, move.handle_uuid,
+                        move.target, error)
+            return False
+        return True
 
     def _reshape(self, layout: provider_layout.Layout,
                  allocations: reshape.Allocations) -> None:

@@ -46,33 +46,44 @@ class Provisioning:
                 request.uuid for request in held.arqs
                 if request.handle.mdev_type is not None
                 and request.handle.uuid not in mdevs])}
+        #: Instances whose devices refuse, and those of which the API knows.
+        self._refusing: set[str] = set()
+        self._known_refusing: set[str] = set()
         # An earlier nova-compute may have died in the middle of it.
         self._is_told = False
 
     def go_on(self) -> None:
         """Tell the API first, and make what is missing from then on.
 
-        Nova starts guests in between. What refuses is tried again the next
-        time; when all is there it costs nothing.
+        Nova starts guests in between. What refuses is told once and tried
+        again the next time; when all is there it costs nothing.
 
         :raises ServiceUnavailable: the API does not know of it yet.
         """
         if self._is_told and not self._make():
             return
         self._is_told = False
-        self._api.provisioning([
-            arq_uuid for lost in self._missing.values() for arq_uuid in lost])
+        refusing = frozenset(self._refusing)
+        self._api.provisioning(
+            [arq_uuid for lost in self._missing.values() for arq_uuid in lost],
+            [arq_uuid for instance_uuid in refusing - self._known_refusing
+             for arq_uuid in self._missing[instance_uuid]])
+        self._known_refusing |= refusing
         self._is_told = True
 
     def _make(self) -> bool:
-        """Whether there is anything missing less than before."""
+        """Whether less is missing than before, or something new refuses."""
         before = len(self._missing)
         for instance_uuid in list(self._missing):
             try:
                 self._attachments.plug(instance_uuid)
-            except exceptions.DeviceError as error:
+            except exceptions.AcceleratorError as error:
                 LOG.warning('The accelerators of instance %s are not made '
-                            'again yet: %s', instance_uuid, error)
+                            'again yet: %s', instance_uuid, error,
+                            instance_uuid=instance_uuid)
+                self._refusing.add(instance_uuid)
             else:
                 del self._missing[instance_uuid]
-        return len(self._missing) < before
+                self._refusing.discard(instance_uuid)
+        return (len(self._missing) < before
+                or not self._refusing <= self._known_refusing)

@@ -39,8 +39,11 @@ from nova_accel.model import device as device_model
 from nova_accel.model import naming
 from nova_accel.model import orders as orders_model
 from nova_accel.model import provider_layout
+from nova_accel.model import publishable
 
 LOG = logging.getLogger(__name__)
+
+_UNPUBLISHED = 'The accelerators of this host could not be published'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,21 +120,23 @@ class Publisher:
     """Discovers, keeps the view, reports it and keeps the orders.
 
     :param discover: looks at the hardware
-    :param before: called in each cycle, in the worker, before the report
-    :param after: called at the end of each cycle, in the worker
+    :param before: called in each cycle, in the worker, before the report, in
+        their order; each by what it means that it fails, as a sentence
+    :param after: so, at the end of each cycle
     """
 
     def __init__(self, node: Node, interval_s: int,
                  discover: Callable[[], discovery.Inventory],
                  api: accelerator_api.AcceleratorApi,
-                 before: Callable[[], None],
-                 after: Callable[[], None]) -> None:
+                 before: Mapping[str, Callable[[], None]],
+                 after: Mapping[str, Callable[[], None]]) -> None:
         self._node = node
         self._interval_s = interval_s
         self._discover = discover
         self._api = api
-        self._before = before
-        self._after = after
+        self._steps = (
+            (_UNPUBLISHED, self.refresh), *before.items(),
+            (_UNPUBLISHED, self._report), *after.items())
         self._view = View(node.uuid)
         self._orders: orders_model.Orders | None = None
         self._refused: tuple[str, ...] = ()
@@ -154,14 +159,16 @@ class Publisher:
     def refresh(self) -> None:
         """Look at the hardware; say what is refused, once."""
         inventory = self._discover()
-        for reason in inventory.refused:
+        published = publishable.of(self._node.nodename, inventory.devices)
+        refused = (*inventory.refused, *published.left_out)
+        for reason in refused:
             if reason not in self._refused:
                 LOG.error('Accelerator refused: %s', reason)
-        self._refused = inventory.refused
-        view = View(self._node.uuid, inventory.devices,
+        self._refused = refused
+        view = View(self._node.uuid, published.devices,
                     provider_layout.layout(
                         self._node.nodename, self._node.uuid,
-                        inventory.devices))
+                        published.devices))
         if view != self._view:
             self._published.clear()
             self._view = view
@@ -204,7 +211,12 @@ class Publisher:
     def _work(self) -> None:
         while True:
             self._started_at = time.monotonic()
-            self._run()
+            try:
+                self._run()
+            except BaseException:
+                # An error that ends a thread may not end all cycles to come.
+                self._is_running = False
+                raise
             with self._lock:
                 if not self._is_asked:
                     self._is_running = False
@@ -212,16 +224,14 @@ class Publisher:
                 self._is_asked = False
 
     def _run(self) -> None:
-        try:
-            self.refresh()
-            self._before()
-            self._report()
-            self._after()
-        except exceptions.AcceleratorError as error:
-            LOG.warning('The accelerators of this host could not be '
-                        'published, trying again later: %s', error)
-        except Exception:
-            LOG.exception('Publishing the accelerators of this host failed')
+        """A cycle; each step is on its own, whatever became of the others."""
+        for fault, step in self._steps:
+            try:
+                step()
+            except exceptions.AcceleratorError as error:
+                LOG.warning('%s, trying again later: %s', fault, error)
+            except Exception:
+                LOG.exception('%s, trying again later', fault)
 
     def _report(self) -> None:
         view = self._view

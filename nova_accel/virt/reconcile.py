@@ -103,8 +103,10 @@ class Reconciler:
             provider.uuid for provider in view.layout.providers
             if provider.totals])
         host = self._repair_bindings(consumers)
-        self._repair_mdevs(mdevs, view, host)
-        self._repair_allocations(consumers, host)
+        with _next_time('Mediated devices are not compared'):
+            self._repair_mdevs(mdevs, view, host)
+        with _next_time('Allocations are not compared'):
+            self._repair_allocations(consumers, host)
 
     def _repair_bindings(
             self, consumers: Mapping[str, allocations.Resources],
@@ -155,7 +157,8 @@ class Reconciler:
         LOG.log(level, 'The accelerators of instance %s (%s, ARQs %s) are '
                 '%s: %s', binding.instance_uuid,
                 binding.role or 'not adopted', ', '.join(binding.arq_uuids),
-                repair.step.value, repair.why)
+                repair.step.value, repair.why,
+                instance_uuid=binding.instance_uuid)
 
     def _repair_mdevs(self, mdevs: tuple[pci_function.Mdev, ...],
                       view: publisher_module.View,
@@ -197,8 +200,10 @@ class Reconciler:
 
 @contextlib.contextmanager
 def _next_time(fault: str) -> Iterator[None]:
-    """Log what failed; it is tried again."""
+    """Log what failed; it is tried again, and the rest goes on."""
     try:
         yield
     except _FAULTS as error:
         LOG.warning('%s, trying again later: %s', fault, error)
+    except Exception:
+        LOG.exception('%s, trying again later', fault)

@@ -27,6 +27,7 @@ from typing import Any
 from nova_accel.model import naming
 from nova_accel.model import programming
 from nova_accel.model import region as region_model
+from nova_accel.model import stated
 from nova_accel.virt import entry_files
 
 # Any uuid will do to name files.
@@ -52,7 +53,9 @@ class Entry:
     before that what it had said when it was begun, None if nothing.
     ``boot_id`` is the kernel's name of the boot in which it was done.
     ``served`` are the instances that have been given the region since, with
-    what it holds.
+    what it holds. ``fallback`` is the last circuit of the operator's that it
+    held before, None if there was none. ``owner`` is whose image was, or was
+    to be, programmed, see :class:`nova_accel.model.region.Contents`.
     """
 
     device: str
@@ -63,6 +66,8 @@ class Entry:
     boot_id: str
     loaded: str | None = None
     served: tuple[str, ...] = ()
+    owner: str | None = region_model.UNKNOWN_OWNER
+    fallback: region_model.Circuit | None = None
 
     @property
     def region(self) -> str:
@@ -76,7 +81,21 @@ class Entry:
             return None
         return region_model.Contents(
             self.record.bitstream_id, self.sha256, self.loaded,
-            self.function_uuids, self.region == region_model.SHELL)
+            self.function_uuids, self.region == region_model.SHELL,
+            self.owner)
+
+    @property
+    def circuit(self) -> region_model.Circuit:
+        """The circuit that was, or was to be, programmed."""
+        return region_model.Circuit(
+            self.record.bitstream_id, self.sha256, self.function_uuids,
+            self.owner)
+
+    @property
+    def operators(self) -> region_model.Circuit | None:
+        """The last that was known to be good and may be given to anybody."""
+        return (self.circuit if self.contents is not None
+                and self.owner is None else self.fallback)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -89,19 +108,27 @@ class Entry:
                 'record': record, 'sha256': self.sha256,
                 'function_uuids': list(self.function_uuids),
                 'boot_id': self.boot_id, 'loaded': self.loaded,
-                'served': list(self.served)}
+                'served': list(self.served), 'owner': self.owner,
+                'fallback': (None if self.fallback is None
+                             else dataclasses.asdict(self.fallback))}
 
 
 def entry_from_dict(value: Mapping[str, Any]) -> Entry:
     """The reverse of :meth:`Entry.to_dict`.
+
+    An older version has not written whose image it was and what was there
+    before, and may have written functions that are no uuids: those are left
+    out.
 
     :raises KeyError, TypeError, ValueError: it is none.
     """
     record, finished_at = value['record'], value['record']['finished_at']
     return Entry(**{
         **value, 'step': Step(value['step']),
-        'function_uuids': tuple(value['function_uuids']),
+        'function_uuids': tuple(filter(
+            stated.is_uuid, value['function_uuids']))[:stated.MAX_FUNCTIONS],
         'served': tuple(value['served']),
+        'fallback': _circuit(value.get('fallback')),
         'record': programming.Record(**{
             **record, 'asker': programming.Asker(**record['asker']),
             'started_at': datetime.datetime.fromisoformat(
@@ -109,6 +136,11 @@ def entry_from_dict(value: Mapping[str, Any]) -> Entry:
             'finished_at': (
                 None if finished_at is None
                 else datetime.datetime.fromisoformat(finished_at))})})
+
+
+def _circuit(value: Mapping[str, Any] | None) -> region_model.Circuit | None:
+    return None if value is None else region_model.Circuit(**{
+        **value, 'function_uuids': tuple(value['function_uuids'])})
 
 
 class RegionJournal:

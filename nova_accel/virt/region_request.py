@@ -22,7 +22,7 @@ from nova_accel.model import arq
 from nova_accel.model import bitstream
 from nova_accel.model import naming
 from nova_accel.model import region_contents
-from nova_accel.virt import regions as regions_module
+from nova_accel.virt import region_target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,19 +33,22 @@ class Request:
     function traits that each of its deployables, by name, is to have.
     """
 
-    target: regions_module.Target
+    target: region_target.Target
     wanted: bitstream.Wanted | None
     functions: Mapping[str, frozenset[str]]
 
-    def check(self, known: region_contents.Known) -> None:
+    def check(self, known: region_contents.Known,
+              project_id: str | None) -> None:
         """Make sure that what the region holds is what is asked for.
 
         :param known: of the region
-        :raises DeviceError: it is bad, or holds another function by now than
-            when the server was scheduled.
+        :param project_id: the server's
+        :raises DeviceError: it is bad, or another project's, or holds another
+            function by now than when the server was scheduled.
         """
-        if known.fault is not None:
-            raise exceptions.DeviceError(f'{self.target}: {known.fault}')
+        fault = known.fault or known.unclean_for(project_id)
+        if fault is not None:
+            raise exceptions.DeviceError(f'{self.target}: {fault}')
         overlaid = region_contents.overlaid(
             self.target.device, {self.target.region.name: known})
         for deployable in overlaid.deployables:
@@ -57,7 +60,7 @@ class Request:
 
 
 def of(arqs: Iterable[arq.Arq],
-       targets: Iterable[regions_module.Target],
+       targets: Iterable[region_target.Target],
        image_properties: Mapping[str, Any]) -> list[Request]:
     """The regions that ARQs have, and what is asked of each.
 

@@ -26,6 +26,7 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.model import arq
+from nova_accel.virt import attempts
 from nova_accel.virt import journal as journal_module
 
 LOG = logging.getLogger(__name__)
@@ -61,14 +62,15 @@ class RoleMoves:
             moving = {request.handle.uuid for request in entry.arqs}
             self._unplug(request for request in replaced.arqs
                          if request.handle.uuid not in moving)
-        # Cut short between the two, finish_interrupted() does the second.
         # An API that has not heard of the last move knows the role before it.
         known = (source if entry.moved_from in (None, target)
                  else entry.moved_from)
-        self._journal.write(dataclasses.replace(
+        moved = dataclasses.replace(
             entry, role=target, moved_from=known,
-            attempt=journal_module.next_attempt(entry, replaced)))
-        self._journal.remove(entry)
+            attempt=self._journal.next_attempt(instance_uuid))
+        self._journal.write(moved)
+        # If this fails, the next tell() or start removes what is left.
+        self._remove_left_or_warn(moved)
         self.tell_or_warn(instance_uuid)
 
     def tell(self, instance_uuid: str) -> None:
@@ -76,14 +78,23 @@ class RoleMoves:
 
         :raises AcceleratorError: it does not know of one yet.
         """
-        for entry in self._journal.entries():
-            if (entry.instance_uuid == instance_uuid
-                    and entry.moved_from is not None):
-                self._api.move(
-                    instance_uuid, entry.moved_from, entry.role,
-                    entry.attempt, [request.uuid for request in entry.arqs])
-                self._journal.write(
-                    dataclasses.replace(entry, moved_from=None))
+        entries = [entry for entry in self._journal.entries()
+                   if entry.instance_uuid == instance_uuid]
+        # Whatever an older one is still there for, the newest has it.
+        for entry in sorted(entries, key=lambda each: -each.attempt):
+            if (entry.moved_from is None
+                    or entry != self._journal.read(
+                        instance_uuid, entry.role)):
+                continue
+            self._remove_left(entry)
+            self._tell(entry, entry.moved_from)
+
+    def _tell(self, entry: journal_module.Entry, source: arq.Role) -> None:
+        told, _nothing = attempts.agreed(
+            self._journal, entry, lambda attempt: self._api.move(
+                entry.instance_uuid, source, entry.role, attempt,
+                [request.uuid for request in entry.arqs]))
+        self._journal.write(dataclasses.replace(told, moved_from=None))
 
     def tell_or_warn(self, instance_uuid: str) -> None:
         """As :meth:`tell`; what fails is left for the next time."""
@@ -92,13 +103,35 @@ class RoleMoves:
         except exceptions.AcceleratorError as error:
             LOG.warning('The accelerator API does not know yet which role '
                         'the accelerators of instance %s have, trying again '
-                        'later: %s', instance_uuid, error)
+                        'later: %s', instance_uuid, error,
+                        instance_uuid=instance_uuid)
 
     def finish_interrupted(self) -> None:
-        """Remove what a move that was cut short has left behind."""
+        """Remove what moves that were cut short have left behind."""
         for entry in self._journal.entries():
-            if entry.moved_from is None:
-                continue
-            left = self._journal.read(entry.instance_uuid, entry.moved_from)
-            if left is not None and left.attempt < entry.attempt:
+            if entry.moved_from is not None:
+                self._remove_left_or_warn(entry)
+
+    def _remove_left_or_warn(self, entry: journal_module.Entry) -> None:
+        try:
+            self._remove_left(entry)
+        except exceptions.DeviceError as error:
+            LOG.warning('A move of the accelerators of instance %s is not '
+                        'finished, trying again later: %s',
+                        entry.instance_uuid, error,
+                        instance_uuid=entry.instance_uuid)
+
+    def _remove_left(self, entry: journal_module.Entry) -> None:
+        """Remove the entry of the role that another has moved from.
+
+        It is not always ``moved_from``, which is what the API knows: two
+        moves may follow each other while that is away.
+
+        :raises DeviceError: the disk refused.
+        """
+        moved = {request.uuid for request in entry.arqs}
+        for left in self._journal.entries():
+            if (left.instance_uuid == entry.instance_uuid
+                    and left.attempt < entry.attempt
+                    and moved & {request.uuid for request in left.arqs}):
                 self._journal.remove(left)

@@ -57,7 +57,7 @@ class Endpoint:
         self._programmer = programmer
         self._bitstreams = bitstreams
 
-    @oslo_messaging.expected_exceptions(exceptions.AcceleratorError)
+    @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
     def program(self, context: Any, deployable_uuid: str,
                 bitstream_uuid: str,
                 instance_uuid: str | None = None,
@@ -73,21 +73,21 @@ class Endpoint:
         :param shell_loading: a
             :class:`nova_accel.model.programming.ShellLoading`
         :returns: whether it was a shell, which the region does not hold
-        :raises AcceleratorError: it is not programmed; the name of the
-            exception and its text reach the caller.
+        :raises RefusedByHost: it is not programmed, and why.
         """
         try:
             contents = self._program(
                 context, deployable_uuid, bitstream_uuid, instance_uuid,
                 programming.ShellLoading(shell_loading))
             return bool(contents.is_shell)
-        except exceptions.AcceleratorError:
-            raise
+        except exceptions.AcceleratorError as fault:
+            raise exceptions.RefusedByHost(rpc_model.refusal(fault)) from fault
         except Exception as fault:
             LOG.exception('Deployable %s is not programmed with bitstream %s',
                           deployable_uuid, bitstream_uuid)
-            raise exceptions.DeviceError(
-                'the host failed, its log has the reason') from fault
+            raise exceptions.RefusedByHost(rpc_model.refusal(
+                exceptions.DeviceError(
+                    'the host failed, its log has the reason'))) from fault
 
     def program_fpga_with_bitstream(self, context: Any, deployable_uuid: str,
                                     bitstream_uuid: str) -> int:

@@ -17,9 +17,13 @@ from collections.abc import Collection
 
 from nova import context as nova_context
 from nova import objects
+from nova.compute import vm_states
 from nova.objects import fields
+import oslo_messaging
 
+from nova_accel import exceptions
 from nova_accel.model import drift
+from nova_accel.virt import region_use
 
 
 def of_host(service_host: str,
@@ -60,6 +64,30 @@ def of_host(service_host: str,
         is_resized=instance.old_flavor is not None)
         for uuid, instance in found.items()}
     return {uuid: servers[uuid] for uuid in uuids if uuid in servers}
+
+
+def use_of(uuid: str) -> region_use.Server:
+    """An instance that has an FPGA region, as Nova knows it.
+
+    The API of Nova notes what it is about to do with an instance before the
+    host hears of it, so one that is stopped without a task does not start.
+
+    :raises Conflict: there is no such instance.
+    :raises ServiceUnavailable: Nova does not answer.
+    """
+    try:
+        found = list(objects.InstanceList.get_by_filters(
+            nova_context.get_admin_context(),
+            {'uuid': [uuid], 'deleted': False}, expected_attrs=[]))
+    except oslo_messaging.MessagingException as error:
+        raise exceptions.ServiceUnavailable(
+            f'Nova does not say whether server {uuid} is stopped: '
+            f'{error}') from error
+    if not found:
+        raise exceptions.Conflict(f'there is no server {uuid}')
+    return region_use.Server(found[0].project_id, (
+        found[0].vm_state == vm_states.STOPPED
+        and found[0].task_state is None))
 
 
 def of_migrations(uuids: Collection[str]) -> dict[str, str]:

@@ -33,6 +33,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.model import arq
+from nova_accel.virt import faults
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc as os_acc_module
@@ -61,7 +62,7 @@ class SuspendMixin:
             # Its answer would come when it runs again, and then be obeyed.
             if arqs and guest.get_power_state(
                     self._host) == power_state.PAUSED:
-                raise exceptions.DeviceError(
+                raise exceptions.DeviceError.for_all(
                     'a guest that is paused does not let go of its '
                     'accelerators')
         if not arqs:
@@ -74,7 +75,7 @@ class SuspendMixin:
             _attach_again(guest, arqs, error)
             raise exception.InstanceFaultRollback(
                 exception.InstanceSuspendFailure(
-                    reason=_reason(error))) from error
+                    reason=faults.public(error))) from error
 
     def resume(self, context: nova_context.RequestContext,
                instance: objects.Instance, *args: Any,
@@ -92,7 +93,7 @@ class SuspendMixin:
             self._suspend_again(context, instance, error)
             raise exception.InstanceFaultRollback(
                 exception.InstanceResumeFailure(
-                    reason=_reason(error))) from error
+                    reason=faults.public(error))) from error
 
     def _resume_guest_after_snapshot(
         self, context: nova_context.RequestContext, live_snapshot: bool,
@@ -109,7 +110,7 @@ class SuspendMixin:
                 guest, self._accelerators.attachments.held_by(instance.uuid))
         except Exception as error:
             raise exception.InstanceResumeFailure(
-                reason=f'{_reason(error)}; {_HINT}') from error
+                reason=f'{faults.public(error)}; {_HINT}') from error
 
     def unrescue(self, context: nova_context.RequestContext,
                  instance: objects.Instance) -> None:
@@ -118,7 +119,7 @@ class SuspendMixin:
         except exceptions.AcceleratorError as error:
             # Rolled back it would be active, for Nova.
             raise exception.InstanceUnRescueFailure(
-                reason=str(error)) from error
+                reason=faults.public(error)) from error
         super().unrescue(context, instance)  # type: ignore[misc]
 
     def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
@@ -139,13 +140,14 @@ class SuspendMixin:
                        error: Exception) -> None:
         """Undo a resume that has not given the guest all of its devices."""
         LOG.warning('Resumed without all of its accelerators; suspending it '
-                    'again: %s', _reason(error), instance=instance)
+                    'again: %s', error, instance=instance)
         try:
             self.suspend(context, instance)
         except Exception as second:
             raise exception.InstanceResumeFailure(
-                reason=f'{_reason(error)}; it could not be suspended again '
-                       f'({_reason(second)}); {_HINT}') from second
+                reason=f'{faults.public(error)}; it could not be suspended '
+                       f'again ({faults.public(second)}); {_HINT}'
+            ) from second
 
 
 def _attach_again(guest: libvirt_guest.Guest, arqs: tuple[arq.Arq, ...],
@@ -155,7 +157,7 @@ def _attach_again(guest: libvirt_guest.Guest, arqs: tuple[arq.Arq, ...],
         hot_plug.attach(guest, arqs)
     except Exception as second:
         raise exception.InstanceSuspendFailure(
-            reason=f'{_reason(error)}; {_reason(second)}; '
+            reason=f'{faults.public(error)}; {faults.public(second)}; '
                    f'{_HINT}') from second
 
 
@@ -166,8 +168,4 @@ def _rolled_back(fault: type[exception.NovaException]) -> Iterator[None]:
         yield
     except exceptions.AcceleratorError as error:
         raise exception.InstanceFaultRollback(
-            fault(reason=str(error))) from error
-
-
-def _reason(error: Exception) -> str:
-    return str(getattr(error, 'inner_exception', error))
+            fault(reason=faults.public(error))) from error

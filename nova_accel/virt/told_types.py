@@ -22,13 +22,9 @@ from collections.abc import Mapping
 import pathlib
 from typing import Any
 
-from oslo_log import log as logging
-
 from nova_accel.model import device as device_model
 from nova_accel.model import region_contents
 from nova_accel.virt import memory_file
-
-LOG = logging.getLogger(__name__)
 
 #: Region -> its type.
 _Types = Mapping[str, region_contents.ToldType]
@@ -52,26 +48,22 @@ class ToldTypes:
             memory_file.MemoryFile(
                 path, self._from_json, self._to_json, {},
                 'the types of FPGA regions are not known until their cards '
-                'tell them'))
-        self._types = self._file.value
+                'tell them',
+                'The types of FPGA regions would not be known after a '
+                'restart'))
 
     def of(self, device_name: str) -> _Types:
         """What the regions of a device told last."""
-        return self._types.get(device_name, {})
+        return self._file.value.get(device_name, {})
 
     def keep(self, devices: Iterable[device_model.Device]) -> None:
         """Remember the types of all devices that there are.
 
-        Nothing is written if nothing is new. If the disk refuses, it is
-        written the next time.
+        Nothing is written if nothing is new. Does not raise.
         """
-        self._types = {device.name: told for device in devices
-                       if (told := region_contents.told_types(device))}
-        try:
-            self._file.write(self._types)
-        except OSError as error:
-            LOG.warning('The types of FPGA regions would not be known after '
-                        'a restart: they cannot be written: %s', error)
+        self._file.write({
+            device.name: told for device in devices
+            if (told := region_contents.told_types(device))})
 
     def _from_json(self, value: Any) -> _OfDevices:
         if value['boot_id'] != self._boot_id:

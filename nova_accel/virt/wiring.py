@@ -31,10 +31,12 @@ from nova_accel.drivers import catalogue
 from nova_accel.drivers import loading
 from nova_accel.host import discovery
 from nova_accel.host import guests
+from nova_accel.host import host_use
 from nova_accel.host import node_devices as node_devices_module
 from nova_accel.host import nova_claims
 from nova_accel.host import sysfs as sysfs_module
 from nova_accel.host import virtual_functions
+from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.virt import attachments as attachments_module
 from nova_accel.virt import cleaning
@@ -50,8 +52,10 @@ from nova_accel.virt import provisioning as provisioning_module
 from nova_accel.virt import publisher as publisher_module
 from nova_accel.virt import reconcile
 from nova_accel.virt import region_journal
+from nova_accel.virt import region_use
 from nova_accel.virt import regions as regions_module
 from nova_accel.virt import rpc_agent
+from nova_accel.virt import servers
 from nova_accel.virt import told_types
 
 CONF = conf.CONF
@@ -92,11 +96,12 @@ def start(host: libvirt_host.Host, service_host: str,
         node.nodename, journal.Journal(state / node.nodename), api, drivers,
         lambda: publisher.view.drivers,
         lambda handles: cleaner.released(publisher.view.cleaned.intersection(
-            handle.uuid for handle in handles)))
+            handle.uuid for handle in handles)),
+        lambda: publisher.view.handles)
     cleaner = cleaning.Cleaner(
         api, CONF.nova_accel.max_concurrent_cleanings,
         lambda uuid: _unclean(
-            publisher.view, drivers, fpgas.programmer, uuid),
+            publisher.view, drivers, fpgas.programmer, host_guests, uuid),
         attachments.held_handles, lambda: publisher.start_cycle(at_once=True))
 
     host_guests = guests.Guests(host)
@@ -109,25 +114,28 @@ def start(host: libvirt_host.Host, service_host: str,
 
     def discover() -> discovery.Inventory:
         found = discovery.discover(
-            node_devices, drivers, specs, claims, host_guests.strangers)
+            node_devices, drivers, specs, claims, host_guests.strangers,
+            lambda: host_use.HostUse(sysfs))
         return dataclasses.replace(
             found, devices=fpgas.regions.overlaid(found.devices))
 
-    def before_report() -> None:
-        cleaner.tell()
-        fpgas.history.tell()
-
-    def end_of_cycle() -> None:
+    def clean() -> None:
         if publisher.orders is not None:
             cleaner.go_on(publisher.orders)
-        provisioning.go_on()
-        attachments.retry()
-        reconciler.run()
-        providers.settle()
 
     publisher = publisher_module.Publisher(
         node, CONF.nova_accel.report_interval_s, discover, api,
-        before=before_report, after=end_of_cycle)
+        before={
+            'How accelerators were cleaned is not told': cleaner.tell,
+            'What was programmed is not told': fpgas.history.tell},
+        after={
+            'Accelerators are not cleaned': clean,
+            'Lost accelerators are not made again':
+                lambda: provisioning.go_on(),
+            'Accelerators are not released': attachments.retry,
+            'The accelerators of this host are not compared with what Nova '
+            'has': reconciler.run,
+            'Providers are not changed': lambda: providers.settle()})
     providers = providers_module.Providers(
         node.nodename, lambda: publisher.view, lambda: publisher.orders,
         lambda: cleaner.awaited, attachments,
@@ -182,7 +190,8 @@ def _fpgas(node: publisher_module.Node, state: pathlib.Path,
     bitstreams = store.from_conf()
     return _Fpgas(regions, history, bitstreams, programming_module.Programmer(
         node.uuid, regions, bitstreams,
-        lambda: _holders(attachments, host_guests), history.note, report,
+        lambda: _holders(attachments, host_guests),
+        lambda uuid: _server(uuid, host_guests), history.note, report,
         functools.cache(service_user.context),
         CONF.nova_accel.programming_timeout_s))
 
@@ -204,13 +213,32 @@ def _holders(attachments: attachments_module.Attachments,
             for device in found} | attachments.holders()
 
 
+def _server(uuid: str, host_guests: guests.Guests) -> region_use.Server:
+    """An instance as Nova and libvirt know it, see :func:`servers.use_of`.
+
+    :raises DeviceError: libvirt does not list its guests.
+    """
+    # Whatever Nova thinks of a guest that somebody has started by hand.
+    runs = uuid in host_guests.running()
+    server = servers.use_of(uuid)
+    return dataclasses.replace(
+        server, is_stopped=server.is_stopped and not runs)
+
+
 def _unclean(view: publisher_module.View, drivers: Mapping[str, base.Driver],
              programmer: programming_module.Programmer,
-             uuid: str) -> cleaning.Unclean | None:
+             host_guests: guests.Guests, uuid: str,
+             ) -> cleaning.Unclean | None:
     """An attach handle and who cleans it, None if it is gone."""
     if uuid not in view.handles:
         return None
-    handle = view.handles[uuid]
-    return cleaning.Unclean(
-        handle, programmer.blank if handle.cleaning[:1] == ('program',)
-        else drivers[view.drivers[uuid]].clean)
+    found = view.handles[uuid]
+    clean = (programmer.blank if found.cleaning[:1] == ('program',)
+             else drivers[view.drivers[uuid]].clean)
+
+    def clean_unused(handle: attach_handle.AttachHandle) -> None:
+        # The journal may be lost, or that of a host of another name.
+        host_guests.check_unused(handle)
+        clean(handle)
+
+    return cleaning.Unclean(found, clean_unused)

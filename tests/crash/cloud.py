@@ -72,6 +72,8 @@ def _arrive(domain: Any, destination: Any, params: Any, flags: int) -> None:
 class Cloud(fixtures.Fixture):
     """Started, with the device profile ``both``: an FPGA and a vGPU.
 
+    ``fpga`` and ``vgpu`` have one of the two.
+
     :ivar effects: of both hosts
     :ivar nova: with what is done to instances
     """
@@ -113,7 +115,8 @@ class Cloud(fixtures.Fixture):
                 ('publish_timeout_s', 0, 'nova_accel')):
             CONF.set_override(name, value, group)
             self.addCleanup(CONF.clear_override, name, group)
-        profiles = {'both': ('FPGA', 'VGPU'), 'vgpu': ('VGPU',)}
+        profiles = {'both': ('FPGA', 'VGPU'), 'fpga': ('FPGA',),
+                    'vgpu': ('VGPU',)}
         for name, resources in profiles.items():
             device_profile.create(name, [
                 {f'resources:{resource}': '1'} for resource in resources])
@@ -130,11 +133,15 @@ class Cloud(fixtures.Fixture):
     def restart_and_reconcile(self) -> None:
         """Every nova-compute starts once, and its worker runs once."""
         self.effects.mend()
-        self._log.reset_output()
+        self.forget_errors()
         for host in self.hosts:
             host.start()
             self.nova.recover(host)
         self.reconcile()
+
+    def forget_errors(self) -> None:
+        """What has been logged was to be expected."""
+        self._log.reset_output()
 
     def reconcile(self) -> None:
         """Every worker runs once."""
@@ -328,6 +335,12 @@ class Cloud(fixtures.Fixture):
             consumer: providers[rp_uuid]
             for consumer, hosts in self.nova.allocations.items()
             for providers in hosts.values() if rp_uuid in providers})
+
+    def get_allocs_for_consumer(self, _context: Any, consumer: str) -> Any:
+        return {'allocations': {
+            rp_uuid: allocation for providers
+            in self.nova.allocations.get(consumer, {}).values()
+            for rp_uuid, allocation in providers.items()}}
 
     def remove_resources_from_instance_allocation(
             self, _context: Any, consumer_uuid: str, resources: Any) -> None:

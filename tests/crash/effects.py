@@ -16,7 +16,6 @@ from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import enum
-import errno
 import functools
 from typing import Any
 from typing import NamedTuple
@@ -78,7 +77,7 @@ class _Kind(NamedTuple):
 _API = 'API'
 _KINDS = (
     _Kind('journal', ((durable_file, ('write', 'remove')),),
-          lambda: OSError(errno.ENOSPC, 'No space left on device')),
+          lambda: exceptions.DiskError('No space left on device')),
     _Kind(_API, ((accelerator_api.AcceleratorApi, (
         'report', 'acquire', 'adopt', 'move', 'release')),),
         lambda: exceptions.ServiceUnavailable('refused'), tuple(Fault)),

@@ -240,7 +240,20 @@ class Host:
         self.driver.init_host(self.name)
         tree = self.driver.provider_tree = provider_tree.ProviderTree()
         tree.new_root(self.name, self.node_uuid)
-        self.driver._accelerators.update_provider_tree(tree)
+        self.publish()
+
+    def publish(self) -> None:
+        """What Nova's resource tracker does periodically."""
+        self.driver._accelerators.update_provider_tree(
+            self.driver.provider_tree)
+
+    def reserved(self, rp_uuid: str, resource_class: str) -> int:
+        """What nobody gets of a provider, when it was published last."""
+        tree = self.driver.provider_tree
+        if not tree.exists(rp_uuid):
+            return 0
+        return int(tree.data(rp_uuid).inventory.get(
+            resource_class, {}).get('reserved', 0))
 
     def runs(self, instance: Instance) -> bool:
         return self.driver.instance_exists(instance) and (

@@ -17,6 +17,7 @@ the claims in Placement, and the recovery at a start.
 """
 
 from collections.abc import Callable
+from collections.abc import Mapping
 import contextlib
 import types
 from typing import Any
@@ -72,11 +73,17 @@ class Nova:
         """How many devices its flavor asks for."""
         return len(self._profiles[_profile(instance.flavor)])
 
-    def boot(self, host: Host, key: str, profile: str) -> Instance:
+    def boot(self, host: Host, key: str, profile: str,
+             image_properties: Mapping[str, str] = types.MappingProxyType({}),
+             ) -> Instance:
         instance = Instance(
             uuid=str(uuid.uuid4()), project_id='project', user_id='user',
-            system_metadata={}, host=host.name,
+            system_metadata={
+                f'image_{name}': value
+                for name, value in image_properties.items()},
+            host=host.name,
             node=host.name, flavor=flavor(**{key: profile}), old_flavor=None,
+            new_flavor=None,
             get_network_info=list,
             vm_state=vm_states.BUILDING, task_state=task_states.SPAWNING)
         self.instances[instance.uuid] = instance
@@ -159,6 +166,9 @@ class Nova:
             host.driver.destroy(_CONTEXT, instance)
             instance.task_state = task_states.REBUILD_SPAWNING
             self._spawn(instance, host)
+        except exception.ComputeResourcesUnavailable:
+            # As a claim that was refused before anything was done.
+            self._end(instance, instance.vm_state)
         except Exception:
             self._end(instance, vm_states.ERROR)
         else:
@@ -498,6 +508,7 @@ class Nova:
             rp_uuid = next(
                 provider.uuid for provider in layout.providers
                 if provider.totals.get(resource_class, 0)
+                - host.reserved(provider.uuid, resource_class)
                 > used.count(provider.uuid))
             claimed[rp_uuid] = {'resources': {resource_class: 1}}
         self.allocations.setdefault(

@@ -27,6 +27,7 @@ _NATIVE = device_profile.FLAVOR_KEY
 _COMPAT = device_profile.CYBORG_FLAVOR_KEY
 
 Cloud = cloud_module.Cloud
+Meanwhile = Callable[[], contextlib.AbstractContextManager[None]]
 
 #: Points of each operation that are tried, None for all.
 _SAMPLE = None if os.environ.get('CRASH_POINTS') == 'all' else 2
@@ -46,12 +47,17 @@ class Operation:
         self._flavor = key, profile
 
     def run(self, cloud: Cloud, point: effects.Point | None = None,
+            meanwhile: Meanwhile = contextlib.nullcontext,
             ) -> list[effects.Point]:
-        """:returns: its points"""
+        """Do it, after what comes before it.
+
+        :param meanwhile: what is so while it is done
+        :returns: its points
+        """
         server = cloud.nova.boot(cloud.hosts[0], *self._flavor)
         for act in self._before:
             act(cloud, server)
-        with (contextlib.suppress(effects.Killed),
+        with (contextlib.suppress(effects.Killed), meanwhile(),
               cloud.effects.counted(point) as points):
             self._act(cloud, server)
         return points
@@ -63,8 +69,9 @@ class Boot(Operation):
         super().__init__(lambda cloud, server: None, key=key)
 
     def run(self, cloud: Cloud, point: effects.Point | None = None,
+            meanwhile: Meanwhile = contextlib.nullcontext,
             ) -> list[effects.Point]:
-        with (contextlib.suppress(effects.Killed),
+        with (contextlib.suppress(effects.Killed), meanwhile(),
               cloud.effects.counted(point) as points):
             cloud.nova.boot(cloud.hosts[0], *self._flavor)
         return points

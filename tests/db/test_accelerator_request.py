@@ -12,6 +12,7 @@
 
 import datetime
 
+import fixtures
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 import testscenarios
@@ -86,6 +87,29 @@ class TestCreateAndRead(ArqTestCase):
         self.assertEqual(
             'Device Profile not found with name=nope', str(error))
 
+    def test_a_project_has_only_so_many_that_are_not_bound(self) -> None:
+        arqs.CONF.set_override('max_unbound_arqs', 3, 'nova_accel')
+        self.addCleanup(
+            arqs.CONF.clear_override, 'max_unbound_arqs', 'nova_accel')
+        self.make_profile({'resources:FPGA': '2'}, name='two')
+        first, *_others = self.make_arqs(2)
+        before = self.everything()
+        error = self.assertRaises(
+            exceptions.NotAllowed, arqs.create, 'two', base.PROJECT)
+        self.assertEqual(
+            f'2 accelerator requests are asked for, and project '
+            f'{base.PROJECT} has 2 that are not bound; it may have 3: delete '
+            'those that nobody needs', str(error))
+        self.assertEqual(before, self.everything())
+        arqs.create('two', OTHER_PROJECT)
+        # What is bound does not count.
+        arqs.bind({first: self.place()})
+        arqs.create('two', base.PROJECT)
+        self.assertRaises(
+            exceptions.NotAllowed, arqs.create, 'fpga', base.PROJECT)
+        arqs.CONF.set_override('max_unbound_arqs', 0, 'nova_accel')
+        arqs.create('two', base.PROJECT)
+
     def test_projects_are_apart(self) -> None:
         [own] = arqs.create('fpga', base.PROJECT)
         [other] = arqs.create('fpga', OTHER_PROJECT)
@@ -97,8 +121,7 @@ class TestCreateAndRead(ArqTestCase):
             error = self.assertRaises(exceptions.NotFound, call)
             self.assertEqual(
                 f'ExtArq not found with uuid={other["uuid"]}', str(error))
-        # What may be deleted is, because Nova asks only once.
-        self.assertEqual([other], arqs.get_all())
+        self.assertEqual([own, other], arqs.get_all())
 
     def test_filters(self) -> None:
         bound = self.bound()
@@ -263,6 +286,14 @@ class TestBind(ArqTestCase):
         arqs.bind({again: self.place()})
         self.assertEqual('Bound', arqs.get(again)['state'])
 
+    def test_a_controller_that_is_minutes_ahead_binds(self) -> None:
+        ahead = schema.now() + datetime.timedelta(minutes=4)
+        [uuid] = self.make_arqs(1)
+        with fixtures.MonkeyPatch('nova_accel.db.schema.now', lambda: ahead):
+            [bound] = arqs.bind({uuid: self.place()})
+            self.assertEqual('Bound', bound['state'])
+            self.assertEqual('Bound', arqs.get(uuid)['state'])
+
     def test_one_of_two_hosts_is_silent(self) -> None:
         """An instance is on one host, but who knows."""
         other = reports.SimulatedHost('compute-2')
@@ -302,21 +333,50 @@ class TestUnbindAndDelete(ArqTestCase):
         [bound] = arqs.bind({uuid: self.place(self.host.rp_uuid(1))})
         self.assertEqual('Bound', bound['state'])
 
+    def test_unbind_of_one_that_was_never_bound(self) -> None:
+        [uuid] = self.make_arqs(1)
+        arqs.unbind([uuid])
+        self.assertEqual('Unbound', arqs.get(uuid)['state'])
+        [bound] = arqs.bind({uuid: self.place()})
+        self.assertEqual('Bound', bound['state'])
+
     def test_unbind_refused(self) -> None:
         bound = self.bound()
-        [initial] = self.make_arqs(1)
         before = self.everything()
-        for uuid, fault in ((initial, exceptions.InvalidTransition),
-                            (uuidutils.generate_uuid(), exceptions.NotFound)):
-            error = self.assertRaises(fault, arqs.unbind, [bound, uuid])
-            self.assertIn(uuid, str(error))
-            self.assertEqual(before, self.everything())
+        uuid = uuidutils.generate_uuid()
+        error = self.assertRaises(
+            exceptions.NotFound, arqs.unbind, [bound, uuid])
+        self.assertIn(uuid, str(error))
+        self.assertEqual(before, self.everything())
 
     def test_delete(self) -> None:
         first, second, third = self.make_arqs(3)
         arqs.delete_by_uuids([first, third])
         self.assertEqual(
             [second], [arq['uuid'] for arq in arqs.get_all()])
+
+    def test_delete_of_all_or_none(self) -> None:
+        own = self.make_arqs(2)
+        [other] = [arq['uuid'] for arq in arqs.create('fpga', OTHER_PROJECT)]
+        missing = uuidutils.generate_uuid()
+        before = self.everything()
+        for uuids, culprit in (([*own, missing], missing),
+                               ([missing, *own], missing),
+                               ([own[0], other, own[1]], other)):
+            error = self.assertRaises(
+                exceptions.NotFound, arqs.delete_by_uuids, uuids,
+                base.PROJECT)
+            self.assertEqual(f'ExtArq not found with uuid={culprit}',
+                             str(error))
+            self.assertEqual(before, self.everything())
+
+    def test_nova_deletes_what_is_left(self) -> None:
+        uuids = self.make_arqs(2)
+        missing = uuidutils.generate_uuid()
+        arqs.delete_by_uuids([missing, *uuids], bound_allowed=True)
+        self.assertEqual([], arqs.get_all())
+        self.assertRaises(exceptions.NotFound, arqs.delete_by_uuids,
+                          [missing, *uuids], bound_allowed=True)
 
     def test_delete_of_a_bound_one(self) -> None:
         uuid = self.bound()

@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import datetime
 from typing import Any
 
 from oslo_utils import uuidutils
@@ -21,6 +20,7 @@ from db import base
 from nova_accel import exceptions
 from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import binding
+from nova_accel.db import clock
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import fence
@@ -112,6 +112,27 @@ class TestAcquire(BindingTestCase):
         self.assertEqual(found, binding.acquire(request))
         self.assertEqual(before, self.everything())
 
+    def test_groups_of_no_profile(self) -> None:
+        trait = {'trait:CUSTOM_REGION1': 'required'}
+        request = self.request(
+            self.host.allocated(), self.host.allocated(region=1),
+            device_profile_name='', groups=({**base.FPGA, **trait}, base.FPGA))
+        found = binding.acquire(request)
+        self.assertEqual(
+            [('', 0, {**base.FPGA, **trait}, self.host.rp_uuid(0, 1)),
+             ('', 1, base.FPGA, self.host.rp_uuid())],
+            [(arq['device_profile_name'], arq['device_profile_group_id'],
+              arq['group'], arq['device_rp_uuid']) for arq in found])
+        self.assertEqual(found, binding.acquire(request))
+        self.assertEqual(
+            found, binding.acquire(self.again(request, attempt=2)))
+        other = self.again(
+            request, groups=(base.FPGA, base.FPGA), attempt=2)
+        self.assertRaises(exceptions.StaleAttempt, binding.acquire, other)
+        anew = binding.acquire(self.again(other, attempt=3))
+        self.assertEqual([base.FPGA] * 2, [arq['group'] for arq in anew])
+        self.assert_consistent()
+
     def test_older_attempt(self) -> None:
         request = self.request(attempt=7)
         binding.acquire(request)
@@ -134,7 +155,9 @@ class TestAcquire(BindingTestCase):
     def test_newer_attempt_keeps_the_arqs_of_a_deleted_profile(self) -> None:
         request = self.request()
         found = binding.acquire(request)
-        device_profile.delete_by_names(['fpga'])
+        # The release before deleted also what is in use.
+        with self.database.engine.begin() as connection:
+            connection.execute(sa.delete(schema.DEVICE_PROFILES))
         self.assertEqual(
             found, binding.acquire(self.again(request, attempt=2)))
 
@@ -459,8 +482,7 @@ class TestRelease(BindingTestCase):
         fences = schema.BINDINGS
         with engine.writer() as connection:
             connection.execute(sa.update(fences).values(
-                released_at=schema.now() - fence.KEPT
-                - datetime.timedelta(minutes=1)))
+                released_at=clock.ago(fence.KEPT_S + 60)))
 
     def test_all_is_free_again(self) -> None:
         request = self.request()

@@ -22,6 +22,7 @@ from nova_accel.db import binding
 from nova_accel.db import capacity
 from nova_accel.db import cleaning
 from nova_accel.db import device
+from nova_accel.db import host as host_rows
 from nova_accel.db import schema
 from nova_accel.model import device as device_model
 from nova_accel.model import orders
@@ -39,7 +40,7 @@ class CleaningTestCase(base.DatabaseTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.host = HOST
-        self.host.report()
+        self.host.clean()
         self.make_profile()
 
     def told(self, host: reports.SimulatedHost = HOST) -> orders.Orders:
@@ -72,7 +73,7 @@ class TestRelease(CleaningTestCase):
         self.assertIn('(1 being cleaned)', self.refusal())
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
         self.assertEqual(
-            orders.Orders(1, uncleaned=frozenset({handle})), self.told())
+            orders.Orders(3, uncleaned=frozenset({handle})), self.told())
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
 
     def test_by_whoever_else(self) -> None:
@@ -98,19 +99,19 @@ class TestRelease(CleaningTestCase):
         self.use()
         self.use()
         told = dataclasses.replace(HOST, cleaned=False).report()
-        self.assertEqual(orders.Orders(0), told)
+        self.assertEqual(orders.Orders(2), told)
 
     def test_of_several_hosts_at_once(self) -> None:
         others = [reports.SimulatedHost(f'compute-{number}', cleaned=cleaned)
                   for number, cleaned in ((2, True), (3, False))]
         uuids = self.make_arqs(3)
         for uuid, host in zip(uuids, [HOST, *others], strict=True):
-            host.report()
+            host.clean()
             arqs.bind({uuid: {
                 **self.place(host.rp_uuid()), 'hostname': host.hostname}})
         arqs.delete_by_uuids(uuids, bound_allowed=True)
         self.assertEqual(
-            [1, 1, 0], [self.told(host).revision for host in [HOST, *others]])
+            [3, 3, 0], [self.told(host).revision for host in [HOST, *others]])
         self.assertEqual(
             [1, 1, 0],
             [len(self.told(host).uncleaned) for host in [HOST, *others]])
@@ -124,7 +125,7 @@ class TestNote(CleaningTestCase):
         revision = self.told().revision
         for _again in range(2):
             cleaning.note('compute-1', [handle], {}, revision)
-            self.assertEqual(orders.Orders(2), self.told())
+            self.assertEqual(orders.Orders(4), self.told())
         self.assertEqual({}, self.reasons())
         self.assertEqual(handle, self.use())
 
@@ -191,6 +192,7 @@ class TestNote(CleaningTestCase):
     def test_statements_do_not_depend_on_the_amount(self) -> None:
         host = reports.SimulatedHost(functions=9, cleaned=True)
         self.host = host
+        host.clean()
         counts = []
         for amount in (1, 8):
             name = f'qat-{amount}'
@@ -210,6 +212,153 @@ class TestNote(CleaningTestCase):
                     host.hostname, handles, {}, told.revision))
             counts.append((len(released), len(noted)))
         self.assertEqual(counts[0], counts[1])
+
+
+class TestFirstSeen(CleaningTestCase):
+    """Nobody knows who had it before."""
+
+    scenarios = database.SCENARIOS
+
+    def uncleaned(self, host: reports.SimulatedHost) -> set[str]:
+        told = self.told(host)
+        # An answer may be lost, and the host has the orders of before.
+        self.assertEqual(told, host.report(orders_seen=told.revision - 1))
+        return set(told.uncleaned)
+
+    def handles(self, host: reports.SimulatedHost) -> set[str]:
+        return {handle.uuid for device in host.devices()
+                for handle in device.handles}
+
+    def test_is_unclean(self) -> None:
+        host = reports.SimulatedHost('compute-2', functions=3, cleaned=True)
+        self.assertEqual(self.handles(host), self.uncleaned(host))
+        self.assertNotIn('compute-2', capacity.free_by_host())
+        host.clean()
+        self.assertEqual(frozenset(), self.told(host).uncleaned)
+        self.assertEqual(4, capacity.free_by_host()['compute-2'])
+
+    def test_of_what_is_not_cleaned_is_free(self) -> None:
+        host = reports.SimulatedHost('compute-2', functions=3)
+        self.assertEqual(orders.Orders(0), self.told(host))
+        self.assertEqual(4, capacity.free_by_host()['compute-2'])
+
+    def test_after_its_host_was_forgotten(self) -> None:
+        handle = self.use()
+        host_rows.forget('compute-1', -1)
+        self.assertEqual(self.handles(HOST), self.uncleaned(HOST))
+        self.assertIn(handle, self.told().uncleaned)
+        self.assertIn('(1 being cleaned)', self.refusal())
+
+    def test_under_a_new_name_of_the_host(self) -> None:
+        self.use()
+        host_rows.forget('compute-1', -1)
+        renamed = dataclasses.replace(HOST, hostname='renamed')
+        self.assertEqual(self.handles(renamed), self.uncleaned(renamed))
+
+    def test_only_the_new_one_of_a_device(self) -> None:
+        more = dataclasses.replace(HOST, regions=(2, 1))
+        self.assertEqual(
+            self.handles(more) - self.handles(HOST), self.uncleaned(more))
+
+    def test_after_it_was_gone(self) -> None:
+        """Somebody may have written to it elsewhere."""
+        self.told(WITHOUT)
+        self.assertEqual(self.handles(HOST) - self.handles(WITHOUT),
+                         self.uncleaned(HOST))
+
+    def test_a_late_word_of_the_cleaning_before_it_was_gone(self) -> None:
+        [handle] = self.handles(HOST) - self.handles(WITHOUT)
+        earlier = self.told().revision
+        self.told(WITHOUT)
+        self.told(HOST)
+        cleaning.note('compute-1', [handle], {}, earlier)
+        self.assertEqual({handle}, self.told().uncleaned)
+
+    def test_what_is_cleaned_from_now_on(self) -> None:
+        """Guests may have left something in it; one that runs has not."""
+        host = reports.SimulatedHost('compute-1', regions=(1, 1))
+        self.told(host)
+        request = self.request()
+        [held] = binding.acquire(request)
+        free = self.handles(HOST) - {held['attach_handle_uuid']}
+        self.assertEqual(free, self.uncleaned(HOST))
+        binding.release(*request.key, 1)
+        self.assertEqual(self.handles(HOST), self.uncleaned(HOST))
+
+
+class TestAnotherDevice(CleaningTestCase):
+    """One that was put in the place of the first: what is free is unclean."""
+
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.first, self.second = (
+            dataclasses.replace(HOST, regions=(1,), serials=((0, serial),))
+            for serial in ('S1', 'S2'))
+        self.first.clean()
+        self.assertEqual(frozenset(), self.told(self.first).uncleaned)
+
+    def hold(self) -> tuple[binding.Request, str]:
+        request = self.request()
+        [held] = binding.acquire(request)
+        return request, held['attach_handle_uuid']
+
+    def identity(self) -> str | None:
+        [held] = binding.acquire(self.request())
+        identity: str | None = held['attach_handle_identity']
+        return identity
+
+    def test_it_does_not_inherit_that_the_first_was_clean(self) -> None:
+        told = self.told(self.second)
+        self.assertEqual(1, len(told.uncleaned))
+        self.assertEqual({'being cleaned'}, set(self.reasons().values()))
+        cleaning.note('compute-1', told.uncleaned, {}, told.revision)
+        self.assertEqual(frozenset(), self.told(self.second).uncleaned)
+        self.assertEqual('S2', self.identity())
+
+    def test_nor_how_the_cleaning_of_the_first_ends(self) -> None:
+        request, handle = self.hold()
+        binding.release(*request.key, 1)
+        of_first = self.told(self.first)
+        cleaning.note('compute-1', [], {handle: 'stuck'}, of_first.revision)
+        self.assertEqual(
+            {handle: 'not cleaned: stuck'}, self.reasons())
+        of_second = self.told(self.second)
+        self.assertEqual({handle: 'being cleaned'}, self.reasons())
+        cleaning.note('compute-1', [handle], {}, of_first.revision)
+        self.assertEqual({handle: 'being cleaned'}, self.reasons())
+        cleaning.note('compute-1', [handle], {}, of_second.revision)
+        self.assertEqual({}, self.reasons())
+
+    def test_what_a_guest_has_stays_of_the_first(self) -> None:
+        """The host compares it with what is there when it plugs."""
+        request, handle = self.hold()
+        told = self.told(self.second)
+        self.assertEqual(frozenset(), told.uncleaned)
+        [bound] = binding.get_of_host('compute-1')
+        self.assertEqual(
+            ['S1'], [arq['attach_handle_identity'] for arq in bound['arqs']])
+        binding.release(*request.key, 1)
+        # The digest is as it was; the report is compared all the same.
+        told = self.told(self.second)
+        self.assertEqual({handle}, told.uncleaned)
+        cleaning.note('compute-1', [handle], {}, told.revision)
+        self.assertEqual('S2', self.identity())
+
+    def test_one_that_does_not_say_it_is_the_same(self) -> None:
+        """As an NVMe drive that a guest has, and an older nova-compute."""
+        silent = dataclasses.replace(self.first, serials=())
+        self.assertEqual(frozenset(), self.told(silent).uncleaned)
+        self.assertEqual(frozenset(), self.told(self.first).uncleaned)
+        self.assertEqual('S1', self.identity())
+
+    def test_of_what_is_not_cleaned(self) -> None:
+        first, second = (dataclasses.replace(host, cleaned=False)
+                         for host in (self.first, self.second))
+        first.report()
+        self.assertEqual(frozenset(), self.told(second).uncleaned)
+        self.assertEqual('S2', self.identity())
 
 
 class TestVanished(CleaningTestCase):

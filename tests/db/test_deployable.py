@@ -102,6 +102,28 @@ class TestGet(DeployableTestCase):
                 amount, len(deployable.get_all(**filters)), filters)
 
 
+class TestGetOfArq(DeployableTestCase):
+    scenarios = database.SCENARIOS
+
+    def test_that_which_it_has_something_of(self) -> None:
+        request = self.request()
+        [arq] = binding.acquire(request)
+        for project in (None, base.PROJECT):
+            self.assertEqual(
+                self.found()['region0'],
+                deployable.get_of_arq(arq['uuid'], project))
+        self.assertRaises(exceptions.NotFound, deployable.get_of_arq,
+                          arq['uuid'], 'another')
+
+    def test_one_that_is_not_bound(self) -> None:
+        [arq] = self.make_arqs(1)
+        for uuid in (arq, uuidutils.generate_uuid()):
+            error = self.assertRaises(
+                exceptions.NotFound, deployable.get_of_arq, uuid)
+            self.assertEqual(
+                f'Deployable not found with uuid={uuid}', str(error))
+
+
 class TestGetHolders(DeployableTestCase):
     scenarios = database.SCENARIOS
 

@@ -15,6 +15,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
 from nova_accel.testing import database
 
@@ -113,6 +114,22 @@ class TestDeviceProfile(base.DatabaseTestCase):
         device_profile.delete_by_uuid(profiles[0]['uuid'])
         device_profile.delete_by_names(['b', 'c'])
         self.assertEqual([profiles[3]], device_profile.get_all())
+
+    def test_what_is_in_use_is_not_deleted(self) -> None:
+        profiles = [device_profile.create(name, GROUPS)
+                    for name in ('used', 'other')]
+        made = [arq['uuid'] for _time in range(4)
+                for arq in accelerator_request.create('used', base.PROJECT)]
+        for delete, wanted in (
+                (device_profile.delete_by_names, ['other', 'used']),
+                (device_profile.delete_by_uuid, profiles[0]['uuid'])):
+            error = self.assertRaises(exceptions.Conflict, delete, wanted)
+            self.assertIn(f'used is in use by accelerator requests {made[0]},',
+                          str(error))
+            self.assertEqual(10, str(error).count('-') // 4)
+            self.assertEqual(profiles, device_profile.get_all())
+        accelerator_request.delete_by_uuids(made)
+        device_profile.delete_by_names(['other', 'used'])
 
     def test_delete_missing_deletes_nothing(self) -> None:
         profile = device_profile.create('gzip', GROUPS)

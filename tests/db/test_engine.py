@@ -116,9 +116,9 @@ class TestRetries(base.DatabaseTestCase):
 
     def setUp(self) -> None:
         # As the engine is made by the fixture.
-        patcher = mock.patch.object(engine, 'LOCK_WAIT_S', 1)
-        patcher.start()
-        self.addCleanup(patcher.stop)
+        engine.CONF.set_override('lock_wait_s', 1, 'nova_accel_database')
+        self.addCleanup(engine.CONF.clear_override, 'lock_wait_s',
+                        'nova_accel_database')
         super().setUp()
         device_profile.create('fpga', [base.FPGA])
         self.attempts = 0

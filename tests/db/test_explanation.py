@@ -35,7 +35,7 @@ class TestGetUnits(base.DatabaseTestCase):
         super().setUp()
         self.host = reports.SimulatedHost(
             regions=(2, 1), functions=3, cleaned=True)
-        self.host.report()
+        self.host.clean()
         self.make_profile()
 
     def found(self, *resource_classes: str) -> dict[str, dict[

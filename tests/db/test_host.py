@@ -12,15 +12,19 @@
 
 from collections.abc import Mapping
 import dataclasses
+import datetime
 from typing import Any
 
+import fixtures
 from oslo_utils import uuidutils
+import sqlalchemy as sa
 import testscenarios
 
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import binding
 from nova_accel.db import capacity
+from nova_accel.db import clock
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.model import orders
@@ -55,26 +59,34 @@ class TestReport(base.DatabaseTestCase):
         return request
 
     def test_all_is_noted(self) -> None:
-        TWO_FPGAS.report()
+        """Each fact of the report is in the column of its name."""
+        told = reports.SimulatedHost(
+            regions=(2, 1), functions=3, cleaned=True, faults=((1, 'hot'),))
+        devices = told.reported()
+        for number, deployable in enumerate(
+                deployable for found in devices
+                for deployable in found['deployables']):
+            deployable['bitstream_id'] = (
+                f'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f000{number}')
+        host.report('compute-1', told.node_uuid, 'compute-1.service',
+                    devices, 'digest')
         [known] = self.rows(schema.HOSTS)
         self.assertEqual(
-            ('compute-1', TWO_FPGAS.node_uuid, 'compute-1.service'),
-            (known['hostname'], known['node_uuid'], known['service_host']))
-        rp_uuids = TWO_FPGAS.layout().rp_uuids
-        for found, row in zip(TWO_FPGAS.devices(), self.rows(schema.DEVICES),
-                              strict=True):
-            facts = found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
-            del facts['deployables']
-            self.assertEqual(facts, {name: row[name] for name in facts})
-            self.assertEqual('enabled', row['status'])
-        self.assertEqual(
-            sorted(rp_uuids.values()),
-            sorted(row['rp_uuid'] for row in self.rows(schema.DEPLOYABLES)))
-        self.assertEqual(
-            [handle.info for found in TWO_FPGAS.devices()
-             for deployable in found.deployables
-             for handle in deployable.handles],
-            [row['info'] for row in self.rows(schema.ATTACH_HANDLES)])
+            ('compute-1', told.node_uuid, 'compute-1.service', 'digest'),
+            (known['hostname'], known['node_uuid'], known['service_host'],
+             known['report_digest']))
+        deployables = [deployable for found in devices
+                       for deployable in found.pop('deployables')]
+        handles = [handle for deployable in deployables
+                   for handle in deployable.pop('attach_handles')]
+        for facts, table in ((devices, schema.DEVICES),
+                             (deployables, schema.DEPLOYABLES),
+                             (handles, schema.ATTACH_HANDLES)):
+            self.assertEqual(facts, [
+                {name: row[name] for name in fact} for fact, row
+                in zip(facts, self.rows(table), strict=True)])
+        self.assertEqual({'enabled'}, {
+            row['status'] for row in self.rows(schema.DEVICES)})
 
     def test_unchanged_is_one_statement(self) -> None:
         TWO_FPGAS.report()
@@ -283,6 +295,38 @@ class TestForget(base.DatabaseTestCase):
             self.host.report()
             self.assertEqual(7, len(self.rows(schema.ATTACH_HANDLES)))
             self.assert_consistent()
+
+    def test_the_clocks_of_api_servers_do_not_matter(self) -> None:
+        """Each of them writes and compares the database's time."""
+        for minutes in (-60, 60):
+            here = schema.now() + datetime.timedelta(minutes=minutes)
+            with fixtures.MonkeyPatch(
+                    'nova_accel.db.schema.now', lambda now=here: now):
+                self.host.report()
+            self.assertEqual([False, False], [
+                row['is_silent'] for row in host.get_all(180)])
+            with fixtures.MonkeyPatch(
+                    'nova_accel.db.schema.now', lambda now=here: now):
+                self.assertEqual([False, False], [
+                    row['is_silent'] for row in host.get_all(180)])
+
+    def test_a_host_is_silent_after_so_many_seconds(self) -> None:
+        with self.database.engine.begin() as connection:
+            connection.execute(sa.update(schema.HOSTS).values(
+                reported_at=clock.ago(120)))
+        for silence_s, is_silent in ((110, True), (130, False)):
+            self.assertEqual([is_silent] * 2, [
+                row['is_silent'] for row in host.get_all(silence_s)])
+
+    def test_the_database_tells_the_time_in_utc(self) -> None:
+        with self.database.engine.connect() as connection:
+            found = connection.scalar(sa.select(clock.ago(60)))
+        assert found is not None
+        minute = datetime.timedelta(minutes=1)
+        self.assertTrue(
+            minute - datetime.timedelta(seconds=5)
+            <= schema.now() - found
+            <= minute + datetime.timedelta(seconds=60))
 
     def test_who_is_silent(self) -> None:
         found = {silence_s: [

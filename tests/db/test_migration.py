@@ -11,20 +11,26 @@
 # under the License.
 
 import datetime
+import itertools
+import os
+import signal
+from typing import Any
 
 from alembic import autogenerate
 from alembic.runtime import migration as alembic_migration
 import fixtures
-from oslo_db import exception as db_exc
 import sqlalchemy as sa
 import testscenarios
 import testtools
 
+from db import base
 from nova_accel import exceptions
 from nova_accel.db import capacity
 from nova_accel.db import device_profile
+from nova_accel.db import engine
 from nova_accel.db import migration
 from nova_accel.db import schema
+from nova_accel.db import sync_lock
 from nova_accel.testing import database
 
 FIRST = '4f1c0a7d9e52'
@@ -64,6 +70,9 @@ class TestMigration(testtools.TestCase):
 
     def test_steps_lead_to_the_schema(self) -> None:
         migration.sync()
+        self.assert_schema()
+
+    def assert_schema(self) -> None:
         with self.database.engine.connect() as connection:
             context = alembic_migration.MigrationContext.configure(
                 connection, opts={'compare_type': True,
@@ -71,13 +80,72 @@ class TestMigration(testtools.TestCase):
             self.assertEqual([], autogenerate.compare_metadata(
                 context, schema.METADATA))
 
-    def test_a_connection_that_is_lost(self) -> None:
-        """It is not begun again: MySQL may have done a part of it."""
-        with fixtures.MockPatch(
-                'nova_accel.db.migration.command.upgrade',
-                side_effect=db_exc.DBConnectionError()) as upgrade:
-            self.assertRaises(exceptions.ServiceUnavailable, migration.sync)
-        upgrade.mock.assert_called_once()
+    def killed_at(self, number: int, words: tuple[str, ...] = ('',)) -> bool:
+        """Whether a sync of another process got so far, and no farther.
+
+        :param number: of the statement before which it gets SIGKILL
+        :param words: statements that begin so are counted
+        """
+        pid = os.fork()
+        if pid == 0:
+            left = itertools.count(-number)
+
+            def count(connection: Any, cursor: Any, statement: str,
+                      *_arguments: Any) -> None:
+                if (statement.lstrip().startswith(words)
+                        and next(left) == 0):
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            sa.event.listen(sa.Engine, 'before_cursor_execute', count)
+            try:
+                migration.sync()
+            finally:
+                os._exit(0)
+        return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+    def test_it_is_killed_at_each_statement(self) -> None:
+        """MySQL commits each that changes the schema, the others none."""
+        killed = 0
+        if self.backend == 'mysql':
+            # Each one makes one change, and begins where the last one ended.
+            while self.killed_at(1, ('CREATE', 'ALTER', 'DROP')):
+                killed += 1
+        else:
+            while self.killed_at(20 * killed):
+                self.assertIsNone(migration.version())
+                killed += 1
+        migration.sync()
+        self.assert_schema()
+        self.assertGreater(killed, 20 if self.backend == 'mysql' else 2)
+
+    def test_several_at_once(self) -> None:
+        self.assertEqual([None] * 3, base.race([migration.sync] * 3))
+        self.assert_schema()
+
+    def test_another_that_does_not_end(self) -> None:
+        with (sync_lock.alone(engine.url()),
+              fixtures.MonkeyPatch('nova_accel.db.sync_lock.WAIT_S', 1)):
+            error = self.assertRaises(
+                exceptions.ServiceUnavailable, migration.sync)
+        self.assertIn('another "nova-accel-manage db sync"', str(error))
+        migration.sync()
+
+    def test_a_step_that_is_refused(self) -> None:
+        """It says what is wrong, and not by which statement."""
+        for fault, told in (
+                (sa.exc.ProgrammingError('CREATE TABLE', None,
+                                         Exception('no room')), 'no room'),
+                (sa.exc.OperationalError('CREATE TABLE', None,
+                                         Exception('went away')),
+                 'does not answer')):
+            with fixtures.MockPatch(
+                    'nova_accel.db.migration.command.upgrade',
+                    side_effect=fault) as upgrade:
+                error = self.assertRaises(
+                    exceptions.ServiceUnavailable, migration.sync)
+            upgrade.mock.assert_called_once()
+            self.assertIn(told, str(error))
+            self.assertNotIn('CREATE', str(error))
 
     def test_a_second_sync_changes_nothing(self) -> None:
         migration.sync()

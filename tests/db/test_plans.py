@@ -13,6 +13,7 @@
 """How the databases find the rows of one server among those of all others."""
 
 from collections.abc import Callable
+import datetime
 import re
 from typing import Any
 
@@ -23,6 +24,8 @@ import testscenarios
 from db import base
 from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import binding
+from nova_accel.db import programming
+from nova_accel.db import schema
 from nova_accel.model import paging
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -37,7 +40,8 @@ _LARGE = r'\b(arqs|earlier|attach_handles|deployables)\b'
 _EXPLAIN = {'sqlite': 'EXPLAIN QUERY PLAN ', 'mysql': 'EXPLAIN ',
             'postgresql': 'EXPLAIN '}
 _ANALYZE = {'sqlite': ['ANALYZE'], 'postgresql': ['ANALYZE'], 'mysql': [
-    'ANALYZE TABLE arqs, attach_handles, deployables, devices, hosts']}
+    'ANALYZE TABLE arqs, attach_handles, deployables, devices, hosts, '
+    'programmings']}
 
 
 class TestPlans(base.DatabaseTestCase):
@@ -81,6 +85,26 @@ class TestPlans(base.DatabaseTestCase):
 
         self.check(novas_cyborg_client)
         self.check(host)
+
+    def test_list_of_programmings(self) -> None:
+        with self.database.engine.begin() as connection:
+            # As many as it pays off to look for the newest of.
+            connection.execute(sa.insert(schema.PROGRAMMINGS), [{
+                'uuid': uuidutils.generate_uuid(), 'hostname': 'compute-1',
+                'device_uuid': uuidutils.generate_uuid(),
+                'region': 'region0', 'bitstream_id': 'b' * 36,
+                'started_at': schema.now() + datetime.timedelta(
+                    seconds=number)} for number in range(5000)])
+        [(statement, values)] = self.statements_with_values(
+            lambda: programming.get_all(paging.Page(limit=5)))
+        with self.database.engine.connect() as connection:
+            for analyze in _ANALYZE[self.backend]:
+                connection.exec_driver_sql(analyze)
+            steps = str(connection.exec_driver_sql(
+                _EXPLAIN[self.backend] + statement, values).all())
+        self.assertIn('ix_programmings_started_at_id', steps)
+        for sorting in ('TEMP B-TREE', 'filesort', 'Sort'):
+            self.assertNotIn(sorting, steps)
 
     def check(self, call: Callable[[], Any]) -> None:
         """With the statistics that the database has, and with better ones."""

@@ -49,6 +49,41 @@ def ended(begun: programming_model.Record,
         finished_at=begun.started_at + datetime.timedelta(seconds=8))
 
 
+class TestKept(base.DatabaseTestCase):
+    """A region's history has an end."""
+
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        programming.CONF.set_override('programmings_kept', 3, 'nova_accel')
+        self.addCleanup(programming.CONF.clear_override, 'programmings_kept',
+                        'nova_accel')
+
+    def test_the_newest_of_each_region(self) -> None:
+        other = record(region='region1')
+        programming.note('compute-1', other)
+        # The clocks of hosts do not matter.
+        records = [record(-number) for number in range(5)]
+        for begun in records:
+            programming.note('compute-1', begun)
+            programming.note('compute-1', ended(begun))
+        self.assertEqual(
+            {other.uuid, *(each.uuid for each in records[2:])},
+            {row['uuid'] for row in programming.get_all()})
+
+    def test_many_statements_are_not_needed(self) -> None:
+        counts = []
+        for kept in (100, 3, 1):
+            programming.CONF.set_override(
+                'programmings_kept', kept, 'nova_accel')
+            for _again in range(5):
+                counts.append(len(self.statements(
+                    lambda: programming.note('compute-1', record()))))
+        self.assertEqual([3] * 5 + [4] * 10, counts)
+        self.assertEqual(1, len(programming.get_all()))
+
+
 class TestNote(base.DatabaseTestCase):
     scenarios = database.SCENARIOS
 

@@ -54,6 +54,22 @@ class TestReplace(base.DatabaseTestCase):
         self.assertEqual([self.second], self.replace())
         self.assertEqual(('Bound', 'Bound'), self.states())
 
+    def test_what_has_failed_is_told_and_made_all_the_same(self) -> None:
+        both = [self.first, self.second]
+        for failed in ([self.first], both, []):
+            # What the host does not make, it cannot fail to make.
+            found = provisioning.replace('compute-1', [self.first], failed)
+            self.assertEqual(
+                [(self.first, 'Provisioning')] if failed else [],
+                [(arq['uuid'], arq['state']) for arq in found])
+            self.assertEqual(('Provisioning', 'Bound'), self.states())
+        self.assertEqual(
+            [], provisioning.replace('compute-2', [], [self.first]))
+        found = provisioning.replace('compute-1', [self.second], both)
+        self.assertEqual(
+            {self.first: 'Bound', self.second: 'Provisioning'},
+            {arq['uuid']: arq['state'] for arq in found})
+
     def test_another_hosts_stay_as_they_are(self) -> None:
         self.assertEqual([], self.replace(self.first, hostname='compute-2'))
         self.assertEqual(('Bound', 'Bound'), self.states())

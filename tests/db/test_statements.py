@@ -150,6 +150,10 @@ class LifeTestCase(base.DatabaseTestCase):
 
         return [
             ('clean after use', cleaned.report),
+            ('clean what is free', lambda: cleaning.note(
+                self.host.hostname, [
+                    handle.uuid for found in cleaned.devices()
+                    for handle in found.handles], {}, 10 ** 6)),
             ('acquire the cleaned', acquire),
             ('release the cleaned', lambda: binding.release(*request.key, 1)),
             ('hear of the unclean', lambda: self.hear_orders(cleaned)),
@@ -282,6 +286,17 @@ class TestNumberOfStatements(LifeTestCase):
     def test_does_not_depend_on_how_much_is_asked_for(self) -> None:
         self.assertEqual(self.counts_of_functions(1),
                          self.counts_of_functions(40))
+
+    def test_groups_of_no_profile_cost_no_more(self) -> None:
+        counts = [
+            len(self.statements(lambda request=request: binding.acquire(
+                request)))
+            for request in (
+                self.request(), self.request(
+                    self.host.allocated(0, 1), device_profile_name='',
+                    groups=[base.FPGA]))]
+        # They do not have to be read.
+        self.assertEqual(counts[0] - 1, counts[1])
 
     def test_does_not_depend_on_what_is_forgotten(self) -> None:
         counts = []

@@ -32,9 +32,6 @@ FPGA = {'resources:FPGA': '1'}
 QAT = {'resources:CUSTOM_QAT': '1'}
 VGPU = {'resources:VGPU': '1'}
 
-#: Seconds, of a test; longer than OS_TEST_TIMEOUT, which ends no thread.
-_NEVER_ENDS = 600
-
 _DRIVERS = {'PCI': fake_driver.FakeFpgaDriver, 'mdev': mdev.MdevDriver}
 
 
@@ -44,6 +41,8 @@ class AcceleratorTestCase(cloud.Cloud):
     :cvar hosts: started, with all kinds of devices, before each test
     :cvar flavor_key: by which servers get accelerators: NATIVE, or Cyborg's
         for COMPAT
+    :cvar never_ends_s: a test that takes so long ends the process; longer
+        than OS_TEST_TIMEOUT, which ends no thread
     :ivar failures: how many calls were made to fail
     :ivar wsgi: what serves all APIs
     """
@@ -51,13 +50,14 @@ class AcceleratorTestCase(cloud.Cloud):
     ADMIN_API = True
     hosts = ('host1',)
     flavor_key = device_profile.FLAVOR_KEY
+    never_ends_s = 600
     failures = 0
 
     def setUp(self):
         # Also where the process then waits for a thread that never ends: all
         # of them are shown, and it ends as a failure.
         faulthandler.dump_traceback_later(
-            _NEVER_ENDS, exit=True, file=sys.__stderr__)
+            self.never_ends_s, exit=True, file=sys.__stderr__)
         super().setUp()
         self.wsgi = self.server
         self.flags(
@@ -183,7 +183,8 @@ class AcceleratorTestCase(cloud.Cloud):
         """The next device of the kind, PCI or mdev, refuses."""
         self.break_method(
             _DRIVERS[device], method,
-            exceptions.DeviceError('the device is stuck'), times)
+            exceptions.DeviceError('0000:99:00.0 of host9 is stuck',
+                                   public='the device is stuck'), times)
 
     @contextlib.contextmanager
     def api_away(self):

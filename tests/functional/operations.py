@@ -67,12 +67,13 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     'shelve': ('', 'the snapshot fails'),
     'shelve offload': ('', 'a device is stuck'),
     'unshelve': ('on the same host', 'on another host',
-                 'the guest does not start'),
+                 'the guest does not start', 'a device refuses'),
     'rebuild': ('with the same image', 'with a new image',
-                'the guest does not start'),
-    'evacuate': ('', 'the destination fails'),
+                'the guest does not start', 'a device refuses'),
+    'evacuate': ('', 'the destination fails', 'a device refuses'),
     'return of the source of an evacuation': (
-        '', 'the API is away', 'too early', 'the server is deleted'),
+        '', 'the API is away', 'a device is stuck', 'too early',
+        'the server is deleted'),
     'resize to accelerators': _RESIZES,
     'resize between profiles': _RESIZES,
     'resize to a plain flavor': _RESIZES,
@@ -80,16 +81,22 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     'resize from our vGPUs to those of Nova': _RESIZES[2:],
     'resize': ('deleted before it is confirmed', 'the source refuses',
                'the source fails', 'a device refuses on the destination',
+               'the destination acquires nothing',
                'the destination fails, deleted', 'the confirmation fails',
+               'a device is stuck when it is confirmed',
+               'a device is stuck when it is reverted',
+               'a device refuses when it is reverted',
                'the revert fails on the source'),
     'cold migration': (
         'confirmed', 'reverted', 'the source fails',
         'a device refuses on the destination',
         'the API is away on the source', 'the API is away on the destination'),
     'resize to another cell': (
-        'confirmed', 'reverted', 'the destination fails'),
+        'confirmed', 'reverted', 'the destination fails',
+        'a device refuses on the destination'),
     'live migration': (
         '', 'the guest does not arrive', 'the destination makes no device',
+        'a device is stuck on the source',
         'refused by the driver of a device'),
     'live snapshot': ('', 'the disk is not copied'),
     'cold snapshot': ('', 'a device is not detached',
@@ -114,6 +121,7 @@ FORBIDDEN: Mapping[str, str] = {
 #: What there is for devices of one kind alone.
 _ONE_KIND = {
     ('live migration', 'the destination makes no device'): ('mdev',),
+    ('live migration', 'a device is stuck on the source'): ('mdev',),
     ('live migration', 'refused by the driver of a device'): ('PCI',),
     **{(operation, case): ('mdev',) for operation in OPERATIONS
        if 'vGPUs' in operation for case in OPERATIONS[operation]}}

@@ -76,11 +76,17 @@ class TestBoot(base.AcceleratorTestCase):
         self.delete(server)
 
     def test_the_flavors_group_policy_rules_the_groups(self):
-        server = self.boot_with(
-            base.FPGA, base.FPGA, extra_spec={'group_policy': 'isolate'})
+        """All units of the host's one pool have the same provider."""
+        server = self.boot_with(base.QAT, base.QAT)
         self.assertEqual(
-            2, len({arq['device_rp_uuid'] for arq in self.arqs(server)}))
+            1, len({arq['device_rp_uuid'] for arq in self.arqs(server)}))
         self.delete(server)
+        refused = self.boot(self.create_accel_flavor(
+            'profile', extra_spec={'group_policy': 'isolate'}),
+            expected_state='ERROR')
+        self.assertIn('no host has device_profile_0, device_profile_1 free '
+                      'together', refused['fault']['message'])
+        self.delete(refused)
 
     def test_a_plain_server_gets_nothing(self):
         server = self.boot(self._create_flavor())
@@ -90,8 +96,7 @@ class TestBoot(base.AcceleratorTestCase):
     def test_an_edited_profile_does_not_touch_running_servers(self):
         server = self.boot_with(base.QAT)
         before = self.guest_devices(server)
-        self.accelerator.delete('/device_profiles?value=profile')
-        self.create_profile('profile', [base.VGPU])
+        self.change_profile('profile', [base.VGPU])
         self._reboot_server(server, hard=True)
         self.assertEqual(before, self.guest_devices(server))
         server = self._rebuild_server(server, _OTHER_IMAGE)

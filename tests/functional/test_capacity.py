@@ -15,6 +15,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from functional import base
 from functional import operations
 from nova_accel.model import device_profile
+from nova_accel.testing import devices
 
 
 class TestOneHost(base.AcceleratorTestCase):
@@ -119,15 +120,39 @@ class TestTwoHosts(base.AcceleratorTestCase):
             self.assert_nothing_left()
             self._delete_server(server)
 
-    def test_servers_spread_over_hosts_with_free_accelerators(self):
-        servers = [self.boot(self.flavor)
-                   for _number in range(4)]
-        hosts = [server['OS-EXT-SRV-ATTR:host'] for server in servers]
-        self.assertEqual({'host1': 2, 'host2': 2},
-                         {host: hosts.count(host) for host in set(hosts)})
-        self.assertNotEqual(hosts[0], hosts[1])
-
 
 class TestTwoHostsCompat(TestTwoHosts):
+
+    flavor_key = device_profile.CYBORG_FLAVOR_KEY
+
+
+class TestWeigher(base.AcceleratorTestCase):
+    """Nova's own weighers would have each server on another host."""
+
+    hosts = ()
+
+    def setUp(self):
+        super().setUp()
+        self.flags(accelerator_weight_multiplier=100.0, group='nova_accel')
+        self.create_profile('fpga', [base.FPGA])
+        # Two regions, six, and two.
+        for number, fpgas in enumerate((1, 3, 1)):
+            self.start_accelerated_compute(
+                f'host{number}', pci_info=devices.pci_info(
+                    gpus=0, fpgas=fpgas, qats=0))
+
+    def hosts_of(self, flavor, count):
+        servers = [self.boot(flavor) for _number in range(count)]
+        return [server['OS-EXT-SRV-ATTR:host'] for server in servers]
+
+    def test_most_free_ones_for_those_who_ask(self):
+        self.assertEqual(['host1'] * 4, self.hosts_of(
+            self.create_accel_flavor('fpga'), 4))
+
+    def test_fewest_free_ones_for_all_others(self):
+        self.assertNotIn('host1', self.hosts_of(self._create_flavor(), 3))
+
+
+class TestWeigherCompat(TestWeigher):
 
     flavor_key = device_profile.CYBORG_FLAVOR_KEY

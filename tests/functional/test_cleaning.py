@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from functional import base
 from functional import test_publishing
 from nova_accel.db import engine
+from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.testing import driver as fake_driver
 
@@ -30,6 +31,10 @@ class TestCleaning(test_publishing.PublishingTestCase):
         super().setUp()
         self.flags(report_interval_s=3600, group='nova_accel')
         self.flavor = self.create_accel_flavor('fpga')
+        # Once before the first guest.
+        self.wait_until_clean()
+        self.update()
+        self.cleaning.cleaned.clear()
 
     def reserved(self):
         return sorted(reserved for _total, reserved, _used
@@ -147,4 +152,23 @@ class TestCleaning(test_publishing.PublishingTestCase):
         self.assertEqual({handle}, set(self.unclean()))
         put_back()
         self.update()
-        self.assertEqual([0, 1], self.reserved())
+        # The one that was clean may have been used elsewhere.
+        self.assertEqual([1, 1], self.reserved())
+        self.assertEqual(2, len(self.unclean()))
+
+    def test_a_host_that_is_forgotten(self):
+        """As after a rename, which our own refusal of its report advises."""
+        self.cleaning.refusal = 'its key is stuck'
+        handle = self.boot_and_delete()
+        self.wait_for({handle: 'its key is stuck'}, self.unclean)
+        host.forget(HOST, -1)
+        self.update(2)
+        self.assertEqual(2, len(self.unclean()))
+        self.assertIn(handle, self.unclean())
+        self.assertEqual([1, 1], self.reserved())
+        self.boot(self.flavor, expected_state='ERROR')
+        self.cleaning.refusal = None
+        self.restart_compute_service(HOST)
+        self.wait_until_clean()
+        self.update()
+        self.boot(self.flavor)

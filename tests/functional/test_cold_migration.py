@@ -10,6 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import time
+
+import fixtures
 from nova import exception
 
 from functional import moves
@@ -58,6 +61,16 @@ class TestColdMigration(moves.MoveTestCase):
 
     def test_there_and_back(self):
         self.confirm(self.migrate(), 'host1')
+        server = self.confirm(self.migrate(), 'host2')
+        self.assert_guest(server, 'host1', self.guest_devices(server))
+        self.assertEqual(2, len(self.guest_devices(server)))
+        self.delete(server)
+
+    def test_there_and_back_after_the_clock_was_set_back(self):
+        self.confirm(self.migrate(), 'host1')
+        day_before = time.time_ns() - 24 * 60 * 60 * 10 ** 9
+        self.useFixture(fixtures.MonkeyPatch(
+            'time.time_ns', lambda: day_before))
         server = self.confirm(self.migrate(), 'host2')
         self.assert_guest(server, 'host1', self.guest_devices(server))
         self.assertEqual(2, len(self.guest_devices(server)))
@@ -125,7 +138,7 @@ class TestColdMigration(moves.MoveTestCase):
 
     @operations.shows('cold migration', 'the API is away on the destination')
     def test_an_api_that_is_away_on_the_destination(self):
-        """The server is where Nova leaves it; a rebuild acquires anew."""
+        """The server is where Nova leaves it, and acquires anew there."""
         reconnect = self.cut_off('host2')
         self.migrate('ERROR')
         self._wait_for_migration_status(self.server, ['error'])
@@ -136,9 +149,11 @@ class TestColdMigration(moves.MoveTestCase):
         self.assertFalse(self.mdevs('host1'))
         self.assert_usage('host1')
         self.assert_usage('host2', FPGA=1, VGPU=1)
+        self._reboot_server(self.server, hard=True)
+        devices = self.held(self.server)['host2', 'active']
+        self.assertEqual(2, len(devices))
+        self.assert_guest(self.server, 'host2', devices)
         server = self._rebuild_server(
             self.server, '70a599e0-31e7-49b7-b260-868f441e862b')
-        devices = self.held(server)['host2', 'active']
-        self.assertEqual(2, len(devices))
         self.assert_guest(server, 'host2', devices)
         self.delete(server)

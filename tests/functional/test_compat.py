@@ -254,13 +254,16 @@ class TestBoundEvent(CompatTestCase):
             'instance_uuid': server['id']})
         return arq_uuid
 
-    def make_again(self, arq_uuid):
+    def make_again(self, arq_uuid, failed=()):
         """As a host does after its boot."""
         host_api = clients.AcceleratorClient(
             self.keystone, self.nova, f'{self.url}/accelerator/v2')
-        for made in ([arq_uuid], []):
+        for body in (
+                {'arqs': [arq_uuid]},
+                *({'arqs': [uuid], 'failed': [uuid]} for uuid in failed),
+                {'arqs': []}):
             host_api.request('PUT', '/hosts/host1/provisioning',
-                             json={'arqs': made}).raise_for_status()
+                             json=body).raise_for_status()
 
     def test_only_what_is_made_again(self):
         server = self.boot(self.plain)
@@ -272,6 +275,16 @@ class TestBoundEvent(CompatTestCase):
         self._wait_for_assert(functools.partial(
             self.assertEqual, [(server['id'], 'accelerator-request-bound',
                                 'completed', arq_uuid)], self.received))
+        self.delete_arqs_of(server['id'])
+
+    def test_what_fails_and_is_made_after_all(self):
+        server = self.boot(self.plain)
+        arq_uuid = self.bind_to(server)
+        self.make_again(arq_uuid, failed=[arq_uuid])
+        self._wait_for_assert(functools.partial(
+            self.assertEqual, [
+                (server['id'], 'accelerator-request-bound', status, arq_uuid)
+                for status in ('failed', 'completed')], self.received))
         self.delete_arqs_of(server['id'])
 
     def test_a_message_that_cannot_be_sent(self):

@@ -80,8 +80,23 @@ class TestCrossCellFails(CrossCellTestCase):
 
     @operations.shows('resize to another cell', 'the destination fails')
     def test_a_destination_that_fails(self):
-        """The source keeps what the server has, for a hard reboot."""
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
+        self.assert_a_hard_reboot_on_the_source_helps()
+
+    @operations.shows('resize to another cell',
+                      'a device refuses on the destination', devices=['PCI'])
+    def test_a_pci_device_refuses_on_the_destination(self):
+        self.break_plug('PCI')
+        self.assert_a_hard_reboot_on_the_source_helps()
+
+    @operations.shows('resize to another cell',
+                      'a device refuses on the destination', devices=['mdev'])
+    def test_an_mdev_refuses_on_the_destination(self):
+        self.break_plug('mdev')
+        self.assert_a_hard_reboot_on_the_source_helps()
+
+    def assert_a_hard_reboot_on_the_source_helps(self):
+        """It keeps what the server has."""
         self.server = self.resize(
             self.server, self.create_accel_flavor('both'), 'ERROR')
         self.assertEqual(1, self.failures)

@@ -122,13 +122,40 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.assert_destination_has_its_own()
         self.delete(self.server)
 
+    @operations.shows(
+        'return of the source of an evacuation', 'a device is stuck')
+    def test_the_source_returns_with_a_device_that_is_stuck(self):
+        self.evacuate()
+        for device in ('PCI', 'mdev'):
+            self.break_plug(device, 'unplug')
+        self.come_back()
+        self.settle(self.source)
+        self.assert_source_has(1)
+        self.settle(self.source)
+        self.assert_source_has(0)
+        self.assert_destination_has_its_own()
+        self.delete(self.server)
+
     @operations.shows('evacuate', 'the destination fails')
     def test_a_destination_that_fails(self):
-        """It holds nothing, and the source's guest keeps what it has."""
-        self.go_down()
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
+        self.assert_stays_on_the_source('ERROR')
+
+    @operations.shows('evacuate', 'a device refuses', devices=['PCI'])
+    def test_a_pci_device_that_refuses_on_the_destination(self):
+        self.break_plug('PCI')
+        self.assert_stays_on_the_source('ACTIVE')
+
+    @operations.shows('evacuate', 'a device refuses', devices=['mdev'])
+    def test_an_mdev_that_refuses_on_the_destination(self):
+        self.break_plug('mdev')
+        self.assert_stays_on_the_source('ACTIVE')
+
+    def assert_stays_on_the_source(self, status):
+        """The destination holds nothing, the source's guest what it has."""
+        self.go_down()
         self._evacuate_server(
-            self.server, expected_host=self.source, expected_state='ERROR',
+            self.server, expected_host=self.source, expected_state=status,
             expected_migration_status='failed')
         self.assertEqual([], self.arqs_by_host()[self.destination])
         self.assertFalse(self.mdevs(self.destination))
@@ -213,6 +240,17 @@ class TestShelve(one_server.OneServerTestCase):
             self.assert_nothing_left()
             self.unshelve(host)
             self.assertEqual(host, self.host)
+            self.assert_has_new_ones()
+        self.delete(self.server)
+
+    @operations.shows('unshelve', 'a device refuses')
+    def test_unshelve_with_a_device_that_refuses(self):
+        for _device in self.each_refusing():
+            self.shelve(offload=True)
+            self.assertIn('the device is stuck', self.assert_fails(
+                'unshelve', None, 'unshelve', 'SHELVED_OFFLOADED'))
+            self.assert_nothing_left()
+            self.unshelve()
             self.assert_has_new_ones()
         self.delete(self.server)
 

@@ -211,6 +211,15 @@ class TestMediatedDevices(LiveMigrationTestCase):
         self.settle('host2')
         self.assert_arrived_after_all()
 
+    @operations.shows('live migration', 'a device is stuck on the source',
+                      devices=['mdev'])
+    def test_a_device_that_is_stuck_on_the_source(self):
+        self.break_plug('mdev', 'unplug')
+        server = self.live_migrate(self.server)
+        self.assertEqual(1, self.failures)
+        self.settle('host1')
+        self.assert_arrived(server)
+
     def test_the_end_fails_on_the_destination(self):
         self.break_driver('post_live_migration_at_destination',
                           exception.InternalError('broken'))
@@ -265,8 +274,7 @@ class TestMediatedDevices(LiveMigrationTestCase):
         self.assert_stayed(self.server, self.before)
 
     def test_a_device_profile_that_has_changed(self):
-        self.accelerator.delete('/device_profiles?value=vgpus')
-        self.create_profile('vgpus', [{'resources:VGPU': '1'}])
+        self.change_profile('vgpus', [{'resources:VGPU': '1'}])
         self.assert_refused(self.server, 'group 0 has not as many devices')
 
     def test_nova_compute_dies_on_the_destination(self):

@@ -137,6 +137,18 @@ class TestPower(one_server.OneServerTestCase):
         self.assert_hard_reboot_helps()
         self.delete(self.server)
 
+    @operations.shows('rebuild', 'a device refuses')
+    def test_rebuild_with_a_device_that_refuses(self):
+        """Its guest is gone by then: it is no more ACTIVE."""
+        for _device in self.each_refusing():
+            self.assertIn('the device is stuck', self.assert_fails(
+                'rebuild', {'imageRef': _OTHER_IMAGE}, 'rebuild', 'ERROR'))
+            self.assertIn('the device is stuck', self.api.get_server(
+                self.server['id'])['fault']['message'])
+            self.assert_held()
+            self.assert_hard_reboot_helps()
+        self.delete(self.server)
+
     def test_delete_after_a_rebuild_that_failed(self):
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_fails(

@@ -16,12 +16,16 @@ import json
 import re
 
 import fixtures
+from nova import context as nova_context
+from nova import exception
+from nova import objects
 from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.volume import cinder
 
 from functional import base
 from nova_accel.testing import bitstreams
 from nova_accel.testing import devices
+from nova_accel.testing import driver
 from nova_accel.testing import fpga_cloud
 from nova_accel.testing.driver import Fault
 
@@ -57,8 +61,9 @@ class TestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         server = self.boot_asking(expected_state='ERROR', **wanted)
         self.assertEqual([], self.cards.programmed)
         self.delete(server)
-        return re.findall(r'Insufficient compute resources: (.*)',
-                          self.stdlog.logger.output)[-1]
+        return re.findall(
+            r'(?:Insufficient compute resources|is unacceptable): (.*)',
+            self.stdlog.logger.output)[-1]
 
     def assert_programmed(self, *contents):
         self.assertEqual(
@@ -96,6 +101,17 @@ class TestProgramming(TestCase):
         self.assert_programmed(BITS)
         self.assertEqual([self.image], self.downloaded)
         self.delete(server)
+
+    def test_a_bitstream_is_for_one_type_of_region(self):
+        """And the profile does not say which."""
+        self.assertNotEqual([], self.other_regions)
+        for number, region in enumerate([self.region, *self.other_regions]):
+            image = self.upload(region, BITS)
+            self.create_profile(f'profile{number}', [{
+                'resources:FPGA': '1', 'accel:bitstream_id': image}])
+            server = self.boot(self.create_accel_flavor(f'profile{number}'))
+            self.assertEqual(number + 1, len(self.cards.programmed))
+            self.delete(server)
 
     def test_a_function_by_its_uuid(self):
         server = self.boot_asking(function_id=FUNCTION)
@@ -139,8 +155,8 @@ class TestProgramming(TestCase):
     def test_a_changed_profile_leaves_a_guest_alone(self):
         server = self.boot_asking(bitstream_id=self.image)
         other = self.upload(self.region, b'other')
-        self.accelerator.delete('/device_profiles?value=profile')
-        self.create_fpga_profile('profile', self.region, bitstream_id=other)
+        self.change_profile('profile', [
+            self.fpga_group(self.region, bitstream_id=other)])
         self._reboot_server(server, hard=True)
         self.assert_programmed(BITS)
         self.delete(server)
@@ -247,14 +263,19 @@ class TestCleaning(TestCase):
             **json.loads(devices.FPGA_SPEC), 'clean': 'program',
             'clean_bitstream': blank})])
         self.restart_compute_service('host1')
+        # Nobody knows what was in it until then.
+        self.wait_until_clean(b'blank')
         server = self.boot_asking(bitstream_id=self.image)
         self.delete(server)
-        self._wait_for_assert(
-            lambda: self.assert_programmed(BITS, b'blank'))
-        self._wait_for_assert(lambda: self.assertEqual(0, self.reserved()))
+        self.wait_until_clean(b'blank', BITS, b'blank')
         server = self.boot(self.create_accel_flavor('profile'))
-        self.assert_programmed(BITS, b'blank', BITS)
+        self.assert_programmed(b'blank', BITS, b'blank', BITS)
         self.delete(server)
+
+    def wait_until_clean(self, *programmed):
+        self._wait_for_assert(lambda: self.assert_programmed(*programmed))
+        # The other region, which the blank bitstream does not fit.
+        self._wait_for_assert(lambda: self.assertEqual(1, self.reserved()))
 
 
 class TestFailure(TestCase):
@@ -294,6 +315,87 @@ class TestFailure(TestCase):
         self.is_bad_until_programmed(Fault.HANGS)
 
 
+class OwnTestCase(TestCase):
+
+    def upload_own(self, data, owner):
+        """An image that is not the operator's."""
+        image_id = self.upload(self.region, data)
+        image = self.glance.images[image_id]
+        image.update(is_public=False, visibility='shared', owner=owner)
+        return image_id
+
+
+class TestOwnBitstream(OwnTestCase):
+    """It fails."""
+
+    hosts = ('host1', 'host2')
+
+    def test_that_no_card_takes(self):
+        """Nova tries no other host, and the region is of use at once."""
+        garbage = self.upload_own(b'garbage', self.api.project_id)
+        # It is tried once more; by another host it would be programmed.
+        self.cards.faults = [Fault.FAILS] * 2
+        server = self.boot_asking(
+            expected_state='ERROR', bitstream_id=garbage)
+        fault = self.api.get_server(server['id'])['fault']['message']
+        self.assertIn(f'Image {garbage} is unacceptable', fault)
+        self.assertIn('Upload', fault)
+        for name in (*self.hosts, '0000:'):
+            self.assertNotIn(name, fault)
+        self.delete(server)
+        [failed] = self.accelerator.get('/programmings')['programmings']
+        self.assertIn('it is refused', failed['failure'])
+        self.assertEqual(0, self.reserved())
+        server = self.boot(self.create_accel_flavor('profile'))
+        self.assert_programmed(b'garbage')
+        self.delete(server)
+
+    def test_of_other_bytes_than_were_uploaded(self):
+        own = self.upload_own(b'own', self.api.project_id)
+        self.glance._imagedata[own] = b'evil'
+        server = self.boot_asking(expected_state='ERROR', bitstream_id=own)
+        fault = self.api.get_server(server['id'])['fault']['message']
+        self.assertIn(
+            f'Image {own} is unacceptable: upload it again', fault)
+        self.assertEqual([own], self.downloaded)
+        self.delete(server)
+
+
+class TestAnothersBitstream(OwnTestCase):
+    """A region holds a circuit of another project."""
+
+    def leave_circuit(self, *before):
+        """Those programmed before it, and it, are in the region then."""
+        for image in (*before, self.upload_own(b'private', 'another')):
+            server = self.boot_asking(bitstream_id=image)
+            self.delete(server)
+            self.accelerator.delete('/device_profiles?value=profile')
+
+    def boot_plain(self, **kwargs):
+        self.create_fpga_profile('plain', self.region)
+        return self.boot(self.create_accel_flavor('plain'), **kwargs)
+
+    def test_is_replaced_by_what_was_there_before(self):
+        self.leave_circuit(self.image)
+        self.restart_compute_service('host1')
+        server = self.boot_plain()
+        self.assert_programmed(BITS, b'private', BITS)
+        self.assert_guest_has_its_arqs(server, (0, 'PCI'))
+        self.delete(server)
+
+    def test_is_not_handed_out(self):
+        self.leave_circuit()
+        server = self.boot_plain(expected_state='ERROR')
+        self.assertIn('set "clean": "program" and clean_bitstream',
+                      self.stdlog.logger.output)
+        self.assert_programmed(b'private')
+        self.delete(server)
+        # Who asks for a bitstream gets it.
+        server = self.boot_asking(bitstream_id=self.image)
+        self.assert_programmed(b'private', BITS)
+        self.delete(server)
+
+
 class TestRebootOfTheHost(TestCase):
     """Its FPGAs hold nothing then, and the guest is not to find that."""
 
@@ -330,6 +432,23 @@ class TestRebootOfTheHost(TestCase):
         self.reboot_host()
         self.assert_programmed_again_before_it_started()
 
+    def test_its_bitstream_was_deleted(self):
+        self.glance.delete(None, self.image)
+        self.reboot_host()
+        self.assert_programmed_again_before_it_started()
+        self.assertEqual([self.image], self.downloaded)
+
+    def test_glance_is_away(self):
+        def away(*args, **kwargs):
+            raise exception.GlanceConnectionFailed(
+                server='glance', reason='it is away')
+
+        for name in ('show', 'detail', 'download'):
+            self.useFixture(fixtures.MockPatchObject(
+                self.glance, name, away))
+        self.reboot_host()
+        self.assert_programmed_again_before_it_started()
+
     def test_it_cannot_be_programmed_again(self):
         """No guest starts, until a hard reboot can."""
         # Once more is tried in the same start.
@@ -340,6 +459,55 @@ class TestRebootOfTheHost(TestCase):
             'ERROR', self.api.get_server(self.server['id'])['status'])
         self._reboot_server(self.server, hard=True)
         self.assert_programmed_again_before_it_started()
+
+
+class TestOwner(TestCase):
+    """The owner of a server reprograms the region that it has."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.MockPatchObject(
+            driver.FakeFpgaDriver, 'programs_under_guest', False))
+        self.restart_compute_service('host1')
+        self.server = self.boot_asking(bitstream_id=self.image)
+        self.next = self.upload(self.region, b'next')
+        [arq] = self.arqs(self.server)
+        self.path = f'/fpga/{arq["uuid"]}'
+
+    def program(self, status):
+        """As a member of the project, who sees no deployables."""
+        answer = self.demo_accelerator.request(
+            'POST', self.path, json={'glance_bitstream_uuid': self.next})
+        self.assertEqual(status, answer.status_code, answer.text)
+        return answer.text
+
+    def test_while_it_is_stopped(self):
+        self.program(409)
+        self._stop_server(self.server)
+        self.program(200)
+        self.assert_programmed(BITS, b'next')
+        self._start_server(self.server)
+        self.program(409)
+        self._reboot_server(self.server, hard=True)
+        self.assert_guest_has_its_arqs(self.server, (0, 'PCI'))
+        # It is the owner's last word, whatever the profile says.
+        self.assert_programmed(BITS, b'next')
+        self.delete(self.server)
+
+    def test_that_is_being_started(self):
+        """Nova has noted so, and its host has not heard of it."""
+        self._stop_server(self.server)
+        context = nova_context.get_admin_context()
+        [instance] = objects.InstanceList.get_by_filters(
+            context, {'uuid': self.server['id']})
+        instance.task_state = 'powering-on'
+        instance.save()
+        self.program(409)
+        self.assert_programmed(BITS)
+        instance.task_state = None
+        instance.save()
+        self.program(200)
+        self.delete(self.server)
 
 
 class TestShell(TestCase):

@@ -281,6 +281,99 @@ class TestFailures(moves.MoveTestCase):
         self.assert_guest(self.server, 'host2', devices)
         self.delete(self.server)
 
+    @operations.shows('resize', 'the destination acquires nothing')
+    def test_the_destination_acquires_nothing(self):
+        """A hard reboot does, when it can, as much as is allocated."""
+        reconnect = self.cut_off('host2')
+        self.start_resize()
+        self.wait_for_error()
+        self._wait_for_migration_status(self.server, ['error'])
+        self.act_and_fail()
+        reconnect()
+        for host in self.hosts:
+            self.settle(host)
+        self.assertEqual({}, self.held(self.server))
+        self._reboot_server(self.server, hard=True)
+        devices = self.held(self.server)['host2', 'active']
+        self.assertEqual(2, len(devices))
+        self.assert_guest(self.server, 'host2', devices)
+        self.assert_usage('host2', VGPU=2)
+        self.delete(self.server)
+
+    def act_and_fail(self):
+        """A hard reboot that cannot acquire either says why."""
+        self.api.post_server_action(
+            self.server['id'], {'reboot': {'type': 'HARD'}})
+        self._wait_for_action_fail_completion(
+            self.server, 'reboot', 'compute_reboot_instance')
+        server = self._wait_for_state_change(self.server, 'ERROR')
+        self.assertIn('Insufficient compute resources',
+                      server['fault']['message'])
+
+    def test_nothing_is_allocated(self):
+        """As a resize of an older version may have left it."""
+        reconnect = self.cut_off('host2')
+        self.start_resize()
+        self.wait_for_error()
+        self._wait_for_migration_status(self.server, ['error'])
+        reconnect()
+        for host in self.hosts:
+            self.settle(host)
+        self.placement.delete(
+            f'/allocations/{self.server["id"]}', version='1.12')
+        self.act_and_fail()
+        self.assertIn('can only be deleted', self.api.get_server(
+            self.server['id'])['fault']['message'])
+        self.assertEqual({}, self.held(self.server))
+        self.api.delete_server(self.server['id'])
+        self._wait_for_assert(self.assert_nothing_left)
+
+    def finish(self, action, method='unplug'):
+        """End a resize; the devices of each kind refuse once."""
+        self.start_resize(self.create_accel_flavor('both'))
+        server = self._wait_for_state_change(self.server, 'VERIFY_RESIZE')
+        after = self.held(server)['host2', 'active']
+        for device in ('PCI', 'mdev'):
+            self.break_plug(device, method)
+        self.flags(host='host1')
+        self.api.post_server_action(server['id'], {action: None})
+        return after
+
+    @operations.shows('resize', 'a device is stuck when it is confirmed')
+    def test_a_device_is_stuck_when_it_is_confirmed(self):
+        after = self.finish('confirmResize')
+        server = self._wait_for_state_change(self.server, 'ACTIVE')
+        for _time in range(2):
+            self.assertEqual(self.before, self.held(server).get(
+                ('host1', 'old')))
+            self.settle('host1')
+        self.assertEqual(2, self.failures)
+        self.assert_guest(server, 'host2', after)
+        self.assertFalse(self.mdevs('host1'))
+        self.delete(server)
+
+    @operations.shows('resize', 'a device is stuck when it is reverted')
+    def test_a_device_is_stuck_when_it_is_reverted(self):
+        after = self.finish('revertResize')
+        server = self._wait_for_state_change(self.server, 'ACTIVE')
+        for _time in range(2):
+            self.assertEqual(after, self.held(server).get(
+                ('host2', 'active')))
+            self.settle('host2')
+        self.assertEqual(2, self.failures)
+        self.assertFalse(self.mdevs('host2'))
+        self.assert_unharmed()
+
+    @operations.shows('resize', 'a device refuses when it is reverted')
+    def test_a_device_refuses_when_it_is_reverted(self):
+        """A hard reboot starts it with what it had."""
+        self.finish('revertResize', 'plug')
+        self.wait_for_error()
+        self.act_and_fail()
+        self.assertEqual(2, self.failures)
+        self._reboot_server(self.server, hard=True)
+        self.assert_unharmed()
+
     @operations.shows('resize', 'the destination fails, deleted')
     def test_failed_on_the_destination_and_deleted(self):
         self.break_driver('_create_image', exception.InternalError('broken'))

@@ -37,6 +37,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import loading
 from nova_accel.host import discovery
 from nova_accel.host import guests
+from nova_accel.host import host_use
 from nova_accel.host import node_devices
 from nova_accel.host import nova_claims
 from nova_accel.host import sysfs as sysfs_module
@@ -100,7 +101,8 @@ class HostTestCase(testtools.TestCase):
         # What is written goes through the checks of the privileged process.
         self.sysfs = sysfs_module.Sysfs(
             self.server.sysfs, functools.partial(
-                privileged_sysfs.write_below, self.server.sysfs))
+                privileged_sysfs.write_below, self.server.sysfs),
+            self.server.sysfs / 'proc')
         self.useFixture(fixtures.MonkeyPatch(
             'nova_accel.host.sysfs.of', lambda _host: self.sysfs))
         self.drivers = dict(loading.load(
@@ -117,7 +119,8 @@ class HostTestCase(testtools.TestCase):
     def discover(self, *lines):
         return discovery.discover(
             self.node_devices, self.drivers, self.specs(*lines),
-            self.claims, self.guests.strangers)
+            self.claims, self.guests.strangers,
+            lambda: host_use.HostUse(self.sysfs))
 
     def make_virtual_functions(self, *lines):
         """As nova-compute does when it starts."""

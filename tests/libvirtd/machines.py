@@ -12,6 +12,8 @@
 
 """The machines of the tests: every kind of device, and 148 functions."""
 
+import dataclasses
+
 from lab import hardware
 from lab import vital_product_data
 
@@ -182,4 +184,11 @@ CARVED = tuple(
 WHOLE = hardware.Function(
     '0000:a1:00.0', 0x10de, 0x2235, _GPU, 'nvidia', group=1400, numa_node=1)
 
-CARVED_CARDS = hardware.Machine((*CARVED, WHOLE))
+#: The host has booted with one, and computes with another.
+CONSOLE = dataclasses.replace(
+    WHOLE, address='0000:a2:00.0', group=1401, files={'boot_vga': '1'})
+COMPUTING = dataclasses.replace(
+    WHOLE, address='0000:a3:00.0', group=1402,
+    files={'drm/renderD128/dev': '226:128'})
+
+CARVED_CARDS = hardware.Machine((*CARVED, WHOLE, CONSOLE, COMPUTING))

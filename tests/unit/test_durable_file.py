@@ -17,6 +17,7 @@ import fixtures
 import testtools
 
 from nova_accel import durable_file
+from nova_accel import exceptions
 
 MUCH = bytes(16 * 1024 * 1024)
 
@@ -72,10 +73,18 @@ class TestDurableFile(testtools.TestCase):
     def test_a_full_disk(self):
         durable_file.write(self.path, 'first')
         with fixtures.MockPatch('os.fsync', side_effect=OSError(28, 'full')):
-            self.assertRaises(OSError, durable_file.write, self.path, 'x')
+            error = self.assertRaises(
+                exceptions.DiskError, durable_file.write, self.path, 'x')
+            self.assertIn('file cannot be written on the host: full',
+                          str(error))
+            self.assertRaises(
+                exceptions.DiskError, durable_file.remove, self.path)
+        durable_file.write(self.path, 'first')
         self.assertEqual([self.path], list(self.directory.iterdir()))
         self.assertEqual('first', self.path.read_text())
 
     def test_a_directory_that_is_gone(self):
-        self.assertRaises(FileNotFoundError, durable_file.write,
-                          self.directory / 'gone' / 'file', 'text')
+        for act in (lambda path: durable_file.write(path, 'text'),
+                    durable_file.remove):
+            self.assertRaises(exceptions.DiskError, act,
+                              self.directory / 'gone' / 'file')

@@ -13,6 +13,7 @@
 import ast
 import inspect
 import pathlib
+import pickle
 
 import testtools
 
@@ -34,6 +35,8 @@ def made(value, known):
     """The class of ours that an expression is, or is an instance of."""
     if isinstance(value, ast.Call):
         value = value.func
+    if isinstance(value, ast.Attribute) and value.attr == 'for_all':
+        value = value.value
     if (isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
             and value.value.id in known):
         return value.attr
@@ -96,19 +99,35 @@ class TestExceptions(testtools.TestCase):
         def family(base):
             return {each.__name__ for each in CLASSES.values()
                     if issubclass(each, base)} - {base.__name__}
-        self.assertEqual({'InvalidDeviceProfile', 'InvalidName'},
+        self.assertEqual({'FarAttempt', 'InvalidDeviceProfile', 'InvalidName'},
                          family(exceptions.InvalidRequest))
         self.assertEqual({'StaleAttempt', 'NoAssignment', 'AcceleratorsBusy',
-                          'BitstreamRefused', 'InvalidTransition'},
+                          'BitstreamRefused', 'BitstreamUnusable',
+                          'InvalidTransition'},
                          family(exceptions.Conflict))
         self.assertEqual({'BitstreamNotFound'}, family(exceptions.NotFound))
-        self.assertEqual({'CyborgAgentUnavailable'},
+        self.assertEqual({'CyborgAgentUnavailable', 'NoAnswerInTime'},
                          family(exceptions.ServiceUnavailable))
 
     def test_each_says_what_it_means(self):
         for each in CLASSES.values():
             self.assertTrue(each.__doc__, each)
             self.assertEqual('the culprit', str(each('the culprit')))
+
+    def test_what_tenants_read_is_said_apart(self):
+        """But for what has only the words of who asks."""
+        own = {exceptions.InvalidRequest, exceptions.InvalidDeviceProfile,
+               exceptions.NotFound, exceptions.NotAllowed,
+               exceptions.InvalidTransition}
+        for each in CLASSES.values():
+            fault = each('0000:81:00.0 of compute-1')
+            self.assertEqual(each in own, fault.public == str(fault), each)
+            for fault in (each('compute-1', public='why'),
+                          pickle.loads(pickle.dumps(
+                              each('compute-1', public='why')))):
+                self.assertEqual(('compute-1', 'why'),
+                                 (str(fault), fault.public))
+            self.assertEqual('why', each.for_all('why').public)
 
 
 class TestRaisedIn(testtools.TestCase):
@@ -120,6 +139,7 @@ class TestRaisedIn(testtools.TestCase):
         for text in ('raise exceptions.NotFound("x")',
                      'raise exceptions.NotFound',
                      'raise exceptions.NotFound("x") from None',
+                     'raise exceptions.NotFound.for_all("x")',
                      'def f():\n    return exceptions.NotFound("x")\n'
                      'raise f()'):
             self.assertEqual({'NotFound'}, raised_in(self.HEAD + text))

@@ -132,6 +132,8 @@ SIGNATURES = {
     'virt/allocations.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
         'nova.scheduler.client.report:SchedulerReportClient'
+        '.get_allocs_for_consumer': 'self context consumer',
+        'nova.scheduler.client.report:SchedulerReportClient'
         '.get_allocations_for_resource_provider': 'self context rp_uuid',
         'nova.scheduler.client.report:SchedulerReportClient'
         '.remove_resources_from_instance_allocation':
@@ -254,10 +256,16 @@ SIGNATURES = {
     'api/notification.py': {
         'nova.rpc:get_versioned_notifier': 'publisher_id',
     },
+    'scheduler/bitstream_region.py': {
+        'nova.image.glance:API.get':
+            'self context id_or_uri include_locations show_deleted',
+    },
     'bitstreams/glance.py': {
         'nova.image.glance:API.get':
             'self context id_or_uri include_locations show_deleted',
-        'nova.image.glance:API.get_all': 'self context kwargs',
+        'nova.image.glance:_is_image_available': 'context image',
+        'nova.image.glance:_translate_from_glance':
+            'image include_locations',
         'nova.image.glance:GlanceClientWrapper.__init__':
             'self context endpoint',
         'nova.image.glance:GlanceClientWrapper.call':
@@ -278,6 +286,12 @@ SIGNATURES = {
     },
     'virt/rpc_agent.py': {
         'nova.rpc:get_server': 'target endpoints serializer',
+    },
+    'testing/crowd.py': {
+        'nova.tests.fixtures.nova:CellDatabases._wrap_target_cell':
+            'self context cell_mapping',
+        'nova.tests.fixtures.nova:CellDatabases._wrap_get_context_manager':
+            'self context',
     },
     'conf/client.py': {
         'nova.conf.utils:register_ksa_opts':
@@ -339,6 +353,19 @@ class TestNovaContract(testtools.TestCase):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         self.assertIn('self.cleanup(', inspect.getsource(driver.destroy))
         self.assertIn('self.destroy(', inspect.getsource(driver._hard_reboot))
+
+    def test_a_rebuild_rolls_back_what_is_unavailable(self):
+        """So virt/faults.py has another fault for it."""
+        source = inspect.getsource(importlib.import_module(
+            'nova.compute.manager'))
+        rebuild = source.index('self._do_rebuild_instance_with_claim(')
+        refused = source.index(
+            'except (exception.ComputeResourcesUnavailable', rebuild)
+        self.assertLess(refused, source.index(
+            'raise exception.InstanceFaultRollback', rebuild))
+        self.assertLess(source.index(
+            'raise exception.InstanceFaultRollback', rebuild),
+            source.index('except Exception as e', rebuild))
 
     def test_a_rebuild_asks_the_driver_first(self):
         source = inspect.getsource(_resolve(

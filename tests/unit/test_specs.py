@@ -42,6 +42,17 @@ def _exists(name):
     return file.exists() and set(parts) <= set(_names(file.read_text()))
 
 
+class TestSecurity(testtools.TestCase):
+    """What ``tools/test security`` runs."""
+
+    def test_the_tests_of_the_list_exist(self):
+        named = [line for line in (
+            _TESTS / 'security.txt').read_text().splitlines()
+            if line and not line.startswith("#")]
+        self.assertEqual([], [name for name in named if not _exists(name)])
+        self.assertEqual(sorted(set(named)), sorted(named))
+
+
 class TestSpecs(testtools.TestCase):
 
     def test_the_tests_of_the_tables_exist(self):

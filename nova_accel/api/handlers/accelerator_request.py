@@ -12,7 +12,6 @@
 
 """``/accelerator_requests``: what Nova's Cyborg client and tenants call."""
 
-from collections.abc import Iterable
 from collections.abc import Mapping
 import functools
 from typing import Any
@@ -31,16 +30,20 @@ from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
 from nova_accel.api.policies import accelerator_request as policies
+from nova_accel.api.policies import host as host_policies
 from nova_accel.api.schemas import accelerator_request as schemas
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.model import arq as arq_model
-from nova_accel.model import paging as paging_model
 
 _NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
               'to manage instance accelerators.')
 
 #: From the microversion on that has pages.
 _FILTERS = ('hostname', 'state', 'project_id')
+
+#: The fields that say where a request is bound. Tenants can neither see them
+#: nor ask for them.
+_PLACE = ('hostname', 'device_rp_uuid')
 
 
 def list_arqs(req: webob.Request) -> webob.Response:
@@ -50,6 +53,9 @@ def list_arqs(req: webob.Request) -> webob.Response:
         req, arq_db.SORT_KEYS, 'instance', 'bind_state',
         *(_FILTERS if microversion.is_at_least(req, paging.SINCE) else ()))
     filters = query.filters
+    sees_host = policy.allows(context, host_policies.SHOW)
+    if not sees_host:
+        _check_asks_for_no_host(query)
     instance_uuid = None
     if 'instance' in filters:
         [instance_uuid] = request.uuids('instance', [filters['instance']])
@@ -57,7 +63,7 @@ def list_arqs(req: webob.Request) -> webob.Response:
     states = _states(filters)
     if only_resolved and instance_uuid is None:
         states = arq_model.RESOLVED & (states or arq_model.RESOLVED)
-    if instance_uuid is not None and query.page == paging_model.ALL:
+    if instance_uuid is not None and query.is_whole:
         arqs = _of_instance(context, instance_uuid)
     else:
         arqs = arq_db.get_all(
@@ -69,14 +75,24 @@ def list_arqs(req: webob.Request) -> webob.Response:
         # This is all that Cyborg says.
         return webob.Response(status=423, json_body={'error_message': 'null'})
     return query.answer(req, 'accelerator_requests', 'arqs', arqs,
-                        functools.partial(_shown, req))
+                        functools.partial(_shown, req, sees_host))
+
+
+def _check_asks_for_no_host(query: paging.Query) -> None:
+    """:raises HTTPForbidden: it looks for ARQs by where they are bound."""
+    asked = {*query.filters, *(key.name for key in query.page.sort)}
+    for name in asked.intersection(_PLACE):
+        raise webob.exc.HTTPForbidden(
+            f'The argument {name} is not for this caller: policy '
+            f'{host_policies.SHOW}')
 
 
 def _of_instance(context: nova_context.RequestContext,
                  instance_uuid: str) -> list[dict[str, Any]]:
     """All that the caller reaches, as Nova asks for them."""
     arqs = arq_db.get_of_instance(instance_uuid)
-    if all(arq['project_id'] == context.project_id for arq in arqs):
+    if context.project_id is not None and all(
+            arq['project_id'] == context.project_id for arq in arqs):
         return arqs
     reach = _reach(context)
     return [arq for arq in arqs if reach in (None, arq['project_id'])]
@@ -126,16 +142,19 @@ def get_arq(req: webob.Request) -> webob.Response:
     policy.authorize(context, policies.SHOW)
     arq = arq_db.get(request.path_uuid(req, 'uuid'),
                      project_id=_reach(context))
-    return webob.Response(json_body=_shown(req, arq))
+    return webob.Response(json_body=_shown(
+        req, policy.allows(context, host_policies.SHOW), arq))
 
 
 def create_arqs(req: webob.Request) -> webob.Response:
     context = request.context(req)
     policy.authorize(context, policies.CREATE)
     body = request.json_body(req, schemas.CREATE)
-    arqs = arq_db.create(body['device_profile_name'], context.project_id,
+    arqs = arq_db.create(body['device_profile_name'], _own_project(context),
                          image_uuid=body.get('image_uuid'))
-    return _answer(req, 201, arqs)
+    # They are nowhere yet.
+    return webob.Response(status=201, json_body={
+        'arqs': [_shown(req, True, arq) for arq in arqs]})
 
 
 def patch_arqs(req: webob.Request) -> webob.Response:
@@ -222,7 +241,7 @@ def _delete_by_uuids(context: nova_context.RequestContext,
         if bound_allowed:
             raise
         # One is bound, and that is Nova's.
-        raise webob.exc.HTTPForbidden(str(error)) from error
+        raise webob.exc.HTTPForbidden(error.public) from error
 
 
 def _unadopted(context: nova_context.RequestContext,
@@ -233,20 +252,31 @@ def _unadopted(context: nova_context.RequestContext,
 
 
 def _reach(context: nova_context.RequestContext) -> str | None:
-    """The only project whose ARQs the caller reaches; None: all projects."""
+    """The only project whose ARQs the caller reaches; None: all projects.
+
+    :raises HTTPForbidden: the caller's token is for no project
+    """
     if policy.allows(context, policies.ALL_PROJECTS):
         return None
-    project_id: str = context.project_id
+    return _own_project(context)
+
+
+def _own_project(context: nova_context.RequestContext) -> str:
+    """:raises HTTPForbidden: the caller's token is for no project"""
+    project_id: str | None = context.project_id
+    if not project_id:
+        raise webob.exc.HTTPForbidden(
+            'Accelerator requests belong to projects, and the token is for '
+            'none')
     return project_id
 
 
-def _answer(req: webob.Request, status: int,
-            arqs: Iterable[Mapping[str, Any]]) -> webob.Response:
-    return webob.Response(status=status, json_body={
-        'arqs': [_shown(req, arq) for arq in arqs]})
-
-
-def _shown(req: webob.Request, arq: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(req: webob.Request, sees_host: bool,
+           arq: Mapping[str, Any]) -> dict[str, Any]:
+    if not sees_host:
+        arq = {**arq, **dict.fromkeys(
+            (*_PLACE, 'attach_handle_uuid', 'attach_handle_info')),
+            'reason': arq['reason'] and exceptions.AcceleratorsBusy.PUBLIC}
     shown = {
         'uuid': arq['uuid'], 'state': arq['state'],
         'device_profile_name': arq['device_profile_name'],

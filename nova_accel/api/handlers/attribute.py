@@ -18,6 +18,7 @@ from typing import Any
 
 import webob
 
+from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
@@ -33,9 +34,11 @@ def list_attributes(req: webob.Request) -> webob.Response:
     if 'deployable_id' in arguments:
         deployable = request.number_or_uuid(
             'deployable_id', arguments['deployable_id'])
+    limit = paging.limit_of_whole()
+    rows = attribute_db.get_all(deployable, arguments.get('key'), limit)
+    paging.check_length(rows, 'ask for those of one deployable')
     return webob.Response(json_body={'attributes': [
-        _shown(req, attribute) for attribute
-        in attribute_db.get_all(deployable, arguments.get('key'))]})
+        _shown(req, attribute) for attribute in rows]})
 
 
 def get_attribute(req: webob.Request) -> webob.Response:

@@ -32,6 +32,8 @@ from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db import binding as binding_db
 from nova_accel.model import arq as arq_model
+from nova_accel.model import attempt as attempt_model
+from nova_accel.model import device_profile
 from nova_accel.model import matching
 
 
@@ -73,11 +75,17 @@ def acquire(req: webob.Request) -> webob.Response:
     policy.authorize(context, policies.ACQUIRE)
     instance_uuid, hostname, role = _path(req)
     body = request.json_body(req, schemas.ACQUIRE)
+    if ('device_profile_name' in body) == ('groups' in body):
+        raise exceptions.InvalidRequest(
+            'The body needs either device_profile_name or groups')
     wanted = binding_db.Request(
         instance_uuid=instance_uuid, hostname=hostname, role=role,
         # JSON Schema has 1.0 for an integer.
         attempt=int(body['attempt']), project_id=body['project_id'],
-        device_profile_name=body['device_profile_name'],
+        device_profile_name=body.get(
+            'device_profile_name', device_profile.NO_PROFILE),
+        groups=device_profile.checked_groups(body['groups'])
+        if 'groups' in body else (),
         providers=tuple(
             matching.Provider(
                 uuid,
@@ -116,7 +124,7 @@ def release(req: webob.Request) -> webob.Response:
     instance_uuid, hostname, role = _path(req)
     attempt = request.query(req, 'attempt').get('attempt', '')
     if not (attempt.isascii() and attempt.isdigit()
-            and len(attempt) < 20 and int(attempt) <= schemas.MAX_ATTEMPT):
+            and len(attempt) < 20 and int(attempt) <= attempt_model.MAX):
         raise exceptions.InvalidRequest(
             'The argument attempt is missing or no number of an attempt')
     with arq_notification.unbinding(context, functools.partial(
@@ -139,6 +147,7 @@ def _answer(arqs: Iterable[Mapping[str, Any]]) -> webob.Response:
 
 def _shown(arq: Mapping[str, Any]) -> dict[str, Any]:
     """As :meth:`nova_accel.model.arq.Arq.from_dict` reads it."""
+    identity = arq['attach_handle_identity']
     return {
         'uuid': arq['uuid'], 'state': arq['state'],
         'device_profile_name': arq['device_profile_name'],
@@ -147,4 +156,5 @@ def _shown(arq: Mapping[str, Any]) -> dict[str, Any]:
         'attach_handle': {
             'uuid': arq['attach_handle_uuid'],
             'type': arq['attach_handle_type'],
-            'info': arq['attach_handle_info']}}
+            'info': arq['attach_handle_info'],
+            **({} if identity is None else {'identity': identity})}}

@@ -32,15 +32,40 @@ from nova_accel.api.schemas import programming as schemas
 from nova_accel.db import deployable as deployable_db
 from nova_accel.model import attribute
 
+#: The fields that say where a deployable is.
+_PLACE = ('hostname', 'device_uuid', 'device_id', 'rp_uuid', 'driver')
+
+_CYBORGS_FILTER = ('filters.field', 'filters.value')
+
 
 def list_deployables(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.LIST)
     query = paging.query(req, deployable_db.SORT_KEYS, 'hostname',
-                         'device_uuid', 'bitstream_id')
+                         'device_uuid', 'bitstream_id', *_CYBORGS_FILTER)
     return query.answer(
-        req, 'deployables', 'deployables',
-        deployable_db.get_all(page=query.page, **query.filters),
+        req, 'deployables', 'deployables', deployable_db.get_all(
+            page=query.page, **_with_cyborgs_filter(query.filters)),
         functools.partial(_shown, req))
+
+
+def _with_cyborgs_filter(filters: Mapping[str, str]) -> dict[str, str]:
+    """Cyborg has the name of what to look for in one argument, and the value
+    in another.
+
+    :raises InvalidRequest: one is missing, or there is no such name
+    """
+    found = dict(filters)
+    field, value = (found.pop(name, None) for name in _CYBORGS_FILTER)
+    if field is None and value is None:
+        return found
+    if field is None or value is None:
+        raise exceptions.InvalidRequest(
+            f'Give both {" and ".join(_CYBORGS_FILTER)}, or neither')
+    if field != 'name':
+        raise exceptions.InvalidRequest(
+            'Invalid input for field/attribute field. Value: '
+            f"'{field[:255]}'. Value should be one of: name")
+    return {**found, 'name': value}
 
 
 def get_deployable(req: webob.Request) -> webob.Response:
@@ -56,8 +81,12 @@ def program_deployable(req: webob.Request) -> webob.Response:
     uuid = request.path_uuid(req, 'uuid')
     [operation] = request.json_body(req, schemas.PATCH)
     [value] = operation['value']
-    return webob.Response(json_body=_shown(req, programming_service.program(
-        context, uuid, _uuid(value['image_uuid']))))
+    found = programming_service.program(
+        context, uuid, _uuid(value['image_uuid']))
+    if not policy.allows(context, policies.SHOW):
+        # Where it is, is not for the owner of the server that has it.
+        found = {**found, **dict.fromkeys(_PLACE), 'noted': {}}
+    return webob.Response(json_body=_shown(req, found))
 
 
 def program_deployable_again_named(req: webob.Request) -> webob.Response:

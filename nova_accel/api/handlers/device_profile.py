@@ -86,7 +86,8 @@ def create_device_profile(req: webob.Request) -> webob.Response:
     request.check(wanted, schemas.PROFILE)
     device_profile_model.check_name(wanted['name'])
     profile = device_profile_db.create(
-        name=wanted['name'], groups=_groups(wanted),
+        name=wanted['name'],
+        groups=device_profile_model.checked_groups(wanted['groups']),
         description=wanted.get('description'), uuid=wanted.get('uuid'))
     prefetching.order(context, profile)
     return webob.Response(status=201, json_body=_shown(req, profile))
@@ -105,7 +106,8 @@ def update_device_profile(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             f'uuid: the body has {wanted["uuid"]}, the path has {uuid}')
     profile = device_profile_db.update(
-        uuid, _groups(wanted), wanted.get('description'), wanted.get('name'))
+        uuid, device_profile_model.checked_groups(wanted['groups']),
+        wanted.get('description'), wanted.get('name'))
     prefetching.order(context, profile)
     return webob.Response(json_body=_shown(req, profile))
 
@@ -138,13 +140,6 @@ def _find(req: webob.Request) -> dict[str, Any]:
         microversion.require(req, '2.2')
         device_profile_model.check_name(name)
     return device_profile_db.get(name)
-
-
-def _groups(wanted: Mapping[str, Any]) -> list[dict[str, str]]:
-    """:raises InvalidDeviceProfile: names what is wrong in them."""
-    groups = device_profile_model.normalized_groups(wanted['groups'])
-    device_profile_model.parse_groups(groups)
-    return groups
 
 
 def _delete(value: str) -> webob.Response:

@@ -31,8 +31,8 @@ from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
 from nova_accel.model import programming
 
-#: Bytes. A function of a card is about 200 of them in a report, so there is
-#: room for some forty thousand.
+#: Bytes. A report is sent in parts, see ``model/report_parts.py``; what was
+#: cleaned, and the devices of the parts before, has 40 of them for each.
 MAX_REPORT_BYTES = 8 * 1024 * 1024
 
 
@@ -42,8 +42,11 @@ def report(req: webob.Request) -> webob.Response:
     body = request.json_body(req, schemas.REPORT, MAX_REPORT_BYTES)
     orders = host_db.report(
         hostname=hostname, node_uuid=body['node_uuid'],
-        service_host=body['service_host'], devices=body['devices'],
-        digest=body['digest'], orders_seen=body.get('orders_seen'))
+        service_host=body['service_host'], devices=body.get('devices'),
+        digest=body['digest'], orders_seen=body.get('orders_seen'),
+        # JSON Schema has 1.0 for an integer.
+        part=None if 'part' not in body else int(body['part']),
+        others=body.get('others'))
     if orders is None:
         return webob.Response(status=204, content_type=None)
     return webob.Response(json_body={'orders': orders.to_dict()})
@@ -59,7 +62,6 @@ def set_cleaning(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             f'both cleaned and failed: {", ".join(sorted(both))}')
     cleaning.note(hostname, body['cleaned'], body['failed'],
-                  # JSON Schema has 1.0 for an integer.
                   int(body['revision']))
     return webob.Response(status=204, content_type=None)
 
@@ -67,13 +69,14 @@ def set_cleaning(req: webob.Request) -> webob.Response:
 def set_provisioning(req: webob.Request) -> webob.Response:
     """The ARQs whose devices the host makes again: all of them.
 
-    Of those that are bound again nova-compute is told, which may wait for
-    them.
+    Of those that are bound again, and of those of which it failed,
+    nova-compute is told, which may wait for them.
     """
     policy.authorize(request.context(req), policies.REPORT)
     hostname = request.path_hostname(req)
-    body = request.json_body(req, schemas.PROVISIONING)
-    bound_event.send(provisioning.replace(hostname, body['arqs']))
+    body = request.json_body(req, schemas.PROVISIONING, MAX_REPORT_BYTES)
+    bound_event.send(provisioning.replace(
+        hostname, body['arqs'], body.get('failed', ())))
     return webob.Response(status=204, content_type=None)
 
 

@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""Attributes of deployables: managers read them, administrators note some."""
+"""Attributes of deployables: administrators read them, and note some."""
 
 from oslo_policy import policy
 
@@ -28,9 +28,9 @@ _PATH = '/v2/attributes'
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [rule.rule(*row) for row in (
-        (LIST, personas.MANAGER, 'List the attributes of deployables.',
+        (LIST, personas.ADMIN, 'List the attributes of deployables.',
          f'GET {_PATH}'),
-        (SHOW, personas.MANAGER, 'Show an attribute of a deployable.',
+        (SHOW, personas.ADMIN, 'Show an attribute of a deployable.',
          f'GET {_PATH}/{{uuid}}'),
         (CREATE, personas.ADMIN, 'Note an attribute of a deployable.',
          f'POST {_PATH}'),

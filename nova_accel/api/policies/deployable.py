@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Deployables: managers look at them, some may have them programmed."""
+"""Deployables: administrators look at them, some may have them programmed."""
 
 from oslo_policy import policy
 
@@ -31,8 +31,8 @@ _PROGRAM_PATHS = (f'PATCH {_PATH}/{{uuid}}/program',
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [rule.rule(*row) for row in (
-        (LIST, personas.MANAGER, 'List deployables.', f'GET {_PATH}'),
-        (SHOW, personas.MANAGER, 'Show a deployable.',
+        (LIST, personas.ADMIN, 'List deployables.', f'GET {_PATH}'),
+        (SHOW, personas.ADMIN, 'Show a deployable.',
          f'GET {_PATH}/{{uuid}}'),
         (PROGRAM, personas.ADMIN,
          'Program any FPGA region that no server of another project has.',
@@ -41,6 +41,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
          'Load a shell into an FPGA of which nobody has anything, for those '
          'who may program.', *_PROGRAM_PATHS),
         (PROGRAM_OWN, personas.MEMBER,
-         'Program an FPGA region that a server of the own project has, where '
-         'its driver can do that under a guest.', *_PROGRAM_PATHS),
+         'Program an FPGA region that a server of the own project has, while '
+         'that is stopped, or where its driver can do it under a guest.',
+         *_PROGRAM_PATHS),
     )]

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Devices: managers look at them, administrators disable them."""
+"""Devices: administrators look at them, and disable them."""
 
 from oslo_policy import policy
 
@@ -27,8 +27,8 @@ _PATH = '/v2/devices'
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [rule.rule(*row) for row in (
-        (LIST, personas.MANAGER, 'List devices.', f'GET {_PATH}'),
-        (SHOW, personas.MANAGER, 'Show a device.', f'GET {_PATH}/{{uuid}}'),
+        (LIST, personas.ADMIN, 'List devices.', f'GET {_PATH}'),
+        (SHOW, personas.ADMIN, 'Show a device.', f'GET {_PATH}/{{uuid}}'),
         (DISABLE, personas.ADMIN, 'Keep further servers from a device.',
          f'POST {_PATH}/{{uuid}}/disable'),
         (ENABLE, personas.ADMIN, 'Let servers have a device again.',

@@ -12,7 +12,7 @@
 
 """Device profiles: anyone may read them, admins write them.
 
-Which hosts could serve one is for managers: it shows their devices.
+Which hosts could serve one is for admins: it shows their devices.
 """
 
 from oslo_policy import policy
@@ -37,7 +37,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
          f'GET {_PATH}/{{uuid}}'),
         (CREATE, personas.ADMIN, 'Create a device profile.',
          f'POST {_PATH}'),
-        (EXPLAIN, personas.MANAGER,
+        (EXPLAIN, personas.ADMIN,
          'Show which hosts could serve a device profile, and why others '
          'cannot.', f'GET {_PATH}/{{uuid}}/explain'),
         (UPDATE, personas.ADMIN, 'Change what a device profile asks for.',

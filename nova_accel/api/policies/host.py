@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Hosts: only nova-compute speaks of them."""
+"""Hosts: only nova-compute speaks of them, and tenants never see them."""
 
 from oslo_policy import policy
 
@@ -18,6 +18,7 @@ from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
 REPORT = 'nova_accel:host:report'
+SHOW = 'nova_accel:host:show'
 
 _PATH = '/v2/hosts/{hostname}'
 
@@ -29,4 +30,10 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
          'it has cleaned and which it programs.',
          f'PUT {_PATH}', f'PUT {_PATH}/cleaning', f'PUT {_PATH}/provisioning',
          f'PUT {_PATH}/programmings/{{uuid}}'),
+        (SHOW, f'{personas.VOUCHED} or {personas.ADMIN}',
+         'See the host, the resource provider and the device of accelerator '
+         'requests, look for these by their host, and read what of it the '
+         'reasons of errors name.',
+         'GET /v2/accelerator_requests', 'GET /v2/accelerator_requests/{uuid}'
+         ),
     )]

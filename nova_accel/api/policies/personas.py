@@ -25,8 +25,6 @@ SERVICE = 'role:service'
 #: asks most, and what comes first is looked at first.
 VOUCHED = f'service_roles:service or {SERVICE}'
 
-MANAGER = f'role:manager or {ADMIN}'
-
 MEMBER = f'role:member or {ADMIN} or {VOUCHED}'
 
 READER = f'role:reader or {ADMIN} or {VOUCHED}'

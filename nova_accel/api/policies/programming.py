@@ -23,7 +23,7 @@ PREFETCH = 'nova_accel:bitstream:prefetch'
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [rule.rule(*row) for row in (
-        (LIST, personas.MANAGER,
+        (LIST, personas.ADMIN,
          'List what FPGA regions were programmed with, and by whom.',
          'GET /v2/programmings'),
         (PREFETCH, personas.ADMIN,

@@ -93,12 +93,14 @@ DEVICE = _fields({
 DEPLOYABLE = _fields({
     'uuid': scalars.UUID, 'parent_id': {'type': 'null'},
     'root_id': {'type': 'null'}, 'name': _STRING,
-    'num_accelerators': _INTEGER, 'device_id': _INTEGER,
+    'num_accelerators': _INTEGER,
+    'device_id': {'type': ['integer', 'null']},
     'attributes_list': {**_STRING, 'contentMediaType': 'application/json'},
-    'rp_uuid': scalars.UUID, 'driver_name': _STRING,
+    'rp_uuid': scalars.UUID_OR_NULL, 'driver_name': _STRING_OR_NULL,
     'bitstream_id': scalars.UUID_OR_NULL, 'links': _LINKS, **_TIMES,
-    'hostname': {**_STRING, 'description': 'From microversion 2.5 on'},
-    'device_uuid': {**scalars.UUID, 'description': 'From 2.5 on'},
+    'hostname': {**_STRING_OR_NULL,
+                 'description': 'From microversion 2.5 on'},
+    'device_uuid': {**scalars.UUID_OR_NULL, 'description': 'From 2.5 on'},
     'region': {**_STRING_OR_NULL, 'description': 'From 2.5 on'},
     'num_accelerators_in_use': {**_INTEGER, 'description': 'From 2.5 on'},
 }, 'hostname', 'device_uuid', 'region', 'num_accelerators_in_use')
@@ -134,7 +136,8 @@ BOUND_ARQ = _fields({
     'device_rp_uuid': scalars.UUID_OR_NULL,
     'attach_handle': _fields({
         'uuid': scalars.UUID_OR_NULL, 'type': _STRING_OR_NULL,
-        'info': {'type': ['object', 'null']}})})
+        'info': {'type': ['object', 'null']},
+        'identity': _STRING}, 'identity')})
 
 BINDING = _fields({
     'instance_uuid': scalars.UUID, 'role': _STRING_OR_NULL,
@@ -165,6 +168,10 @@ ERROR = _fields({
                        'and description where HTTP itself refuses'},
     'error_code': {
         **_STRING, 'description': 'The name of the exception, for hosts'},
-}, 'error_code')
+    'newest_attempt': {
+        'type': ['integer', 'null'],
+        'description': 'From which a host counts on, if its attempt is older '
+                       'or out of reach'},
+}, 'error_code', 'newest_attempt')
 
 FPGA_ERROR = one('error', _STRING)

@@ -13,21 +13,22 @@
 """What an instance is to hold on a host."""
 
 from nova_accel.api.schemas import accelerator_request
+from nova_accel.api.schemas import device_profile
 from nova_accel.api.schemas import scalars
 from nova_accel.model import arq
-
-#: Of a signed 64-bit column.
-MAX_ATTEMPT = 2 ** 63 - 1
+from nova_accel.model import attempt
 
 ATTEMPT: scalars.Schema = {
-    'type': 'integer', 'minimum': 0, 'maximum': MAX_ATTEMPT}
+    'type': 'integer', 'minimum': 0, 'maximum': attempt.MAX}
 
 ROLE: scalars.Schema = {'enum': [str(role) for role in arq.Role]}
 
+#: With the name of a device profile or with groups, not both.
 ACQUIRE = scalars.strict_object({
     'attempt': ATTEMPT,
     'project_id': scalars.NAME,
     'device_profile_name': scalars.NAME,
+    'groups': device_profile.GROUPS,
     'image_uuid': scalars.UUID_OR_NULL,
     'providers': {
         'type': 'object',
@@ -45,7 +46,7 @@ ACQUIRE = scalars.strict_object({
             'traits': scalars.TRAITS,
         }),
     },
-}, 'image_uuid')
+}, 'device_profile_name', 'groups', 'image_uuid')
 
 #: The ARQs that Nova's own Cyborg client has bound to the instance, or that
 #: it holds on the host in another role.

@@ -23,13 +23,15 @@ GROUP: scalars.Schema = {
     'maxProperties': 64,
 }
 
+GROUPS: scalars.Schema = {
+    'type': 'array', 'items': GROUP, 'minItems': 1, 'maxItems': 64}
+
 #: Properties that are not known are let through, as Cyborg does.
 PROFILE: scalars.Schema = {
     'type': 'object',
     'properties': {
         'name': {'type': 'string'},
-        'groups': {'type': 'array', 'items': GROUP, 'minItems': 1,
-                   'maxItems': 64},
+        'groups': GROUPS,
         'description': {'anyOf': [scalars.TEXT, {'type': 'null'}]},
         'uuid': scalars.UUID_OR_NULL,
     },

@@ -14,11 +14,12 @@
 
 from nova_accel.api.schemas import scalars
 from nova_accel.model import attach_handle
+from nova_accel.model import bounds
 from nova_accel.model import naming
 
-_PCI_ADDRESS = {
-    'type': 'string',
-    'pattern': r'^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z'}
+_PCI_ADDRESS = {'type': 'string', 'pattern': bounds.PCI_ADDRESS}
+
+_PCI_ID = {'type': 'string', 'pattern': bounds.PCI_ID}
 
 #: As many as there can be handles of a card.
 _MOST_HANDLES = 256 * 1024
@@ -34,10 +35,12 @@ _HANDLE = scalars.strict_object({
         'asked_type': scalars.NAME,
         'physical_network': scalars.NAME,
         'further_functions': {
-            'type': 'array', 'items': _PCI_ADDRESS, 'maxItems': 255},
+            'type': 'array', 'items': _PCI_ADDRESS,
+            'maxItems': bounds.MAX_FURTHER_FUNCTIONS},
         'managed': {'const': 'no'},
     }, 'asked_type', 'physical_network', 'further_functions', 'managed'),
-})
+    'identity': scalars.NAME,
+}, 'identity')
 
 _DEPLOYABLE = scalars.strict_object({
     'uuid': scalars.UUID,
@@ -48,27 +51,30 @@ _DEPLOYABLE = scalars.strict_object({
     'is_cleaned': {'type': 'boolean'},
     'region': {'anyOf': [scalars.NAME, {'type': 'null'}]},
     'bitstream_id': scalars.UUID_OR_NULL,
-    'attach_handles': {'type': 'array', 'items': _HANDLE, 'maxItems': 1024},
+    'attach_handles': {'type': 'array', 'items': _HANDLE,
+                       'maxItems': bounds.MAX_HANDLES},
 }, 'is_cleaned', 'region', 'bitstream_id')
 
 _DEVICE = scalars.strict_object({
     'uuid': scalars.UUID,
     'name': scalars.NAME,
     'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
-    'vendor_id': scalars.hexadecimal(4, 4),
+    'vendor_id': _PCI_ID,
     'vendor': scalars.TEXT,
-    'product_id': scalars.hexadecimal(4, 4),
+    'product_id': _PCI_ID,
     'product': scalars.TEXT,
     'address': _PCI_ADDRESS,
     'driver': scalars.NAME,
     'numa_node': {'anyOf': [
-        {'type': 'integer', 'minimum': 0, 'maximum': 1023},
+        {'type': 'integer', 'minimum': 0, 'maximum': bounds.MAX_NUMA_NODE},
         {'type': 'null'}]},
     'fault': {'anyOf': [scalars.REASON, {'type': 'null'}]},
     'attributes': {
         'type': 'object', 'propertyNames': scalars.NAME,
-        'additionalProperties': scalars.TEXT, 'maxProperties': 64},
-    'deployables': {'type': 'array', 'items': _DEPLOYABLE, 'maxItems': 256},
+        'additionalProperties': scalars.TEXT,
+        'maxProperties': bounds.MAX_ATTRIBUTES},
+    'deployables': {'type': 'array', 'items': _DEPLOYABLE,
+                    'maxItems': bounds.MAX_DEPLOYABLES},
 }, 'fault', 'attributes')
 
 #: Of a 32-bit column.
@@ -79,9 +85,16 @@ REPORT = scalars.strict_object({
     'node_uuid': scalars.UUID,
     'service_host': scalars.NAME,
     'digest': scalars.NAME,
-    'devices': {'type': 'array', 'items': _DEVICE, 'maxItems': 1024},
+    'devices': {'type': 'array', 'items': _DEVICE,
+                'maxItems': bounds.MAX_DEVICES_OF_PART},
     'orders_seen': {'anyOf': [_REVISION, {'type': 'null'}]},
-}, 'orders_seen')
+    # A part of a report says which one it is. The last part also has the uuids
+    # of the devices of the parts before.
+    'part': {'type': 'integer', 'minimum': 0,
+             'maximum': bounds.MAX_DEVICES},
+    'others': {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
+               'maxItems': bounds.MAX_DEVICES},
+}, 'devices', 'orders_seen', 'part', 'others')
 
 CLEANING = scalars.strict_object({
     'revision': _REVISION,
@@ -93,6 +106,6 @@ CLEANING = scalars.strict_object({
 })
 
 PROVISIONING = scalars.strict_object({
-    'arqs': {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
-             'maxItems': _MOST_HANDLES},
-})
+    name: {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
+           'maxItems': _MOST_HANDLES} for name in ('arqs', 'failed')
+}, 'failed')

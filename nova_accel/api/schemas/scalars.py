@@ -10,31 +10,24 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The simple values of the bodies.
-
-Patterns end with ``\\Z``: ``$`` would let a line feed after it through. No
-text may have a NUL, which PostgreSQL does not store, or half of a surrogate
-pair, which is no UTF-8.
-"""
+"""The simple values of the bodies; see :mod:`nova_accel.model.bounds`."""
 
 from typing import Any
 
+from nova_accel.model import bounds
 from nova_accel.model import reason
 
 Schema = dict[str, Any]
 
-TEXT: Schema = {'type': 'string', 'maxLength': 255,
-                'pattern': '^[^\0\ud800-\udfff]*\\Z'}
+TEXT: Schema = {'type': 'string', 'maxLength': bounds.MAX_TEXT,
+                'pattern': bounds.TEXT}
 
 NAME: Schema = {**TEXT, 'minLength': 1}
 
 #: Why something is not as it should be.
 REASON: Schema = {**TEXT, 'maxLength': reason.MAX_LENGTH}
 
-#: Canonical only: the database compares texts.
-UUID: Schema = {
-    'type': 'string',
-    'pattern': r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'}
+UUID: Schema = {'type': 'string', 'pattern': bounds.UUID}
 
 UUID_OR_NULL: Schema = {'anyOf': [UUID, {'type': 'null'}]}
 
@@ -44,9 +37,10 @@ HOSTNAME: Schema = {'type': 'string',
 
 #: Of a trait or a resource class, as Placement has them.
 PLACEMENT_NAME: Schema = {'type': 'string',
-                          'pattern': r'^[A-Z0-9_]{1,255}\Z'}
+                          'pattern': bounds.PLACEMENT_NAME}
 
-TRAITS: Schema = {'type': 'array', 'items': PLACEMENT_NAME, 'maxItems': 1024}
+TRAITS: Schema = {'type': 'array', 'items': PLACEMENT_NAME,
+                  'maxItems': bounds.MAX_TRAITS}
 
 
 def hexadecimal(least: int, most: int) -> Schema:

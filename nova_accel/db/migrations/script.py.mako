@@ -12,8 +12,9 @@
 
 """${message}"""
 
-from alembic import op
 import sqlalchemy as sa
+
+from nova_accel.db.migrations import steps
 ${imports if imports else ""}
 revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}

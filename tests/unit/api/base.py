@@ -12,17 +12,19 @@
 
 """Requests of the API without its paste pipeline, on a real database."""
 
-import datetime
 import json
 from typing import Any
 
 import fixtures
 from nova import context as nova_context
+import sqlalchemy as sa
 import testtools
 import webob
 
 from nova_accel import conf
 from nova_accel.api import app
+from nova_accel.db import clock
+from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.testing import database
 from unit.api import described
@@ -146,6 +148,13 @@ class ApiTestCase(ConfiguredTestCase):
         return self.ok('PUT', f'/hosts/{HOSTNAME}',
                        report(functions, is_cleaned), roles=SERVICE)
 
+    def clean_host(self, functions: int = 4) -> None:
+        """Report what is cleaned after each guest, and that it is clean."""
+        orders = self.report_host(functions, is_cleaned=True)['orders']
+        self.ok('PUT', f'/hosts/{HOSTNAME}/cleaning', {
+            'revision': orders['revision'], 'cleaned': orders['uncleaned'],
+            'failed': {}}, roles=SERVICE)
+
     def create_profile(self, name: str = 'profile', *groups: Any) -> Any:
         return self.ok('POST', '/device_profiles', [
             {'name': name, 'groups': list(groups) or [GROUP]}])
@@ -171,10 +180,10 @@ def patch(instance: str = INSTANCE, rp: str = RP, hostname: str = HOSTNAME,
             for name, value in fields.items()]
 
 
-class HourLater(fixtures.Fixture):
-    """The clock of the database is an hour ahead: all hosts are silent."""
+class SilentHosts(fixtures.Fixture):
+    """No host has reported for an hour."""
 
     def _setUp(self) -> None:
-        later = schema.now() + datetime.timedelta(hours=1)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.db.schema.now', lambda: later))
+        with engine.writer() as connection:
+            connection.execute(sa.update(schema.HOSTS).values(
+                reported_at=clock.ago(3600)))

@@ -44,4 +44,4 @@ class ProgrammingTestCase(base.ApiTestCase):
                 asker.instance_uuid)
 
     def be_silent(self) -> None:
-        self.useFixture(base.HourLater())
+        self.useFixture(base.SilentHosts())

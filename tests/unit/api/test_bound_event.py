@@ -84,13 +84,14 @@ class Nova(fixtures.Fixture):
         return sorted(self.events[self._cells[cell].uuid, host])
 
 
-def arq(instance_uuid):
-    return {'uuid': uuidutils.generate_uuid(), 'instance_uuid': instance_uuid}
+def arq(instance_uuid, state='Bound'):
+    return {'uuid': uuidutils.generate_uuid(), 'instance_uuid': instance_uuid,
+            'state': state}
 
 
-def expected(request):
+def expected(request, status='completed'):
     return (request['instance_uuid'], 'accelerator-request-bound',
-            'completed', request['uuid'])
+            status, request['uuid'])
 
 
 class TestSend(testtools.TestCase):
@@ -104,6 +105,14 @@ class TestSend(testtools.TestCase):
         arqs = [arq(self.nova.add('host1')) for _arq in range(2)]
         bound_event.send(arqs)
         self.assertEqual(sorted(map(expected, arqs)), self.nova.got('host1'))
+
+    def test_of_those_that_are_not_made_again(self):
+        instance = self.nova.add('host1')
+        made, failed = arq(instance), arq(instance, 'Provisioning')
+        bound_event.send([made, failed])
+        self.assertEqual(
+            sorted([expected(made), expected(failed, 'failed')]),
+            self.nova.got('host1'))
 
     def test_each_in_its_cell(self):
         arqs = [arq(self.nova.add('host', cell)) for cell in range(2)]

@@ -14,12 +14,12 @@ import fixtures
 import oslo_messaging
 from oslo_messaging._drivers import common
 from oslo_utils import uuidutils
-import webob.exc
 
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api import compute_rpc
 from nova_accel.model import programming
+from nova_accel.model import rpc as rpc_model
 from unit import message_bus
 
 DEPLOYABLE = uuidutils.generate_uuid()
@@ -76,8 +76,9 @@ class TestProgram(TestCase):
         self.addCleanup(conf.CONF.clear_override, 'long_rpc_timeout')
         self.bus.add_host('compute-1')
         error = self.assertRaises(
-            webob.exc.HTTPGatewayTimeout, self.program)
-        self.assertIn('compute-1', error.detail)
+            exceptions.NoAnswerInTime, self.program)
+        self.assertIn('compute-1', str(error))
+        self.assertNotIn('compute-1', error.public)
 
     def test_a_host_of_no_cell(self):
         error = self.assertRaises(exceptions.Conflict, self.program)
@@ -107,9 +108,17 @@ class TestThroughRealRpc(TestCase):
                 exceptions.BitstreamNotFound, exceptions.Conflict,
                 exceptions.BitstreamRefused, exceptions.DeviceError,
                 exceptions.ServiceUnavailable):
-            self.fail_with(kind('why'))
+            self.fail_with(exceptions.RefusedByHost(rpc_model.refusal(
+                kind('why', public='its why'))))
             error = self.assertRaises(kind, self.program)
-            self.assertEqual((kind, 'why'), (type(error), str(error)))
+            self.assertEqual(
+                (kind, 'why', 'its why'),
+                (type(error), str(error), error.public))
+
+    def test_what_a_host_of_an_earlier_version_refuses(self):
+        self.fail_with(exceptions.Conflict('why'))
+        error = self.assertRaises(exceptions.Conflict, self.program)
+        self.assertEqual('why', str(error))
 
     def test_a_fault_of_the_host_itself(self):
         self.fail_with(Unheard('the secret'))

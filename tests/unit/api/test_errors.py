@@ -41,6 +41,24 @@ class AnswerTest(base.ApiTestCase):
         self.assertRegex(fault['faultstring'], 'logged it as req-')
         self.assertIn('the secret', self.log.output)
 
+    def test_no_request_forges_a_line_of_the_log(self) -> None:
+        line = '2026-01-01 00:00:00 INFO all is well'
+        for fault in (KeyError('x'), db_exceptions.DBDataError(
+                ValueError(f'{line}\n{line}'))):
+            self.fail_with(fault)
+            answer = self.call(
+                'GET', f'/hosts/h/instances/{base.INSTANCE}/active%0A{line}',
+                roles=base.SERVICE)
+            self.assertEqual(400, answer.status_int)
+            self.call('GET', f'/device_profiles/%0A{line}')
+            self.call('GET', f'/device_profiles?name=%0A{line}')
+            self.refused(400, 'GET', f'/device_profiles?%0A{line}=1')
+        self.assertNotIn(f'\n{line}', self.log.output)
+
+    def test_an_error_is_one_line(self) -> None:
+        self.assertIn(r'"a\nb"', self.refused(
+            400, 'GET', '/device_profiles?a%0Ab=1'))
+
     def test_tells_no_sql(self) -> None:
         for fault, status in (
                 (db_exceptions.DBDuplicateEntry(ValueError('INSERT x')), 409),
@@ -56,6 +74,20 @@ class AnswerTest(base.ApiTestCase):
         self.assertEqual(
             'no answer', self.refused(503, 'GET', '/device_profiles'))
 
+    def test_tells_tenants_what_is_for_them(self) -> None:
+        self.fail_with(exceptions.Conflict('compute-1 is in use',
+                                           public='it is in use'))
+        for roles, token, expected in (
+                (base.ADMIN, False, 'compute-1 is in use'),
+                (base.SERVICE, False, 'compute-1 is in use'),
+                (base.MANAGER, False, 'it is in use'),
+                (base.MEMBER, False, 'it is in use'),
+                # Nova tells it to a user.
+                (base.MEMBER, True, 'it is in use'),
+                (base.ADMIN, True, 'it is in use')):
+            self.assertEqual(expected, self.refused(
+                409, 'GET', '/device_profiles', roles=roles, token=token))
+
     def test_names_the_fault_to_compute_hosts_alone(self) -> None:
         for fault, status in ((exceptions.InvalidRequest, 400),
                               (exceptions.InvalidDeviceProfile, 400),
@@ -64,7 +96,8 @@ class AnswerTest(base.ApiTestCase):
                               (exceptions.AcceleratorsBusy, 409),
                               (exceptions.StaleAttempt, 409),
                               (exceptions.DeviceError, 502),
-                              (exceptions.ServiceUnavailable, 503)):
+                              (exceptions.ServiceUnavailable, 503),
+                              (exceptions.NoAnswerInTime, 504)):
             self.fail_with(fault('why'))
             answer = self.call(
                 'GET', f'/hosts/h/instances/{base.INSTANCE}/active',

@@ -27,6 +27,14 @@ class NegotiationTest(base.ApiTestCase):
                 self.assertEqual('openstack-api-version',
                                  answer.headers['Vary'].lower())
 
+    def test_all_answers_tell_which_there_are(self) -> None:
+        for version in ('2.0', 'latest', '2.9', '3.0', 'x'):
+            for path in ('/device_profiles', '/nothing'):
+                answer = self.call('GET', path, version=version)
+                self.assertEqual(['2.0', '2.6'], [
+                    answer.headers[f'OpenStack-API-{name}-Version']
+                    for name in ('Minimum', 'Maximum')])
+
     def test_refuses_a_malformed_version(self) -> None:
         for version in ('x', '2', '2.x', '2.3.4', '9' * 5000):
             answer = self.call('GET', '/device_profiles', version=version)

@@ -13,6 +13,7 @@
 
 from typing import Any
 
+from nova_accel import conf
 from unit.api import base
 
 #: List -> the name that it has in the body.
@@ -83,6 +84,23 @@ class PagingTest(base.ApiTestCase):
                 culprit = query.partition('=')[0]
                 self.assertIn(culprit, self.refused(
                     400, 'GET', f'/{path}?{query}', version='2.6').lower())
+
+    def test_a_whole_list_has_an_end(self) -> None:
+        self.assertEqual(10000, conf.CONF.nova_accel.max_unpaged)
+        self.addCleanup(conf.CONF.clear_override, 'max_unpaged', 'nova_accel')
+        for path, name in _LISTS.items():
+            if path == 'programmings':
+                continue
+            conf.CONF.set_override('max_unpaged', 3, 'nova_accel')
+            self.assertEqual([name], [*self.ok(
+                'GET', f'/{path}', version='2.5')])
+            conf.CONF.set_override('max_unpaged', 2, 'nova_accel')
+            self.assertIn('more than 2: filter them, or ask for pages',
+                          self.refused(400, 'GET', f'/{path}'))
+            self.assertEqual(2, len(self.pages(path, 'limit=2')))
+        # Those of one deployable are few.
+        self.assertIn('more than 2: ask for those of one deployable',
+                      self.refused(400, 'GET', '/attributes'))
 
     def test_from_2_6_on(self) -> None:
         for path, name in _LISTS.items():

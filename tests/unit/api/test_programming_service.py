@@ -64,6 +64,19 @@ class ProgramTest(programming.ProgrammingTestCase):
             self.assertEqual((programming.DEPLOYABLE, programming.BITSTREAM,
                               base.PROJECT, base.INSTANCE), self.asked())
 
+    def test_by_the_arq_that_the_owner_knows(self) -> None:
+        self.occupy(base.INSTANCE)
+        [arq] = self.ok('GET', '/accelerator_requests')['arqs']
+        for roles in (base.MEMBER, base.ADMIN):
+            self.program(roles, deployable=arq['uuid'])
+            self.assertEqual((programming.DEPLOYABLE, programming.BITSTREAM,
+                              base.PROJECT, base.INSTANCE), self.asked())
+        self.refusal(exceptions.NotFound, base.MEMBER,
+                     project=base.OTHER_PROJECT, deployable=arq['uuid'])
+        self.assertIn('another project', self.refusal(
+            exceptions.Conflict, project=base.OTHER_PROJECT,
+            deployable=arq['uuid']))
+
     def test_the_host_does_not_do_it_under_a_guest(self) -> None:
         self.occupy(base.INSTANCE)
         self.host.fault = exceptions.Conflict('not under a guest')

@@ -100,7 +100,8 @@ class TestGlance(testtools.TestCase):
         self.answers['v2/images'] = webob.Response(status=500)
         for call in (lambda: self.glance.show(UNKNOWN, self.context),
                      lambda: self.glance.tagged(self.context),
-                     lambda: list(self.glance.chunks(self.add()))):
+                     lambda: list(self.glance.chunks(
+                         self.add(), self.context))):
             self.assertRaises(exceptions.ServiceUnavailable, call)
 
     def test_nobody_listens(self):
@@ -120,30 +121,55 @@ class TestGlance(testtools.TestCase):
         self.assertEqual({'the-callers'},
                          {token for token, _path in self.requests})
 
+    def test_whose_image_it_is(self):
+        image_id = self.images.add(DATA)
+        self.images.show(None, image_id).update(
+            visibility='shared', is_public=False, owner='project')
+        self.assertEqual(
+            'project', self.glance.show(image_id, self.context).owner)
+        self.set('bitstream_projects', ['project'], 'nova_accel')
+        self.assertIsNone(self.glance.show(image_id, self.context).owner)
+        (found,) = self.glance.tagged(self.context)
+        self.assertIsNone(found.owner)
+
+    def test_a_hostile_image_does_not_hide_the_others(self):
+        log = self.useFixture(fixtures.FakeLogger())
+        good = self.add(function_name='multiply')
+        for properties in ({'mappings': 'x'}, {'function_uuid': '---'},
+                           {'block_device_mapping': '[' * 65000}):
+            bad = self.images.add(DATA, **properties)
+            self.assertEqual([good], self.glance.tagged(self.context))
+            error = self.assertRaises(
+                exceptions.BitstreamRefused, self.glance.show, bad,
+                self.context)
+            self.assertIn(bad, str(error))
+            self.assertIn(bad, log.output)
+
     def test_data(self):
         bitstream = self.add()
-        chunks = list(self.glance.chunks(bitstream))
+        chunks = list(self.glance.chunks(bitstream, self.context))
         self.assertEqual(DATA, b''.join(chunks))
         self.assertLess(1, len(chunks))
-        self.assertEqual({('the-hosts', f'/v2/images/{bitstream.id}/file')},
+        # Nothing is asked with the host's own rights, as for a private one.
+        self.assertEqual({('the-callers', f'/v2/images/{bitstream.id}/file')},
                          set(self.requests))
 
     def test_data_is_not_fetched_in_advance(self):
         bitstream = self.add()
-        self.glance.chunks(bitstream)
+        self.glance.chunks(bitstream, self.context)
         self.assertEqual([], self.images.fetched)
 
     def test_no_data(self):
         bitstream = self.add(b'')
         error = self.assertRaises(exceptions.BitstreamNotFound, list,
-                                  self.glance.chunks(bitstream))
+                                  self.glance.chunks(bitstream, self.context))
         self.assertIn('no data', str(error))
 
     def test_data_that_is_gone(self):
         bitstream = self.add()
         self.answers['/file'] = webob.Response(status=404)
         self.assertRaises(exceptions.BitstreamNotFound, list,
-                          self.glance.chunks(bitstream))
+                          self.glance.chunks(bitstream, self.context))
 
     def test_a_connection_that_breaks(self):
         bitstream = self.add()
@@ -151,4 +177,4 @@ class TestGlance(testtools.TestCase):
             content_type='application/octet-stream', app_iter=[DATA[:10]],
             content_length=len(DATA))
         self.assertRaises(exceptions.ServiceUnavailable, list,
-                          self.glance.chunks(bitstream))
+                          self.glance.chunks(bitstream, self.context))

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 import cryptography.exceptions
 import testtools
 
@@ -77,6 +79,15 @@ class TestPolicy(SignatureTestCase):
         self.assertTrue(self.verify(self.good))
         self.assertRaises(cryptography.exceptions.InvalidSignature,
                           self.verify, self.bad)
+
+    def test_required_of_the_operators_alone(self):
+        """Nobody has signed what a project's image says of itself."""
+        own = dataclasses.replace(self.good, owner='project')
+        self.assertTrue(self.verify(own))
+        self.set('bitstream_signatures', 'required')
+        text = self.refusal(own)
+        self.assertIn(own.id, text)
+        self.assertIn('bitstream_projects', text)
 
     def test_the_caller_asks_for_the_certificate(self):
         self.verify(self.good)

@@ -11,10 +11,12 @@
 # under the License.
 
 import dataclasses
+import hashlib
 import itertools
 import logging
 import pathlib
 import threading
+import types
 
 import fixtures
 import testtools
@@ -33,7 +35,7 @@ from nova_accel.testing import key_manager
 FUNCTION = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 REGION_TYPE = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
 DATA = b'bits' * 1000
-CONTEXT = object()
+CONTEXT = types.SimpleNamespace(project_id='mine')
 
 CARD = device.Device(
     'pci_0000_81_00_0', 'FPGA', '8086', '09c4', 'Intel', 'PAC Arria10',
@@ -54,9 +56,13 @@ class Glance:
         self.may_answer = threading.Event()
         self.may_answer.set()
 
-    def add(self, data=DATA, **properties):
+    def add(self, data=DATA, owner=None, **properties):
+        """:param owner: if it is a project's"""
         properties.setdefault('region_uuid', REGION_TYPE)
         image_id = self._images.add(data, **properties)
+        if owner is not None:
+            self._images.show(None, image_id).update(
+                is_public=False, owner=owner)
         return bitstream_model.from_image(self._images.show(None, image_id))
 
     def show(self, bitstream_id, context):
@@ -70,7 +76,8 @@ class Glance:
         return [bitstream_model.from_image(image)
                 for image in self._images.detail(None)]
 
-    def chunks(self, bitstream):
+    def chunks(self, bitstream, context):
+        assert context is CONTEXT
         self.downloads.append(bitstream.id)
         self.may_answer.wait(60)
         yield from self.answers or [DATA[:1000], DATA[1000:]]
@@ -115,10 +122,28 @@ class TestResolve(StoreTestCase):
     def fault(self, fault, **wanted):
         return str(self.assertRaises(fault, self.resolve, **wanted))
 
+    def texts(self, **wanted):
+        """What is logged of what is not found, and what the caller reads."""
+        error = self.assertRaises(
+            exceptions.BitstreamNotFound, self.resolve, **wanted)
+        self.assertIn(str(CARD.address), str(error))
+        self.assertNotIn(str(CARD.address), error.public)
+        return str(error), error.public
+
     def test_by_id(self):
         bitstream = self.glance.add()
         self.glance.add()
         self.assertEqual(bitstream, self.resolve(bitstream_id=bitstream.id))
+
+    def test_another_projects_image_has_no_function(self):
+        theirs = self.glance.add(owner='theirs', function_uuid=FUNCTION)
+        text = self.fault(
+            exceptions.BitstreamNotFound, function_id=FUNCTION)
+        self.assertNotIn(theirs.id, text)
+        mine = self.glance.add(owner='mine', function_uuid=FUNCTION)
+        self.assertEqual(mine, self.resolve(function_id=FUNCTION))
+        # Who names it knows what he does.
+        self.assertEqual(theirs, self.resolve(bitstream_id=theirs.id))
 
     def test_an_id_that_does_not_fit(self):
         bitstream = self.glance.add(vendor='Xilinx', board='U250')
@@ -143,18 +168,17 @@ class TestResolve(StoreTestCase):
     def test_more_than_one(self):
         found = [self.glance.add(name=name, function_uuid=FUNCTION)
                  for name in ('fast', 'small')]
-        text = self.fault(exceptions.BitstreamNotFound, function_id=FUNCTION)
-        self.assertIn('2 bitstreams', text)
-        for each in found:
-            self.assertIn(f'{each.name!r} ({each.id})', text)
+        for text in self.texts(function_id=FUNCTION):
+            self.assertIn('2 bitstreams', text)
+            for each in found:
+                self.assertIn(f'{each.name!r} ({each.id})', text)
 
     def test_none_fits(self):
         found = self.glance.add(name='other', function_name='multiply',
                                 vendor='Xilinx')
-        text = self.fault(exceptions.BitstreamNotFound,
-                          function_name='multiply')
-        for part in ('multiply', found.id, 'its vendor is Xilinx'):
-            self.assertIn(part, text)
+        for text in self.texts(function_name='multiply'):
+            for part in ('multiply', found.id, 'its vendor is Xilinx'):
+                self.assertIn(part, text)
 
     def test_there_is_none(self):
         self.glance.add(function_name='multiply')
@@ -235,7 +259,7 @@ class TestFetched(StoreTestCase):
             self.assertEqual([], self.files())
 
     def test_a_fault_in_the_middle_leaves_nothing(self):
-        def chunks(_bitstream):
+        def chunks(_bitstream, _context):
             yield DATA[:1000]
             raise exceptions.ServiceUnavailable('gone')
 
@@ -262,6 +286,43 @@ class TestFetched(StoreTestCase):
         self.glance.answers = [b'x' * len(DATA)]
         self.refusal(bitstream)
         self.assertEqual([], self.files())
+
+
+class TestKept(StoreTestCase):
+    """What a guest had already, without Glance."""
+
+    def kept(self, sha256=None):
+        with self.store.kept(
+                sha256 or hashlib.sha256(DATA).hexdigest()) as file:
+            return file and (file.path.read_bytes(), file.sha256,
+                             file.downloaded_bytes)
+
+    def test_what_was_fetched(self):
+        self.assertIsNone(self.kept())
+        self.fetch(self.glance.add())
+        self.store = self.reopened()
+        self.glance.show = self.glance.chunks = None
+        self.assertEqual(
+            (DATA, hashlib.sha256(DATA).hexdigest(), 0), self.kept())
+
+    def test_what_was_damaged(self):
+        self.fetch(self.glance.add())
+        [path] = self.files()
+        path.write_bytes(DATA[::-1])
+        self.assertIsNone(self.kept())
+        self.assertEqual([], self.files())
+
+    def test_no_hash(self):
+        for name in ('../images', 'images', '0' * 64):
+            self.assertIsNone(self.kept(name))
+
+    def test_it_stays_while_it_is_used(self):
+        bitstream = self.glance.add()
+        self.fetch(bitstream)
+        [path] = self.files()
+        with self.store.kept(path.name):
+            self.assertEqual(1, self.store._cache._pins[path.name])
+        self.assertEqual({}, self.store._cache._pins)
 
 
 class TestSigned(StoreTestCase):

@@ -12,21 +12,27 @@
 
 import dataclasses
 import datetime
+import uuid
 
+import fixtures
 from keystoneauth1 import adapter
+from oslo_serialization import jsonutils
 import testtools
 
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api as client
 from nova_accel.conf import CONF
 from nova_accel.db import accelerator_request
+from nova_accel.db import capacity
 from nova_accel.db import device
 from nova_accel.db import device_profile
+from nova_accel.db import host
 from nova_accel.db import programming
 from nova_accel.model import arq
 from nova_accel.model import device as device_model
 from nova_accel.model import matching
 from nova_accel.model import orders
+from nova_accel.model import pci_address
 from nova_accel.model import programming as programming_model
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import nova_conf
@@ -58,8 +64,10 @@ class TestAcceleratorApi(testtools.TestCase):
 
     def test_orders_and_cleaning(self):
         host = dataclasses.replace(self.host, cleaned=True)
-        told = self.report(host)
-        self.assertEqual(orders.Orders(0), told)
+        first = self.report(host)
+        self.client.cleaning(first.uncleaned, {}, first.revision)
+        told = self.report(host, first.revision)
+        self.assertEqual(orders.Orders(first.revision + 1), told)
         self.assertIsNone(self.report(host, told.revision))
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (bound,) = self.acquire()
@@ -69,15 +77,134 @@ class TestAcceleratorApi(testtools.TestCase):
         told = self.report(host, told.revision)
         handle = bound.handle.uuid
         self.assertEqual(
-            orders.Orders(2, frozenset({host.device_uuid()}),
+            orders.Orders(4, frozenset({host.device_uuid()}),
                           frozenset({handle})), told)
         for failed in ('I/O error', '', '\0' * 9999):
             self.client.cleaning([], {handle: failed}, told.revision)
             self.assertEqual({handle}, self.report(host).uncleaned)
         self.client.cleaning([handle], {}, told.revision)
         self.assertEqual(
-            orders.Orders(3, frozenset({host.device_uuid()})),
+            orders.Orders(5, frozenset({host.device_uuid()})),
             self.report(host, told.revision))
+
+    def sent(self):
+        """Of each request whether, and of how many devices, it tells."""
+        sent = []
+        call = self.client._call
+
+        def record(method, path, json=None, **kwargs):
+            sent.append(len(json['devices']) if 'devices' in json else None)
+            # What web servers have to let through, says the manual.
+            self.assertLess(len(jsonutils.dumps(json)), 2 ** 23)
+            return call(method, path, json=json, **kwargs)
+
+        self.client._call = record
+        return sent
+
+    def units(self):
+        return capacity.free_by_host().get(self.host.hostname, 0)
+
+    def test_what_is_unchanged_is_not_sent_again(self):
+        sent = self.sent()
+        told = self.report()
+        self.assertIsNone(self.report(orders_seen=told.revision))
+        self.assertEqual(told, self.report(orders_seen=None))
+        self.report(dataclasses.replace(self.host, regions=(2,)))
+        self.assertEqual([1, None, None, 1], sent)
+        self.assertEqual(2, self.units())
+
+    def test_what_the_api_has_forgotten_is_sent_again(self):
+        sent = self.sent()
+        self.report()
+        host.forget(self.host.hostname, -1)
+        self.assertIsNotNone(self.report(orders_seen=0))
+        self.assertEqual([1, None, 1], sent)
+        self.assertEqual(1, self.units())
+
+    def test_forty_thousand_functions(self):
+        """One host's, as large cards have them, through the whole API."""
+        sent = self.sent()
+        devices = [each for bus in range(40) for each in self.functions(bus)]
+        told = self.tell(devices, 'many')
+        self.assertEqual(orders.Orders(0), told)
+        self.assertEqual(40_000, self.units())
+        self.assertEqual(40_000, sum(sent))
+        self.assertLess(max(sent), 1025)
+        self.assertEqual(orders.Orders(0), self.tell(devices, 'many'))
+        self.assertIsNone(sent.pop())
+
+    def test_a_part_that_is_gone(self):
+        devices = [each for bus in range(3) for each in self.functions(bus)]
+        self.tell(devices, 'many')
+        self.tell(devices[1000:], 'fewer')
+        self.assertEqual(2000, self.units())
+        self.tell([], 'none')
+        self.assertEqual(0, self.units())
+
+    def functions(self, bus):
+        """A thousand functions of a card, as the report has them."""
+        def uuid(kind, number):
+            return f'{kind:08}-0000-4000-8000-{bus:06}{number:06}'
+
+        address = pci_address.PciAddress(0, bus, 0, 0)
+        return [{
+            'uuid': uuid(1, number), 'name': f'pci_{bus}_{number}',
+            'type': 'QAT', 'vendor_id': '8086', 'vendor': 'Intel',
+            'product_id': '37c9', 'product': 'C62x', 'address': str(address),
+            'driver': 'pci', 'numa_node': 0, 'fault': None, 'attributes': {
+                'pci_class': '0b4000', 'upstream': '0000:00:01.0'},
+            'deployables': [{
+                'uuid': uuid(2, number), 'name': 'qat',
+                'rp_uuid': uuid(4, 0), 'resource_class': 'CUSTOM_QAT',
+                'traits': ['CUSTOM_QAT_INTEL_C62X_VF'], 'is_cleaned': False,
+                'region': None, 'bitstream_id': None, 'attach_handles': [{
+                    'uuid': uuid(3, number), 'type': 'PCI',
+                    'info': address.parts}]}]} for number in range(1000)]
+
+    def tell(self, devices, digest):
+        return self.client.report(
+            self.host.node_uuid, 'service', digest, devices)
+
+    def test_a_report_that_is_cut_short(self):
+        few = self.functions(0)
+        self.tell(few, 'few')
+        devices = few + self.functions(1)
+        call = self.client._call
+        answers = []
+
+        def fail_later(*args, **kwargs):
+            answers.append(None)
+            if len(answers) == 3:
+                raise exceptions.ServiceUnavailable('away')
+            return call(*args, **kwargs)
+
+        self.client._call = fail_later
+        self.assertRaises(exceptions.ServiceUnavailable, self.tell,
+                          devices, 'more')
+        self.client._call = call
+        # What the API has is neither the one nor the other.
+        self.tell(few, 'few')
+        self.assertEqual(1000, self.units())
+        self.tell(devices, 'more')
+        self.assertEqual(2000, self.units())
+
+    def test_parts_of_another_report(self):
+        facts = {'node_uuid': self.host.node_uuid, 'service_host': 'service',
+                 'orders_seen': None}
+        (one, two, *_more) = self.functions(0)
+        first = {**facts, 'digest': 'a', 'devices': [one], 'part': 0}
+        last = {**facts, 'devices': [two], 'part': 1, 'others': [one['uuid']]}
+        path = f'/hosts/{self.host.hostname}'
+        self.client._call('PUT', path, json=first)
+        for refused in ({**last, 'digest': 'b'},
+                        {**last, 'digest': 'a', 'others': [INSTANCE]}):
+            error = self.assertRaises(
+                exceptions.Conflict, self.client._call, 'PUT', path,
+                json=refused)
+            self.assertIn('begun again', str(error))
+        self.assertEqual(1, self.units())
+        self.client._call('PUT', path, json={**last, 'digest': 'a'})
+        self.assertEqual(2, self.units())
 
     def test_cleaning_of_what_is_not_known(self):
         self.report()
@@ -104,6 +231,15 @@ class TestAcceleratorApi(testtools.TestCase):
         self.assertEqual((bound,), self.acquire())
         self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
         self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
+
+    def test_groups_of_no_profile_can_be_acquired(self):
+        self.report()
+        group = {'resources:FPGA': '1', 'accel:function_name': 'gzip'}
+        (bound,) = self.acquire(profile=[group])
+        self.assertEqual(
+            ('', 0, group), (bound.device_profile_name,
+                             bound.device_profile_group_id, bound.group))
+        self.assertEqual((bound,), self.acquire(profile=[group]))
 
     def test_what_nova_has_bound_can_be_adopted_and_released(self):
         self.report()
@@ -209,6 +345,18 @@ class TestAcceleratorApi(testtools.TestCase):
         for _again in range(2):
             self.client.delete_unadopted(INSTANCE, (made['uuid'],))
             self.assertEqual([], accelerator_request.get_all())
+
+    def test_many_of_them_go_in_urls_that_web_servers_take(self):
+        self.report()
+        request = self.useFixture(fixtures.MockPatchObject(
+            self.api.adapter, 'request',
+            wraps=self.api.adapter.request)).mock
+        uuids = [str(uuid.UUID(int=number)) for number in range(100)]
+        self.client.delete_unadopted(INSTANCE, uuids)
+        asked = [call.kwargs['params']['arqs']
+                 for call in request.call_args_list]
+        self.assertEqual(uuids, ','.join(asked).split(','))
+        self.assertLess(max(map(len, asked)), 2000)
 
     def test_faults_arrive_as_what_they_were(self):
         error = self.assertRaises(exceptions.NotFound, self.acquire)

@@ -14,14 +14,21 @@
 import io
 import types
 from typing import Any
+import uuid as uuid_module
+
+import fixtures
+from keystoneauth1 import exceptions as ks_exceptions
 
 from nova_accel import exceptions
 from nova_accel.cmd import host
 from nova_accel.db import binding
 from nova_accel.db import engine
+from nova_accel.db import host as host_rows
 from nova_accel.db import schema
 from nova_accel.model import drift
+from nova_accel.model import naming
 from nova_accel.testing import reports
+from nova_accel.testing import scheduling
 from unit.cmd import base
 
 
@@ -95,3 +102,86 @@ class TestForget(base.DriftTestCase):
                 drift.Server(None, task_state='rebuilding')):
             self.servers[base.SERVER] = server
             self.assert_refused(exceptions.Conflict, base.SERVER)
+
+
+class TestRemove(base.DriftTestCase):
+    """Of a host whose nova-compute has Nova's own driver again."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.placement = self.useFixture(scheduling.Placement())
+        root = self.provider('compute-1', self.host.node_uuid)
+        self.pci = self.provider('compute-1_pci', parent=root)
+        card = self.provider('compute-1_accel_card', parent=root, ours=True)
+        self.region = self.provider(
+            'compute-1_accel_card_region0', parent=card, ours=True)
+
+    def provider(self, name: str, uuid: str | None = None,
+                 parent: str | None = None, ours: bool = False) -> str:
+        with fixtures.MonkeyPatch(
+                'oslo_utils.uuidutils.generate_uuid',
+                lambda: uuid or str(uuid_module.uuid4())):
+            return self.placement.add_provider(
+                name, {'FPGA': 2}, parent,
+                [naming.OWNERSHIP_TRAIT] if ours else ())
+
+    def remove(self) -> str:
+        output = io.StringIO()
+        host.Remove(types.SimpleNamespace(stdout=output), None).run(
+            types.SimpleNamespace(hostname='compute-1'))
+        return output.getvalue()
+
+    def providers(self) -> list[str]:
+        answer = scheduling.checked(self.placement.client.get(
+            '/resource_providers', version='1.20'))
+        return sorted(
+            each['name'] for each in answer.json()['resource_providers'])
+
+    def assert_refused(self, fault: type[Exception], part: str) -> None:
+        self.assertIn(part, str(self.assertRaises(fault, self.remove)))
+        self.assertEqual(4, len(self.providers()))
+        self.assertEqual(1, len(host_rows.get_all(180)))
+
+    def test_only_ours_is_deleted(self) -> None:
+        self.silence()
+        output = self.remove()
+        self.assertEqual(['compute-1', 'compute-1_pci'], self.providers())
+        self.assertEqual([], host_rows.get_all(180))
+        for part in ('compute-1_accel_card_region0 deleted in Placement',
+                     '2 attach_handles deleted', 'Left: '):
+            self.assertIn(part, output)
+
+    def test_refused_while_it_reports(self) -> None:
+        self.assert_refused(exceptions.Conflict, 'reports its devices')
+
+    def test_refused_while_a_server_has_a_device(self) -> None:
+        self.acquire()
+        self.silence()
+        self.servers[base.SERVER] = drift.Server(base.HERE)
+        self.assert_refused(exceptions.Conflict, base.SERVER)
+
+    def test_refused_while_placement_has_anything_allocated(self) -> None:
+        """A server that became ACTIVE without its device."""
+        self.silence()
+        scheduling.checked(self.placement.client.put(
+            f'/allocations/{base.SERVER}', {
+                'allocations': {self.region: {'resources': {'FPGA': 1}}},
+                'project_id': 'project', 'user_id': 'user',
+                'consumer_generation': None}, version='1.28'))
+        self.assert_refused(exceptions.Conflict, base.SERVER)
+
+    def test_a_host_that_is_not_known(self) -> None:
+        self.silence()
+        self.remove()
+        self.assertRaises(exceptions.NotFound, self.remove)
+
+    def test_placement_is_away(self) -> None:
+        self.silence()
+        with fixtures.MonkeyPatch(
+                'keystoneauth1.adapter.Adapter.get', _refuse):
+            self.assertRaises(exceptions.ServiceUnavailable, self.remove)
+        self.remove()
+
+
+def _refuse(*_args: Any, **_kwargs: Any) -> Any:
+    raise ks_exceptions.ConnectFailure('away')

@@ -91,5 +91,4 @@ class TestRetried(testtools.TestCase):
                           ast.unparse(function))
             and 'engine.retried' not in map(
                 ast.unparse, function.decorator_list)]
-        # The steps of MySQL's migrations are not undone.
-        self.assertEqual(['migration.sync'], careless)
+        self.assertEqual([], careless)

@@ -22,65 +22,89 @@ FORMAT, MANAGES = 2, 8
 FORMATS_ALL, ERASES_ALL = 1, 2
 
 
+SERIAL = 'S4C9NF0M500037'
+NUMBER = 7
+
+
 class FakeNvme(fixtures.Fixture):
     """A drive ``nvme3`` with two namespaces, which have data in them.
+
+    Lists are tuples, as they come from a process of oslo.privsep.
 
     :ivar calls: what it was told
     :ivar statuses: of sanitizing, as the log has them one after the other
     :ivar keeps: namespaces that keep their data, whatever they are told
+    :ivar controllers_listed: the subsystem's, None if it has no list
+    :ivar serial: of the drive that is there, by what is asked as root
     """
 
     def __init__(self, fake_sysfs, address, sanicap=0, cmic=0, oacs=FORMAT,
                  fna=0):
         self.sysfs, self.address = fake_sysfs, address
         self.fields = {328: (sanicap, 4), 76: (cmic, 1), 256: (oacs, 2),
-                       524: (fna, 1)}
+                       524: (fna, 1), 78: (NUMBER, 2)}
         self.calls = []
         self.statuses = [0]
         self.keeps = set()
         self.data = {1, 2}
         self.allocated = [1, 2]
+        self.controllers_listed = [3, NUMBER]
+        self.serial = SERIAL
 
     def _setUp(self):
         self.sysfs.set(
             self.address, nvme__nvme3__state='live', nvme__nvme3__model='X',
+            nvme__nvme3__serial=SERIAL,
             nvme__nvme3__nvme3n1__nsid='1',
             nvme__nvme3__nvme3c3n2__nsid='2')
         for name in ('identify', 'sanitize_log', 'sanitize',
                      'format_namespace', 'is_blank',
-                     'allocated_namespaces'):
+                     'allocated_namespaces', 'controllers'):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova_accel.privileged.nvme.{name}', getattr(self, name)))
 
-    def identify(self, controller):
-        assert controller == 'nvme3'
+    def check(self, address, serial):
+        assert address == str(self.address)
+        if serial != self.serial:
+            raise ValueError(f'there is {self.serial}, not {serial}')
+
+    def identify(self, address, serial):
+        self.check(address, serial)
         data = bytearray(4096)
         for offset, (value, size) in self.fields.items():
             data[offset:offset + size] = value.to_bytes(size, 'little')
         return bytes(data)
 
-    def allocated_namespaces(self, controller):
-        assert controller == 'nvme3'
-        return self.allocated
+    def allocated_namespaces(self, address, serial):
+        self.check(address, serial)
+        return tuple(self.allocated)
 
-    def sanitize_log(self, controller):
-        assert controller == 'nvme3'
+    def controllers(self, address, serial):
+        self.check(address, serial)
+        if self.controllers_listed is None:
+            raise processutils.ProcessExecutionError(stderr='no list')
+        return tuple(self.controllers_listed)
+
+    def sanitize_log(self, address, serial):
+        self.check(address, serial)
         status = self.statuses[0]
         if len(self.statuses) > 1:
             del self.statuses[0]
         # The bits above are how often it has overwritten.
         return bytes([0xff, 0xff, 0b1000 | status, 1]) + bytes(508)
 
-    def sanitize(self, controller, action):
+    def sanitize(self, address, serial, action):
+        self.check(address, serial)
         self.calls.append(('sanitize', action))
         self.statuses = [2, 2, 1] if self.statuses == [0] else self.statuses
 
-    def format_namespace(self, controller, namespace_id):
-        assert controller == 'nvme3'
+    def format_namespace(self, address, serial, namespace_id):
+        self.check(address, serial)
         if namespace_id not in self.data:
             raise processutils.ProcessExecutionError(stderr='no such')
         self.calls.append(('format', namespace_id))
         self.data -= {namespace_id} - self.keeps
 
-    def is_blank(self, namespace):
-        return int(namespace.removeprefix('nvme3n')) not in self.data
+    def is_blank(self, address, serial, namespace_id):
+        self.check(address, serial)
+        return namespace_id not in self.data

@@ -17,6 +17,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import pci
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
+from nova_accel.testing import sysfs as fake_sysfs
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 FUNCTIONS = tuple(
@@ -28,6 +29,7 @@ class TestClean(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.done = []
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs()).sysfs
         for name in ('reset', 'run'):
             self.useFixture(fixtures.MonkeyPatch(
                 f'nova_accel.drivers.cleaning.{name}',
@@ -35,14 +37,14 @@ class TestClean(testtools.TestCase):
                     (name, what, address))))
 
     def clean(self, *cleaning):
-        pci.PciDriver(None, 'sysfs', NODE_UUID).clean(
+        pci.PciDriver(None, self.sysfs, NODE_UUID).clean(
             attach_handle.AttachHandle(
                 'uuid', FUNCTIONS[0], further_functions=FUNCTIONS[1:],
                 cleaning=cleaning))
         return self.done
 
     def test_reset_of_all_functions(self):
-        self.assertEqual([('reset', 'sysfs', function)
+        self.assertEqual([('reset', self.sysfs, function)
                           for function in FUNCTIONS], self.clean('reset'))
 
     def test_command_for_all_functions(self):

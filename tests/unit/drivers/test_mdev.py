@@ -32,6 +32,7 @@ from nova_accel.model import pci_address
 from nova_accel.testing import devices
 from nova_accel.testing import libvirt
 from nova_accel.testing import simulated_mdevs
+from nova_accel.testing import sysfs as fake_sysfs
 from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -49,13 +50,13 @@ def a_card(number=0, product_id='13f2', **more):
         address.node_device, address, '10de', product_id, **more)
 
 
-def discover(function, *others, mdevs=(), **keys):
+def discover(function, *others, mdevs=(), sysfs=NO_SYSFS, **keys):
     host = node_devices.HostDevices(
         {each.address: each for each in (function, *others)}, tuple(mdevs))
     (spec,) = device_spec.parse(
         [json.dumps({'vendor_id': '10de', 'driver': 'mdev', **keys})],
         ['mdev'])
-    driver = mdev.MdevDriver(None, NO_SYSFS, NODE_UUID)
+    driver = mdev.MdevDriver(None, sysfs, NODE_UUID)
     return driver.discover(function, spec, host)
 
 
@@ -82,6 +83,26 @@ class TestDiscover(testtools.TestCase):
             {(an_address(), 'nvidia-11')},
             {(handle.address, handle.mdev_type) for handle in units(device)})
         self.assertEqual(16, len(set(uuids(device))))
+
+    def test_the_name_of_a_type_is_a_trait_too(self):
+        """As Cyborg has it, so that its profiles match."""
+        fake = self.useFixture(fake_sysfs.FakeSysfs())
+        card = a_card(mdev_types={'nvidia-11': 16, 'nvidia-12': 8})
+        for mdev_type, name in (('nvidia-11', 'GRID M60-0B'),
+                                ('nvidia-12', '---')):
+            fake.set(card.address, **{
+                f'mdev_supported_types__{mdev_type}__name': name})
+        by_type = {}
+        for mdev_type in card.mdev_types:
+            (deployable,) = discover(
+                card, sysfs=fake.sysfs, mdev_type=mdev_type).deployables
+            by_type[mdev_type] = deployable.traits
+        self.assertEqual(
+            {'nvidia-11': {'CUSTOM_VGPU_NVIDIA_TESLA_M60',
+                           'CUSTOM_NVIDIA_13F2_NVIDIA_11',
+                           'CUSTOM_NVIDIA_13F2_M60_0B'},
+             'nvidia-12': {'CUSTOM_VGPU_NVIDIA_TESLA_M60',
+                           'CUSTOM_NVIDIA_13F2_NVIDIA_12'}}, by_type)
 
     def test_card_of_another_kind(self):
         (deployable,) = discover(

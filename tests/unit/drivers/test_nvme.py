@@ -39,10 +39,31 @@ class TestCard(NvmeTests, base.DriverTestCase):
     def test_card(self):
         self.drive(self.CARD)
         device = self.discover()
-        self.assertEqual(('SSD', True, None, {'model': 'X'}),
+        self.assertEqual(('SSD', True, None,
+                          {'model': 'X', 'serial': fake_nvme.SERIAL}),
                          (device.type, device.pooled, device.fault,
                           device.attributes))
         self.assertTrue(device.deployables[0].is_cleaned)
+
+    def test_the_drive_that_is_there(self):
+        drive = self.drive(self.CARD)
+        (handle,) = self.handles(self.discover())
+        self.assertEqual(fake_nvme.SERIAL, handle.identity)
+        self.a_driver().plug(handle)
+        # It was pulled out, and another one put in.
+        drive.serial = 'S2'
+        self.sysfs.set(self.CARD, nvme__nvme3__serial='S2')
+        for method in (self.a_driver().plug, self.a_driver().clean):
+            error = self.assertRaises(exceptions.DeviceError, method, handle)
+            for text in ('S2', fake_nvme.SERIAL):
+                self.assertIn(text, str(error))
+        self.assertEqual([], drive.calls)
+        # A guest has it: libvirt has taken it from its driver.
+        directory = self.sysfs.root / 'devices/pci0000:00' / self.CARD
+        (directory / 'nvme').rename(directory / 'gone')
+        (silent,) = self.handles(self.discover())
+        self.assertIsNone(silent.identity)
+        self.a_driver().plug(handle)
 
     def test_a_dead_one(self):
         self.sysfs.set(self.CARD, nvme__nvme3__state='dead')
@@ -66,6 +87,23 @@ class TestCard(NvmeTests, base.DriverTestCase):
         self.clean(clean='sanitize')
         self.assertEqual([('format', 2), ('format', 1), ('sanitize', 2)],
                          drive.calls)
+
+    def test_the_hosts_own_is_neither_erased_nor_given_away(self):
+        drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)
+        directory = self.sysfs.root / 'devices/pci0000:00' / self.CARD
+        disk = directory / 'nvme/nvme3/nvme3n1'
+        (disk / 'dev').write_text('259:0')
+        members = self.sysfs.root / 'class/block'
+        members.mkdir(parents=True)
+        (members / 'nvme3n1').symlink_to(disk)
+        mounts = self.sysfs.proc / 'self/mountinfo'
+        mounts.parent.mkdir(parents=True)
+        mounts.write_text('22 1 259:0 / /srv rw - xfs /dev/nvme3n1 rw\n')
+        (handle,) = self.handles(self.discover())
+        for method in (self.a_driver().plug, self.a_driver().clean):
+            error = self.assertRaises(exceptions.DeviceError, method, handle)
+            self.assertIn('mounted at /srv', str(error))
+        self.assertEqual([], drive.calls)
 
     def test_with_the_operators_command(self):
         drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)

@@ -36,9 +36,9 @@ class ControllerTestCase(testtools.TestCase):
         return self.useFixture(
             fake_nvme.FakeNvme(self.sysfs, ADDRESS, **abilities))
 
-    def controller(self):
+    def controller(self, serial=None):
         return nvme_erasure.Controller(
-            self.sysfs.sysfs, ADDRESS, bound_within_s=0)
+            self.sysfs.sysfs, ADDRESS, serial, bound_within_s=0)
 
     def assert_refused(self, text, method, *arguments):
         error = self.assertRaises(exceptions.DeviceError, method, *arguments)
@@ -54,12 +54,28 @@ class TestController(ControllerTestCase):
     def test_nvme_cli_is_not_installed(self):
         self.drive()
 
-        def identify(_controller):
+        def identify(_address, _serial):
             raise FileNotFoundError(2, 'No such file', 'nvme')
 
         self.useFixture(fixtures.MonkeyPatch(
             'nova_accel.privileged.nvme.identify', identify))
         self.assert_refused('No such file', self.controller)
+
+    def test_another_drive(self):
+        drive = self.drive()
+        self.assert_refused('not S1', self.controller, 'S1')
+        self.controller(fake_nvme.SERIAL).format()
+        self.assertEqual(set(), drive.data)
+
+    def test_another_drive_after_a_step(self):
+        """Each looks again: the kernel gives its name to the next."""
+        for method, arguments in (('format', ()), ('sanitize', (False,))):
+            drive = self.drive(sanicap=fake_nvme.BLOCKS)
+            controller = self.controller()
+            drive.serial = 'S2'
+            self.assert_refused(
+                'there is S2', getattr(controller, method), *arguments)
+            self.assertEqual([], drive.calls)
 
 
 class TestSanitize(ControllerTestCase):
@@ -148,10 +164,36 @@ class TestFormat(ControllerTestCase):
         self.assert_refused('detached', self.controller().format)
         self.assertEqual([], drive.calls)
 
+    def test_the_only_controller_of_what_others_could_be_in(self):
+        """As QEMU's: only the subsystem's list says who is in it."""
+        abilities = {'oacs': fake_nvme.FORMAT | fake_nvme.MANAGES,
+                     'cmic': fake_nvme.SHARED, 'fna': fake_nvme.ERASES_ALL,
+                     'sanicap': fake_nvme.BLOCKS}
+        drive = self.drive(**abilities)
+        drive.controllers_listed = [fake_nvme.NUMBER]
+        self.assertTrue(self.controller().can_be_sanitized())
+        drive.allocated = [1, 2, 7]
+        self.assert_refused('[7] are detached', self.controller().format)
+        drive.allocated = [1, 2]
+        self.controller().format()
+        self.assertEqual(set(), drive.data)
+        for listed in (None, [], [3], [3, fake_nvme.NUMBER]):
+            drive = self.drive(**abilities)
+            drive.controllers_listed = listed
+            self.assertFalse(self.controller().can_be_sanitized())
+            self.assert_refused('other', self.controller().format)
+            self.assertEqual([], drive.calls)
+
+    def test_a_virtual_function_is_never_the_only_one(self):
+        drive = self.drive(oacs=fake_nvme.FORMAT | fake_nvme.MANAGES,
+                           cmic=fake_nvme.VIRTUAL | fake_nvme.SHARED)
+        drive.controllers_listed = [fake_nvme.NUMBER]
+        self.assert_refused('other', self.controller().format)
+
     def test_something_is_left(self):
         drive = self.drive()
         drive.keeps = {2}
-        self.assert_refused('nvme3n2', self.controller().format)
+        self.assert_refused('namespace 2', self.controller().format)
 
     def test_it_refuses(self):
         drive = self.drive()

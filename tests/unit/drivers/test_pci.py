@@ -129,7 +129,7 @@ class TestPciDriver(testtools.TestCase):
         self.assertEqual(4, len(set(handles)))
 
     def test_plug_and_unplug_leave_it_to_libvirt(self):
-        driver = pci.PciDriver(None, None, NODE_UUID)
+        driver = pci.PciDriver(None, NO_SYSFS, NODE_UUID)
         handle = handle_of(discover(a_function(1)))
         driver.plug(handle)
         driver.unplug(handle)

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from importlib import metadata
 import pathlib
 import sys
 import tomllib
@@ -34,28 +35,27 @@ class Installed(fixtures.Fixture):
         site = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         project = tomllib.loads(
             (PACKAGE / 'pyproject.toml').read_text())['project']
-        metadata = site / 'acme_nova-1.0.dist-info'
-        metadata.mkdir()
-        (metadata / 'METADATA').write_text(
+        installed = site / 'acme_nova-1.0.dist-info'
+        installed.mkdir()
+        (installed / 'METADATA').write_text(
             f'Metadata-Version: 2.1\nName: {project["name"]}\n'
             f'Version: {project["version"]}\n')
-        (metadata / 'entry_points.txt').write_text(''.join(
+        (installed / 'entry_points.txt').write_text(''.join(
             f'[{group}]\n' + ''.join(
                 f'{name} = {value}\n' for name, value in points.items())
             for group, points in project['entry-points'].items()))
         (site / 'acme_nova').symlink_to(PACKAGE / 'acme_nova')
         self.useFixture(fixtures.MonkeyPatch(
             'sys.path', [*sys.path, str(site)]))
-        # stevedore looks once for what is installed.
-        self.useFixture(fixtures.MonkeyPatch(
-            'stevedore.ExtensionManager.ENTRY_POINT_CACHE', {}))
         self.addCleanup(sys.modules.pop, 'acme_nova', None)
 
 
 def acme():
     """The class, as it is loaded by its entry point."""
     with Installed():
-        return type(loading.load(None, None, NODE_UUID)['acme'])
+        (point,) = metadata.entry_points(
+            group=loading.NAMESPACE, name='acme')
+        return point.load()
 
 
 class TestEntryPoint(testtools.TestCase):

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
 import pathlib
 
 import fixtures
@@ -61,6 +62,17 @@ class TestXrt(fake_fpga.FpgaTestCase):
              'VBNV': 'xilinx_u250_gen3x16_base_4',
              'ddr_bank_count_max': '4', 'ddr_bank_size': '16'},
             self.discover().attributes)
+
+    def test_memory_is_told_to_people_alone(self):
+        """Not to Placement, by no class and no trait, nor to a guest."""
+        before = self.discover()
+        self.sysfs.set(self.CARD, **{
+            'rom.m.4194304__ddr_bank_count_max': '1',
+            'rom.m.4194304__ddr_bank_size': '64'})
+        after = self.discover()
+        self.assertNotEqual(before.attributes, after.attributes)
+        self.assertEqual(
+            before, dataclasses.replace(after, attributes=before.attributes))
 
     def test_uuids_are_optional(self):
         self.sysfs.remove(self.CARD)

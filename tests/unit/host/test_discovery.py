@@ -15,7 +15,9 @@ import dataclasses
 import json
 import os
 import pathlib
+import uuid
 
+import fixtures
 from oslo_config import fixture as config_fixture
 import testtools
 
@@ -23,6 +25,7 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import loading
 from nova_accel.host import discovery
+from nova_accel.host import host_use
 from nova_accel.host import node_devices
 from nova_accel.host import nova_claims
 from nova_accel.model import device_spec
@@ -57,7 +60,8 @@ class DiscoveryTestCase(testtools.TestCase):
         return discovery.discover(
             self.node_devices, self.drivers,
             device_spec.parse(lines or devices.DEVICE_SPEC, self.drivers),
-            nova_claims.NovaClaims('host1', NODE_UUID), lambda: self.in_use)
+            nova_claims.NovaClaims('host1', NODE_UUID), lambda: self.in_use,
+            lambda: host_use.HostUse(self.fake.sysfs.sysfs))
 
     def addresses(self, inventory):
         return [str(device.address) for device in inventory.devices]
@@ -100,7 +104,7 @@ class TestLines(DiscoveryTestCase):
     def test_without_lines_nothing_is_looked_at(self):
         self.assertEqual(discovery.Inventory(), discovery.discover(
             None, self.drivers, (),
-            nova_claims.NovaClaims('host1', NODE_UUID), None))
+            nova_claims.NovaClaims('host1', NODE_UUID), None, None))
 
     def test_the_first_line_rules(self):
         inventory = self.discover(
@@ -159,9 +163,9 @@ class TestLines(DiscoveryTestCase):
                             'command, none, reset')
 
     def change_fakes_device(self, change):
-        discover = self.drivers['fake'].discover
-        self.drivers['fake'].discover = (
-            lambda *arguments: change(discover(*arguments)))
+        driver = self.drivers['fake']._driver
+        discover = driver.discover
+        driver.discover = lambda *arguments: change(discover(*arguments))
 
 
 class TestBrokenDevices(DiscoveryTestCase):
@@ -196,7 +200,7 @@ class TestBrokenDevices(DiscoveryTestCase):
         def discover(*_args):
             raise KeyError('firmware')
 
-        self.drivers['mdev'].discover = discover
+        self.drivers['mdev']._driver.discover = discover
         self.assert_the_rest_works(
             self.discover(), GPU, GPU, 'driver mdev', 'firmware')
 
@@ -264,6 +268,62 @@ class EmptyHostTestCase(DiscoveryTestCase):
             address, '10de', '2235', with_functions=group, **facts)
 
 
+class TestFpgasOfSeveralVendors(EmptyHostTestCase):
+    """Each way in which the kernel shows an FPGA, in one host."""
+
+    dfl, manager, xrt = '0000:3d:00.0', '0000:3e:00.0', '0000:3f:00.0'
+    types = {dfl: 'ce48969398f05f33946d560708be108a',
+             manager: '69528db6eb31577a8c3668f9faa081f6',
+             xrt: 'fb2b2c5a19ed63593fea95f51fbc8eb9'}
+
+    def setUp(self):
+        super().setUp()
+        for address, ids in ((self.dfl, ('8086', '09c4', '09c5')),
+                             (self.manager, ('10ee', '5000', '5001'))):
+            vendor, card, part = ids
+            self.add(*pci_functions.virtual_functions(
+                pci_functions.function(address, vendor, card), 1, part))
+        user = self.xrt[:-1] + '1'
+        self.add(pci_functions.function(self.xrt, '10ee', '5004'),
+                 pci_functions.function(user, '10ee', '5005'))
+        self.fake.sysfs.set(self.dfl, **{
+            'fpga_region__region0__dfl-fme.0__dfl-fme-region.0__fpga_region__'
+            'region1__compat_id': self.types[self.dfl]})
+        self.fake.sysfs.set(
+            self.manager, fpga_manager__fpga0__state='operating',
+            fpga_region__region0__compat_id=self.types[self.manager])
+        self.fake.sysfs.set(self.xrt, dev_offline='0', interface_uuids=(
+            self.types[self.xrt]))
+        self.fake.sysfs.set(user, xclbinuuid='')
+
+    def test_each_has_its_driver_its_traits_and_its_provider(self):
+        inventory = self.discover(
+            a_line(vendor_id='8086', driver='fpga_dfl'),
+            a_line(vendor_id='10ee', product_id='5000', driver='fpga_region'),
+            a_line(vendor_id='10ee', product_id='5004', driver='xrt'))
+        self.assertEqual(((), {
+            self.dfl: ('fpga_dfl', 'Intel'),
+            self.manager: ('fpga_region', 'Xilinx'),
+            self.xrt: ('xrt', 'Xilinx')}), (
+            tuple(inventory.refused), {
+                str(device.address): (device.driver, device.vendor)
+                for device in inventory.devices}))
+        providers = provider_layout.layout(
+            'host1', NODE_UUID, inventory.devices)
+        traits = {provider.uuid: provider.traits
+                  for provider in providers.providers}
+        for device in inventory.devices:
+            (deployable,) = device.deployables
+            of_regions = {
+                trait for trait in traits[
+                    providers.rp_uuids[device.name, deployable.name]]
+                if '_REGION_' in trait}
+            self.assertEqual({
+                f'CUSTOM_FPGA_{device.vendor.upper()}_REGION_' + str(uuid.UUID(
+                    self.types[str(device.address)])).upper().replace(
+                        '-', '_')}, of_regions)
+
+
 class TestCarvedHost(EmptyHostTestCase):
     """148 functions of the vendor: four carved cards, and one that is whole.
 
@@ -309,6 +369,23 @@ class TestCarvedHost(EmptyHostTestCase):
             self.assertTrue(any(
                 reason.startswith(card) for reason in inventory.refused))
 
+    def test_what_the_host_uses_is_published_as_faulty(self):
+        """Three look usable: one is the console, one computes for the host.
+        """
+        self.add(*(self.a_gpu(f'0000:{bus}:00.0', class_code='030000')
+                   for bus in ('82', '83')))
+        self.fake.sysfs.set('0000:82:00.0', boot_vga='1')
+        self.fake.sysfs.set('0000:83:00.0', drm__renderD128__dev='226:128')
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.privileged.gpu_nodes.opened',
+            lambda: {'dri/renderD128': [(812, 'python3')]}))
+        inventory = self.discover(a_line(
+            vendor_id='10de', driver='nvidia_gpu'))
+        whole, console, computing = inventory.devices
+        self.assertIsNone(whole.fault)
+        self.assertIn('booted with', console.fault)
+        self.assertIn('python3', computing.fault)
+
     def test_without_a_unit_it_is_refused_with_the_key_that_helps(self):
         inventory = self.discover(a_line(
             address=self.whole[0], driver='pci', type='GPU'))
@@ -322,6 +399,72 @@ class TestCarvedHost(EmptyHostTestCase):
         (card,) = inventory.devices
         self.assertEqual(35, len(card.deployables[0].handles))
         self.assertEqual((), inventory.refused)
+
+
+class TestIdentity(EmptyHostTestCase):
+
+    def identities(self, *functions):
+        self.add(*functions)
+        (device,) = self.discover(a_line(
+            address='3d:*.*', driver='gpu_sriov', pool=False)).devices
+        return [handle.identity for handle in device.handles]
+
+    def test_the_serial_number_of_the_card(self):
+        card, *parts = pci_functions.virtual_functions(
+            pci_functions.function('0000:3d:00.0', '8086', '56c0'), 2,
+            '56c0')
+        self.assertEqual([None, None], self.identities(card, *parts))
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.host.pci_function.PciFunction.card_serial_number',
+            property(lambda function: 300 * 'S' if function.address
+                     == card.address else None)))
+        self.assertEqual(2 * [255 * 'S'], self.identities())
+
+
+class TestHostUse(EmptyHostTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.card, *self.parts = pci_functions.virtual_functions(
+            pci_functions.function('0000:3d:00.0', '8086', '56c0'), 2,
+            '56c0')
+        self.add(self.card, *self.parts)
+
+    def use(self, *functions):
+        for function in functions:
+            self.fake.sysfs.set(function.address, boot_vga='1')
+        return self.discover(a_line(
+            address='3d:00.0', driver='gpu_sriov'))
+
+    def test_a_unit_of_several(self):
+        inventory = self.use(self.parts[0])
+        (device,) = inventory.devices
+        self.assertEqual([self.parts[1].address], [
+            handle.address for handle in device.handles])
+        self.assertIsNone(device.fault)
+        self.assert_refused(
+            inventory, str(self.parts[0].address), 'booted with')
+
+    def test_all_units(self):
+        inventory = self.use(*self.parts)
+        (device,) = inventory.devices
+        self.assertEqual(2, len(list(device.handles)))
+        for part in self.parts:
+            self.assertIn(str(part.address), device.fault)
+        self.assertEqual((), inventory.refused)
+
+    def test_the_card_itself_is_no_guests(self):
+        (device,) = self.use(self.card).devices
+        self.assertIsNone(device.fault)
+
+    def test_it_cannot_be_read(self):
+        self.fake.sysfs.set(self.parts[0].address)
+        path = self.fake.sysfs.root / 'class/block'
+        path.parent.mkdir()
+        path.symlink_to(path)
+        inventory = self.use()
+        self.assertEqual((), inventory.devices)
+        self.assert_refused(inventory, 'cannot be read')
 
 
 class TestUnits(EmptyHostTestCase):

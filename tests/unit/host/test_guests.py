@@ -11,6 +11,8 @@
 # under the License.
 
 
+import re
+
 import fixtures
 from lxml import etree
 from nova import exception
@@ -20,6 +22,8 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.host import guests
+from nova_accel.model import attach_handle
+from nova_accel.model import pci_address
 from nova_accel.testing import devices
 from nova_accel.testing import libvirt
 
@@ -54,13 +58,22 @@ class TestGuests(testtools.TestCase):
         self.libvirt.connection.defineXML(DOMAIN)
         self.assertEqual({UUID}, self.guests.uuids())
 
+    def test_those_that_run(self):
+        # It has no devices, which it would have to find.
+        domain = self.libvirt.connection.defineXML(
+            re.sub(r'<hostdev.*</hostdev>', '', DOMAIN, flags=re.DOTALL))
+        self.assertEqual(frozenset(), self.guests.running())
+        domain.createWithFlags(0)
+        self.assertEqual({UUID}, self.guests.running())
+
     def test_libvirt_is_away(self):
         def fail(_host):
             raise exception.HypervisorUnavailable()
 
         self.useFixture(fixtures.MonkeyPatch(
             'nova.virt.libvirt.host.Host.get_connection', fail))
-        for ask in (self.guests.uuids, self.guests.devices):
+        for ask in (self.guests.uuids, self.guests.running,
+                    self.guests.devices):
             fault = self.assertRaises(exceptions.DeviceError, ask)
             self.assertIn('libvirt does not list its guests', str(fault))
 
@@ -83,6 +96,26 @@ class TestGuests(testtools.TestCase):
         self.libvirt.connection.defineXML(DOMAIN)
         self.assertEqual({UUID: {MDEV, '0000:82:00.1'}},
                          self.guests.devices())
+
+    def test_check_unused(self):
+        address = pci_address.PciAddress(0, 0x82, 0, 1)
+        beside = pci_address.PciAddress(0, 0x82, 0, 2)
+        used = (attach_handle.AttachHandle('1', address),
+                attach_handle.AttachHandle(
+                    '2', beside, further_functions=(address,)),
+                attach_handle.AttachHandle(MDEV, beside, 'nvidia-35'))
+        unused = (attach_handle.AttachHandle('3', beside),
+                  attach_handle.AttachHandle('4', address, 'nvidia-35'))
+        for handle in used + unused:
+            self.guests.check_unused(handle)
+        self.libvirt.connection.defineXML(DOMAIN)
+        for handle in unused:
+            self.guests.check_unused(handle)
+        for handle in used:
+            error = self.assertRaises(
+                exceptions.DeviceError, self.guests.check_unused, handle)
+            self.assertEqual(
+                f'{handle.address} is in guest {UUID}', str(error))
 
     def test_devices_are_not_described(self):
         self.libvirt.connection.defineXML(DOMAIN)

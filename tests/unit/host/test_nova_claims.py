@@ -22,6 +22,7 @@ from nova_accel.drivers import base
 from nova_accel.drivers import facts
 from nova_accel.drivers import loading
 from nova_accel.host import discovery
+from nova_accel.host import host_use
 from nova_accel.host import nova_claims
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
@@ -381,7 +382,8 @@ class ConflictsTestCase(testscenarios.WithScenarios,
                    'unit': UnitDriver(self.node_devices, None, NODE_UUID)}
         return discovery.discover(
             self.node_devices, drivers, device_spec.parse(lines, drivers),
-            nova_claims.NovaClaims(NODE, NODE_UUID), dict)
+            nova_claims.NovaClaims(NODE, NODE_UUID), dict,
+            lambda: host_use.HostUse(self.fake.sysfs.sysfs))
 
     @property
     def our_line(self):

@@ -24,6 +24,7 @@ import testtools
 
 from nova_accel.drivers import loading
 from nova_accel.host import discovery
+from nova_accel.host import host_use
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
 from nova_accel.host import sysfs
@@ -234,7 +235,7 @@ def discover(world):
     drivers = loading.load(None, Sysfs(world), NODE_UUID)
     return discovery.discover(
         world, drivers, device_spec.parse(world.lines, drivers), world,
-        lambda: world.in_use)
+        lambda: world.in_use, lambda: host_use.HostUse(Sysfs(world)))
 
 
 class TestTruth(testtools.TestCase):

@@ -30,11 +30,14 @@ ADDRESSES = st.builds(
 HANDLES = st.builds(
     attach_handle.AttachHandle, uuid=st.uuids().map(str), address=ADDRESSES,
     mdev_type=st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
+    identity=st.none() | st.text(min_size=1, max_size=9),
 ) | st.builds(
     attach_handle.AttachHandle, uuid=st.uuids().map(str), address=ADDRESSES,
     physical_network=st.none() | st.just('physnet1'),
     further_functions=st.lists(ADDRESSES, max_size=3).map(tuple),
-    vgpu_type=st.none() | st.just('1015'), is_managed=st.booleans())
+    vgpu_type=st.none() | st.just('1015'), is_managed=st.booleans(),
+    # Which is not on the wire.
+    cleaning=st.sampled_from([(), ('command', '/usr/bin/wipe')]))
 
 
 class TestAttachHandle(testtools.TestCase):
@@ -79,6 +82,22 @@ class TestAttachHandle(testtools.TestCase):
             UUID, card, further_functions=(audio,))
         self.assertEqual(['0000:81:00.1'], handle.info['further_functions'])
         self.assertEqual((card, audio), handle.functions)
+
+    def test_which_device_it_is(self):
+        handle, same, other, silent = (
+            attach_handle.AttachHandle(
+                UUID, pci_address.PciAddress(0, 0x81, 2, 3),
+                identity=identity) for identity in ('S1', 'S1', 'S2', None))
+        self.assertEqual('S1', handle.to_dict()['identity'])
+        self.assertNotIn('identity', handle.info)
+        self.assertNotIn('identity', silent.to_dict())
+        for one, another in ((handle, same), (handle, silent),
+                             (silent, handle), (silent, silent)):
+            one.check_same(another)
+        error = self.assertRaises(
+            exceptions.DeviceError, handle.check_same, other)
+        for text in ('0000:81:02.3', 'S2', 'S1'):
+            self.assertIn(text, str(error))
 
     def test_a_mediated_device_gives_no_function(self):
         self.assertEqual((), attach_handle.AttachHandle(

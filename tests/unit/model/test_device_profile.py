@@ -241,17 +241,23 @@ class TestNames(testtools.TestCase):
                          [device_profile.requester_id(n) for n in range(2)])
 
 
-class TestNormalizedGroups(testtools.TestCase):
+class TestCheckedGroups(testtools.TestCase):
 
     def test_numbers_and_blanks(self) -> None:
         self.assertEqual(
-            [{'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'}, {}],
-            device_profile.normalized_groups([
-                {'resources: FPGA': 1, 'trait:CUSTOM_A ': 'required'}, {}]))
+            [{'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'},
+             {'resources:FPGA': '2'}],
+            device_profile.checked_groups([
+                {'resources: FPGA': 1, 'trait:CUSTOM_A ': 'required'},
+                {'resources:FPGA': 2.0}]))
+
+    def test_a_group_that_asks_for_nothing(self) -> None:
+        self.assertRaises(exceptions.InvalidDeviceProfile,
+                          device_profile.checked_groups, [{}])
 
     def test_a_key_that_is_there_twice(self) -> None:
         error = self.assertRaises(
             exceptions.InvalidDeviceProfile,
-            device_profile.normalized_groups,
+            device_profile.checked_groups,
             [{'resources:FPGA': '1', 'resources: FPGA': '1'}])
         self.assertIn('resources:FPGA', str(error))

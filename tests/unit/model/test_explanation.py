@@ -51,7 +51,7 @@ class TestProviders(testtools.TestCase):
 
     def test_without_units(self) -> None:
         [empty] = explanation.providers([units(0)])
-        self.assertEqual((0, 0), (empty.total, empty.free))
+        self.assertEqual((0, 0, {}), (empty.total, empty.free, empty.units))
 
     def test_nothing_of_a_silent_host_is_free(self) -> None:
         [silent] = explanation.providers([units(is_silent=True)])
@@ -83,6 +83,12 @@ class TestExplain(testtools.TestCase):
             'forbidden traits: CUSTOM_A', 'its host does not report',
             '2 are wanted and it has 1')],
             self.reasons(group, units(is_silent=True)))
+
+    def test_none_is_free(self) -> None:
+        self.assertEqual(
+            [('1 are wanted and 0 are free (1 in use)',)],
+            self.reasons(device_profile.Group({'FPGA': 1}),
+                         units(1, explanation.IN_USE)))
 
     def test_units_that_are_not_free(self) -> None:
         self.assertEqual(

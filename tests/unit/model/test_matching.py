@@ -181,6 +181,51 @@ class TestAssign(testtools.TestCase):
                             lambda index, uuid: (index + int(uuid) - 11) ** 2))
 
 
+    def test_providers_that_are_not_pooled(self):
+        """Each with its own allocation: two to the 64th power of states."""
+        groups = [device_profile.Group({'PGPU': 1})] * 64
+        providers = [matching.Provider(
+            str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'}))
+            for number in range(64)]
+        self.assertEqual([provider.uuid for provider in providers],
+                         matching.assign(groups, providers))
+
+    def test_none_for_providers_that_are_not_pooled(self):
+        """The last group suits none, which each state would find out."""
+        groups = [device_profile.Group({'PGPU': 1})] * 31 + [
+            device_profile.Group({'PGPU': 1}, frozenset({'CUSTOM_A'}))]
+        providers = [matching.Provider(
+            str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'}))
+            for number in range(32)]
+        self.assertRaises(
+            exceptions.NoAssignment, matching.assign, groups, providers)
+
+    def test_groups_of_two_kinds_and_amounts(self):
+        groups = [
+            device_profile.Group({'VGPU': 1}),
+            device_profile.Group({'VGPU': 2}, frozenset({'CUSTOM_A'})),
+        ] * 12
+        providers = [matching.Provider(
+            str(number), {'VGPU': 3}, frozenset({'CUSTOM_A'}))
+            for number in range(12)]
+        found = matching.assign(groups, providers)
+        self.assertEqual({str(number): 2 for number in range(12)},
+                         collections.Counter(found))
+
+    def test_too_many_ways(self):
+        """It ends, and says what to do."""
+        groups = [device_profile.Group(
+            {'PGPU': 1}, forbidden=frozenset({f'CUSTOM_{number}'}))
+            for number in range(23)] + [device_profile.Group(
+                {'PGPU': 1}, frozenset({'CUSTOM_NOBODY'}))]
+        providers = [matching.Provider(
+            str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'}))
+            for number in range(24)]
+        error = self.assertRaises(
+            exceptions.NoAssignment, matching.assign, groups, providers)
+        self.assertIn('too many ways', str(error))
+
+
 class TestSuits(testtools.TestCase):
 
     @given(GROUPS, st.frozensets(st.sampled_from(TRAITS)))

@@ -58,6 +58,32 @@ class TestTraits(testtools.TestCase):
         self.assertEqual('CUSTOM_NVIDIA_1DB4_NVIDIA_11',
                          naming.vgpu_trait('nvidia', '1db4', 'nvidia-11'))
 
+    def test_the_name_of_a_vgpu_type_as_cyborg_has_it(self):
+        for name, word in (
+                ('GRID T4-2B', 'T4_2B'), ('NVIDIA A40-12Q', 'A40_12Q'),
+                ('GRID\tT4-2B\n', 'T4_2B'), ('T4-2B', 'T4_2B'),
+                ('NVIDIA RTX Pro 6000 Blackwell-1-24Q',
+                 'RTX_PRO_6000_BLACKWELL_1_24Q')):
+            self.assertEqual(
+                {'CUSTOM_NVIDIA_1EB8_NVIDIA_223',
+                 f'CUSTOM_NVIDIA_1EB8_{word}'},
+                naming.vgpu_traits('NVIDIA', '1eb8', 'nvidia-223', name))
+
+    @given(st.none() | st.text(st.characters(codec='ascii')).filter(
+        lambda text: not set(text) & set(ALNUM))
+        | st.integers(256, 5000).map('x'.__mul__))
+    def test_a_vgpu_type_without_a_usable_name(self, name):
+        """Never the trait of the whole card, which Cyborg has, too."""
+        self.assertEqual(
+            {'CUSTOM_NVIDIA_1EB8_NVIDIA_223'},
+            naming.vgpu_traits('NVIDIA', '1eb8', 'nvidia-223', name))
+
+    @given(st.text())
+    def test_any_name_of_a_vgpu_type(self, name):
+        for trait in naming.vgpu_traits('NVIDIA', '1eb8', 'a', name):
+            self.assertIsNotNone(LEGAL.fullmatch(trait), trait)
+            self.assertLessEqual(len(trait), 255)
+
     @given(WORDS, WORDS, st.uuids())
     def test_a_trait_that_names_a_uuid_is_told_by_its_kind(
             self, type_, vendor, uuid):

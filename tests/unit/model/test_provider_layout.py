@@ -166,6 +166,13 @@ class TestLayout(testtools.TestCase):
             self.assertNotIn(0, provider.totals.values())
         self.assertEqual(wanted, found)
 
+    @given(DEVICES, st.dictionaries(
+        st.sampled_from(['ddr_bank_size', 'memory_mb']), st.text()))
+    def test_attributes_are_not_for_placement(self, devices, attributes):
+        self.assertEqual(layout(devices), layout(
+            [dataclasses.replace(each, attributes=attributes)
+             for each in devices]))
+
     @given(DEVICES)
     def test_each_deployable_has_one_provider_with_its_traits(self, devices):
         result = layout(devices)

@@ -32,3 +32,21 @@ class TestTold(testtools.TestCase):
     def test_what_is_replaced(self):
         self.assertEqual('a?b?', reason.told('a\0b\udcff'))
         self.assertEqual(reason.MAX_LENGTH, len(reason.told('x' * 9999)))
+
+
+class TestPrintable(testtools.TestCase):
+
+    @hypothesis.given(st.text(st.characters()))
+    def test_is_one_line(self, text):
+        told = reason.printable(text)
+        self.assertTrue(told.isprintable())
+        self.assertLessEqual(len(told.splitlines()), 1)
+        told.encode()
+
+    def test_good_text_stays(self):
+        self.assertEqual('zu heiß: 105 °C',
+                         reason.printable('zu heiß: 105 °C'))
+
+    def test_what_is_replaced(self):
+        self.assertEqual(r'a\nb\x1b[2J\u2028',
+                         reason.printable('a\nb\x1b[2J\u2028'))

@@ -22,7 +22,7 @@ from unit.virt import fpga_card
 DEVICE = dataclasses.replace(fpga_card.DEVICE, attributes={'link': 'x8'})
 CONTENTS = region.Contents(
     '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11', 'sha', 'text',
-    (fpga_card.FUNCTION,))
+    (fpga_card.FUNCTION,), owner=None)
 GOOD = region_contents.Known(CONTENTS)
 BAD = region_contents.Known(fault='CRC error')
 OWN_TRAIT = fpga_card.FUNCTION_TRAIT.replace('1111_', '2222_', 1)
@@ -30,6 +30,29 @@ OWN_TRAIT = fpga_card.FUNCTION_TRAIT.replace('1111_', '2222_', 1)
 
 def overlaid(device=DEVICE, **known):
     return region_contents.overlaid(device, known)
+
+
+class TestUncleanFor(testtools.TestCase):
+
+    def unclean_for(self, project_id, owner):
+        return region_contents.Known(CONTENTS, unclean=region_contents.Unclean(
+            owner, 'why')).unclean_for(project_id)
+
+    def test_who_owns_it_gets_it(self):
+        self.assertIsNone(self.unclean_for('project', 'project'))
+
+    def test_nobody_else_does(self):
+        for project_id in ('another', '', None):
+            self.assertEqual('why', self.unclean_for(project_id, 'project'))
+
+    def test_of_nobody_nobody_does(self):
+        for project_id in ('project', region.UNKNOWN_OWNER, None):
+            self.assertEqual('why', self.unclean_for(
+                project_id, region.UNKNOWN_OWNER))
+
+    def test_what_is_clean_everybody_gets(self):
+        for project_id in ('project', '', None):
+            self.assertIsNone(GOOD.unclean_for(project_id))
 
 
 class TestOverlaid(testtools.TestCase):
@@ -55,6 +78,31 @@ class TestOverlaid(testtools.TestCase):
         self.assertEqual(frozenset({OWN_TRAIT}),
                          region_contents.function_traits(found.traits))
         self.assertEqual(CONTENTS.bitstream_id, found.bitstream_id)
+
+    def test_a_projects_circuit_is_not_believed(self):
+        """Neither what its image says nor what it says of itself."""
+        one = DEVICE.deployables[0]
+        operators = OWN_TRAIT.replace('2222_', '3333_', 1)
+        device = dataclasses.replace(
+            DEVICE, operator_traits=frozenset({operators}), deployables=(
+                dataclasses.replace(
+                    one, traits=one.traits | {OWN_TRAIT, operators}),))
+        for known in (
+                region_contents.Known(dataclasses.replace(
+                    CONTENTS, owner='project')),
+                region_contents.Known(dataclasses.replace(
+                    CONTENTS, owner=region.UNKNOWN_OWNER)),
+                region_contents.Known(is_changing=True)):
+            (found,) = overlaid(device, region0=known).deployables
+            self.assertEqual(one.traits | {operators}, found.traits)
+
+    def test_no_trait_can_be_made_of_the_vendor(self):
+        found = overlaid(dataclasses.replace(DEVICE, vendor='\u2122'),
+                         region0=GOOD)
+        self.assertEqual(DEVICE.deployables[0].traits,
+                         found.deployables[0].traits)
+        self.assertEqual(CONTENTS.bitstream_id,
+                         found.deployables[0].bitstream_id)
 
     def test_units_of_a_pool_are_alike(self):
         (found, *_others) = overlaid(

@@ -10,8 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import contextlib
+import errno
 import os
 import pathlib
+import struct
 
 import fixtures
 from oslo_concurrency import processutils
@@ -19,6 +22,13 @@ import testtools
 
 from nova_accel import privileged
 from nova_accel.privileged import nvme
+from unit.privileged import drive_tree
+
+DRIVE = (drive_tree.ADDRESS, drive_tree.SERIAL)
+
+EVERY = ((nvme.identify,), (nvme.allocated_namespaces,),
+         (nvme.controllers,), (nvme.sanitize_log,), (nvme.sanitize, 2),
+         (nvme.format_namespace, 1))
 
 SCRIPT = '''#!/bin/sh
 echo "$@" >>{log}
@@ -27,81 +37,146 @@ exit $(cat {status})
 '''
 
 
-class NvmeTestCase(testtools.TestCase):
+class NvmeTestCase(drive_tree.DriveTestCase):
     """Instead of nvme-cli there is a script, and no privileged process."""
 
     def setUp(self):
         super().setUp()
-        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.log, self.output, self.status = (
-            directory / name for name in ('log', 'output', 'status'))
+            self.root / name for name in ('log', 'output', 'status'))
         self.output.write_bytes(b'')
         self.status.write_text('0')
-        script = directory / 'nvme'
+        script = self.root / 'nvme'
         script.write_text(SCRIPT.format(**vars(self)))
         script.chmod(0o755)
         self.useFixture(fixtures.EnvironmentVariable(
-            'PATH', f'{directory}:{os.environ["PATH"]}'))
+            'PATH', f'{self.root}:{os.environ["PATH"]}'))
         self.addCleanup(privileged.nvme_pctxt.set_client_mode, True)
         privileged.nvme_pctxt.set_client_mode(False)
 
     def assert_called(self, *lines):
+        called = self.log.read_text() if self.log.exists() else ''
         self.assertEqual(
-            list(lines),
-            self.log.read_text().splitlines() if self.log.exists() else [])
+            list(lines), called.replace(f'{self.devices}/', '').splitlines())
 
 
 class TestCommands(NvmeTestCase):
 
     def test_raw_pages(self):
         self.output.write_bytes(bytes(range(256)) * 16)
-        self.assertEqual(self.output.read_bytes(), nvme.identify('nvme0'))
-        self.assertEqual(b'\x00\x01\x02\x03', nvme.sanitize_log('nvme0')[:4])
-        self.assert_called('id-ctrl /dev/nvme0 --raw-binary',
-                           'sanitize-log /dev/nvme0 --raw-binary')
+        self.assertEqual(self.output.read_bytes(), nvme.identify(*DRIVE))
+        self.assertEqual(b'\x00\x01\x02\x03', nvme.sanitize_log(*DRIVE)[:4])
+        self.assert_called('id-ctrl nvme0 --raw-binary',
+                           'sanitize-log nvme0 --raw-binary')
+
+    def test_lists(self):
+        self.output.write_bytes(struct.pack('<3I', 1, 7, 0) + bytes(4096))
+        self.assertEqual([1, 7], nvme.allocated_namespaces(*DRIVE))
+        self.output.write_bytes(struct.pack('<4H', 2, 0, 5, 9) + bytes(4096))
+        self.assertEqual([0, 5], nvme.controllers(*DRIVE))
+        self.assert_called(*(
+            f'admin-passthru nvme0 --opcode=0x06 --cdw10={structure} '
+            '--data-len=4096 --read --raw-binary'
+            for structure in ('0x10', '0x13')))
 
     def test_pages_that_are_cut_off(self):
         self.output.write_bytes(b'NVMe')
-        error = self.assertRaises(ValueError, nvme.identify, 'nvme0')
+        error = self.assertRaises(ValueError, nvme.identify, *DRIVE)
         self.assertIn('4 bytes', str(error))
 
     def test_erasing(self):
-        nvme.sanitize('nvme0', 2)
-        nvme.format_namespace('nvme0', 1)
+        nvme.sanitize(*DRIVE, 2)
+        nvme.format_namespace(*DRIVE, 1)
         self.assert_called(
-            'sanitize /dev/nvme0 --sanact=2',
-            'format /dev/nvme0 --namespace-id=1 --ses=1 --force')
+            'sanitize nvme0 --sanact=2',
+            'format nvme0 --namespace-id=1 --ses=1 --force')
+
+    def test_is_blank(self):
+        self.assertFalse(nvme.is_blank(*DRIVE, 1))
+        self.namespace(b'')
+        self.assertTrue(nvme.is_blank(*DRIVE, 1))
+        self.assertRaises(ValueError, nvme.is_blank, *DRIVE, 2)
 
     def test_refused(self):
         self.status.write_text('1')
-        for method, *arguments in (
-                (nvme.identify, 'nvme0'), (nvme.sanitize_log, 'nvme0'),
-                (nvme.sanitize, 'nvme0', 2),
-                (nvme.format_namespace, 'nvme0', 1)):
+        for method, *arguments in EVERY:
             self.assertRaises(processutils.ProcessExecutionError,
-                              method, *arguments)
+                              method, *DRIVE, *arguments)
+
+
+class TestAnotherDrive(NvmeTestCase):
+    """Nothing is said of a drive that was not meant."""
+
+    def test_its_address_and_serial_number(self):
+        for bad in (('0000:3d:00.1', drive_tree.SERIAL),
+                    ('../0000:3d:00.0', drive_tree.SERIAL),
+                    ('nvme0', drive_tree.SERIAL), ('', ''),
+                    (drive_tree.ADDRESS, ''), (drive_tree.ADDRESS, 'S2')):
+            for method, *arguments in (*EVERY, (nvme.is_blank, 1)):
+                self.assertRaises(ValueError, method, *bad, *arguments)
+        self.assert_called()
+
+    def test_it_comes_meanwhile(self):
+        """By the time that a command ends its name is another drive's."""
+        self.output.write_bytes(bytes(4096))
+        for method, *arguments in EVERY:
+            self.plug('0000:3d:00.0')
+            with self.hot_plugged():
+                error = self.assertRaises(
+                    ValueError, method, *DRIVE, *arguments)
+            self.assertIn('taken away', str(error))
+
+    @contextlib.contextmanager
+    def hot_plugged(self):
+        """nvme-cli takes so long that the drive is another one then.
+
+        It looks the same: it is the first one, put in again.
+        """
+        execute = processutils.execute
+
+        def swapped(*command, **options):
+            result = execute(*command, **options)
+            self.plug('0000:3d:00.0')
+            return result
+
+        with fixtures.MonkeyPatch(
+                'oslo_concurrency.processutils.execute', swapped):
+            yield
+
+
+class TestUnused(NvmeTestCase):
+
+    def test_what_the_host_uses_is_not_erased(self):
+        """The kernel answers so for what is mounted, and for its whole."""
+        os_open = os.open
+
+        def busy(path, flags, *more):
+            if flags & os.O_EXCL and str(path).startswith(str(self.devices)):
+                raise OSError(errno.EBUSY, 'Device or resource busy')
+            return os_open(path, flags, *more)
+
+        self.useFixture(fixtures.MonkeyPatch('os.open', busy))
+        for method, argument in ((nvme.sanitize, 2),
+                                 (nvme.format_namespace, 1)):
+            error = self.assertRaises(ValueError, method, *DRIVE, argument)
+            self.assertIn('the host itself uses', str(error))
+        self.assert_called()
+
+    def test_nothing_stays_open(self):
+        before = os.listdir('/proc/self/fd')
+        nvme.format_namespace(*DRIVE, 1)
+        self.assertEqual(len(before), len(os.listdir('/proc/self/fd')))
 
 
 class TestArguments(NvmeTestCase):
     """Who calls may have been taken over."""
 
-    def test_devices(self):
-        for bad in ('', 'nvme', 'nvme0n1', '../sda', 'nvme0/../sda',
-                    'nvme0\n', '-a'):
-            for method, *more in (
-                    (nvme.identify,), (nvme.sanitize_log,),
-                    (nvme.sanitize, 2), (nvme.format_namespace, 1)):
-                self.assertRaises(ValueError, method, bad, *more)
-        for bad in ('nvme0', 'sda', 'nvme0n1/..', 'nvme0n1p1'):
-            self.assertRaises(ValueError, nvme.is_blank, bad)
-        self.assert_called()
-
     def test_what_does_not_erase(self):
         for action in (0, 1, 5):
-            self.assertRaises(ValueError, nvme.sanitize, 'nvme0', action)
+            self.assertRaises(ValueError, nvme.sanitize, *DRIVE, action)
         for namespace in (0, -1, 0xffffffff):
             self.assertRaises(
-                ValueError, nvme.format_namespace, 'nvme0', namespace)
+                ValueError, nvme.format_namespace, *DRIVE, namespace)
         self.assert_called()
 
 

@@ -10,12 +10,22 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import contextlib
+import datetime
+
+import fixtures
 from nova import objects
 from nova.scheduler import host_manager
+import sqlalchemy as sa
 import testtools
 
+from nova_accel.db import engine
+from nova_accel.db import schema
 from nova_accel.model import naming
 from nova_accel.scheduler import candidate_filter
+from nova_accel.scheduler import silence
+from nova_accel.testing import database
+from nova_accel.testing import reports
 from nova_accel.testing import scheduling
 
 
@@ -45,6 +55,52 @@ class TestAcceleratorFilter(testtools.TestCase):
                 resources={'FPGA': units},
                 required_traits={naming.OWNERSHIP_TRAIT})
             for index, units in enumerate(groups)])
+
+    def test_a_host_that_reports_no_more(self):
+        """Its nova-compute may run Nova's own driver, without devices."""
+        self.useFixture(database.Database())
+        for name in ('silent', 'other'):
+            self._host(name, 1)
+            reports.SimulatedHost(name).report()
+        spec = self._spec(1)
+        self._prepare(spec)
+        hosts = list(self.hosts)
+        self.assertEqual(hosts, self._pass(spec))
+        with engine.writer() as connection:
+            connection.execute(sa.update(schema.HOSTS).where(
+                schema.HOSTS.c.hostname == 'silent').values(
+                    reported_at=datetime.datetime.now(
+                        datetime.UTC) - datetime.timedelta(hours=1)))
+        self.assertEqual(hosts[1:], self._pass(spec))
+        # Who asks for no accelerators goes where it likes.
+        self.hosts = hosts
+        with self.counted() as statements:
+            self.assertEqual(hosts, self._pass(self._spec()))
+        self.assertEqual([], statements)
+        with self.counted() as statements:
+            self._pass(spec)
+        self.assertEqual(1, len(statements))
+
+    @contextlib.contextmanager
+    def counted(self):
+        """What the database is asked meanwhile."""
+        asked = []
+        ask = silence.host.get_silent
+
+        def note(silence_s):
+            asked.append(silence_s)
+            return ask(silence_s)
+
+        with fixtures.MonkeyPatch(
+                'nova_accel.db.host.get_silent', note):
+            yield asked
+
+    def test_a_database_that_gives_no_answer(self):
+        """It is not even there."""
+        self._host('host', 1)
+        spec = self._spec(1)
+        self._prepare(spec)
+        self.assertEqual(1, len(self._pass(spec)))
 
     def _prepare(self, spec):
         candidates = self.placement.candidates(spec)
@@ -133,14 +189,46 @@ class TestAcceleratorFilter(testtools.TestCase):
         # Nobody is asked: there is nobody to answer.
         self.placement.use('http://127.0.0.1:1')
         [host] = self._pass(spec)
-        self.assertEqual(before, host.allocation_candidates)
+        self.assertCountEqual(before, host.allocation_candidates)
+
+    def test_requests_of_the_same_moment(self):
+        """Each wants what it likes: the odds of a mistake are 8 ** -19."""
+        self._host('host', *[1] * 8)
+        wanted = set()
+        for _request in range(20):
+            spec = self._spec(1)
+            self._prepare(spec)
+            [host] = self._pass(spec)
+            wanted.update(host.allocation_candidates[0]['mappings'][
+                'device_profile_0'])
+        self.assertLess(1, len(wanted))
+
+    def test_what_this_request_did_not_use_comes_in_any_order(self):
+        """What it used is last each time."""
+        self._host('host', *[2] * 8)
+        first = set()
+        for _request in range(20):
+            spec = self._spec(1)
+            self._prepare(spec)
+            spec.requested_resources[0].provider_uuids = used = (
+                self.hosts[0].allocation_candidates[0]['mappings'][
+                    'device_profile_0'])
+            [host] = self._pass(spec)
+            *others, last = (candidate['mappings']['device_profile_0']
+                             for candidate in host.allocation_candidates)
+            self.assertEqual(used, last)
+            first.update(others[0])
+        self.assertLess(1, len(first))
 
     def test_without_accelerators(self):
-        self._host('host', 1)
-        spec = scheduling.request_spec()
-        self._prepare(spec)
+        """Not even its order is touched."""
+        self._host('host', *[1] * 8)
+        self._prepare(self._spec(1))
+        before = list(self.hosts[0].allocation_candidates)
         self.placement.use('http://127.0.0.1:1')
-        self.assertEqual(1, len(self._pass(spec)))
+        for _request in range(20):
+            [host] = self._pass(scheduling.request_spec())
+            self.assertEqual(before, host.allocation_candidates)
 
     def test_without_candidates(self):
         """As on a rebuild, or when another filter has dropped them all."""

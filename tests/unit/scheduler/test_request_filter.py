@@ -12,6 +12,7 @@
 
 import importlib
 
+import fixtures
 from nova import context as nova_context
 from nova import exception
 from nova import objects
@@ -23,6 +24,7 @@ from nova_accel import conf
 from nova_accel.db import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import request_filter
+from nova_accel.testing import bitstreams
 from nova_accel.testing import database
 from nova_accel.testing import scheduling
 
@@ -42,6 +44,7 @@ class RequestFilterTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
         self.useFixture(database.Database())
         self.placement = self.useFixture(scheduling.Placement())
         self.host = self.placement.add_provider(
@@ -122,6 +125,20 @@ class TestMerge(RequestFilterTestCase):
         merge(spec)
         self.assertEqual([], self.placement.candidates(spec))
 
+    def test_the_region_of_a_bitstream(self):
+        region = uuidutils.generate_uuid()
+        trait = naming.region_trait('FPGA', 'Intel', region)
+        self.placement.add_provider('x', {}, traits=[trait])
+        image = bitstreams.image(b'', region_uuid=region)
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.image.glance.API.get', lambda *_args: image))
+        spec = self._spec({
+            'resources:FPGA': '1', 'accel:bitstream_id': image['id']})
+        merge(spec)
+        (group,) = spec.requested_resources
+        self.assertEqual({naming.OWNERSHIP_TRAIT, trait},
+                         group.required_traits)
+
     def test_unknown_forbidden_trait_is_left_out(self):
         spec = self._spec({'resources:FPGA': '1',
                            'trait:CUSTOM_UNKNOWN': 'forbidden'})
@@ -174,7 +191,8 @@ class TestMerge(RequestFilterTestCase):
         database._forget_engine()
         fault = self._fault(scheduling.request_spec({KEY: 'profile'}))
         self.assertIn('device profile profile: ', fault)
-        self.assertIn('[nova_accel_database] connection', fault)
+        self.assertNotIn('[nova_accel_database] connection', fault)
+        self.assertIn('[nova_accel_database] connection', self.log.output)
 
     def test_two_numbered_groups_of_the_flavor(self):
         self.placement.add_provider('theirs', {'VGPU': 2}, self.host)

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import fixtures
 from nova import context as nova_context
 from nova import exception
 import testtools
@@ -57,6 +58,7 @@ class TestPlacementAway(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.context = nova_context.get_admin_context()
+        self.log = self.useFixture(fixtures.FakeLogger())
         self.placement = self.useFixture(scheduling.Placement())
 
     def _test(self, url, expected):
@@ -66,9 +68,11 @@ class TestPlacementAway(testtools.TestCase):
             error = self.assertRaises(exception.RequestFilterFailed, ask)
             self.assertIn('Placement could not be asked', str(error))
             self.assertIn(expected, str(error))
+            self.assertNotIn(url, str(error))
 
     def test_unreachable(self):
-        self._test('http://127.0.0.1:1', 'Unable to establish connection')
+        self._test('http://127.0.0.1:1', 'for the traits of accelerators')
+        self.assertIn('Unable to establish connection', self.log.output)
 
     def test_fault(self):
         url = self.placement.client._client.get_endpoint()

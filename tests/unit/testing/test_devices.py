@@ -15,6 +15,7 @@ import testtools
 
 from nova_accel.drivers import loading
 from nova_accel.host import discovery
+from nova_accel.host import host_use
 from nova_accel.host import node_devices
 from nova_accel.host import nova_claims
 from nova_accel.model import device_spec
@@ -33,7 +34,8 @@ class TestPciInfo(testtools.TestCase):
         drivers = loading.load(nodes, fake.sysfs.sysfs, NODE_UUID)
         inventory = discovery.discover(
             nodes, drivers, device_spec.parse(devices.DEVICE_SPEC, drivers),
-            nova_claims.NovaClaims('host1', NODE_UUID), dict)
+            nova_claims.NovaClaims('host1', NODE_UUID), dict,
+            lambda: host_use.HostUse(fake.sysfs.sysfs))
         self.assertEqual((), inventory.refused)
         return inventory.devices
 

@@ -12,7 +12,10 @@
 
 """A simulated card whose regions are files, and bitstreams for it."""
 
+import collections
+from concurrent import futures
 import contextlib
+import dataclasses
 import hashlib
 import pathlib
 import time
@@ -30,6 +33,7 @@ from nova_accel.model import programming
 from nova_accel.model import region
 from nova_accel.virt import programming as programming_module
 from nova_accel.virt import region_journal
+from nova_accel.virt import region_use
 from nova_accel.virt import regions
 from nova_accel.virt import told_types
 
@@ -163,9 +167,10 @@ class Bitstreams:
         self.fault = None
 
     def add(self, data=None, **properties):
-        """An image; its id."""
+        """An image, the operator's; its id."""
         image = bitstream.Bitstream(
-            str(uuid.uuid4()), 'an image', 8, **properties)
+            str(uuid.uuid4()), 'an image', 8, **{
+                'owner': None, **properties})
         self.images[image.id] = image, (data or image.id).encode()
         return image.id
 
@@ -202,6 +207,14 @@ class Bitstreams:
         yield types.SimpleNamespace(
             path=path, sha256=hashlib.sha256(data).hexdigest())
 
+    @contextlib.contextmanager
+    def kept(self, sha256):
+        yield next(
+            (types.SimpleNamespace(path=path, sha256=sha256)
+             for path in self.directory.iterdir()
+             if hashlib.sha256(path.read_bytes()).hexdigest() == sha256),
+            None)
+
 
 class Host:
     """The parts of a host that program, as one nova-compute has them.
@@ -214,6 +227,8 @@ class Host:
         self.card = CardDriver(directory / 'card')
         self.bitstreams = Bitstreams(directory / 'images')
         self.holders = {}
+        self.servers = collections.defaultdict(
+            lambda: region_use.Server('project', is_stopped=False))
         self.held = frozenset()
         self.records = []
         self.changes = 0
@@ -225,10 +240,29 @@ class Host:
         self.regions.overlaid([DEVICE])
         self.programmer = programming_module.Programmer(
             NODE, self.regions, self.bitstreams, lambda: self.holders,
+            lambda uuid: self.servers[uuid],
             self.records.append, self.changed, lambda: 'service', timeout_s)
+        self.submitted = []
+        executor = self.programmer._executor
+        submit = executor.submit
+        executor.submit = lambda *args: self.submitted.append(
+            submit(*args)) or self.submitted[-1]
 
     def changed(self):
         self.changes += 1
+
+    def clean_with(self, bitstream_id):
+        """Have the operator's line name a blank bitstream."""
+        self.regions.overlaid([dataclasses.replace(DEVICE, deployables=tuple(
+            dataclasses.replace(deployable, handles=tuple(
+                dataclasses.replace(
+                    handle, cleaning=('program', bitstream_id))
+                for handle in deployable.handles))
+            for deployable in DEVICE.deployables))])
+
+    def settle(self):
+        """Wait for what is repaired."""
+        futures.wait(self.submitted)
 
     def target(self, name='region0'):
         return next(target for target in self.regions.targets()
@@ -242,9 +276,10 @@ class Host:
         (found,) = self.regions.overlaid([DEVICE])
         return found
 
-    def boot(self, instance, *arqs, image=None, context='user'):
+    def boot(self, instance, *arqs, image=None, context='user',
+             project='project'):
         """Begin, and wait: what spawn does."""
-        asker = programming.Asker('project', 'user', instance)
+        asker = programming.Asker(project, 'user', instance)
         self.programmer.start(arqs, asker, image or {}, context)
         self.programmer.ready(arqs, asker, image or {})
         for request in arqs:

@@ -37,6 +37,13 @@ class TestAllocations(testtools.TestCase):
             allocations.of_consumers(['fpga', 'gpu']))
         self.assertEqual(2, len(self.nova.calls))
 
+    def test_what_one_has_of_all_providers(self):
+        self.assertEqual(
+            {'gpu': {'resources': {'VGPU': 1}},
+             'node': {'resources': {'VCPU': 4}}},
+            allocations.of_consumer('second'))
+        self.assertEqual({}, allocations.of_consumer('third'))
+
     def test_what_is_taken_away(self):
         allocations.take_away('second', {'gpu': {'VGPU': 1}})
         self.assertEqual(
@@ -49,5 +56,7 @@ class TestAllocations(testtools.TestCase):
             self.nova.fault = fault
             self.assertRaises(exceptions.ServiceUnavailable,
                               allocations.of_consumers, ['gpu'])
+            self.assertRaises(exceptions.ServiceUnavailable,
+                              allocations.of_consumer, 'first')
             self.assertRaises(exceptions.ServiceUnavailable,
                               allocations.take_away, 'first', {})

@@ -12,8 +12,9 @@
 
 import contextlib
 import dataclasses
-import errno
+import logging
 import pathlib
+import time
 
 import fixtures
 import testtools
@@ -41,6 +42,7 @@ class RecordingDriver:
     def __init__(self):
         self.plugged = set()
         self.refuses = False
+        self.bug = None
 
     def plug(self, handle):
         self._check()
@@ -54,6 +56,8 @@ class RecordingDriver:
         self.plugged.discard(handle)
 
     def _check(self):
+        if self.bug is not None:
+            raise self.bug
         if self.refuses:
             raise exceptions.DeviceError('the device is stuck')
 
@@ -62,8 +66,10 @@ class TestAttachments(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
-        self.host = reports.SimulatedHost(HOST, regions=(1, 1))
+        self.host = reports.SimulatedHost(
+            HOST, regions=(1, 1), serials=((0, 'S1'),))
         self.host.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         self.directory = pathlib.Path(
@@ -74,6 +80,7 @@ class TestAttachments(testtools.TestCase):
             handle.uuid: 'fake' for device in self.host.devices()
             for deployable in device.deployables
             for handle in deployable.handles}
+        self.present = {}
         self.attachments = self.restarted()
 
     def note_released(self, handles):
@@ -88,7 +95,7 @@ class TestAttachments(testtools.TestCase):
         return attachments.Attachments(
             HOST, journal.Journal(self.directory), self.api.client(HOST),
             {'fake': self.driver}, lambda: self.drivers,
-            self.note_released)
+            self.note_released, lambda: self.present)
 
     def acquire(self, instance=INSTANCE, bus=0):
         self.attachments.acquire(instance, 'project', 'fpga', [
@@ -124,6 +131,33 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual([], self.released)
         self.attachments.release(INSTANCE)
         self.assertEqual([bound.handle.uuid], self.released)
+        self.assert_nothing_left()
+
+    def test_another_device_is_not_plugged(self):
+        """It was put in the place of the one that the instance got."""
+        self.acquire()
+        (bound,) = self.attachments.held_by(INSTANCE)
+        self.assertEqual('S1', bound.handle.identity)
+        for identity in (None, 'S1'):
+            self.present = {bound.handle.uuid: dataclasses.replace(
+                bound.handle, identity=identity)}
+            self.attachments.plug(INSTANCE)
+        self.driver.plugged.clear()
+        self.present = {bound.handle.uuid: dataclasses.replace(
+            bound.handle, identity='S2')}
+        # Whether the journal is kept, or the API has to be asked.
+        for _time in range(2):
+            for method in (self.attachments.plug,
+                           self.attachments.check_migratable):
+                error = self.assertRaises(
+                    exceptions.DeviceError, method, INSTANCE)
+                self.assertIn('S2 now, not S1', str(error))
+            self.assertEqual(set(), self.driver.plugged)
+            for file in self.directory.iterdir():
+                file.unlink()
+            self.attachments = self.restarted()
+            self.attachments.recover_of(INSTANCE, arq.Role.ACTIVE)
+        self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 
     def test_what_is_being_released_is_said(self):
@@ -243,6 +277,93 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
         self.attachments.release(OTHER)
         self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_it_comes_back_after_the_clock_was_set_back(self):
+        """As when a server returns to a host, within a day."""
+        self.acquire()
+        self.attachments.release(INSTANCE)
+        day_before = time.time_ns() - 24 * 60 * 60 * 10 ** 9
+        self.useFixture(fixtures.MonkeyPatch(
+            'time.time_ns', lambda: day_before))
+        self.acquire()
+        self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_what_was_held_moves_after_the_clock_was_set_back(self):
+        self.acquire()
+        self.set_aside()
+        self.attachments.release(INSTANCE, arq.Role.OLD)
+        self.useFixture(fixtures.MonkeyPatch('time.time_ns', lambda: 0))
+        self.acquire()
+        arqs = self.attachments.plug(INSTANCE)
+        self.set_aside()
+        self.restore()
+        self.assertEqual(arqs, self.attachments.plug(INSTANCE))
+        self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_a_request_that_comes_after_the_release_takes_nothing(self):
+        """Nor does it when the instance is here again."""
+        late = []
+        send = self.api.adapter.request
+        self.api.adapter.request = lambda path, method, **more: (
+            late.append(lambda: send(path, method, **more)),
+            send(path, method, **more))[1]
+        self.acquire()
+        self.api.adapter.request = send
+        (repeat, *_) = late
+        self.attachments.release(INSTANCE)
+        self.assertEqual(409, repeat().status_code)
+        self.assert_nothing_left()
+        self.acquire(bus=1)
+        before = self.arqs()
+        self.assertEqual(409, repeat().status_code)
+        self.assertEqual(before, self.arqs())
+
+    def test_a_lost_journal_begins_to_count_again(self):
+        self.acquire()
+        before = self.arqs()
+        (entry,) = journal.Journal(self.directory).entries()
+        journal.Journal(self.directory).remove(entry)
+        self.attachments = self.restarted()
+        # The number is the same one, what is asked for is not.
+        self.acquire(bus=1)
+        (now,) = self.arqs()
+        self.assertNotEqual(before[0]['device_rp_uuid'],
+                            now['device_rp_uuid'])
+        self.assertEqual([now['uuid']], [
+            held.uuid for held in self.attachments.held_by(INSTANCE)])
+
+    def test_a_journal_of_a_clock_that_was_years_ahead(self):
+        future = time.time_ns() * 2
+        journal_ = journal.Journal(self.directory)
+        for step in (journal.Step.RELEASING, journal.Step.HELD):
+            journal_.write(journal.Entry(
+                INSTANCE, arq.Role.ACTIVE, future, step))
+            self.attachments = self.restarted()
+            self.acquire()
+            self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
+            self.attachments.release(INSTANCE)
+            self.assert_nothing_left()
+
+    def test_a_lost_answer_of_a_second_number_is_released_later(self):
+        self.acquire()
+        self.attachments.release(INSTANCE)
+        send = self.api.adapter.request
+
+        def request(*args, **kwargs):
+            answer = send(*args, **kwargs)
+            self.api.lose_answers = True
+            return answer
+
+        self.api.adapter.request = request
+        self.assertRaises(exceptions.ServiceUnavailable, self.acquire)
+        self.api.adapter.request = send
+        self.assertEqual(1, len(self.arqs()))
+        self.api.lose_answers = False
+        self.attachments.retry()
         self.assert_nothing_left()
 
     def test_a_lost_answer_is_released_later(self):
@@ -593,6 +714,103 @@ class TestAttachments(testtools.TestCase):
             exceptions.NotFound, self.attachments.recover, binding)
         self.assertFalse(self.attachments.holds(INSTANCE))
 
+    def lose_transactions(self):
+        """The database is one in which OTHER has nothing; its guest runs."""
+        self.acquire(OTHER)
+        arqs = self.attachments.plug(OTHER)
+        (binding,) = self.api.client(HOST).bindings()
+        self.api.client(HOST).release(
+            OTHER, arq.Role.ACTIVE, binding.attempt)
+        return arqs
+
+    def assert_refused(self, refused, has=1):
+        """What it was given the API has back, and OTHER has its device."""
+        error = self.assertRaises(exceptions.Conflict, refused)
+        (request,) = self.attachments.held_by(OTHER)
+        self.assertIn(
+            f'gives {request.handle.address} of host {HOST} to instance '
+            f"{INSTANCE}, and by the host's journal instance {OTHER} has it",
+            str(error))
+        self.assertIn('lost its last transactions', self.log.output)
+        self.assertEqual({request.handle}, self.driver.plugged)
+        self.assertEqual({(OTHER, arq.Role.ACTIVE)},
+                         self.attachments.journaled())
+
+    def test_what_another_guest_has_is_not_acquired(self):
+        self.lose_transactions()
+        for _again in range(2):
+            self.assert_refused(self.acquire)
+            self.assertEqual([], self.arqs())
+        self.attachments.release(OTHER)
+        self.acquire()
+        self.attachments.plug(INSTANCE)
+
+    def test_the_log_names_the_instance_as_novas_does(self):
+        """By the formats that ``[DEFAULT] instance_uuid_format`` rules."""
+        records = []
+        handler = logging.Handler()
+        handler.emit = records.append
+        logger = logging.getLogger('nova_accel.virt.attachments')
+        logger.addHandler(handler)
+        self.addCleanup(logger.removeHandler, handler)
+        self.acquire()
+        self.api.refuse = True
+        self.attachments.release(INSTANCE)
+        self.assertEqual(
+            [INSTANCE], [record.instance_uuid for record in records])
+
+    def test_what_another_guest_has_is_not_adopted(self):
+        self.lose_transactions()
+        self.assert_refused(self.adopt)
+        self.assertEqual([], self.arqs())
+
+    def test_what_another_guest_has_is_no_ports(self):
+        self.lose_transactions()
+        (made,) = accelerator_request.create('fpga', 'project')
+        accelerator_request.bind({made['uuid']: {
+            'hostname': HOST, 'instance_uuid': INSTANCE,
+            'device_rp_uuid': self.host.rp_uuid()}})
+        self.assert_refused(lambda: self.attachments.adopt(
+            INSTANCE, [made['uuid']], arq.Role.PORT))
+        self.assertEqual([], self.arqs())
+
+    def test_what_another_guest_has_is_not_recovered(self):
+        self.lose_transactions()
+        self.api.client(HOST).acquire(
+            INSTANCE, arq.Role.ACTIVE, 1, 'project', 'fpga', [
+                matching.Provider(self.host.rp_uuid(), {'FPGA': 1},
+                                  frozenset({'CUSTOM_REGION0'}))])
+        (binding,) = self.api.client(HOST).bindings()
+        self.assert_refused(lambda: self.attachments.recover(binding))
+        self.assert_refused(lambda: self.attachments.recover_of(
+            INSTANCE, arq.Role.ACTIVE))
+        # A guest may have what else it has.
+        self.assertEqual(1, len(self.arqs()))
+
+    def test_what_is_refused_is_given_back_later(self):
+        self.lose_transactions()
+        client = self.attachments._api
+
+        class GoesAway:
+            def __getattr__(_self, name):
+                return getattr(client, name)
+
+            def acquire(_self, *arguments):
+                arqs = client.acquire(*arguments)
+                self.api.refuse = True
+                return arqs
+
+        self.attachments._api = GoesAway()
+        self.assertRaises(exceptions.Conflict, self.acquire)
+        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertEqual(1, len(self.arqs()))
+        self.api.refuse = False
+        self.attachments.retry()
+        self.assertEqual([], self.arqs())
+        self.assertEqual({(OTHER, arq.Role.ACTIVE)},
+                         self.attachments.journaled())
+        self.assertTrue(self.driver.plugged)
+
     def test_a_full_disk_does_not_keep_what_was_acquired(self):
         """Without a restart."""
         with self.full_disk(after=1):
@@ -602,13 +820,61 @@ class TestAttachments(testtools.TestCase):
         self.attachments.retry()
         self.assert_nothing_left()
 
+    def test_a_release_that_is_not_journaled_is_retried(self):
+        """The next cycle does it, not the next comparison with Nova."""
+        self.acquire()
+        self.attachments.plug(INSTANCE)
+        with self.full_disk(after=0):
+            self.attachments.release(INSTANCE)
+            self.attachments.retry()
+            self.assertTrue(self.attachments.holds(INSTANCE))
+            self.assertEqual(1, len(self.arqs()))
+        self.attachments.retry()
+        self.assert_nothing_left()
+
+    def test_one_that_is_not_journaled_is_not_retried_for_the_next(self):
+        self.acquire()
+        with self.full_disk(after=0):
+            self.attachments.release(INSTANCE)
+        self.acquire()
+        self.attachments.retry()
+        self.assertTrue(self.attachments.holds(INSTANCE))
+        self.assertEqual(1, len(self.arqs()))
+
+    def test_no_bug_gets_out_of_a_release(self):
+        """Nor does it stop the others from being retried."""
+        self.acquire(OTHER, bus=1)
+        self.acquire()
+        self.attachments.plug(INSTANCE)
+        for error in OSError(5, 'I/O error'), KeyError('firmware'):
+            self.driver.bug = error
+            for instance in (INSTANCE, OTHER):
+                self.attachments.release(instance)
+            self.attachments.retry()
+        self.assertEqual(2, len(self.arqs()))
+        self.driver.bug = None
+        unplug = self.driver.unplug
+
+        def unplug_one(handle):
+            if handle in self.driver.plugged:
+                raise KeyError('firmware')
+            unplug(handle)
+
+        self.driver.unplug = unplug_one
+        self.attachments.retry()
+        self.assertEqual([INSTANCE], [
+            found['instance_uuid'] for found in self.arqs()])
+        self.driver.unplug = unplug
+        self.attachments.retry()
+        self.assert_nothing_left()
+
     @contextlib.contextmanager
     def full_disk(self, after):
         """A journal that takes so many entries more."""
         def write(path, text, write=durable_file.write):
             nonlocal after
             if not after:
-                raise OSError(errno.ENOSPC, 'No space left on device')
+                raise exceptions.DiskError('No space left on device')
             after -= 1
             write(path, text)
 

@@ -12,6 +12,7 @@
 
 import types
 
+from nova import context as nova_context
 from nova import exception
 from nova.compute import provider_tree as nova_tree
 from nova.compute import task_states
@@ -24,6 +25,7 @@ from nova_accel.model import arq
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.testing import nova_records
 from nova_accel.virt import accel_info
 from nova_accel.virt import driver
 from nova_accel.virt import os_acc
@@ -47,7 +49,8 @@ def an_instance(profile='gpu', task_state=task_states.SPAWNING, host='here',
     return types.SimpleNamespace(
         uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', host=host,
         project_id='project', user_id='user', system_metadata={},
-        task_state=task_state, flavor=types.SimpleNamespace(extra_specs=(
+        task_state=task_state, new_flavor=None,
+        flavor=types.SimpleNamespace(extra_specs=(
             {key: profile} if profile else {})))
 
 
@@ -60,6 +63,7 @@ class Attachments:
         self.providers = ()
         self.busy = False
         self.lost_race = False
+        self.serves = ('gpu',)
 
     @property
     def held(self):
@@ -75,6 +79,8 @@ class Attachments:
     def acquire(self, instance_uuid, project_id, profile, providers, role):
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
+        if profile not in self.serves:
+            raise exceptions.NoAssignment(f'it does not serve {profile}')
         self.hold(role)
         self.providers = providers
 
@@ -108,6 +114,7 @@ class Programmer:
         self.cannot_program = False
 
     def start(self, arqs, asker, image_properties, context):
+        self.context = context
         if self.cannot_program:
             raise exceptions.BitstreamNotFound('there is no such bitstream')
         self.programming = bool(arqs)
@@ -341,7 +348,7 @@ class TestAcceleratorMixin(DriverTestCase):
         self.programmer.cannot_program = True
         error = self.assertRaises(exception.ComputeResourcesUnavailable,
                                   self.spawn, an_instance())
-        self.assertIn('no such bitstream', str(error))
+        self.assertIn(exceptions.BitstreamNotFound.PUBLIC, str(error))
         self.assertFalse(self.held)
 
     def test_a_failed_spawn_holds_nothing_of_its_ports(self):
@@ -369,7 +376,7 @@ class TestAcceleratorMixin(DriverTestCase):
         self.accelerators.attachments.busy = True
         error = self.assertRaises(
             exception.ComputeResourcesUnavailable, self.spawn, an_instance())
-        self.assertIn('none is free', str(error))
+        self.assertIn(exceptions.AcceleratorsBusy.PUBLIC, str(error))
 
     def test_cleanup_releases(self):
         self.spawn(an_instance())
@@ -392,6 +399,108 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertTrue(self.held)
         self.cleanup(an_instance())
         self.assertFalse(self.held)
+
+    def allocate(self, **resources):
+        nova = self.useFixture(nova_records.NovaRecords())
+        instance = an_instance()
+        nova.allocations[instance.uuid] = {
+            NODE: {'VCPU': 1}, **({PROVIDER: resources} if resources else {})}
+        return instance, nova
+
+    def hard_reboot(self, instance):
+        self.driver._hard_reboot(
+            nova_context.get_admin_context(), instance, None, None)
+
+    def test_a_hard_reboot_asks_nobody_for_what_is_held(self):
+        instance, nova = self.allocate(VGPU=1)
+        self.spawn(instance)
+        self.hard_reboot(instance)
+        plain = an_instance(None)
+        self.hard_reboot(plain)
+        self.assertEqual([], nova.calls)
+
+    def test_a_hard_reboot_acquires_what_nothing_holds(self):
+        instance, _nova = self.allocate(VGPU=1)
+        self.hard_reboot(instance)
+        self.assertTrue(self.held)
+        (provider,) = self.accelerators.attachments.providers
+        self.assertEqual((PROVIDER, {'VGPU': 1}),
+                         (provider.uuid, provider.allocated))
+        self.assertIsNone(self.programmer.context)
+
+    def test_a_hard_reboot_acquires_what_a_failed_resize_allocated(self):
+        """Nova has given it back its old flavor by then."""
+        instance, _nova = self.allocate(VGPU=1)
+        instance.new_flavor = an_instance('gpus').flavor
+        attachments = self.accelerators.attachments
+        for attachments.serves in (('gpus',), ('gpu',)):
+            self.hard_reboot(instance)
+            self.assertTrue(self.held)
+            attachments.release(instance.uuid)
+        attachments.serves = ()
+        self.assertRaises(exception.ComputeResourcesUnavailable,
+                          self.hard_reboot, instance)
+        self.assertFalse(self.held)
+
+    def test_a_rebuild_keeps_what_nova_has_lost_the_allocations_of(self):
+        self.accelerators.attachments.hold()
+        self.accelerators.attachments.busy = True
+        self.driver.spawn(
+            None, an_instance(), None, [], None,
+            {NODE: {'resources': {'VCPU': 1}}}, network_info=None)
+        self.assertTrue(self.held)
+
+    def test_a_hard_reboot_programs_as_its_user(self):
+        instance, _nova = self.allocate(VGPU=1)
+        user = nova_context.RequestContext(
+            'user', 'project', is_admin=False, auth_token='token')
+        self.driver._hard_reboot(user, instance, None, None)
+        self.assertIs(user, self.programmer.context)
+
+    def test_a_hard_reboot_finds_what_only_the_api_knows(self):
+        attachments = self.accelerators.attachments
+        instance, nova = self.allocate(VGPU=1)
+        attachments.recover_of = lambda uuid, role: attachments.hold(role)
+        self.hard_reboot(instance)
+        self.assertTrue(self.held)
+        self.assertEqual([], nova.calls)
+
+    def test_a_hard_reboot_without_an_allocation(self):
+        instance, _nova = self.allocate()
+        error = self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.hard_reboot, instance)
+        self.assertIn('none are allocated to it', str(error))
+        self.assertFalse(self.held)
+
+    def test_a_hard_reboot_of_which_the_devices_are_busy(self):
+        instance, _nova = self.allocate(VGPU=1)
+        self.accelerators.attachments.busy = True
+        error = self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.hard_reboot, instance)
+        self.assertIn('fewer accelerators are free', str(error))
+
+    def test_a_hard_reboot_that_acquires_and_then_fails(self):
+        instance, _nova = self.allocate(VGPU=1)
+        self.driver.fails = True
+        self.assertRaises(
+            exception.InternalError, self.hard_reboot, instance)
+        self.assertFalse(self.held)
+
+    def test_a_rebuild_in_place_that_fails_is_no_refused_claim(self):
+        """The guest is destroyed by then: the server is broken."""
+        instance = an_instance(task_state=task_states.REBUILD_SPAWNING)
+        self.assertRaises(NotImplementedError, self.driver.rebuild, None,
+                          instance, None, evacuate=False)
+        self.accelerators.attachments.busy = True
+        error = self.assertRaises(
+            exception.InstanceDeployFailure, self.spawn, instance)
+        self.assertIn('fewer accelerators are free', str(error))
+        error = self.assertRaises(
+            exception.InstanceDeployFailure, self.mdevs, instance)
+        self.assertIn('an accelerator has failed', str(error))
+        # As it is for others.
+        self.assertRaises(exception.ComputeResourcesUnavailable, self.mdevs,
+                          an_instance())
 
     def test_cleanup_in_a_rebuild_does_not_release(self):
         self.spawn(an_instance())
@@ -472,7 +581,7 @@ class TestCyborgsKey(DriverTestCase):
         error = self.assertRaises(
             exception.ComputeResourcesUnavailable, self.spawn,
             self.instance())
-        self.assertIn('BindFailed', str(error))
+        self.assertIn(exceptions.Conflict.PUBLIC, str(error))
 
     def test_the_guest_gets_what_is_held_once(self):
         self.spawn(self.instance())

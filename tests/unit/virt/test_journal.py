@@ -85,12 +85,14 @@ class TestJournal(testtools.TestCase):
         del value['moved_from']
         self.assertEqual(an_entry(), journal.Entry.from_dict(value))
 
-    def test_an_attempt_is_later_than_all_before(self):
-        future = 2 ** 62
-        self.assertEqual(future + 1, journal.next_attempt(
-            an_entry(attempt=future), None, an_entry()))
-        before = journal.next_attempt()
-        self.assertGreater(journal.next_attempt(an_entry()), before)
+    def test_an_attempt_is_later_than_all_of_the_instance(self):
+        self.assertEqual(1, self.journal.next_attempt(INSTANCE))
+        self.assertEqual(6, self.journal.next_attempt(INSTANCE, after=5))
+        self.journal.write(an_entry(role=arq.Role.OLD, attempt=7))
+        self.journal.write(an_entry(attempt=3))
+        self.assertEqual(8, self.journal.next_attempt(INSTANCE, after=5))
+        self.assertEqual(10, self.journal.next_attempt(INSTANCE, after=9))
+        self.assertEqual(1, self.journal.next_attempt('another'))
 
     def test_what_is_held_stays_so_when_an_acquire_begins(self):
         for before, step, arqs in (
@@ -98,8 +100,9 @@ class TestJournal(testtools.TestCase):
                 (an_entry(), journal.Step.HELD, an_entry().arqs),
                 (an_entry(journal.Step.RELEASING),
                  journal.Step.ACQUIRING, ())):
-            begun = journal.begun(INSTANCE, arq.Role.ACTIVE, before)
-            self.assertEqual((step, arqs), (begun.step, begun.arqs))
+            begun = journal.begun(INSTANCE, arq.Role.ACTIVE, before, 5)
+            self.assertEqual((step, arqs, 5), (
+                begun.step, begun.arqs, begun.attempt))
 
     def test_a_later_write_replaces(self):
         self.journal.write(an_entry(journal.Step.ACQUIRING))
@@ -127,8 +130,8 @@ class TestJournal(testtools.TestCase):
         shutil.rmtree(self.directory)
         for change in (self.journal.write, self.journal.remove):
             error = self.assertRaises(
-                exceptions.DeviceError, change, an_entry())
-            self.assertIn('cannot be written', str(error))
+                exceptions.DiskError, change, an_entry())
+            self.assertIn(INSTANCE, str(error))
         self.assertEqual([], self.journal.entries())
 
     def test_a_damaged_file_is_named_and_does_not_stop_the_others(self):

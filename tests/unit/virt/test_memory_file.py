@@ -30,7 +30,8 @@ class TestMemoryFile(testtools.TestCase):
     def reopened(self):
         return memory_file.MemoryFile(
             self.path, lambda value: set(value['known']),
-            lambda value: {'known': sorted(value)}, set(), 'all is lost')
+            lambda value: {'known': sorted(value)}, set(), 'all is lost',
+            'It would be lost')
 
     def test_what_is_written_is_known_after_a_restart(self):
         self.assertEqual(set(), self.reopened().value)
@@ -55,8 +56,20 @@ class TestMemoryFile(testtools.TestCase):
     def test_what_a_disk_has_refused_is_written_the_next_time(self):
         memory = self.reopened()
         self.path.parent.rmdir()
-        self.assertRaises(OSError, memory.write, {'a'})
-        self.assertEqual(set(), memory.value)
+        for _time in range(2):
+            memory.write({'a'})
+            self.assertEqual({'a'}, memory.value)
+        # It would be said at each claim.
+        self.assertEqual(1, self.log.output.count('It would be lost'))
         self.path.parent.mkdir()
         memory.write({'a'})
         self.assertEqual({'a'}, self.reopened().value)
+        self.path.unlink()
+        self.path.parent.rmdir()
+        memory.write({'b'})
+        self.assertEqual(2, self.log.output.count('It would be lost'))
+
+    def test_a_disk_that_cannot_be_read(self):
+        self.path.mkdir()
+        self.assertEqual(set(), self.reopened().value)
+        self.assertIn('all is lost', self.log.output)

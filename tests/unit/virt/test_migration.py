@@ -168,7 +168,8 @@ class TestMigrationMixin(testtools.TestCase):
         self.attachments.stuck = True
         error = self.assertRaises(
             exception.InstanceFaultRollback, self.migrate)
-        self.assertIn('the device is stuck', str(error.inner_exception))
+        self.assertIn(exceptions.DeviceError.PUBLIC,
+                      str(error.inner_exception))
         self.assert_held(active='a')
 
     def test_the_destination_holds_what_is_allocated_of_ours(self):
@@ -192,7 +193,7 @@ class TestMigrationMixin(testtools.TestCase):
         self.accelerators.busy = True
         error = self.assertRaises(exception.ComputeResourcesUnavailable,
                                   self.finish, an_instance())
-        self.assertIn('none is free', str(error))
+        self.assertIn(exceptions.AcceleratorsBusy.PUBLIC, str(error))
         self.assert_held()
 
     def test_confirmed(self):

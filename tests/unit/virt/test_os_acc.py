@@ -21,6 +21,7 @@ from nova_accel import exceptions
 from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
 from nova_accel.model import arq as arq_model
+from nova_accel.model import bitstream
 from nova_accel.model import matching
 from nova_accel.testing import devices
 from nova_accel.virt import os_acc
@@ -44,6 +45,20 @@ class PlainInstance(Instance):
     flavor = types.SimpleNamespace(extra_specs={})
 
 
+class Programmer:
+    """What the regions are to hold, each time that it is told."""
+
+    def __init__(self):
+        self.wanted = []
+
+    def start(self, arqs, asker, image_properties, context=None):
+        self.wanted += [str(bitstream.wanted(arq.group, image_properties))
+                        for arq in arqs]
+
+    def ready(self, arqs, asker, image_properties, is_new):
+        self.start(arqs, asker, image_properties)
+
+
 class TestOsAcc(started.StartedTestCase):
 
     def setUp(self):
@@ -56,24 +71,36 @@ class TestOsAcc(started.StartedTestCase):
 
     def image(self, image_id):
         self.images.append(image_id)
-        return {'properties': (
-            {'accel:function_id': 'x'} if image_id == 'bad' else {})}
+        return {'properties': {
+            'bad': {'accel:function_id': 'x'},
+            'gzip': {'accel:function_name': 'gzip'}}.get(image_id, {})}
 
-    def plug(self, resource_class, amount=1, key='nova_accel', **info):
-        """As the specification shows it."""
+    def plug(self, resource_class, amount=1, key='nova_accel', specs=(),
+             **info):
+        """By a device profile."""
         device_profile.create(
             resource_class, [{f'resources:{resource_class}': '1'}] * amount)
-        provider = next(
-            provider for provider
-            in self.host._publisher.view.layout.providers
-            if resource_class in provider.totals)
+        return self.plug_by(resource_class, {
+            f'{key}:device_profile': resource_class, **dict(specs)},
+            amount, **info)
+
+    def plug_by(self, resource_class, specs, amount=1, **info):
+        """As the specification shows it."""
+        provider = self.provider(resource_class)
         with futures.ThreadPoolExecutor(max_workers=1) as executor:
             return executor.submit(
                 self.os_acc.plug, {**INSTANCE, **info}, {
                     'uuid': provider.uuid,
                     'resources': {resource_class: amount},
                     'traits': sorted(provider.traits),
-                }, {f'{key}:device_profile': resource_class}).result(60)
+                }, specs).result(60)
+
+    def provider(self, resource_class):
+        self.host._publisher.wait_published(60)
+        return next(
+            provider for provider
+            in self.host._publisher.view.layout.providers
+            if resource_class in provider.totals)
 
     def test_it_is_ready_when_devices_are_published(self):
         self.assertIsNone(self.os_acc.initialize())
@@ -109,9 +136,70 @@ class TestOsAcc(started.StartedTestCase):
                           'FPGA', image_id='bad')
         self.assertFalse(self.host.attachments.holds(INSTANCE['uuid']))
 
-    def test_a_flavor_without_a_profile(self):
-        self.assertRaises(exceptions.InvalidRequest, self.os_acc.plug,
-                          INSTANCE, {}, {})
+    def test_what_extra_specs_ask_for(self):
+        traits = self.provider('CUSTOM_QAT').traits
+        group = {'resources:CUSTOM_QAT': '2',
+                 **{f'trait:{trait}': 'required' for trait in traits
+                    if trait.startswith('CUSTOM_')}}
+        self.assertLess(1, len(group))
+        plugged = self.plug_by('CUSTOM_QAT', {
+            **group, 'resources:VCPU': '4', 'hw:cpu_policy': 'dedicated',
+            'trait:HW_CPU_X86_AVX2': 'required'}, 2)
+        held = self.host.attachments.held_by(INSTANCE['uuid'])
+        self.assertEqual([{'pci_id': str(arq.handle.address)}
+                          for arq in held], plugged)
+        self.assertEqual([('', group)] * 2, [
+            (arq.device_profile_name, arq.group) for arq in held])
+        self.assertEqual(plugged, self.plug_by('CUSTOM_QAT', group, 2))
+        self.assertEqual(2, self.os_acc.unplug(INSTANCE))
+
+    def test_extra_specs_that_the_provider_does_not_serve(self):
+        for specs, fault, text in (
+                ({}, exceptions.InvalidRequest, 'CUSTOM_QAT'),
+                ({'resources:VCPU': '1'}, exceptions.InvalidRequest,
+                 self.provider('CUSTOM_QAT').uuid),
+                ({'resources:CUSTOM_QAT': '2'}, exceptions.NoAssignment,
+                 'CUSTOM_QAT'),
+                ({'resources:CUSTOM_QAT': 'x'}, exceptions.InvalidRequest,
+                 'CUSTOM_QAT'),
+                ({'resources:CUSTOM_QAT': '1', 'trait:CUSTOM_A': 'required'},
+                 exceptions.NoAssignment, 'CUSTOM_QAT'),
+                ({'resources:CUSTOM_QAT': '1', 'accel:function_id': 'x'},
+                 exceptions.InvalidDeviceProfile, 'function_id')):
+            error = self.assertRaises(
+                fault, self.plug_by, 'CUSTOM_QAT', specs)
+            self.assertIn(text, str(error))
+            self.assertFalse(self.host.attachments.holds(INSTANCE['uuid']))
+
+    def test_extra_specs_say_what_to_program(self):
+        programmer = Programmer()
+        self.os_acc = os_acc.OsAcc(
+            self.host._publisher, self.host.attachments, programmer,
+            self.image)
+        specs = {'accel:function_name': 'gzip'}
+        self.plug('FPGA', specs=specs)
+        self.os_acc.unplug(INSTANCE)
+        for of_flavor, image in (
+                ({'resources:FPGA': '1'}, 'good'),
+                ({'resources:FPGA': '1'}, 'gzip'),
+                ({'nova_accel:device_profile': 'FPGA'}, 'gzip')):
+            self.plug_by('FPGA', {**of_flavor, **specs}, image_id=image)
+            self.os_acc.unplug(INSTANCE)
+        self.assertEqual(["function 'gzip'"] * 8, programmer.wanted)
+
+    def test_extra_specs_and_others_say_what_to_program(self):
+        other = {'accel:function_name': 'zstd'}
+        device_profile.create(
+            'gzip', [{'resources:FPGA': '1', 'accel:function_name': 'gzip'}])
+        for specs, image in (
+                ({'resources:FPGA': '1', **other}, 'gzip'),
+                ({'nova_accel:device_profile': 'gzip', **other}, 'good')):
+            error = self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                self.plug_by, 'FPGA', specs, image_id=image)
+            self.assertIn('accel:function_name=gzip and '
+                          'accel:function_name=zstd', str(error))
+            self.assertFalse(self.host.attachments.holds(INSTANCE['uuid']))
 
     def test_what_is_not_given_back_yet(self):
         self.plug('CUSTOM_QAT')

@@ -19,9 +19,13 @@ import testtools
 
 from nova_accel import durable_file
 from nova_accel import exceptions
+from nova_accel.drivers import guard
 from nova_accel.model import bitstream
 from nova_accel.model import naming
 from nova_accel.model import programming
+from nova_accel.model import region_contents
+from nova_accel.virt import region_journal
+from nova_accel.virt import region_use
 from unit.virt import fpga_card
 
 ONE, TWO = 'instance-1', 'instance-2'
@@ -167,6 +171,19 @@ class TestServers(ProgrammingTestCase):
             self.host.card.programmed, self.host.bitstreams.downloads,
             self.host.records))
 
+    def test_what_it_holds_is_the_operators_by_now(self):
+        image, data = self.host.bitstreams.images[self.image]
+        self.host.bitstreams.images[self.image] = (
+            dataclasses.replace(image, owner='project'), data)
+        self.host.boot(ONE, fpga_card.wants(self.image))
+        self.assertEqual('project', self.host.known().contents.owner)
+        self.host.holders.clear()
+        self.host.bitstreams.images[self.image] = image, data
+        self.host.boot(TWO, fpga_card.wants(self.image))
+        self.assertIsNone(self.host.known().contents.owner)
+        self.assertEqual((1, 2), (
+            self.host.card.programmed, self.host.changes))
+
     def test_two_servers_share_what_a_region_holds(self):
         self.host.boot(
             ONE, fpga_card.wants(self.image, 'region1_function0'))
@@ -234,9 +251,30 @@ class TestServers(ProgrammingTestCase):
         self.host.reboot(ONE, plain, asking)
         self.holds(self.other)
         self.holds(self.image, 'region1')
+        # Neither was Glance asked, which may be away, or have lost them.
         self.assertEqual([], self.host.bitstreams.downloads)
+        self.assertEqual([], self.host.bitstreams.asked)
+
+    def test_what_the_cache_has_lost_meanwhile_is_fetched_again(self):
+        self.host.boot(ONE, fpga_card.wants(self.image))
+        self.lose_power()
+        for path in self.host.bitstreams.directory.iterdir():
+            path.unlink()
+        self.host.reboot(ONE, fpga_card.wants(self.image))
+        self.holds(self.image)
+        self.assertEqual([self.image], self.host.bitstreams.downloads)
         self.assertEqual({'service'}, {
             context for _wanted, context in self.host.bitstreams.asked})
+
+    def test_another_server_is_not_served_from_the_cache_alone(self):
+        """It may not see the image, or not any more."""
+        self.host.boot(ONE, fpga_card.wants(self.image))
+        self.host.holders.clear()
+        self.lose_power()
+        self.host.bitstreams.images = {}
+        self.refused(exceptions.BitstreamNotFound, '0 are', TWO,
+                     fpga_card.wants(self.image))
+        self.assertEqual(0, self.host.card.programmed)
 
     def test_a_device_that_does_not_tell_is_believed_until_the_host_boots(
             self):
@@ -281,7 +319,8 @@ class TestFailures(ProgrammingTestCase):
 
     def test_no_download(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.bitstreams.fault = exceptions.BitstreamRefused('bad hash')
+        self.host.bitstreams.fault = exceptions.BitstreamRefused.for_all(
+            'bad hash')
         self.refused(exceptions.BitstreamRefused, 'bad hash', ONE,
                      fpga_card.wants(self.other))
         self.holds(self.image)
@@ -311,6 +350,8 @@ class TestFailures(ProgrammingTestCase):
         self.host.boot(TWO, fpga_card.an_arq())
 
     def test_a_plugin_that_is_broken(self):
+        self.host.regions._drivers['card'] = guard.Guard(
+            'card', lambda: self.host.card)
         self.fail(ZeroDivisionError('oops'))
         self.refused(exceptions.DeviceError, 'oops', ONE,
                      fpga_card.wants(self.image))
@@ -373,7 +414,7 @@ class TestFailures(ProgrammingTestCase):
         def fail(path, text):
             writes.append(path)
             if len(writes) > after:
-                raise OSError(28, 'No space left on device')
+                raise exceptions.DiskError('No space left on device')
             write(path, text)
 
         self.useFixture(fixtures.MonkeyPatch(
@@ -483,7 +524,7 @@ class TestWhoeverAsks(ProgrammingTestCase):
         self.assertRaises(exceptions.Conflict, self.program)
         owner = programming.Asker('project', 'user', ONE)
         error = self.assertRaises(exceptions.Conflict, self.program, owner)
-        self.assertIn('driver card cannot', str(error))
+        self.assertIn('stop the server first', str(error))
         self.holds(self.other)
         self.host.card.programs_under_guest = True
         self.assertRaises(exceptions.Conflict, self.program)
@@ -493,12 +534,176 @@ class TestWhoeverAsks(ProgrammingTestCase):
         self.host.reboot(ONE, fpga_card.wants(self.other))
         self.holds(self.image)
 
+    def test_that_of_a_server_that_is_stopped(self):
+        owner = programming.Asker('project', 'user', ONE)
+        self.host.boot(ONE, fpga_card.wants(self.other))
+        self.host.servers[ONE] = region_use.Server('project', True)
+        self.assertRaises(exceptions.Conflict, self.program)
+        self.program(owner)
+        self.holds(self.image)
+        # It is started again, and after a boot of the host.
+        self.host.reboot(ONE, fpga_card.wants(self.other))
+        self.holds(self.image)
+        self.lose_power()
+        self.host.reboot(ONE, fpga_card.wants(self.other))
+        self.holds(self.image)
+
+    def test_a_server_that_is_started_meanwhile(self):
+        """Nova has noted that when the host has noted what it does."""
+        owner = programming.Asker('project', 'user', ONE)
+        self.host.boot(ONE, fpga_card.wants(self.other))
+        self.host.servers[ONE] = region_use.Server('project', True)
+        write = self.host.journal.write
+
+        def start(entry):
+            write(entry)
+            self.host.servers[ONE] = region_use.Server('project', False)
+
+        self.host.journal.write = start
+        self.assertRaises(exceptions.Conflict, self.program, owner)
+        self.holds(self.other)
+        self.assertEqual(1, self.host.card.programmed)
+
+    def test_one_that_is_started_later_waits(self):
+        owner = programming.Asker('project', 'user', ONE)
+        self.host.boot(ONE, fpga_card.an_arq())
+        self.host.servers[ONE] = region_use.Server('project', True)
+        found = []
+        program = self.host.card.program
+
+        def touched(*args):
+            starts = threading.Thread(target=lambda: (
+                self.host.reboot(ONE, fpga_card.an_arq()),
+                found.append(self.host.card.really_loaded())))
+            starts.start()
+            self.addCleanup(starts.join)
+            starts.join(0.2)
+            self.assertEqual([], found)
+            program(*args)
+
+        self.host.card.program = touched
+        self.program(owner)
+        self.doCleanups()
+        self.assertEqual([self.host.bitstreams.sha256(self.image)], found)
+
     def test_a_failure(self):
         self.host.card.faults = [exceptions.DeviceError('CRC error')]
         self.assertRaises(exceptions.DeviceError, self.program)
         self.is_bad('CRC error')
         self.program()
         self.holds(self.image)
+
+
+class TestAServerComesMeanwhile(ProgrammingTestCase):
+    """Whoever asks is about to program what a server is about to get.
+
+    A server that asks for no bitstream holds the region, and then looks
+    whether it is programmed.
+    """
+
+    def program(self):
+        return self.host.programmer.program(
+            naming.derived_uuid(fpga_card.NODE, fpga_card.DEVICE.name,
+                                'deployable', 'region0'),
+            bitstream.Wanted(self.image), STRANGER, 'user')
+
+    def a_server_comes(self):
+        self.host.holders[fpga_card.handle_uuid('region0')] = ONE
+
+    def a_server_starts(self):
+        """:returns: what its guest finds"""
+        asker = programming.Asker('project', 'user', ONE)
+        arqs = [fpga_card.an_arq()]
+        self.host.programmer.start(arqs, asker, {}, 'user')
+        self.host.programmer.ready(arqs, asker, {})
+        return self.host.card.really_loaded()
+
+    def when_it_is_journaled(self, before=None, after=None):
+        """Do something before, or after, the intent is written."""
+        write = self.host.journal.write
+
+        def interleaved(entry):
+            if entry.step is not region_journal.Step.PROGRAMMING:
+                return write(entry)
+            if before is not None:
+                before()
+            write(entry)
+            if after is not None:
+                after()
+
+        self.host.journal.write = interleaved
+
+    def is_refused(self):
+        error = self.assertRaises(exceptions.Conflict, self.program)
+        self.assertIn('a server has region0', str(error))
+        self.assertEqual(0, self.host.card.programmed)
+        # It is as if nobody had asked.
+        self.assertEqual([], self.host.journal.entries())
+        self.restarted()
+        self.assertEqual((None, None), (
+            self.host.known().contents, self.host.known().fault))
+        self.assertIsNone(self.a_server_starts())
+
+    def test_it_looks_before_the_intent_is_journaled(self):
+        found = []
+        self.when_it_is_journaled(before=lambda: (
+            self.a_server_comes(), found.append(self.a_server_starts())))
+        self.is_refused()
+        self.assertEqual([None], found)
+
+    def test_it_looks_after_the_intent_is_journaled(self):
+        """Both see each other."""
+        waits = []
+
+        def come():
+            self.a_server_comes()
+            waits.append(threading.Thread(target=self.a_server_starts))
+            waits[0].start()
+            waits[0].join(0.2)
+            self.assertTrue(waits[0].is_alive())
+
+        self.when_it_is_journaled(after=come)
+        self.is_refused()
+        waits[0].join(10)
+        self.assertFalse(waits[0].is_alive())
+
+    def test_it_comes_when_the_card_is_touched(self):
+        found = []
+        program = self.host.card.program
+
+        def touched(*args):
+            self.a_server_comes()
+            starts = threading.Thread(
+                target=lambda: found.append(self.a_server_starts()))
+            starts.start()
+            self.addCleanup(starts.join)
+            starts.join(0.2)
+            self.assertEqual([], found)
+            program(*args)
+
+        self.host.card.program = touched
+        self.program()
+        self.doCleanups()
+        self.assertEqual([self.host.bitstreams.sha256(self.image)], found)
+
+    def test_what_was_programmed_before_stays_known(self):
+        self.host.boot(TWO, fpga_card.wants(self.other))
+        self.host.holders.clear()
+        (before,) = self.host.journal.entries()
+        self.when_it_is_journaled(after=self.a_server_comes)
+        self.assertRaises(exceptions.Conflict, self.program)
+        self.assertEqual([before], self.host.journal.entries())
+        self.holds(self.other)
+
+    def test_a_journal_that_was_damaged_is_not_trusted_again(self):
+        self.host.boot(TWO, fpga_card.wants(self.other))
+        self.host.holders.clear()
+        (path,) = self.host.journal.directory.iterdir()
+        path.write_text('{"device')
+        self.restarted()
+        self.when_it_is_journaled(after=self.a_server_comes)
+        self.assertRaises(exceptions.Conflict, self.program)
+        self.assertIsNotNone(self.host.known().fault)
 
 
 class TestShell(ProgrammingTestCase):
@@ -616,8 +821,7 @@ class TestShell(ProgrammingTestCase):
     def test_the_host_is_booted(self):
         self.load()
         self.lose_power()
-        self.assertEqual((None, None), dataclasses.astuple(
-            self.known_shell()))
+        self.assertEqual(region_contents.Known(), self.known_shell())
 
     def test_a_guest_waits_for_it(self):
         self.load()

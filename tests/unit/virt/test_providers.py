@@ -21,6 +21,7 @@ from nova.compute import provider_tree as nova_tree
 import oslo_messaging
 import testtools
 
+from nova_accel import durable_file
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.model import attach_handle
@@ -177,6 +178,48 @@ class ProvidersTestCase(testtools.TestCase):
 
 POOL = 'qat_8086_37c9'
 FIRST, SECOND = 'pci_0000_00_00_0', 'pci_0000_01_00_0'
+
+
+class TestFullDisk(ProvidersTestCase):
+    """Nova would not survive its error: its resource lock is held then."""
+
+    def refuse(self, *_arguments):
+        raise exceptions.DiskError('No space left on device')
+
+    def test_the_tree_is_as_it_should_be(self):
+        with fixtures.MonkeyPatch(
+                'nova_accel.durable_file.write', self.refuse):
+            self.have(0, 1, is_pooled=False)
+            for _time in range(2):
+                self.periodic()
+            self.assertEqual((1, 0), self.units()[SECOND][QAT])
+            self.assertEqual(
+                1, self.log.output.count('No space left on device'))
+        before = (self.state / 'traits.json').read_text()
+        self.periodic()
+        self.assertNotEqual(
+            before, (self.state / 'traits.json').read_text())
+
+    def test_a_reshape_that_is_not_journaled(self):
+        self.hold(0)
+        self.hold(1, 'other')
+        self.have(0, 1, is_pooled=False)
+        self.start()
+        write = durable_file.write
+        first = sorted((self.state / NODE).iterdir())[0]
+
+        def refuse_one(path, text):
+            if path == first:
+                raise exceptions.DiskError('No space left on device')
+            write(path, text)
+
+        with fixtures.MonkeyPatch(
+                'nova_accel.durable_file.write', refuse_one):
+            self.providers.settle()
+        # One was refused, the other was not.
+        self.assertEqual({POOL, SECOND}, {self.held_of(0), self.held_of(1)})
+        self.providers.settle()
+        self.assertEqual((FIRST, SECOND), (self.held_of(0), self.held_of(1)))
 
 
 class TestReserved(ProvidersTestCase):

@@ -57,11 +57,13 @@ class Api:
 
     def __init__(self):
         self.told = []
+        self.failed = []
 
-    def provisioning(self, arq_uuids):
+    def provisioning(self, arq_uuids, failed):
         if self.away:
             raise exceptions.ServiceUnavailable('away')
         self.told.append(sorted(arq_uuids))
+        self.failed.append(sorted(failed))
 
 
 class TestProvisioning(testtools.TestCase):
@@ -106,6 +108,25 @@ class TestProvisioning(testtools.TestCase):
         self.attachments.stuck.clear()
         found.go_on()
         self.assertEqual([], self.api.told[-1])
+
+    def test_a_failure_is_told_once(self):
+        """Also to an API that was away when it was found."""
+        self.attachments.stuck = {'first', 'second'}
+        found = self.start()
+        found.go_on()
+        self.api.away = True
+        self.assertRaises(exceptions.ServiceUnavailable, found.go_on)
+        self.api.away = False
+        for _time in range(3):
+            found.go_on()
+        missing = ['arq-a', 'arq-b', 'arq-d']
+        self.assertEqual([missing, missing], self.api.told)
+        self.assertEqual([[], missing], self.api.failed)
+        self.attachments.stuck.clear()
+        for _time in range(2):
+            found.go_on()
+        self.assertEqual([missing, missing, []], self.api.told)
+        self.assertEqual([[], missing, []], self.api.failed)
 
     def test_an_api_that_is_away_hears_of_it_later(self):
         self.api.away = True

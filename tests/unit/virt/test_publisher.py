@@ -51,7 +51,8 @@ class TestPublisher(testtools.TestCase):
             HOST, reports.SimulatedHost(HOST).node_uuid, 'service')
         return publisher.Publisher(
             node, interval_s, self.look, self.api.client(HOST),
-            lambda: self.steps.append('before'), self.end)
+            {'Not told': lambda: self.steps.append('before')},
+            {'Not ended': self.end})
 
     def have(self, *regions, refused=()):
         """What discovery finds from now on."""
@@ -77,6 +78,26 @@ class TestPublisher(testtools.TestCase):
         self.assertEqual({HOST: 1}, capacity.free_by_host())
         self.assertEqual(self.inventory.devices, self.publisher.view.devices)
         self.assertEqual(1, len(self.publisher.view.layout.providers))
+
+    def test_one_device_that_nobody_takes_does_not_hide_the_others(self):
+        self.have(1, 1)
+        good, bad = self.inventory.devices
+        deployables = tuple(
+            dataclasses.replace(each, traits=each.traits | {'---'})
+            for each in good.deployables)
+        self.inventory = dataclasses.replace(self.inventory, devices=(
+            dataclasses.replace(good, deployables=deployables),
+            dataclasses.replace(bad, name='x' * 300)))
+        for _cycle in range(2):
+            self.publisher.start_cycle(at_once=True)
+            self.end_of_cycle()
+        self.publisher.wait_published(10)
+        self.assertEqual({HOST: 1}, capacity.free_by_host())
+        (device,) = self.publisher.view.devices
+        self.assertEqual(good.deployables, device.deployables)
+        self.assertIn('not published', device.attributes)
+        # Each once.
+        self.assertEqual(2, self.log.output.count('Accelerator refused: '))
 
     def test_the_view_is_there_before_anybody_is_told(self):
         self.api.refuse = True
@@ -193,10 +214,55 @@ class TestPublisher(testtools.TestCase):
         """How cleaning went is told before the report gives orders."""
         self.api.refuse = True
         self.publisher._run()
-        self.assertEqual(['before'], self.steps)
+        self.assertIsNone(self.publisher.orders)
+        self.assertEqual(['before', 'after'], self.steps)
         self.api.refuse = False
         self.publisher._run()
-        self.assertEqual(['before', 'before', 'after'], self.steps)
+        self.assertIsNotNone(self.publisher.orders)
+        self.assertEqual(['before', 'after'] * 2, self.steps)
+
+    def test_each_step_of_a_cycle_is_on_its_own(self):
+        done = []
+
+        def failing(name, error):
+            def step():
+                done.append(name)
+                raise error
+
+            return step
+
+        errors = (OSError(28, 'No space left on device'), KeyError('x'),
+                  exceptions.ServiceUnavailable('away'))
+        names = ('one', 'two', 'three')
+        steps = {f'Not {name}': failing(name, error)
+                 for name, error in zip(names, errors, strict=True)}
+        failing_all = publisher.Publisher(
+            publisher.Node(HOST, 'uuid', 'service'), 0,
+            failing('look', KeyError('look')), self.api.client(HOST), steps,
+            steps)
+        self.api.refuse = True
+        for _cycle in range(2):
+            done.clear()
+            failing_all._run()
+            self.assertEqual(['look', *names, *names], done)
+        for name, error in zip(names, errors, strict=True):
+            self.assertIn(f'Not {name}, trying again later',
+                          self.log.output)
+            self.assertIn(str(error), self.log.output)
+
+    def test_what_ends_a_thread_does_not_end_the_cycles(self):
+        self.inventory = SystemExit()
+
+        def look():
+            raise self.inventory
+
+        ending = publisher.Publisher(
+            publisher.Node(HOST, 'uuid', 'service'), 0, look,
+            self.api.client(HOST), {}, {'Not ended': self.end})
+        with fixtures.MonkeyPatch(
+                'nova.thread_pool_factory.spawn', lambda work: work()):
+            self.assertRaises(SystemExit, ending.start_cycle)
+            self.assertRaises(SystemExit, ending.start_cycle)
 
     def test_what_nobody_must_be_given(self):
         (broken, disabled, fine) = (

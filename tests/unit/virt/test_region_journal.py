@@ -12,6 +12,7 @@
 
 import dataclasses
 import datetime
+import json
 import pathlib
 
 import fixtures
@@ -23,6 +24,7 @@ from nova_accel.model import region
 from nova_accel.virt import region_journal
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
+FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
 STARTED = datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
 
 
@@ -31,7 +33,7 @@ def an_entry(step=region_journal.Step.PROGRAMMED, name='region0'):
         'pci_0000_81_00_0', step, programming.Record(
             'record', 'device', name, BITSTREAM,
             programming.Asker('project', 'user', 'instance'), STARTED),
-        'sha', ('function',), 'boot', 'text', ('instance',))
+        'sha', (FUNCTION,), 'boot', 'text', ('instance',), 'project')
 
 
 class TestRegionJournal(testtools.TestCase):
@@ -64,11 +66,44 @@ class TestRegionJournal(testtools.TestCase):
 
     def test_contents_are_those_of_what_was_programmed_alone(self):
         self.assertEqual(
-            region.Contents(BITSTREAM, 'sha', 'text', ('function',)),
+            region.Contents(BITSTREAM, 'sha', 'text', (FUNCTION,),
+                            owner='project'),
             an_entry().contents)
         for step in (region_journal.Step.PROGRAMMING,
                      region_journal.Step.BAD):
             self.assertIsNone(an_entry(step).contents)
+
+    def test_the_last_of_the_operators_is_remembered(self):
+        circuit = region.Circuit('other', 'sha2', ('function2',), None)
+        entry = dataclasses.replace(an_entry(), fallback=circuit)
+        self.journal.write(entry)
+        self.assertEqual(entry, self.read(self.reopened()))
+        self.assertEqual(circuit, entry.operators)
+        own = dataclasses.replace(entry, owner=None)
+        self.assertEqual(own.circuit, own.operators)
+        self.assertEqual(circuit, dataclasses.replace(
+            own, step=region_journal.Step.BAD).operators)
+
+    def test_an_older_version_has_not_said_whose_image_it_was(self):
+        self.journal.write(an_entry())
+        (path,) = self.directory.iterdir()
+        value = json.loads(path.read_text())
+        del value['owner']
+        path.write_text(json.dumps(value))
+        self.assertEqual(region.UNKNOWN_OWNER,
+                         self.read(self.reopened()).contents.owner)
+
+    def test_an_older_version_has_written_what_is_no_function(self):
+        self.journal.write(dataclasses.replace(an_entry(), function_uuids=(
+            '---', FUNCTION, FUNCTION.upper(), 'x' * 300)))
+        self.assertEqual((FUNCTION,), self.read(
+            self.reopened()).contents.function_uuids)
+        (path,) = self.directory.iterdir()
+        value = json.loads(path.read_text())
+        path.write_text(json.dumps(
+            {**value, 'function_uuids': [5, None, *[FUNCTION] * 1100]}))
+        self.assertEqual((FUNCTION,) * 16, self.read(
+            self.reopened()).contents.function_uuids)
 
     def test_a_damaged_file_is_replaced_when_it_is_programmed(self):
         self.journal.write(an_entry())

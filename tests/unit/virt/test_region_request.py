@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 import fixtures
 import testtools
 
@@ -67,8 +69,11 @@ class TestOf(testtools.TestCase):
         self.assertEqual(
             {'region0': {fpga_card.FUNCTION_TRAIT}}, request.functions)
         has = region_contents.Known(region.Contents(
-            IMAGE, 'sha', 'text', (fpga_card.FUNCTION,)))
-        request.check(has)
+            IMAGE, 'sha', 'text', (fpga_card.FUNCTION,), owner=None))
+        request.check(has, None)
         for known in (region_contents.Known(),
-                      region_contents.Known(has.contents, 'CRC error')):
-            self.assertRaises(exceptions.DeviceError, request.check, known)
+                      region_contents.Known(has.contents, 'CRC error'),
+                      region_contents.Known(dataclasses.replace(
+                          has.contents, owner='project'))):
+            self.assertRaises(exceptions.DeviceError, request.check, known,
+                              None)

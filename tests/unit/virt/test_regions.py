@@ -19,6 +19,7 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.model import bitstream
 from nova_accel.model import programming
 from nova_accel.model import region
 from nova_accel.model import region_contents
@@ -39,12 +40,15 @@ class RegionsTestCase(testtools.TestCase):
         self.file.write_text('bits')
         self.host = fpga_card.Host(self.directory)
 
-    def program(self, instance='instance', sha256='sha'):
+    def program(self, instance='instance', sha256='sha', owner=None):
         return self.host.regions.program(
             self.host.target(), programming.Record(
                 str(uuid.uuid4()), 'device', 'region0', BITSTREAM,
                 programming.Asker(instance_uuid=instance), regions.now()),
-            (fpga_card.FUNCTION,), self.file, sha256, time.monotonic() + 30)
+            bitstream.Bitstream(
+                BITSTREAM, 'image', 4, function_uuids=(fpga_card.FUNCTION,),
+                owner=owner), self.file, sha256, time.monotonic() + 30,
+            lambda: None)
 
     def die_while_programming(self):
         """Before the device has changed."""
@@ -69,7 +73,7 @@ class TestRegions(RegionsTestCase):
         contents = self.program()
         self.assertEqual(region.Contents(
             BITSTREAM, 'sha', self.host.card.really_loaded(),
-            (fpga_card.FUNCTION,)), contents)
+            (fpga_card.FUNCTION,), owner=None), contents)
         first = self.host.published().deployables[0]
         self.assertEqual(BITSTREAM, first.bitstream_id)
         self.assertIn(fpga_card.FUNCTION_TRAIT, first.traits)
@@ -77,23 +81,59 @@ class TestRegions(RegionsTestCase):
         self.assertEqual(BITSTREAM, record.bitstream_id)
         self.assertEqual(first, self.host.published().deployables[0])
 
+    def test_whose_image_it_is_outlives_a_restart(self):
+        for owner in (None, 'project'):
+            self.assertEqual(owner, self.program(owner=owner).owner)
+            self.recover()
+            self.assertEqual(owner, self.host.known().contents.owner)
+
     def test_nothing_is_known_of_what_is_being_programmed(self):
         seen = []
         self.host.card.program = lambda *args: (
-            seen.append(self.host.published()), self.device_says('new'))
+            seen.append((self.host.published(), self.host.known())),
+            self.device_says('new'))
         self.program()
-        self.assertEqual([fpga_card.DEVICE], seen)
+        self.assertEqual([(fpga_card.DEVICE, region_contents.Known(
+            is_changing=True))], seen)
+
+    def test_its_image_says_something_else_by_now(self):
+        self.program(owner=region.UNKNOWN_OWNER)
+        self.assertNotIn(fpga_card.FUNCTION_TRAIT,
+                         self.host.published().deployables[0].traits)
+        contents = self.host.regions.restate(
+            self.host.target(), bitstream.Bitstream(
+                BITSTREAM, 'image', 4, function_uuids=(fpga_card.FUNCTION,),
+                owner=None))
+        self.assertIsNone(contents.owner)
+        self.recover()
+        self.assertEqual(contents, self.host.known().contents)
+        self.assertIn(fpga_card.FUNCTION_TRAIT,
+                      self.host.published().deployables[0].traits)
+
+    def test_one_card_does_not_hide_the_others(self):
+        self.program()
+        bad = dataclasses.replace(
+            fpga_card.DEVICE, name='bad', attributes=None)
+        self.host.journal.write(dataclasses.replace(
+            self.host.journal.entries()[0], device='bad',
+            step=region_journal.Step.BAD))
+        found, good = self.host.regions.overlaid([bad, fpga_card.DEVICE])
+        self.assertIn('not known', found.fault)
+        self.assertEqual(self.host.published(), good)
+        self.assertIn(fpga_card.FUNCTION_TRAIT, good.deployables[0].traits)
 
     def test_who_was_given_it_is_remembered(self):
         self.program()
         served = self.host.regions.served
-        self.assertEqual(BITSTREAM, served(self.host.target(), 'instance'))
+        circuit = region.Circuit(
+            BITSTREAM, 'sha', (fpga_card.FUNCTION,), owner=None)
+        self.assertEqual(circuit, served(self.host.target(), 'instance'))
         for instance in (None, 'another'):
             self.assertIsNone(served(self.host.target(), instance))
         self.host.regions.serve(self.host.target(), 'another')
         self.recover()
         for instance in ('instance', 'another'):
-            self.assertEqual(BITSTREAM, self.host.regions.served(
+            self.assertEqual(circuit, self.host.regions.served(
                 self.host.target(), instance))
         for number in range(100):
             self.host.regions.serve(self.host.target(), str(number))
@@ -106,7 +146,8 @@ class TestRegions(RegionsTestCase):
             'time.monotonic', lambda: 0))
         error = self.assertRaises(
             exceptions.DeviceError, self.host.regions.program,
-            self.host.target(), None, (), self.file, 'sha', 0)
+            self.host.target(), None, None, self.file, 'sha', 0,
+            lambda: None)
         self.assertIn('no time left', str(error))
         self.assertFalse(self.host.regions.is_journaled(self.host.target()))
 
@@ -181,7 +222,7 @@ class TestRecover(RegionsTestCase):
         self.device_says('new')
 
         def refuse(path, text):
-            raise OSError(28, 'No space left on device')
+            raise exceptions.DiskError('No space left on device')
 
         with fixtures.MonkeyPatch(
                 'nova_accel.durable_file.write', refuse):

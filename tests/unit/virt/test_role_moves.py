@@ -86,6 +86,45 @@ class TestRoleMoves(testtools.TestCase):
     def set_aside(self):
         self.moves.move(INSTANCE, ACTIVE, OLD)
 
+    def test_what_the_disk_keeps_is_removed_the_next_time(self):
+        """Else the end of the old role would unplug what is active."""
+        self.write(ACTIVE, 1)
+        remove = self.journal.remove
+
+        def refuse(_entry):
+            raise exceptions.DiskError('I/O error')
+
+        self.journal.remove = refuse
+        self.moves.move(INSTANCE, ACTIVE, OLD)
+        self.assertEqual([], self.api.told)
+        self.assertIsNotNone(self.journal.read(INSTANCE, ACTIVE))
+        # Nor does it keep nova-compute from starting.
+        self.moves.finish_interrupted()
+        self.journal.remove = remove
+        self.moves.tell(INSTANCE)
+        self.assertEqual([(ACTIVE, OLD)], [
+            told[:2] for told in self.api.told])
+        self.assertEqual([OLD], [
+            entry.role for entry in self.journal.entries()])
+
+    def test_killed_in_the_second_move_before_the_api_heard_of_one(self):
+        self.write(ACTIVE, 1)
+        self.api.away = True
+        self.moves.move(INSTANCE, ACTIVE, OLD)
+        remove = self.journal.remove
+
+        def die(_entry):
+            raise Killed
+
+        self.journal.remove = die
+        self.assertRaises(
+            Killed, self.moves.move, INSTANCE, OLD, INCOMING)
+        self.journal.remove = remove
+        self.restart()
+        self.moves.finish_interrupted()
+        self.assertEqual([INCOMING], [
+            entry.role for entry in self.journal.entries()])
+
     def test_the_journal_and_the_api_know_it(self):
         self.write(ACTIVE, 1, 2)
         self.set_aside()

@@ -38,6 +38,13 @@ class TestEndpoint(message_bus.TestCase):
         return self.client.call(
             self.context, method, bitstream_uuid=BITSTREAM, **arguments)
 
+    def refusal(self):
+        """What comes of the fault that the host has."""
+        error = self.assertRaises(
+            exceptions.RefusedByHost, self.call, 'program',
+            deployable_uuid=DEPLOYABLE)
+        return rpc_model.refused(str(error))
+
     def test_programs_for_the_caller(self):
         for method, more in (
                 ('program', {'instance_uuid': DEPLOYABLE}), ('program', {}),
@@ -59,17 +66,15 @@ class TestEndpoint(message_bus.TestCase):
 
     def test_a_fault_reaches_the_caller(self):
         self.programmer.fault = exceptions.Conflict('a guest has it')
-        error = self.assertRaises(
-            exceptions.Conflict, self.call, 'program',
-            deployable_uuid=DEPLOYABLE)
+        error = self.refusal()
+        self.assertIsInstance(error, exceptions.Conflict)
         self.assertEqual('a guest has it', str(error))
         self.assertNotIn('Traceback', self.log.output)
 
     def test_a_fault_of_its_own_stays_in_the_log(self):
         self.programmer.fault = KeyError('the secret')
-        error = self.assertRaises(
-            exceptions.DeviceError, self.call, 'program',
-            deployable_uuid=DEPLOYABLE)
+        error = self.refusal()
+        self.assertIsInstance(error, exceptions.DeviceError)
         self.assertNotIn('secret', str(error))
         self.assertIn('the secret', self.log.output)
 

@@ -14,11 +14,42 @@
 import oslo_messaging
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.model import drift
 from nova_accel.testing import nova_records
+from nova_accel.virt import region_use
 from nova_accel.virt import servers
 
 HERE, THERE = 'here', 'there'
+
+
+class TestUseOf(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova = self.useFixture(nova_records.NovaRecords())
+
+    def test_only_one_that_is_stopped_without_a_task_is_stopped(self):
+        for vm_state, task_state, expected in (
+                ('stopped', None, True), ('stopped', 'powering-on', False),
+                ('stopped', 'deleting', False), ('active', None, False),
+                ('suspended', None, False), ('paused', None, False),
+                ('rescued', None, False), ('resized', None, False),
+                ('error', None, False)):
+            instance = self.nova.add_instance(
+                HERE, vm_state=vm_state, task_state=task_state)
+            self.assertEqual(
+                region_use.Server('project', expected),
+                servers.use_of(instance.uuid), (vm_state, task_state))
+
+    def test_one_that_is_gone(self):
+        self.assertRaises(exceptions.Conflict, servers.use_of, 'gone')
+
+    def test_nova_is_away(self):
+        instance = self.nova.add_instance(HERE, vm_state='stopped')
+        self.nova.fault = oslo_messaging.MessagingTimeout()
+        self.assertRaises(
+            exceptions.ServiceUnavailable, servers.use_of, instance.uuid)
 
 
 class TestOfHost(testtools.TestCase):

@@ -150,7 +150,8 @@ class TestSuspendMixin(testtools.TestCase):
         for fault, function in (
                 (exception.InstanceSuspendFailure, self.suspend),
                 (exception.InstanceResumeFailure, self.resume)):
-            self.assert_rolled_back(fault, 'is damaged', function)
+            self.assert_rolled_back(
+                fault, exceptions.DeviceError.PUBLIC, function)
         self.assertEqual([], self.driver.calls)
 
     def test_a_failed_suspend_is_undone(self):
@@ -241,6 +242,7 @@ class TestSuspendMixin(testtools.TestCase):
     def test_unrescue_without_its_devices(self):
         self.accelerators.fault = 'it is gone'
         self.assert_failed(
-            exception.InstanceUnRescueFailure, 'it is gone',
+            exception.InstanceUnRescueFailure,
+            exceptions.DeviceError.PUBLIC,
             lambda: self.driver.unrescue(None, INSTANCE))
         self.assertEqual([], self.driver.calls)

@@ -11,13 +11,29 @@
 # under the License.
 
 import json
+import time
 
+from lxml import etree
 from nova import conf as nova_conf
+from nova.virt.libvirt import config as vconfig
 
 from nova_accel import exceptions
+from nova_accel.db import device
+from nova_accel.testing import driver as fake_driver
 from unit.virt import started
 
 CONF = nova_conf.CONF
+
+_UUID = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
+_GUEST = f'''
+<domain type='qemu'>
+  <name>guest</name><uuid>{_UUID}</uuid><memory>1024</memory>
+  <metadata>{{}}</metadata>
+  <vcpu>1</vcpu><os><type>hvm</type></os>
+  <devices><hostdev mode='subsystem' type='pci' managed='yes'><source>
+    <address domain='0x0000' bus='0x82' slot='0x00' function='0x1'/>
+  </source></hostdev></devices>
+</domain>'''
 
 
 class TestStart(started.StartedTestCase):
@@ -39,3 +55,29 @@ class TestStart(started.StartedTestCase):
             CONF.clear_override, 'publish_timeout_s', 'nova_accel')
         self.assertRaises(exceptions.CyborgAgentUnavailable,
                           host.os_acc.acquire, None, 'qat', [])
+
+    def test_what_a_guest_has_is_not_cleaned(self):
+        """Whatever the journal, which is that of a host of this name, says."""
+        cleaning = self.useFixture(fake_driver.Cleaning())
+        instance = vconfig.LibvirtConfigGuestMetaNovaInstance()
+        instance.package = '34.0.0'
+        self.libvirt.connection.defineXML(_GUEST.format(
+            etree.tostring(instance.format_dom(), encoding='unicode')))
+        host = self.start()
+        in_guest, other = (
+            uuid for uuid, handle
+            in sorted(host._publisher.view.handles.items(),
+                      key=lambda item: str(item[1].address))
+            if str(handle.address).startswith('0000:82'))
+        expected = [
+            {'uuid': in_guest, 'deployable': 'region0',
+             'reason': f'not cleaned: 0000:82:00.1 is in guest {_UUID}'}]
+        for _second in range(30):
+            host._publisher._cycle.result(30)
+            unclean = [each for found in device.get_all()
+                       for each in found['unclean']]
+            if unclean == expected:
+                break
+            time.sleep(1)
+        self.assertEqual(expected, unclean)
+        self.assertEqual([other], cleaning.cleaned)

@@ -56,6 +56,8 @@ def publishing(evidence: registry.Evidence) -> None:
                          seconds=120)
     for class_, units, trait in sorted(_PUBLISHED):
         evidence(f'{units} {class_}, {trait}')
+    _expect_reserved(0)
+    evidence('the drive is erased once before its first guest')
 
 
 def _published() -> set[tuple[str, int, str]]:
@@ -133,6 +135,8 @@ def drained(evidence: registry.Evidence) -> None:
 @real_servers.check('devices')
 def cleaned(evidence: registry.Evidence) -> None:
     """The next tenant of a drive cannot read what the last has written."""
+    # What was never reported is unclean.
+    _expect_reserved(0)
     secrets = []
     for _tenant in range(2):
         with real_servers.server(evidence, *real_servers.DRIVE) as server:

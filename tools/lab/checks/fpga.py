@@ -140,15 +140,54 @@ def service(evidence: registry.Evidence) -> None:
         _expect_programmed(bitstream, evidence, 'succeeded')
 
 
-def _program(bitstream: _Bitstream, status: int) -> str:
-    """What the programming service answers, with this HTTP status."""
+@real_servers.check('fpga')
+def by_its_owner(evidence: registry.Evidence) -> None:
+    """The owner of a stopped server reprograms the FPGA that it has."""
+    with _uploaded('first') as first, _uploaded('second') as second:
+        with real_servers.server(evidence, *_flavor(
+                'owner', 'bitstream_id', first.id)) as server:
+            server.sees(_SEEN)
+            [arq] = _arqs(server)
+            evidence(f'it runs: {_program(second, 409, arq)}')
+            server.act('stop', status='SHUTOFF')
+            says = _says()
+            evidence(f'it is stopped, and the FPGA says {says}')
+            registry.expect(says == first.says, f'and not {first.says}')
+            evidence(_program(second, 200, arq))
+            _expect_programmed(second, evidence, 'succeeded')
+            server.act('start')
+            server.sees(_SEEN)
+            evidence(f'it runs again: {_program(first, 409, arq)}')
+        # Nobody has it any more.
+        _expect_programmed(second, evidence, 'succeeded')
+
+
+def _arqs(server: real_servers.RealServer) -> list[str]:
+    """The uuids of those that a server has."""
+    with keystone.connection() as connection:
+        return [found['uuid'] for found in connection.accelerator.get(
+            f'/accelerator_requests?instance={server.id}').json()['arqs']]
+
+
+def _deployable() -> str:
+    """The uuid of the FPGA's region."""
     with keystone.connection() as connection:
         [deployable] = [
             found for found in connection.accelerator.get(
                 f'/deployables?hostname={machine.A.name}',
                 microversion='2.5').json()['deployables'] if found['region']]
+    return str(deployable['uuid'])
+
+
+def _program(bitstream: _Bitstream, status: int,
+             region: str | None = None) -> str:
+    """What the programming service answers, with this HTTP status.
+
+    :param region: the uuid of a deployable, or of an ARQ that has it
+    """
+    with keystone.connection() as connection:
         answer = connection.accelerator.post(
-            f'/fpga/{deployable["uuid"]}',
+            f'/fpga/{region or _deployable()}',
             json={'glance_bitstream_uuid': bitstream.id})
     text = f'{answer.status_code}: {answer.text}'
     registry.expect(answer.status_code == status, text)
@@ -177,6 +216,8 @@ def by_id(evidence: registry.Evidence) -> None:
 def by_function(evidence: registry.Evidence) -> None:
     """A function is found in Glance, loaded, and published as a trait."""
     with _uploaded('by-function') as bitstream:
+        # What others' images say that they do is not believed.
+        cloud.openstack('image', 'set', '--public', bitstream.id)
         with real_servers.server(evidence, *_flavor(
                 'function', 'function_id',
                 bitstream.function_uuid)) as server:
@@ -235,13 +276,11 @@ def killed(evidence: registry.Evidence) -> None:
                 evidence(f'then the server is {found["status"]}')
         finally:
             _take_ms(0)
-        # Good or bad, by whether the card had come to its end by then.
+        # Good or bad, by whether the card had come to its end by then. The
+        # image is a project's: in both cases who has the FPGA programmed gets
+        # it.
         [known] = _programmings(bitstream)
         evidence(f'{known["state"]}: {known["failure"]}')
-        registry.expect_soon(
-            'reserved units', lambda: cloud.reserved_of(machine.A.name),
-            {'failed': 1, 'succeeded': 0}[known['state']], seconds=180)
-        evidence(_program(bitstream, 200))
         _expect_usable()
         with real_servers.server(evidence, *flavor) as server:
             server.sees(_SEEN)

@@ -22,7 +22,7 @@ _PROGRAM = packages.DIRECTORY / 'bin/nova-compute'
 _CONFIGURATION = '/share/nova-compute.conf'
 
 _SECTIONS = ('nova_sys_admin', 'nova_accel_sysfs', 'nova_accel_nvme',
-             'nova_accel_fpga', 'privsep_osbrick',
+             'nova_accel_fpga', 'nova_accel_processes', 'privsep_osbrick',
              'vif_plug_linux_bridge_privileged', 'vif_plug_ovs_privileged')
 
 # As root there is no need for sudo and rootwrap.

@@ -16,8 +16,9 @@
 One column that may be empty: the release before works on it, too.
 """
 
-from alembic import op
 import sqlalchemy as sa
+
+from nova_accel.db.migrations import steps
 
 revision = '1c86f3a9e74b'
 down_revision = 'e27a40b95d18'
@@ -26,4 +27,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column('arqs', sa.Column('reason', sa.Text))
+    steps.add_column('arqs', sa.Column('reason', sa.Text))

@@ -12,36 +12,14 @@
 
 """The first schema."""
 
-from alembic import op
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
+
+from nova_accel.db.migrations import steps
 
 revision = '4f1c0a7d9e52'
 down_revision = None
 branch_labels = None
 depends_on = None
-
-_LONG_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql')
-
-
-def _create_table(name: str, *items: sa.schema.SchemaItem) -> None:
-    op.create_table(
-        name, sa.Column('id', sa.Integer, nullable=False), *items,
-        sa.PrimaryKeyConstraint('id', name=f'pk_{name}'),
-        mysql_engine='InnoDB', mysql_charset='utf8mb4',
-        mysql_collate='utf8mb4_bin')
-
-
-def _unique(table: str, *columns: str) -> sa.UniqueConstraint:
-    return sa.UniqueConstraint(
-        *columns, name=f'uq_{table}_{"_".join(columns)}')
-
-
-def _foreign_key(table: str, column: str,
-                 target: str) -> sa.ForeignKeyConstraint:
-    return sa.ForeignKeyConstraint(
-        [column], [target], name=f'fk_{table}_{column}')
-
 
 def upgrade() -> None:
     _create_inventory()
@@ -50,15 +28,15 @@ def upgrade() -> None:
 
 
 def _create_inventory() -> None:
-    _create_table(
+    steps.create_table(
         'hosts',
         sa.Column('hostname', sa.String(255), nullable=False),
         sa.Column('node_uuid', sa.String(36), nullable=False),
         sa.Column('service_host', sa.String(255), nullable=False),
         sa.Column('report_digest', sa.String(255), nullable=False),
         sa.Column('reported_at', sa.DateTime, nullable=False),
-        _unique('hosts', 'hostname'))
-    _create_table(
+        steps.unique('hosts', 'hostname'))
+    steps.create_table(
         'devices',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('hostname', sa.String(255), nullable=False),
@@ -74,52 +52,50 @@ def _create_inventory() -> None:
         sa.Column('status', sa.String(16), nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        _unique('devices', 'uuid'),
-        _foreign_key('devices', 'hostname', 'hosts.hostname'))
-    op.create_index('ix_devices_hostname', 'devices', ['hostname'])
-    _create_table(
+        steps.unique('devices', 'uuid'),
+        steps.foreign_key('devices', 'hostname', 'hosts.hostname'))
+    steps.create_index('devices', 'hostname')
+    steps.create_table(
         'deployables',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('device_uuid', sa.String(36), nullable=False),
         sa.Column('name', sa.String(255), nullable=False),
         sa.Column('rp_uuid', sa.String(36), nullable=False),
         sa.Column('resource_class', sa.String(255), nullable=False),
-        sa.Column('traits', _LONG_TEXT, nullable=False),
-        _unique('deployables', 'uuid'),
-        _foreign_key('deployables', 'device_uuid', 'devices.uuid'))
-    op.create_index(
-        'ix_deployables_device_uuid', 'deployables', ['device_uuid'])
-    op.create_index('ix_deployables_rp_uuid', 'deployables', ['rp_uuid'])
+        sa.Column('traits', steps.LONG_TEXT, nullable=False),
+        steps.unique('deployables', 'uuid'),
+        steps.foreign_key('deployables', 'device_uuid', 'devices.uuid'))
+    steps.create_index('deployables', 'device_uuid')
+    steps.create_index('deployables', 'rp_uuid')
 
 
 def _create_requests() -> None:
-    _create_table(
+    steps.create_table(
         'device_profiles',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('name', sa.String(255), nullable=False),
         sa.Column('description', sa.Text),
-        sa.Column('groups', _LONG_TEXT, nullable=False),
+        sa.Column('groups', steps.LONG_TEXT, nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        _unique('device_profiles', 'uuid'),
-        _unique('device_profiles', 'name'))
-    _create_table(
+        steps.unique('device_profiles', 'uuid'),
+        steps.unique('device_profiles', 'name'))
+    steps.create_table(
         'bindings',
         sa.Column('instance_uuid', sa.String(36), nullable=False),
         sa.Column('hostname', sa.String(255), nullable=False),
         sa.Column('role', sa.String(16), nullable=False),
         sa.Column('attempt', sa.BigInteger, nullable=False),
         sa.Column('released_at', sa.DateTime),
-        _unique('bindings', 'instance_uuid', 'hostname', 'role'))
-    op.create_index('ix_bindings_hostname_released_at', 'bindings',
-                    ['hostname', 'released_at'])
-    _create_table(
+        steps.unique('bindings', 'instance_uuid', 'hostname', 'role'))
+    steps.create_index('bindings', 'hostname', 'released_at')
+    steps.create_table(
         'arqs',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('state', sa.String(16), nullable=False),
         sa.Column('device_profile_name', sa.String(255), nullable=False),
         sa.Column('device_profile_group_id', sa.Integer, nullable=False),
-        sa.Column('group', _LONG_TEXT, nullable=False),
+        sa.Column('group', steps.LONG_TEXT, nullable=False),
         sa.Column('resource_class', sa.String(255), nullable=False),
         sa.Column('project_id', sa.String(255)),
         sa.Column('image_uuid', sa.String(36)),
@@ -130,13 +106,13 @@ def _create_requests() -> None:
         sa.Column('position', sa.Integer),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        _unique('arqs', 'uuid'),
-        _unique('arqs', 'instance_uuid', 'position'))
-    op.create_index('ix_arqs_project_id', 'arqs', ['project_id'])
+        steps.unique('arqs', 'uuid'),
+        steps.unique('arqs', 'instance_uuid', 'position'))
+    steps.create_index('arqs', 'project_id')
 
 
 def _create_attach_handles() -> None:
-    _create_table(
+    steps.create_table(
         'attach_handles',
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('deployable_uuid', sa.String(36), nullable=False),
@@ -144,9 +120,9 @@ def _create_attach_handles() -> None:
         sa.Column('info', sa.Text, nullable=False),
         sa.Column('present', sa.Boolean, nullable=False),
         sa.Column('arq_uuid', sa.String(36)),
-        _unique('attach_handles', 'uuid'),
-        _unique('attach_handles', 'arq_uuid'),
-        _foreign_key('attach_handles', 'deployable_uuid', 'deployables.uuid'),
-        _foreign_key('attach_handles', 'arq_uuid', 'arqs.uuid'))
-    op.create_index('ix_attach_handles_deployable_uuid', 'attach_handles',
-                    ['deployable_uuid'])
+        steps.unique('attach_handles', 'uuid'),
+        steps.unique('attach_handles', 'arq_uuid'),
+        steps.foreign_key(
+            'attach_handles', 'deployable_uuid', 'deployables.uuid'),
+        steps.foreign_key('attach_handles', 'arq_uuid', 'arqs.uuid'))
+    steps.create_index('attach_handles', 'deployable_uuid')

@@ -15,7 +15,7 @@
 The release before works with it, too.
 """
 
-from alembic import op
+from nova_accel.db.migrations import steps
 
 revision = '7b94d2e06f13'
 down_revision = '1c86f3a9e74b'
@@ -24,4 +24,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.create_index('ix_arqs_hostname', 'arqs', ['hostname'])
+    steps.create_index('arqs', 'hostname')

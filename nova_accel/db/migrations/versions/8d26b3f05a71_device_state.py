@@ -15,16 +15,14 @@
 Columns only, each with a default: the release before works on it, too.
 """
 
-from alembic import op
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
+
+from nova_accel.db.migrations import steps
 
 revision = '8d26b3f05a71'
 down_revision = '4f1c0a7d9e52'
 branch_labels = None
 depends_on = None
-
-_LONG_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql')
 
 
 def upgrade() -> None:
@@ -32,9 +30,9 @@ def upgrade() -> None:
             ('hosts', sa.Column('orders', sa.Integer, nullable=False,
                                 server_default='0')),
             ('devices', sa.Column('fault', sa.Text)),
-            ('devices', sa.Column('attributes', _LONG_TEXT)),
+            ('devices', sa.Column('attributes', steps.LONG_TEXT)),
             ('deployables', sa.Column('is_cleaned', sa.Boolean,
                                       nullable=False, server_default='0')),
             ('attach_handles', sa.Column('unclean_since', sa.Integer)),
             ('attach_handles', sa.Column('unclean_reason', sa.Text))):
-        op.add_column(table, column)
+        steps.add_column(table, column)

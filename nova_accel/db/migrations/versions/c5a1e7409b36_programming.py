@@ -16,8 +16,9 @@ One table more, and columns that may be empty: the release before works on it,
 too.
 """
 
-from alembic import op
 import sqlalchemy as sa
+
+from nova_accel.db.migrations import steps
 
 revision = 'c5a1e7409b36'
 down_revision = '8d26b3f05a71'
@@ -26,11 +27,10 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.add_column('deployables', sa.Column('region', sa.String(255)))
-    op.add_column('deployables', sa.Column('bitstream_id', sa.String(36)))
-    op.create_table(
+    steps.add_column('deployables', sa.Column('region', sa.String(255)))
+    steps.add_column('deployables', sa.Column('bitstream_id', sa.String(36)))
+    steps.create_table(
         'programmings',
-        sa.Column('id', sa.Integer, nullable=False),
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('hostname', sa.String(255), nullable=False),
         sa.Column('device_uuid', sa.String(36), nullable=False),
@@ -42,9 +42,5 @@ def upgrade() -> None:
         sa.Column('started_at', sa.DateTime, nullable=False),
         sa.Column('finished_at', sa.DateTime),
         sa.Column('failure', sa.Text),
-        sa.PrimaryKeyConstraint('id', name='pk_programmings'),
-        sa.UniqueConstraint('uuid', name='uq_programmings_uuid'),
-        mysql_engine='InnoDB', mysql_charset='utf8mb4',
-        mysql_collate='utf8mb4_bin')
-    op.create_index('ix_programmings_device_uuid_region', 'programmings',
-                    ['device_uuid', 'region'])
+        steps.unique('programmings', 'uuid'))
+    steps.create_index('programmings', 'device_uuid', 'region')

@@ -16,8 +16,9 @@
 One table more: the release before works on it, too.
 """
 
-from alembic import op
 import sqlalchemy as sa
+
+from nova_accel.db.migrations import steps
 
 revision = 'e27a40b95d18'
 down_revision = 'c5a1e7409b36'
@@ -26,21 +27,15 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.create_table(
+    steps.create_table(
         'attributes',
-        sa.Column('id', sa.Integer, nullable=False),
         sa.Column('uuid', sa.String(36), nullable=False),
         sa.Column('deployable_uuid', sa.String(36), nullable=False),
         sa.Column('key', sa.String(255), nullable=False),
         sa.Column('value', sa.Text, nullable=False),
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
-        sa.PrimaryKeyConstraint('id', name='pk_attributes'),
-        sa.UniqueConstraint('uuid', name='uq_attributes_uuid'),
-        sa.UniqueConstraint('deployable_uuid', 'key',
-                            name='uq_attributes_deployable_uuid_key'),
-        sa.ForeignKeyConstraint(
-            ['deployable_uuid'], ['deployables.uuid'], ondelete='CASCADE',
-            name='fk_attributes_deployable_uuid'),
-        mysql_engine='InnoDB', mysql_charset='utf8mb4',
-        mysql_collate='utf8mb4_bin')
+        steps.unique('attributes', 'uuid'),
+        steps.unique('attributes', 'deployable_uuid', 'key'),
+        steps.foreign_key('attributes', 'deployable_uuid', 'deployables.uuid',
+                          ondelete='CASCADE'))

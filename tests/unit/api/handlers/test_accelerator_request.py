@@ -14,7 +14,9 @@ from typing import Any
 
 import fixtures
 import sqlalchemy as sa
+import webob
 
+from nova_accel import exceptions
 from nova_accel.db import attach_handle
 from nova_accel.db import engine
 from nova_accel.db import schema
@@ -114,7 +116,8 @@ class AcceleratorRequestTest(base.ApiTestCase):
     def test_binding_shows_the_handle(self) -> None:
         arq = self.create_arq()
         self.bind(arq)
-        shown = self.ok('GET', f'{_PATH}/{arq}', roles=base.MEMBER)
+        shown = self.ok('GET', f'{_PATH}/{arq}', roles=base.MEMBER,
+                        token=True)
         self.assertEqual('Bound', shown['state'])
         self.assertEqual('PCI', shown['attach_handle_type'])
         self.assertEqual('0c', shown['attach_handle_info']['bus'])
@@ -138,7 +141,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
         arqs = [self.create_arq() for _number in range(3)]
         self.bind(*arqs)
         path = f'{_PATH}/{arqs[0]}'
-        shown = self.ok('GET', path, version='2.6', roles=base.MEMBER)
+        shown = self.ok('GET', path, version='2.6')
         self.assertIn('3 FPGA of resource provider', shown['reason'])
         self.assertIn('are wanted and 2 are free', shown['reason'])
         self.assertNotIn('reason', self.ok('GET', path, version='2.5'))
@@ -152,8 +155,47 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.bind(arq)
         self.assertIn('0 are free (2 disabled', self.log.output)
         self.assertTrue(self.ok(
-            'GET', f'{_PATH}/{arq}', version='2.6', roles=base.MEMBER,
+            'GET', f'{_PATH}/{arq}', version='2.6',
         )['reason'].endswith('0 are free'))
+
+    def test_a_tenant_sees_neither_host_nor_device(self) -> None:
+        """Of a bound one no more than of one that is bound to nothing."""
+        bound, failed = [self.create_arq() for _number in range(2)]
+        self.bind(bound)
+        self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
+        self.bind(failed, instance=_INSTANCE_2)
+        for roles in (base.MANAGER, base.MEMBER, base.READER):
+            for query in ('', f'?instance={base.INSTANCE}',
+                          f'?instance={_INSTANCE_2}'):
+                answer = self.call('GET', f'{_PATH}{query}', version='2.6',
+                                   roles=roles)
+                self._check_tells_nothing(answer)
+            for uuid, state in ((bound, 'Bound'), (failed, 'BindFailed')):
+                answer = self.call('GET', f'{_PATH}/{uuid}', version='2.6',
+                                   roles=roles)
+                self._check_tells_nothing(answer)
+                self.assertEqual(state, answer.json['state'])
+        self.assertEqual(exceptions.AcceleratorsBusy.PUBLIC,
+                         answer.json['reason'])
+
+    def _check_tells_nothing(self, answer: webob.Response) -> None:
+        for arq in answer.json.get('arqs', [answer.json]):
+            self.assertEqual(
+                [None, None, None, {}], [arq[name] for name in (
+                    'hostname', 'device_rp_uuid', 'attach_handle_uuid',
+                    'attach_handle_info')])
+        for secret in (base.HOSTNAME, base.RP, '0c'):
+            self.assertNotIn(f'"{secret}"', answer.text)
+
+    def test_a_tenant_cannot_look_for_a_host(self) -> None:
+        for query in (f'hostname={base.HOSTNAME}', 'sort=hostname',
+                      'sort=state,device_rp_uuid:desc'):
+            self.assertIn('nova_accel:host:show', self.refused(
+                403, 'GET', f'{_PATH}?{query}', version='2.6',
+                roles=base.MEMBER))
+            self.ok('GET', f'{_PATH}?{query}', version='2.6')
+            self.ok('GET', f'{_PATH}?{query}', version='2.6',
+                    roles=base.MEMBER, token=True)
 
     def test_all_of_an_instance_is_not_asked_for_in_parts(self) -> None:
         query = f'instance={base.INSTANCE}&bind_state=resolved'
@@ -239,7 +281,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
 
     def test_a_silent_host_is_not_bound_to(self) -> None:
         arq = self.create_arq()
-        self.useFixture(base.HourLater())
+        self.useFixture(base.SilentHosts())
         self.bind(arq)
         # It is resolved for Nova, which reads the state of no silent host.
         self.assertEqual({arq: 'BindFailed'}, self.states(
@@ -257,21 +299,45 @@ class AcceleratorRequestTest(base.ApiTestCase):
 
     def test_an_unresolved_arq_of_the_instance_locks_the_answer(self) -> None:
         self.bind(self.create_arq())
-        self.useFixture(base.HourLater())
+        self.useFixture(base.SilentHosts())
         self.assertEqual({'Unknown'}, set(self.states(
             f'?instance={base.INSTANCE}').values()))
         answer = self.call('GET', f'{_PATH}?instance={base.INSTANCE}'
                                   '&bind_state=resolved')
         self.assertEqual(423, answer.status_int)
 
-    def test_deletes_what_exists_although_one_is_missing(self) -> None:
-        # Nova's client counts on it, and ignores the 404.
+    def test_deletes_all_or_none(self) -> None:
         arq = self.create_arq()
-        self.assertEqual(
-            f'ExtArq not found with uuid={base.NOBODY}',
-            self.refused(404, 'DELETE',
-                         f'{_PATH}?arqs={base.NOBODY},{arq}'))
+        for roles in (base.MEMBER, base.ADMIN):
+            for query in (f'{base.NOBODY},{arq}', f'{arq},{base.NOBODY}'):
+                self.assertEqual(
+                    f'ExtArq not found with uuid={base.NOBODY}',
+                    self.refused(404, 'DELETE', f'{_PATH}?arqs={query}',
+                                 roles=roles))
+                self.assertEqual({arq: 'Initial'}, self.states())
+        # Nova cleans up by it, and asks only once.
+        self.ok('DELETE', f'{_PATH}?arqs={base.NOBODY},{arq}',
+                roles=base.MEMBER, token=True)
         self.assertEqual({}, self.states())
+        self.refused(404, 'DELETE', f'{_PATH}?arqs={base.NOBODY},{arq}',
+                     roles=base.MEMBER, token=True)
+
+    def test_a_token_for_no_project_reaches_nothing(self) -> None:
+        arq = self.create_arq()
+        self.bind(self.create_arq())
+        for project in (None, ''):
+            for call in (('GET', _PATH), ('GET', f'{_PATH}/{arq}'),
+                         ('GET', f'{_PATH}?instance={base.INSTANCE}'),
+                         ('DELETE', f'{_PATH}?arqs={arq}'),
+                         ('POST', _PATH, {'device_profile_name': 'profile'})):
+                self.assertIn('belong to projects', self.refused(
+                    403, *call, roles=base.MEMBER, project=project))
+        self.assertEqual(2, len(self.states()))
+
+    def test_unbinds_one_that_was_never_bound(self) -> None:
+        arq = self.create_arq()
+        self.ok('PATCH', _PATH, {arq: _REMOVE}, roles=base.SERVICE)
+        self.assertEqual({arq: 'Unbound'}, self.states())
 
     def test_deletes_bound_ones_for_nova_alone(self) -> None:
         arq = self.create_arq()

@@ -27,7 +27,7 @@ class AttributeTest(base.ApiTestCase):
 
     def attributes(self, query: str = '') -> dict[str, str]:
         return {row['key']: row['value'] for row in self.ok(
-            'GET', f'{_PATH}{query}', roles=base.MANAGER)['attributes']}
+            'GET', f'{_PATH}{query}', roles=base.ADMIN)['attributes']}
 
     def create(self, **fields: Any) -> Any:
         return self.ok('POST', _PATH, {
@@ -53,7 +53,7 @@ class AttributeTest(base.ApiTestCase):
         self.create()
         for row in self.ok('GET', _PATH)['attributes']:
             self.assertEqual(row, self.ok(
-                'GET', f'{_PATH}/{row["uuid"]}', roles=base.MANAGER))
+                'GET', f'{_PATH}/{row["uuid"]}', roles=base.ADMIN))
         self.assertEqual(
             f'Attribute not found with uuid={base.NOBODY}',
             self.refused(404, 'GET', f'{_PATH}/{base.NOBODY}'))

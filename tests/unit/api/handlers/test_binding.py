@@ -27,6 +27,12 @@ def wanted(attempt: int = 1, units: int = 1, **more: Any) -> dict[str, Any]:
                                     'traits': base.TRAITS}}, **more}
 
 
+def of_groups(*groups: dict[str, Any]) -> dict[str, Any]:
+    body = wanted(groups=list(groups))
+    del body['device_profile_name']
+    return body
+
+
 class BindingTestCase(base.ApiTestCase):
 
     def setUp(self) -> None:
@@ -66,6 +72,71 @@ class BindingTest(BindingTestCase):
     def test_an_older_attempt_is_stale(self) -> None:
         self.acquire(attempt=2)
         self.assertEqual('StaleAttempt', self.fault(409, body=wanted(1)))
+
+    def test_a_stale_attempt_is_told_the_newest(self) -> None:
+        self.acquire(attempt=2)
+        self.acquire(f'{_LIST}/{base.INSTANCE}/old', attempt=7)
+        answer = self.call('PUT', _PATH, wanted(1), roles=base.SERVICE)
+        self.assertEqual(7, answer.json['newest_attempt'])
+
+    def test_a_far_attempt_frees_nothing(self) -> None:
+        held = self.acquire()
+        bodies: tuple[dict[str, Any], ...] = (
+            wanted(), {'arqs': [held[0]['uuid']]},
+            {'arqs': [held[0]['uuid']], 'from_role': 'active'})
+        for attempt, code in (
+                (2 ** 63 - 1, 'InvalidRequest'), (2 ** 62, 'FarAttempt'),
+                (2 ** 61, 'FarAttempt'), (2 ** 21, 'FarAttempt')):
+            self.assertEqual(code, self.fault(
+                400, 'DELETE', f'{_PATH}?attempt={attempt}'))
+            for path, body in zip(
+                    (_PATH, f'{_PATH}/arqs',
+                     f'{_LIST}/{base.INSTANCE}/old/arqs'), bodies,
+                    strict=True):
+                self.assertEqual(code, self.fault(
+                    400, path=path, body={**body, 'attempt': attempt}))
+            self.assertEqual(held, self.held())
+        answer = self.call('DELETE', f'{_PATH}?attempt={2 ** 61}',
+                           roles=base.SERVICE)
+        self.assertEqual(1, answer.json['newest_attempt'])
+
+    def test_a_number_that_another_request_had(self) -> None:
+        """A host that lost its journal begins to count again."""
+        [held] = self.acquire(attempt=4)
+        answer = self.call('PUT', _PATH, wanted(4, units=2),
+                           roles=base.SERVICE)
+        self.assertEqual(
+            (409, 'StaleAttempt', 4),
+            (answer.status_int, answer.json['error_code'],
+             answer.json['newest_attempt']))
+        arq = self.create_arq()
+        self.bind(arq)
+        self.assertEqual('StaleAttempt', self.fault(
+            409, path=f'{_PATH}/arqs', body={'attempt': 4, 'arqs': [arq]}))
+        self.assertEqual([held], self.held())
+
+    def test_groups_instead_of_a_profile(self) -> None:
+        [value] = self.ok('PUT', _PATH, of_groups({'resources: FPGA': 1}),
+                          roles=base.SERVICE)['arqs']
+        self.assertEqual(
+            ('', 0, {'resources:FPGA': '1'}),
+            (value['device_profile_name'], value['device_profile_group_id'],
+             value['group']))
+        [arq] = self.ok(
+            'GET', f'/accelerator_requests?instance={base.INSTANCE}',
+            roles=base.READER)['arqs']
+        self.assertEqual('', arq['device_profile_name'])
+
+    def test_refuses_groups_that_are_none(self) -> None:
+        for body in (
+                wanted(groups=[base.GROUP]),
+                {key: value for key, value in wanted().items()
+                 if key != 'device_profile_name'},
+                of_groups(),
+                of_groups({'resources:FPGA': '0'}),
+                of_groups({'trait:CUSTOM_A': 'required'})):
+            self.fault(400, body=body)
+        self.assertEqual([], self.held())
 
     def test_a_released_attempt_is_stale(self) -> None:
         self.acquire()

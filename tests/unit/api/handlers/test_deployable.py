@@ -37,7 +37,7 @@ class DeployableTest(programming.ProgrammingTestCase):
                     'num_accelerators_in_use': 1})):
             shown = self.ok('GET', _PATH, version=version)
             self.assertEqual({'deployables': [shown]}, self.ok(
-                'GET', '/deployables', version=version, roles=base.MANAGER))
+                'GET', '/deployables', version=version, roles=base.ADMIN))
             self.assertIsNotNone(shown.pop('created_at'))
             self.assertIsInstance(shown.pop('device_id'), int)
             self.assertEqual(
@@ -63,6 +63,18 @@ class DeployableTest(programming.ProgrammingTestCase):
                 'GET', f'/deployables?{query}')['deployables']), query)
         self.refused(400, 'GET', '/deployables?driver=fake')
 
+    def test_cyborgs_filter(self) -> None:
+        for value, amount in (('region0', 1), ('region1', 0)):
+            self.assertEqual(amount, len(self.ok(
+                'GET', '/deployables?filters.field=name&filters.value='
+                + value)['deployables']))
+        for query, culprit in (
+                ('filters.field=board&filters.value=x', "'board'"),
+                ('filters.field=name', 'filters.value'),
+                ('filters.value=x', 'filters.field')):
+            self.assertIn(culprit, self.refused(
+                400, 'GET', f'/deployables?{query}'))
+
     def test_unknown(self) -> None:
         for call in (('GET', f'/deployables/{base.NOBODY}'),
                      ('PATCH', f'/deployables/{base.NOBODY}/program',
@@ -86,6 +98,19 @@ class DeployableTest(programming.ProgrammingTestCase):
         self.host.fault = exceptions.Conflict('a guest has it')
         self.assertEqual('a guest has it', self.refused(
             409, 'PATCH', f'{_PATH}/program', patch()))
+
+    def test_where_it_is_is_not_for_the_owner_of_the_server(self) -> None:
+        self.occupy(base.INSTANCE)
+        [arq] = self.ok('GET', '/accelerator_requests')['arqs']
+        shown = self.ok(
+            'PATCH', f'/deployables/{arq["uuid"]}/program', patch(),
+            roles=base.MEMBER, version='2.5')
+        self.assertEqual(
+            (programming.DEPLOYABLE, 'region0', programming.BITSTREAM),
+            (shown['uuid'], shown['region'], shown['bitstream_id']))
+        self.assertEqual({None}, {shown[name] for name in (
+            'hostname', 'device_uuid', 'device_id', 'rp_uuid',
+            'driver_name')})
 
     def test_program_as_clients_ask_for_it(self) -> None:
         for path in ('program', f'program/{programming.DEPLOYABLE}'):

@@ -23,7 +23,7 @@ class DeviceTest(base.ApiTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.report_host(is_cleaned=True)
+        self.clean_host()
 
     def listed(self, query: str = '', **kwargs: Any) -> list[dict[str, Any]]:
         devices = self.ok('GET', f'/devices{query}', **kwargs)['devices']
@@ -72,7 +72,7 @@ class DeviceTest(base.ApiTestCase):
     def test_the_host_is_told(self) -> None:
         self.ok('POST', f'{_PATH}/disable')
         self.assertEqual(
-            {'orders': {'revision': 1, 'disabled': [_UUID],
+            {'orders': {'revision': 3, 'disabled': [_UUID],
                         'uncleaned': []}},
             self.report_host(is_cleaned=True))
 

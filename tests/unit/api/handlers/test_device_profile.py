@@ -164,7 +164,7 @@ class ExplainTest(base.ApiTestCase):
     def explain(self) -> list[tuple[list[str], list[list[str]]]]:
         """Of each group the hosts that can serve it, and all reasons."""
         groups = self.ok('GET', f'{_PATH}/gold/explain', version='2.6',
-                         roles=base.MANAGER)['explain']['groups']
+                         roles=base.ADMIN)['explain']['groups']
         return [(group['hostnames'], [provider['reasons'] for provider
                                       in group['resource_providers']])
                 for group in groups]
@@ -207,7 +207,7 @@ class ExplainTest(base.ApiTestCase):
             ([], [['1 are wanted and 0 are free (1 disabled by an '
                    'administrator, 1 in use)']]), self.explain()[0])
         self.ok('POST', f'/devices/{base.numbered_uuid(1)}/enable')
-        self.useFixture(base.HourLater())
+        self.useFixture(base.SilentHosts())
         self.assertEqual(([], [['its host does not report']]),
                          self.explain()[0])
 

@@ -21,6 +21,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device
 from nova_accel.model import pci_address
 from unit.api import base
+from unit.api import test_bound_event
 
 _PATH = f'/hosts/{base.HOSTNAME}'
 
@@ -50,6 +51,23 @@ class HostTest(base.ApiTestCase):
             (shown['state'], shown['attach_handle_type'],
              shown['attach_handle_uuid'], shown['attach_handle_info']))
 
+    def test_the_event_again_of_what_is_made_again(self) -> None:
+        nova = self.useFixture(test_bound_event.Nova())
+        self.report_host(2)
+        self.create_profile('profile', {'resources:FPGA': '1'})
+        made, other = self.create_arq(), self.create_arq()
+        instance = nova.add('host1')
+        self.bind(made, other, instance=instance)
+        for arqs, expected in (
+                ([made], []),
+                ([], [test_bound_event.expected(
+                    {'uuid': made, 'instance_uuid': instance})]),
+                ([], [])):
+            self.ok('PUT', f'{_PATH}/provisioning', {'arqs': arqs},
+                    roles=base.SERVICE)
+            self.assertEqual(expected, nova.got('host1'))
+            nova.events.clear()
+
     def test_what_is_made_again_is_provisioning_until_then(self) -> None:
         self.report_host()
         self.create_profile('profile', {'resources:FPGA': '1'})
@@ -62,7 +80,8 @@ class HostTest(base.ApiTestCase):
                 'GET', f'/accelerator_requests/{arq}')['state'])
         self.refused(403, 'PUT', f'{_PATH}/provisioning', {'arqs': []},
                      roles=base.MEMBER)
-        for body in ({}, {'arqs': ['x']}, {'arqs': [arq, arq]}):
+        for body in ({}, {'arqs': ['x']}, {'arqs': [arq, arq]},
+                     {'arqs': [], 'failed': ['x']}, {'failed': [arq]}):
             self.refused(400, 'PUT', f'{_PATH}/provisioning', body,
                          roles=base.SERVICE)
 
@@ -116,7 +135,7 @@ class HostTest(base.ApiTestCase):
             self.assertTrue(reason.startswith('/'.join(map(str, place))))
 
     def test_cleaning(self) -> None:
-        self.report_host(functions=1, is_cleaned=True)
+        self.clean_host(functions=1)
         self.create_profile()
         handle = base.numbered_uuid(16)
         good = {'revision': 1, 'cleaned': [handle], 'failed': {}}

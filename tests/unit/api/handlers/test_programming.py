@@ -37,7 +37,7 @@ class HistoryTest(base.ApiTestCase):
 
     def get(self, query: str = '', **kwargs: Any) -> Any:
         return self.ok('GET', f'/programmings{query}', version='2.5',
-                       roles=base.MANAGER, **kwargs)
+                       roles=base.ADMIN, **kwargs)
 
     def test_who_what_when_how_long_and_how_it_ended(self) -> None:
         self.note(3, finished_at=None, failure=None)

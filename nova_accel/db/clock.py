@@ -1,0 +1,68 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The one clock by which the silence of hosts is measured: the database's.
+
+Several API servers and nova-schedulers write and compare these times, and the
+clocks of two machines differ. A time of :func:`ago` is compared only with
+what :func:`ago` has written.
+"""
+
+import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import expression
+
+from nova_accel.db import schema
+
+
+class _Ago(expression.FunctionElement[datetime.datetime]):
+    """Whole seconds in UTC, as :class:`nova_accel.db.schema.UtcDateTime`."""
+
+    type = schema.UtcDateTime()
+    name = 'ago'
+    inherit_cache = True
+
+
+def ago(seconds: int | sa.BindParameter[int]) -> sa.ColumnElement[Any]:
+    """The database's time, so many seconds ago."""
+    return _Ago(sa.literal(seconds, sa.Integer)
+                if isinstance(seconds, int) else seconds)
+
+
+def now() -> sa.ColumnElement[Any]:
+    """The database's time, as that of something that happens now."""
+    return ago(0)
+
+
+@compiler.compiles(_Ago, 'sqlite')
+def _sqlite(element: _Ago, compiled: Any, **kwargs: Any) -> str:
+    # As SQLAlchemy stores times there: they are compared as texts.
+    seconds = compiled.process(element.clauses, **kwargs)
+    return ("strftime('%Y-%m-%d %H:%M:%S.000000', 'now', "
+            f"(0 - {seconds}) || ' seconds')")
+
+
+@compiler.compiles(_Ago, 'mysql')
+def _mysql(element: _Ago, compiled: Any, **kwargs: Any) -> str:
+    seconds = compiled.process(element.clauses, **kwargs)
+    return f'(utc_timestamp() - INTERVAL {seconds} SECOND)'
+
+
+@compiler.compiles(_Ago, 'postgresql')
+def _postgresql(element: _Ago, compiled: Any, **kwargs: Any) -> str:
+    # Not that of the transaction, which may have waited for another one.
+    seconds = compiled.process(element.clauses, **kwargs)
+    return ("(date_trunc('second', timezone('UTC', statement_timestamp())) "
+            f'- make_interval(secs => {seconds}))')

@@ -1,0 +1,166 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""Checks the answers of drivers where they come in.
+
+An answer goes into the journal, the provider tree and the host's report,
+which are of all devices. A value that would fail there is told here, where it
+costs its own device alone. Each check raises ValueError, whose text says what
+is wrong; :mod:`nova_accel.drivers.guard` adds of which driver and device.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import enum
+import functools
+import re
+import types
+import typing
+from typing import Any
+
+from nova_accel.drivers import base
+from nova_accel.host import pci_function
+from nova_accel.model import bounds
+from nova_accel.model import device as device_model
+from nova_accel.model import device_spec
+from nova_accel.model import naming
+
+#: Characters of what a region says that it holds: a file of sysfs has a page.
+MAX_TEXT_LENGTH = 4096
+
+_FLAGS = ('repeats_programming', 'programs_under_guest', 'tells_contents')
+
+#: Types whose values are checked first: a card may have thousands of them.
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+_UUID = re.compile(bounds.UUID)
+_PLACEMENT_NAME = re.compile(bounds.PLACEMENT_NAME)
+
+
+def driver(made: Any) -> base.Driver:
+    """The object that an entry point has made, if it is a driver."""
+    if not isinstance(made, base.Driver):
+        raise ValueError(f'{_shown(made)} is no {base.Driver.__name__}')
+    for name in _FLAGS:
+        _check(getattr(made, name), bool, name)
+    _check(made.cleaning_methods, frozenset[str], 'cleaning_methods')
+    return made
+
+
+def text(said: Any) -> str:
+    """The text in which a region or a card says what it holds."""
+    _check(said, str, 'the answer')
+    if len(said) > MAX_TEXT_LENGTH:
+        raise ValueError(f'the answer has {len(said)} characters, more than '
+                         f'{MAX_TEXT_LENGTH}')
+    return str(said)
+
+
+def device(found: Any, function: pci_function.PciFunction,
+           spec: device_spec.DeviceSpec) -> device_model.Device | None:
+    """The device that a function is said to be, if any."""
+    if found is None:
+        return None
+    _check(found, device_model.Device, 'the device')
+    made: device_model.Device = found
+    for name, value, expected in (
+            ('name', made.name, function.name),
+            ('address', made.address, function.address),
+            ('driver', made.driver, spec.driver)):
+        if value != expected:
+            raise ValueError(f'the {name} of the device is {_shown(value)}, '
+                             f'not {expected}')
+    if made.type not in naming.RESOURCE_CLASSES:
+        raise ValueError(f'its type is {_shown(made.type)}')
+    _check_contents(made)
+    return made
+
+
+def _check_contents(made: device_model.Device) -> None:
+    """Its parts can be told apart, and named."""
+    regions = [region.name for region in made.regions]
+    deployables = [deployable.name for deployable in made.deployables]
+    handles = [handle.uuid for handle in made.handles]
+    for what, names in (('region', regions), ('deployable', deployables),
+                        ('attach handle', handles)):
+        _check_names(what, names)
+    for uuid in handles:
+        if not _UUID.fullmatch(uuid):
+            raise ValueError(f'{_shown(uuid)} is no uuid of an attach handle')
+    for deployable in made.deployables:
+        if deployable.region not in (None, *regions):
+            raise ValueError(f'{deployable.name} is in {deployable.region}, '
+                             'which is no region of it')
+        for name in (deployable.resource_class, *deployable.traits):
+            if not _PLACEMENT_NAME.fullmatch(name):
+                raise ValueError(f'{_shown(name)} is no name in Placement')
+
+
+def _check_names(what: str, names: Iterable[str]) -> None:
+    """Each is a name, and no two are the same."""
+    seen: set[str] = set()
+    for name in names:
+        if not 0 < len(name) <= bounds.MAX_TEXT or not name.isprintable():
+            raise ValueError(f'{_shown(name)} is no name of a {what}')
+        if name in seen:
+            raise ValueError(f'two are {what} {name}')
+        seen.add(name)
+
+
+def _check(value: object, annotation: Any, name: str) -> None:
+    """A value is what the annotation says, and all that is in it."""
+    if annotation in _PLAIN and type(value) is annotation:
+        return
+    origin, arguments = typing.get_origin(annotation), typing.get_args(
+        annotation)
+    if origin is types.UnionType or origin is typing.Union:
+        if value is not None or type(None) not in arguments:
+            (annotation,) = set(arguments) - {type(None)}
+            _check(value, annotation, name)
+        return
+    # A subclass may be anything, also True where a number is meant.
+    expected = origin or annotation
+    is_one = (isinstance(value, expected)
+              if expected is Mapping or issubclass(expected, enum.Enum)
+              else type(value) is expected)
+    if not is_one:
+        raise ValueError(f'{name} is {_shown(value)}')
+    _check_parts(value, arguments, name)
+
+
+def _check_parts(value: object, arguments: tuple[Any, ...],
+                 name: str) -> None:
+    """The parts of a value are of the types that its annotation asks for."""
+    if dataclasses.is_dataclass(value):
+        kind: Any = type(value)
+        for field, its_type in _fields(kind):
+            _check(getattr(value, field), its_type, f'{name}.{field}')
+    elif isinstance(value, Mapping):
+        for key, its_value in value.items():
+            _check(key, arguments[0], f'a key of {name}')
+            _check(its_value, arguments[1], f'{name}[{key!r}]')
+    elif arguments and isinstance(value, Iterable):
+        for each in value:
+            _check(each, arguments[0], f'a part of {name}')
+
+
+@functools.cache
+def _fields(of: Any) -> tuple[tuple[str, Any], ...]:
+    """The names of a dataclass's fields, and their types."""
+    return tuple(typing.get_type_hints(of).items())
+
+
+def _shown(value: object) -> str:
+    """The beginning of it, for people."""
+    return repr(value)[:bounds.MAX_TEXT]

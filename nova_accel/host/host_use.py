@@ -1,0 +1,257 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The host's own uses of the PCI functions that guests could get.
+
+libvirt would take a function from the host's driver all the same, with the
+file system, the network or the console that is on it. The files that are read
+here need no privilege, so a few uses cannot be told: a disk of ZFS, an
+interface in another network namespace. The code that erases a drive looks
+again, as root (:func:`nova_accel.privileged.nvme_drive.unused`).
+"""
+
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import functools
+import pathlib
+import re
+
+from nova_accel import exceptions
+from nova_accel.host import gpu_processes
+from nova_accel.host import sysfs as sysfs_module
+from nova_accel.model import pci_address
+from nova_accel.privileged import nvme_drive
+
+_IFF_UP = 1
+_FRAMEBUFFER = re.compile(r'fb[0-9]+')
+_CONTROLLER = re.compile(r'nvme[0-9]+')
+
+# A scope of if_inet6: an address that an interface gives to itself, too.
+_LINK_LOCAL = '20'
+
+_Members = Mapping[pci_address.PciAddress, tuple[pathlib.Path, ...]]
+
+
+class HostUse:
+    """The host's own uses at one moment; everything is read once at most."""
+
+    def __init__(self, sysfs: sysfs_module.Sysfs) -> None:
+        self._sysfs = sysfs
+        self._root, self._proc = sysfs.root, sysfs.proc
+
+    def reason(self, address: pci_address.PciAddress) -> str | None:
+        """Why a function is the host's own, None if it is free.
+
+        The host has given up a function that is bound to a driver of VFIO.
+
+        :raises DeviceError: it cannot be read.
+        """
+        driver = self._sysfs.link(address, 'driver') or ''
+        if 'vfio' in driver:
+            return None
+        with _readable(address):
+            use = next(self._uses(address), None)
+        return use and _text(address, use)
+
+    def check_disks(
+            self, addresses: Iterable[pci_address.PciAddress]) -> None:
+        """Make sure that no data of the host is on some functions.
+
+        :raises DeviceError: it is, or that cannot be read.
+        """
+        for address in addresses:
+            with _readable(address):
+                for use in self._uses_of_disks(address):
+                    raise exceptions.DeviceError(_text(address, use))
+
+    def _uses(self, address: pci_address.PciAddress) -> Iterator[str]:
+        if self._sysfs.read(address, 'boot_vga') == '1':
+            yield 'it is the display that the host has booted with'
+        for path in self._framebuffers.get(address, ()):
+            if _FRAMEBUFFER.fullmatch(path.name):
+                yield f'its framebuffer {path.name} is the console'
+        yield from self._uses_of_disks(address)
+        for path in self._interfaces.get(address, ()):
+            yield from self._uses_of_interface(path)
+        yield from self._processes.uses(address)
+
+    def _uses_of_disks(
+            self, address: pci_address.PciAddress) -> Iterator[str]:
+        """Uses of disks and their partitions, which are block devices, too."""
+        for path in self._disks.get(address, ()):
+            holders = _names(path / 'holders')
+            if holders:
+                yield f'{path.name} is a part of {", ".join(holders)}'
+            place = self._mounts.get(_read(path / 'dev'))
+            if place is not None:
+                yield f'{path.name} is mounted at {place}'
+            if path.name in self._swaps:
+                yield f'{path.name} is swap'
+            if path.name in self._of_btrfs:
+                yield f'{path.name} is a part of a btrfs'
+
+    def _uses_of_interface(self, interface: pathlib.Path) -> Iterator[str]:
+        """Uses of an interface that is up; its carrier changes by itself."""
+        if not int(_read(interface / 'flags') or '0', 16) & _IFF_UP:
+            return
+        name = interface.name
+        if (interface / 'master').is_symlink():
+            master = (interface / 'master').readlink().name
+            yield f'{name} is a part of {master}'
+        for upper in sorted(interface.glob('upper_*')):
+            yield f'{name} is below {upper.name.removeprefix("upper_")}'
+        if name in self._interfaces_with_addresses:
+            yield f'{name} has an address or a route'
+
+    @functools.cached_property
+    def _framebuffers(self) -> _Members:
+        return self._members('graphics')
+
+    @functools.cached_property
+    def _disks(self) -> _Members:
+        """One with several paths is that of each."""
+        return self._members('block')
+
+    @functools.cached_property
+    def _interfaces(self) -> _Members:
+        return self._members('net')
+
+    @functools.cached_property
+    def _processes(self) -> gpu_processes.GpuProcesses:
+        return gpu_processes.GpuProcesses(self._sysfs)
+
+    def _members(self, class_: str) -> _Members:
+        """Which objects of a class each function has."""
+        found: dict[pci_address.PciAddress, list[pathlib.Path]] = {}
+        directory = self._root / 'class' / class_
+        for name in _names(directory):
+            path = (directory / name).resolve()
+            for address in _functions(path):
+                found.setdefault(address, []).append(path)
+        return {address: tuple(paths) for address, paths in found.items()}
+
+    @functools.cached_property
+    def _mounts(self) -> Mapping[str | None, str]:
+        """``<major>:<minor>`` -> where it is mounted.
+
+        Also as the first process of the host has it, whose mounts are not
+        those of nova-compute in a container. See proc_pid_mountinfo(5).
+        """
+        places: dict[str | None, str] = {}
+        for process in ('1', 'self'):
+            # The first process may be hidden, see proc(5), hidepid.
+            with contextlib.suppress(PermissionError):
+                for line in _lines(self._proc / process / 'mountinfo'):
+                    fields = line.split()
+                    places[fields[2]] = fields[4]
+        return places
+
+    @functools.cached_property
+    def _swaps(self) -> frozenset[str]:
+        return frozenset(pathlib.Path(line.split()[0]).name for line
+                         in _lines(self._proc / 'swaps')[1:])
+
+    @functools.cached_property
+    def _of_btrfs(self) -> frozenset[str]:
+        """The devices of all btrfs file systems.
+
+        Mounts name only one device of each, and none by its number.
+        """
+        return frozenset(path.name for path in (
+            self._root / 'fs/btrfs').glob('*/devices/*'))
+
+    @functools.cached_property
+    def _interfaces_with_addresses(self) -> frozenset[str]:
+        """The interfaces with a route of IPv4 or an address of IPv6.
+
+        An address of IPv4 has a route, if only to its network. A link-local
+        address of IPv6 does not count: an interface gives it to itself.
+        """
+        routes = _lines(self._proc / 'net/route')[1:]
+        addresses = map(str.split, _lines(self._proc / 'net/if_inet6'))
+        return frozenset(
+            [line.split()[0] for line in routes]
+            + [name for _address, _index, _length, scope, _flags, name
+               in addresses if scope != _LINK_LOCAL])
+
+
+@contextlib.contextmanager
+def _readable(address: pci_address.PciAddress) -> Iterator[None]:
+    """:raises DeviceError: something cannot be read, or is malformed."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError) as error:
+        raise exceptions.DeviceError(
+            f'whether the host uses {address} cannot be read: {error}',
+        ) from error
+
+
+def _text(address: pci_address.PciAddress, use: str) -> str:
+    return f'the host itself uses {address}: {use}'
+
+
+def _functions(path: pathlib.Path) -> frozenset[pci_address.PciAddress]:
+    """The functions that an object of the kernel is below.
+
+    The heads of native NVMe multipathing, and their partitions, are below
+    their subsystem, which has links to the controllers. Some controllers
+    have a path to a head.
+    """
+    nearest = _nearest(path)
+    if nearest is not None:
+        return frozenset({nearest})
+    for head in (path, *path.parents):
+        if head.parent.parent.name == 'nvme-subsystem':
+            controllers = [(head.parent / name).resolve()
+                           for name in _names(head.parent)
+                           if _CONTROLLER.fullmatch(name)]
+            return frozenset(
+                address for controller in controllers
+                if head.name in map(_head, _names(controller))
+                if (address := _nearest(controller)) is not None)
+    return frozenset()
+
+
+def _head(path: str) -> str | None:
+    """The name of the disk that a path of a controller leads to."""
+    match = nvme_drive.NAMESPACE.fullmatch(path)
+    return match and match['head'] + match['tail']
+
+
+def _nearest(path: pathlib.Path) -> pci_address.PciAddress | None:
+    for part in reversed(path.parts):
+        if part.count(':') == 2:
+            try:
+                return pci_address.PciAddress.parse(part)
+            except exceptions.InvalidName:
+                continue
+    return None
+
+
+def _names(directory: pathlib.Path) -> list[str]:
+    try:
+        return sorted(path.name for path in directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _read(path: pathlib.Path) -> str | None:
+    try:
+        return path.read_text(encoding='utf-8', errors='replace').strip()
+    except FileNotFoundError:
+        return None
+
+
+def _lines(path: pathlib.Path) -> list[str]:
+    return (_read(path) or '').splitlines()

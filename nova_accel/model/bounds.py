@@ -1,0 +1,53 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Bounds of what a host may report, and of what Placement may be told.
+
+The API's schema has them.
+
+Patterns end with ``\\Z``: ``$`` would let a line feed after it through. No
+text may have a NUL, which PostgreSQL does not store, or half of a surrogate
+pair, which is no UTF-8.
+"""
+
+MAX_TEXT = 255
+
+TEXT = '^[^\0\ud800-\udfff]*\\Z'
+
+#: Canonical only: the database compares texts.
+UUID = r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'
+
+#: The name of a trait or a resource class.
+PLACEMENT_NAME = r'^[A-Z0-9_]{1,255}\Z'
+
+PCI_ADDRESS = r'^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z'
+
+PCI_ID = r'^[0-9a-f]{4}\Z'
+
+#: Devices of a host: some forty thousand functions are a device each.
+MAX_DEVICES = 48 * 1024
+
+#: Devices in one part of a report.
+MAX_DEVICES_OF_PART = 1024
+
+#: Bounds of a device.
+MAX_ATTRIBUTES = 64
+MAX_DEPLOYABLES = 256
+
+#: Bounds of a deployable.
+MAX_HANDLES = 1024
+MAX_TRAITS = 1024
+
+#: Bounds of an attach handle.
+MAX_FURTHER_FUNCTIONS = 255
+
+MAX_NUMA_NODE = 1023

@@ -1,0 +1,284 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The parts of a host's devices that can be published; each fails alone.
+
+Drivers, and what hardware says of itself, may name things as they like.
+Placement and the API refuse a whole host for one name that is too long. So
+what they would refuse is left out before, by the API's own bounds
+(:mod:`nova_accel.model.bounds`), and told.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import dataclasses
+import re
+
+import os_resource_classes
+import os_traits
+
+from nova_accel import exceptions
+from nova_accel.model import attach_handle
+from nova_accel.model import bounds
+from nova_accel.model import device as device_model
+from nova_accel.model import naming
+from nova_accel.model import provider_layout
+from nova_accel.model import reason
+
+#: The attribute of a device of which something is left out.
+LEFT_OUT = 'not published'
+
+_KNOWN_TRAITS = frozenset(os_traits.get_traits())
+_KNOWN_CLASSES = frozenset(os_resource_classes.STANDARDS)
+_CUSTOM = 'CUSTOM_'
+
+
+@dataclasses.dataclass(frozen=True)
+class Publishable:
+    """The devices that can be published, and texts about what cannot be.
+
+    Each text of ``left_out`` names one device, for the operator.
+    """
+
+    devices: tuple[device_model.Device, ...]
+    left_out: tuple[str, ...]
+
+
+def of(nodename: str, devices: Iterable[device_model.Device],
+       max_devices: int = bounds.MAX_DEVICES) -> Publishable:
+    """Leave out what Placement or the API would refuse.
+
+    A device of which nothing can be handed out that could be before is
+    faulty; one of which a part is left out has an attribute that says so.
+    """
+    host = _Host(nodename, max_devices)
+    for device in devices:
+        host.add(device)
+    return Publishable(tuple(host.devices), tuple(host.left_out))
+
+
+class _Host:
+    """The devices that have been found to be publishable so far."""
+
+    def __init__(self, nodename: str, max_devices: int) -> None:
+        self.devices: list[device_model.Device] = []
+        self.left_out: list[str] = []
+        self._nodename = nodename
+        self._max_devices = max_devices
+        # Names of devices, of providers and for their uuids -> whose they are.
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._handles: set[str] = set()
+
+    def add(self, device: device_model.Device) -> None:
+        complaints: list[str] = []
+        try:
+            self.devices.append(self._device(device, complaints))
+            told = 'is published without ' + '; '.join(complaints)
+        except exceptions.AcceleratorError as error:
+            told = f'is not published: {error}'
+            complaints.append(told)
+        # Whatever a driver returns is no reason to lose the others.
+        except Exception as error:
+            told = f'is not published, it is no device: {error!r}'
+            complaints.append(told)
+        if complaints:
+            self.left_out.append(reason.told(f'{_where(device)} {told}'))
+
+    def _device(self, device: device_model.Device,
+                complaints: list[str]) -> device_model.Device:
+        """:raises AcceleratorError: nothing of it can be published."""
+        if len(self.devices) == self._max_devices:
+            raise exceptions.DeviceError(
+                f'a host has {self._max_devices} devices at most')
+        _check_facts(device)
+        self._claim((device.name,), device.name)
+        deployables = self._deployables(device, complaints)
+        numa_node = device.numa_node
+        if numa_node is not None and not (
+                type(numa_node) is int
+                and 0 <= numa_node <= bounds.MAX_NUMA_NODE):
+            complaints.append(f'its NUMA node {numa_node!r:.64}')
+            numa_node = None
+        found = dataclasses.replace(
+            device, deployables=tuple(deployables), numa_node=numa_node,
+            fault=None if device.fault is None else str(device.fault),
+            vendor=reason.told(device.vendor, bounds.MAX_TEXT),
+            product=reason.told(device.product, bounds.MAX_TEXT))
+        if len(deployables) == 1 and found.pooled:
+            self._claim_pool(provider_layout.pool(found, deployables[0]))
+        if device.deployables and not deployables:
+            found = dataclasses.replace(
+                found, fault=found.fault or '; '.join(complaints))
+        attributes = _attributes(device.attributes, complaints)
+        if complaints:
+            attributes[LEFT_OUT] = reason.told(
+                '; '.join(complaints), bounds.MAX_TEXT)
+        return dataclasses.replace(found, attributes=attributes)
+
+    def _deployables(self, device: device_model.Device,
+                     complaints: list[str]) -> list[device_model.Deployable]:
+        found: list[device_model.Deployable] = []
+        for deployable in device.deployables:
+            try:
+                if len(found) == bounds.MAX_DEPLOYABLES:
+                    raise exceptions.DeviceError(
+                        f'a device has {bounds.MAX_DEPLOYABLES} deployables '
+                        'at most')
+                _check_text('its name', deployable.name)
+                if len(device.deployables) > 1:
+                    self._claim((device.name, deployable.name), device.name)
+                found.append(self._deployable(device, deployable, complaints))
+            except exceptions.AcceleratorError as error:
+                complaints.append(f'{deployable.name!a:.64}: {error}')
+            except Exception as error:
+                complaints.append(f'what is no deployable: {error!r}')
+        return found
+
+    def _deployable(self, device: device_model.Device,
+                    deployable: device_model.Deployable,
+                    complaints: list[str]) -> device_model.Deployable:
+        """:raises DeviceError: it cannot be published."""
+        if not _is_name(deployable.resource_class, _KNOWN_CLASSES):
+            raise exceptions.DeviceError(
+                f'{deployable.resource_class!a:.64} is no resource class')
+        if deployable.region is not None:
+            _check_text('its region', deployable.region)
+        bitstream_id = deployable.bitstream_id
+        if bitstream_id is not None and not _matches(
+                bounds.UUID, bitstream_id):
+            complaints.append(f'its bitstream {bitstream_id!a:.64}')
+            bitstream_id = None
+        return dataclasses.replace(
+            deployable, bitstream_id=bitstream_id,
+            traits=_traits(device, deployable, complaints),
+            handles=self._usable(deployable, complaints))
+
+    def _usable(self, deployable: device_model.Deployable,
+                complaints: list[str],
+                ) -> tuple[attach_handle.AttachHandle, ...]:
+        """The attach handles that can be reported, of each uuid one."""
+        found: list[attach_handle.AttachHandle] = []
+        lost = 0
+        for handle in deployable.handles:
+            if (len(found) < bounds.MAX_HANDLES
+                    and handle.uuid not in self._handles
+                    and _is_reportable(handle)):
+                found.append(handle)
+                self._handles.add(handle.uuid)
+            else:
+                lost += 1
+        if lost:
+            complaints.append(
+                f'{lost} units of {deployable.name}, which are more than '
+                f'{bounds.MAX_HANDLES}, there already or wrongly named')
+        return tuple(found)
+
+    def _claim(self, path: tuple[str, ...], device: str) -> None:
+        """Have a device's provider the only one of its name and uuid.
+
+        :raises InvalidName: the name is too long.
+        :raises DeviceError: another one has it.
+        """
+        names = (naming.provider_name(self._nodename, *path), '/'.join(path))
+        for name in names:
+            if name in self._names:
+                raise exceptions.DeviceError(
+                    f'there is another {path[-1]} on the host')
+        self._names.update(dict.fromkeys(names, (device,)))
+
+    def _claim_pool(self, path: tuple[str, ...]) -> None:
+        """:raises AcceleratorError: as for :meth:`_claim`, of no pool."""
+        name = naming.provider_name(self._nodename, *path)
+        if self._names.setdefault(name, path) != path:
+            raise exceptions.DeviceError(
+                f'a device has the name of its pool, {name}')
+
+
+def _where(device: device_model.Device) -> str:
+    """A device in words, whatever it is."""
+    address = getattr(device, 'address', None)
+    return f'{address!s:.64} (driver {getattr(device, "driver", None)!s:.64})'
+
+
+def _check_facts(device: device_model.Device) -> None:
+    """:raises DeviceError: it has no name, or is nothing that is known."""
+    _check_text('its name', device.name)
+    _check_text('its driver', device.driver)
+    for name, pattern, value in (
+            ('address', bounds.PCI_ADDRESS, str(device.address)),
+            ('vendor_id', bounds.PCI_ID, device.vendor_id),
+            ('product_id', bounds.PCI_ID, device.product_id)):
+        if not _matches(pattern, value):
+            raise exceptions.DeviceError(f'its {name} is {value!a:.64}')
+    if device.type not in naming.RESOURCE_CLASSES:
+        raise exceptions.DeviceError(f'its type is {device.type!a:.64}')
+
+
+def _check_text(what: str, value: object) -> None:
+    """:raises DeviceError: it is none, too long, or no database has it."""
+    if not (_matches(bounds.TEXT, value)
+            and 0 < len(str(value)) <= bounds.MAX_TEXT):
+        raise exceptions.DeviceError(
+            f'{what} is {value!a:.64}, not a text of 1 to {bounds.MAX_TEXT} '
+            'characters')
+
+
+def _matches(pattern: str, value: object) -> bool:
+    return isinstance(value, str) and re.match(pattern, value) is not None
+
+
+def _is_name(value: object, known: frozenset[str]) -> bool:
+    """Whether Placement knows it, or has it made."""
+    return isinstance(value, str) and (value in known or (
+        value.startswith(_CUSTOM) and len(value) > len(_CUSTOM)
+        and _matches(bounds.PLACEMENT_NAME, value)))
+
+
+def _traits(device: device_model.Device, deployable: device_model.Deployable,
+            complaints: list[str]) -> frozenset[str]:
+    """The traits that Placement takes; if too many, the operator's first."""
+    good = {trait for trait in deployable.traits
+            if _is_name(trait, _KNOWN_TRAITS)}
+    bad = len(deployable.traits) - len(good)
+    if bad:
+        complaints.append(f'{bad} traits of {deployable.name}, which cannot '
+                          'be names of traits')
+    if len(good) <= bounds.MAX_TRAITS:
+        return frozenset(good)
+    complaints.append(f'{len(good) - bounds.MAX_TRAITS} traits of '
+                      f'{deployable.name}, which has {len(good)}')
+    return frozenset(sorted(good, key=lambda trait: (
+        trait not in device.operator_traits, trait))[:bounds.MAX_TRAITS])
+
+
+def _is_reportable(handle: attach_handle.AttachHandle) -> bool:
+    texts = (handle.mdev_type, handle.vgpu_type, handle.physical_network)
+    return (_matches(bounds.UUID, handle.uuid)
+            and len(handle.further_functions) <= bounds.MAX_FURTHER_FUNCTIONS
+            and all(_matches(bounds.PCI_ADDRESS, str(address)) for address
+                    in (handle.address, *handle.further_functions))
+            and all(_matches(bounds.TEXT, text)
+                    and len(text) <= bounds.MAX_TEXT
+                    for text in texts if text is not None))
+
+
+def _attributes(attributes: Mapping[str, str],
+                complaints: list[str]) -> dict[str, str]:
+    """The attributes that can be told, with room for one more."""
+    good = [(name, text) for name, text in attributes.items()
+            if isinstance(text, str) and _matches(bounds.TEXT, name)
+            and 0 < len(name) <= bounds.MAX_TEXT]
+    lost = len(attributes) - len(good[:bounds.MAX_ATTRIBUTES - 1])
+    if lost:
+        complaints.append(f'{lost} attributes, which are more than '
+                          f'{bounds.MAX_ATTRIBUTES - 1} or wrongly named')
+    return dict(good[:bounds.MAX_ATTRIBUTES - 1])

@@ -1,0 +1,44 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A host's report in parts: no request may take long, or be long."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+import json
+from typing import Any
+
+from nova_accel.model import bounds
+
+#: Bytes of one part's devices as JSON, which is checked and stored within a
+#: second. A device that is longer is a part of its own.
+MAX_BYTES = 512 * 1024
+
+
+def split(devices: Iterable[Mapping[str, Any]],
+          ) -> list[list[Mapping[str, Any]]]:
+    """The parts, in the order of the devices; one at least.
+
+    :param devices: as :meth:`nova_accel.model.device.Device.to_report`
+    """
+    parts: list[list[Mapping[str, Any]]] = [[]]
+    length = 0
+    for device in devices:
+        own = len(json.dumps(device))
+        is_full = (len(parts[-1]) == bounds.MAX_DEVICES_OF_PART
+                   or length + own > MAX_BYTES)
+        if parts[-1] and is_full:
+            parts.append([])
+            length = 0
+        parts[-1].append(device)
+        length += own
+    return parts

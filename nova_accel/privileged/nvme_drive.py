@@ -1,0 +1,133 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Finds an NVMe drive by its PCI address and serial number, as root.
+
+The kernel gives the name of a drive that is gone (``nvme0``) to the next one.
+So a name is only good for as long as the kernel's object that has it exists.
+"""
+
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+import errno
+import os
+import pathlib
+import re
+
+from nova_accel.privileged import pci_function
+
+#: Where sysfs and the nodes of devices are. The caller has no say in it.
+SYSFS = pathlib.Path('/sys')
+DEVICES = pathlib.Path('/dev')
+
+_CONTROLLER = re.compile(r'nvme[0-9]{1,6}')
+
+#: A path of native multipathing has the controller in it: nvme0c1n1 is a path
+#: to nvme0n1, and has no node.
+NAMESPACE = re.compile(
+    r'(?P<head>nvme[0-9]{1,6})(c[0-9]{1,6})?(?P<tail>n[0-9]{1,6})')
+
+
+@dataclasses.dataclass(frozen=True)
+class Drive:
+    """A controller that is bound to the driver ``nvme``.
+
+    ``object_number`` is that of the kernel's object behind the name; no
+    other has it while the host is up (``fs/kernfs/dir.c``).
+    """
+
+    address: str
+    name: str
+    serial: str
+    object_number: int
+
+    @property
+    def node(self) -> pathlib.Path:
+        return DEVICES / self.name
+
+    @property
+    def namespaces(self) -> Mapping[int, pathlib.Path]:
+        """The id of each namespace that is attached, and its block device."""
+        found = {}
+        for path in sorted(_directory(self.address, self.name).iterdir()):
+            match = NAMESPACE.fullmatch(path.name)
+            if match is not None:
+                number = int(_text(path / 'nsid'))
+                found[number] = DEVICES / (match['head'] + match['tail'])
+        return found
+
+
+@contextlib.contextmanager
+def drive(address: str, serial: str) -> Iterator[Drive]:
+    """The drive at an address, for as long as the body takes.
+
+    :param address: ``0000:3d:00.0``
+    :param serial: its serial number, as sysfs has it
+    :raises ValueError: it is not there, or not any more after the body.
+    :raises OSError: it is taken away at this moment.
+    """
+    found = _look(pci_function.address(address))
+    if not serial or found.serial != serial:
+        raise ValueError(
+            f'the drive at {address} has the serial number {found.serial!r}, '
+            f'not {serial!r}')
+    yield found
+    if _look(found.address) != found:
+        raise ValueError(
+            f'the drive {serial} was taken away from {address} meanwhile')
+
+
+@contextlib.contextmanager
+def unused(found: Drive) -> Iterator[None]:
+    """Have nothing on the host use the drive's namespaces during the body.
+
+    The kernel gives a block device to one holder alone: a file system, swap,
+    LVM, MD, multipathing and ZFS claim theirs, or one of its partitions.
+
+    :raises ValueError: the host uses one.
+    """
+    with contextlib.ExitStack() as stack:
+        for path in found.namespaces.values():
+            try:
+                file = os.open(
+                    path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+            except OSError as error:
+                if error.errno == errno.EBUSY:
+                    raise ValueError(
+                        f'the host itself uses {path} of {found.address}',
+                    ) from error
+                raise
+            stack.callback(os.close, file)
+        yield
+
+
+def _look(address: str) -> Drive:
+    try:
+        (name,) = (path.name for path in _directory(address).iterdir()
+                   if _CONTROLLER.fullmatch(path.name))
+    except (FileNotFoundError, ValueError) as error:
+        raise ValueError(
+            f'the driver nvme has no drive at {address}') from error
+    directory = _directory(address, name)
+    return Drive(address, name, _text(directory / 'serial'),
+                 directory.stat().st_ino)
+
+
+def _directory(address: str, *parts: str) -> pathlib.Path:
+    return pci_function.attribute(
+        SYSFS, address, '/'.join(('nvme', *parts)))
+
+
+def _text(path: pathlib.Path) -> str:
+    return path.read_text(encoding='utf-8', errors='replace').strip()

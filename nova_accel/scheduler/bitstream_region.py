@@ -1,0 +1,81 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The region that a group's bitstream is for, as a trait that it requires.
+
+Without it a server may be placed on a region that its bitstream does not fit,
+and fail there. Only the host has the last word: what cannot be found out here
+leaves the group as it is.
+"""
+
+from collections.abc import Sequence
+import dataclasses
+
+from nova import context as nova_context
+from nova.image import glance
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.model import bitstream
+from nova_accel.model import device_profile
+from nova_accel.model import naming
+from nova_accel.scheduler import traits
+
+LOG = logging.getLogger(__name__)
+
+
+def require(context: nova_context.RequestContext,
+            groups: Sequence[device_profile.Group],
+            ) -> tuple[device_profile.Group, ...]:
+    """The groups, with the regions that their bitstreams are for.
+
+    Glance is asked, with the request's own token, only for groups that have
+    ``accel:bitstream_id`` and require no region themselves.
+
+    :raises NotFound: no accelerator has such a region.
+    :raises RequestFilterFailed: Placement gave no usable answer
+    """
+    return tuple(_with_region(context, group) for group in groups)
+
+
+def _with_region(context: nova_context.RequestContext,
+                 group: device_profile.Group) -> device_profile.Group:
+    bitstream_id = group.properties.get('bitstream_id')
+    if bitstream_id is None or any(
+            map(naming.is_region_trait, group.required)):
+        return group
+    region_uuid = _region_uuid(context, bitstream_id)
+    if region_uuid is None:
+        return group
+    found = traits.of_region(context, region_uuid)
+    if not found:
+        raise exceptions.NotFound(
+            f'no accelerator has a region of type {region_uuid}, for which '
+            f'bitstream {bitstream_id} is')
+    if len(found) > 1:
+        # Placement cannot be asked for any of several in a group.
+        return group
+    return dataclasses.replace(group, required=group.required | found)
+
+
+def _region_uuid(context: nova_context.RequestContext,
+                 bitstream_id: str) -> str | None:
+    """The region that the image names; None if it or Glance does not."""
+    try:
+        image = glance.API().get(context, bitstream_id)
+        return bitstream.from_image(image).region_uuid
+    # Whatever is wrong with the image, or Glance, the host finds and tells; a
+    # server that has its bitstream in a host's cache needs neither.
+    except Exception as error:
+        LOG.warning('The server is placed without regard to the region of '
+                    'bitstream %s: %r', bitstream_id, error)
+        return None

@@ -1,0 +1,52 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A region or a shell that can be programmed, and who can do it."""
+
+from collections.abc import Iterator
+import dataclasses
+
+from nova_accel.drivers import base
+from nova_accel.model import device as device_model
+from nova_accel.model import region as region_model
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """A region or the shell of a card, and who can program it."""
+
+    device: device_model.Device
+    region: region_model.Region
+    driver: base.Driver
+
+    @property
+    def deployables(self) -> Iterator[device_model.Deployable]:
+        """All that is handed out of it."""
+        return (deployable for deployable in self.device.deployables
+                if self.region.is_shell
+                or deployable.region == self.region.name)
+
+    @property
+    def tells_contents(self) -> bool:
+        """Whether what it says is another text for each bitstream."""
+        return (self.driver.tells_contents or self.region.is_shell
+                or self.region.contents_attribute is not None)
+
+    @property
+    def blank(self) -> str | None:
+        """The id of the bitstream that the operator cleans it with, if any."""
+        return next((handle.cleaning[1] for deployable in self.deployables
+                     for handle in deployable.handles
+                     if handle.cleaning[:1] == ('program',)), None)
+
+    def __str__(self) -> str:
+        return f'{self.region.name} of {self.device.address}'

@@ -1,0 +1,122 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A driver does its worst while something is done to a server.
+
+In each operation, in each method that is called in it. Then nothing else
+stops, and when the driver has come to its senses nothing is left of it, with
+no restart.
+"""
+
+import contextlib
+import itertools
+import os
+import random
+
+from nova.compute import vm_states
+import testtools
+
+from crash import cloud as cloud_module
+from crash import test_points
+from nova_accel.drivers import mdev
+from nova_accel.model import device_profile
+from nova_accel.testing import driver
+from nova_accel.testing import hostile_driver
+
+#: Name -> the driver, and the device profile of a server without it.
+_DRIVERS = {'FPGA': (driver.FakeFpgaDriver, 'vgpu'),
+            'VGPU': (mdev.MdevDriver, 'fpga')}
+
+#: Cases of each operation that are tried, None for all.
+_SAMPLE = None if os.environ.get('CRASH_POINTS') == 'all' else 3
+
+#: In each cycle of the worker, whatever is done meanwhile.
+_ALWAYS = frozenset({'discover', 'check_cleaning'})
+
+
+class TestHostileDriver(testtools.TestCase):
+    """A test for each operation, made below."""
+
+    def cases(self, name):
+        """All that can be done in an operation: driver, method and deed."""
+        asked = []
+        for driver_name, (driver_class, _profile) in _DRIVERS.items():
+            with (hostile_driver.HostileDriver(driver_class) as watched,
+                  cloud_module.Cloud() as cloud):
+                @contextlib.contextmanager
+                def meanwhile():
+                    watched.asked.clear()
+                    yield
+
+                test_points.OPERATIONS[name].run(cloud, meanwhile=meanwhile)
+                asked += [(driver_name, method) for method in sorted(
+                    watched.asked | _ALWAYS)]
+        return [(*each, deed) for each, deed in itertools.product(
+            asked, hostile_driver.DEEDS)]
+
+    def harm(self, name, driver_name, method, deed):
+        """Have a driver do its worst in an operation.
+
+        :returns: what is wrong in the end
+        """
+        driver_class, others_profile = _DRIVERS[driver_name]
+        with (hostile_driver.HostileDriver(driver_class) as hostile,
+              cloud_module.Cloud() as cloud):
+            def meanwhile():
+                return hostile.hostile(method, deed)
+
+            test_points.OPERATIONS[name].run(cloud, meanwhile=meanwhile)
+            with meanwhile():
+                wrong = self.serve_others(cloud, others_profile)
+            wrong += self.come_to_rest(cloud)
+        return [f'{name}, {method} of {driver_name}, {deed}: {line}'
+                for line in wrong]
+
+    def serve_others(self, cloud, profile):
+        """What has another driver has nothing to do with it."""
+        wrong = []
+        # What a move has left behind is free with the next report.
+        cloud.reconcile()
+        for host in cloud.hosts:
+            # What the hostile one does not give back is reserved.
+            host.publish()
+            other = cloud.nova.boot(host, device_profile.FLAVOR_KEY, profile)
+            cloud.reconcile()
+            if other.vm_state != vm_states.ACTIVE or not host.runs(other):
+                wrong.append(f'another on {host.name} is {other.vm_state}')
+            cloud.nova.delete(other)
+            cloud.reconcile()
+            wrong += [f'the other: {line}' for line in cloud.drift()
+                      if other.uuid in line]
+        return wrong
+
+    def come_to_rest(self, cloud):
+        """The driver is well again, and nothing is restarted."""
+        cloud.forget_errors()
+        cloud.reconcile()
+        cloud.reconcile_placement()
+        wrong = cloud.drift() + cloud.stale_allocations()
+        cloud.delete_all()
+        return wrong + cloud.leftovers()
+
+    def check(self, name):
+        cases = self.cases(name)
+        if _SAMPLE is not None:
+            # The same ones each time.
+            cases = random.Random(name).sample(cases, _SAMPLE)
+        self.assertEqual([], [line for case in cases
+                              for line in self.harm(name, *case)])
+
+
+for _name in test_points.OPERATIONS:
+    setattr(TestHostileDriver, f'test_{_name}',
+            lambda self, name=_name: self.check(name))

@@ -10,7 +10,6 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-
 """``nova-accel-manage host``: the hosts that have reported accelerators."""
 
 import argparse
@@ -27,18 +26,22 @@ from nova_accel.db import host
 CONF = conf.CONF
 
 
-class Forget(command.Command):
-    """Delete the devices and ARQs of a host that will not come back.
-
-    Refused while the host reports, and while a server is on it or moves from
-    or to it.
-    """
+class _OfHost(command.Command):
+    """A command that names one host."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument('hostname', metavar='<hostname>',
                             help="Nova's name of the hypervisor")
         return parser
+
+
+class Forget(_OfHost):
+    """Delete the devices and ARQs of a host that will not come back.
+
+    Refused while the host reports, and while a server is on it or moves from
+    or to it.
+    """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         cells.connect()
@@ -47,18 +50,12 @@ class Forget(command.Command):
             self.app.stdout.write(f'{amount} {name} deleted\n')
 
 
-class Remove(command.Command):
+class Remove(_OfHost):
     """Take nova_accel's part of a host away, which stays a compute host.
 
     Set compute_driver of the host back to Nova's own first. Refused while the
     host reports, and while servers have accelerators of it.
     """
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        parser = super().get_parser(prog_name)
-        parser.add_argument('hostname', metavar='<hostname>',
-                            help="Nova's name of the hypervisor")
-        return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         cells.connect()

@@ -172,10 +172,7 @@ class TestFrozen(LimitsTestCase):
         self.assert_well_again()
 
 
-class TestFaults(base.DatabaseTestCase):
-    """Each is told by its kind, and what is to be done."""
-
-    scenarios = database.SCENARIOS
+class FaultsTestCase(base.DatabaseTestCase):
 
     def told(self, call: Callable[[], Any] = device_profile.get_all) -> str:
         return str(self.assertRaises(exceptions.ServiceUnavailable, call))
@@ -200,6 +197,12 @@ class TestFaults(base.DatabaseTestCase):
             connection.cursor().execute(statements[self.backend])
             connection.commit()
 
+
+class TestFaults(FaultsTestCase):
+    """Each is told by its kind, and what is to be done."""
+
+    scenarios = database.SCENARIOS
+
     def test_no_table(self) -> None:
         schema.METADATA.drop_all(self.database.engine)
         self.addCleanup(schema.METADATA.create_all, self.database.engine)
@@ -220,15 +223,6 @@ class TestFaults(base.DatabaseTestCase):
                         if self.backend == 'sqlite' else 'nowhere')
         self.assertIn('does not exist', self.told())
 
-    def test_no_user(self) -> None:
-        if self.backend == 'sqlite':
-            self.skipTest('it has none')
-        self.connect_to(username='nobody-at-all', password='secret')
-        told = self.told()
-        self.assertIn('refuses the user', told)
-        self.assertNotIn('nobody', told)
-        self.assertNotIn('secret', self.log.output)
-
     def test_read_only(self) -> None:
         self.set_up({
             'sqlite': 'PRAGMA query_only = 1',
@@ -236,15 +230,6 @@ class TestFaults(base.DatabaseTestCase):
             'postgresql': 'SET SESSION default_transaction_read_only = on'})
         self.assertEqual([], device_profile.get_all())
         self.assertIn('is read-only', self.told(self.create))
-
-    def test_full(self) -> None:
-        if self.backend != 'sqlite':
-            self.skipTest('see unit.db.test_faults')
-        self.set_up({'sqlite': 'PRAGMA max_page_count = 1'})
-        many = [{'resources:FPGA': '1', f'trait:CUSTOM_{"A" * 200}{number}':
-                 'required'} for number in range(1000)]
-        self.assertIn('has no space left', self.told(
-            lambda: device_profile.create('fpga', many)))
 
     def test_what_was_asked_is_no_fault_of_it(self) -> None:
         self.create()
@@ -256,3 +241,28 @@ class TestFaults(base.DatabaseTestCase):
             connection.execute(sa.insert(schema.DEVICE_PROFILES), [{
                 'uuid': 'a', 'name': 'fpga', 'groups': [],
                 'created_at': schema.now()}])
+
+
+class TestFaultsOfServers(FaultsTestCase):
+
+    scenarios = SERVERS
+
+    def test_no_user(self) -> None:
+        self.connect_to(username='nobody-at-all', password='secret')
+        told = self.told()
+        self.assertIn('refuses the user', told)
+        self.assertNotIn('nobody', told)
+        self.assertNotIn('secret', self.log.output)
+
+
+class TestFullFile(FaultsTestCase):
+    """A server's full disk is in unit.db.test_faults: no test can make one."""
+
+    backend = 'sqlite'
+
+    def test_full(self) -> None:
+        self.set_up({'sqlite': 'PRAGMA max_page_count = 1'})
+        many = [{'resources:FPGA': '1', f'trait:CUSTOM_{"A" * 200}{number}':
+                 'required'} for number in range(1000)]
+        self.assertIn('has no space left', self.told(
+            lambda: device_profile.create('fpga', many)))

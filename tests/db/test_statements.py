@@ -23,6 +23,7 @@ from oslo_utils import uuidutils
 import testscenarios
 
 from db import base
+from nova_accel import exceptions
 from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import attribute
 from nova_accel.db import binding
@@ -166,7 +167,6 @@ class LifeTestCase(base.DatabaseTestCase):
             ('clean no more', self.host.report),
         ]
 
-
     def life_of_a_programming(self) -> list[tuple[str, Callable[[], Any]]]:
         self.programming = uuidutils.generate_uuid()
         begun = programming_model.Record(
@@ -222,6 +222,9 @@ class TestNumberOfStatements(LifeTestCase):
             ('holders', lambda: deployable.get_holders(
                 self.host.device_uuid(), 'region0')),
             ('hosts of regions', deployable.get_hosts_of_regions),
+            ('deployable of an ARQ', lambda: self.assertRaises(
+                exceptions.NotFound, deployable.get_of_arq,
+                uuidutils.generate_uuid())),
             ('list programmings', programming.get_all),
             ('next programmings', lambda: programming.get_all(
                 paging.Page(2, self.programming))),
@@ -246,7 +249,7 @@ class TestNumberOfStatements(LifeTestCase):
                      'unchanged report'):
             self.assertEqual(1, few[name], name)
         for name in ('get of host', 'list devices', 'list deployables',
-                     'list attributes', 'explain'):
+                     'list attributes', 'explain', 'deployable of an ARQ'):
             self.assertEqual(2, few[name], name)
         for name, count in few.items():
             self.assertLessEqual(count, 14, name)

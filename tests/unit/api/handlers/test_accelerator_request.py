@@ -16,11 +16,14 @@ import fixtures
 import sqlalchemy as sa
 import webob
 
+from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import attach_handle
 from nova_accel.db import engine
 from nova_accel.db import schema
 from unit.api import base
+
+CONF = conf.CONF
 
 _PATH = '/accelerator_requests'
 _REMOVE = [{'op': 'remove', 'path': f'/{name}'} for name in
@@ -51,6 +54,16 @@ class AcceleratorRequestTest(base.ApiTestCase):
             self.assertIn(f'name={name}', self.refused(
                 404, 'POST', _PATH, {'device_profile_name': name}))
         self.assertEqual({}, self.states())
+
+    def test_a_project_has_only_so_many_that_are_not_bound(self) -> None:
+        CONF.set_override('max_unbound_arqs', 1, 'nova_accel')
+        self.addCleanup(CONF.clear_override, 'max_unbound_arqs', 'nova_accel')
+        arq = self.create_arq()
+        told = self.refused(403, 'POST', _PATH, {
+            'device_profile_name': 'profile'}, roles=base.MEMBER)
+        self.assertIn('delete those that nobody needs', told)
+        self.assertEqual({arq: 'Initial'}, self.states())
+        self.create_arq(base.OTHER_PROJECT)
 
     def test_a_project_sees_its_own(self) -> None:
         mine, other = (self.create_arq(project) for project in

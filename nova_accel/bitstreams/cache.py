@@ -37,9 +37,9 @@ import uuid
 
 from oslo_log import log as logging
 
-from nova_accel import durable_file
 from nova_accel import exceptions
 from nova_accel.model import bitstream as bitstream_model
+from nova_accel.state import durable_file
 
 LOG = logging.getLogger(__name__)
 

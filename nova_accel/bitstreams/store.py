@@ -27,7 +27,6 @@ from oslo_concurrency import lockutils
 from oslo_log import log as logging
 
 from nova_accel import conf
-from nova_accel import durable_file
 from nova_accel import exceptions
 from nova_accel.bitstreams import cache as cache_module
 from nova_accel.bitstreams import glance as glance_module
@@ -36,6 +35,7 @@ from nova_accel.bitstreams import verification as verification_module
 from nova_accel.model import bitstream as bitstream_model
 from nova_accel.model import device as device_model
 from nova_accel.model import region as region_model
+from nova_accel.state import durable_file
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)

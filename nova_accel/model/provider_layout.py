@@ -15,7 +15,7 @@
 View first, then apply: :func:`layout` says what should be in Placement,
 :func:`nova_accel.model.occupancy.inventories` with how many units, and
 :func:`diff` what that means for a tree that is there already. All are pure;
-``nova_accel.virt.provider_tree`` applies the result.
+``nova_accel.virt.publishing.provider_tree`` applies the result.
 """
 
 from collections.abc import Iterable

@@ -38,7 +38,7 @@ from nova_accel.testing import glance as glance_stub
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
 from nova_accel.testing import sysfs as fake_sysfs
-from nova_accel.virt import rpc_agent
+from nova_accel.virt.fpga import rpc_agent
 
 #: As libvirt and Nova write 10.0.0 and 8.2.2.
 _LIBVIRT_VERSION = 10_000_000
@@ -90,7 +90,8 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
             start(agent)
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.rpc_agent.RpcAgent.start', start_until_the_end))
+            'nova_accel.virt.fpga.rpc_agent.RpcAgent.start',
+            start_until_the_end))
         self.useFixture(libvirt.MediatedDevices())
         self.useFixture(libvirt_guest.GuestDevices())
         self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())

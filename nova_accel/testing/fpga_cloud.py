@@ -26,7 +26,7 @@ import fixtures
 from nova_accel.testing import bitstreams
 from nova_accel.testing import cloud
 from nova_accel.testing import driver
-from nova_accel.virt import rpc_agent
+from nova_accel.virt.fpga import rpc_agent
 
 
 class FpgaCloud(cloud.Cloud):
@@ -48,7 +48,7 @@ class FpgaCloud(cloud.Cloud):
             self.addCleanup(self.cards.let_end)
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.rpc_agent.RpcAgent.start',
+            'nova_accel.virt.fpga.rpc_agent.RpcAgent.start',
             start_until_it_may_end))
         self.downloaded: list[str] = []
         self.downloaded_bytes = 0

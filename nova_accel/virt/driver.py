@@ -28,19 +28,19 @@ from nova import objects
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
 
+from nova_accel.client import allocations as allocations_module
 from nova_accel.host import node_devices
 from nova_accel.virt import accel_info as accel_info_module
-from nova_accel.virt import allocations as allocations_module
 from nova_accel.virt import faults
 from nova_accel.virt import guest as guest_xml
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
 from nova_accel.virt import os_acc as os_acc_module
-from nova_accel.virt import provider_tree as tree_module
 from nova_accel.virt import rebuild
 from nova_accel.virt import suspend
 from nova_accel.virt import wiring
+from nova_accel.virt.publishing import provider_tree as tree_module
 
 _AccelInfo = Sequence[accel_info_module.WireArq] | None
 

@@ -22,12 +22,12 @@ from nova_accel.client import accelerator_api
 from nova_accel.model import arq
 from nova_accel.model import reshape
 from nova_accel.virt import accel_info as accel_info_module
-from nova_accel.virt import attachments as attachments_module
 from nova_accel.virt import os_acc as os_acc_module
-from nova_accel.virt import programming as programming_module
-from nova_accel.virt import providers as providers_module
-from nova_accel.virt import publisher as publisher_module
-from nova_accel.virt import reconcile
+from nova_accel.virt.fpga import programmer as programmer_module
+from nova_accel.virt.holding import attachments as attachments_module
+from nova_accel.virt.holding import reconcile
+from nova_accel.virt.publishing import providers as providers_module
+from nova_accel.virt.publishing import publisher as publisher_module
 
 
 class HostAccelerators:
@@ -42,7 +42,7 @@ class HostAccelerators:
                  attachments: attachments_module.Attachments,
                  reconciler: reconcile.Reconciler,
                  providers: providers_module.Providers,
-                 programmer: programming_module.Programmer,
+                 programmer: programmer_module.Programmer,
                  bitstreams: store.Store,
                  os_acc: os_acc_module.OsAcc) -> None:
         self.service_host = node.service_host
@@ -57,7 +57,7 @@ class HostAccelerators:
         self.os_acc = os_acc
 
     def begin_update(self) -> None:
-        """See :meth:`nova_accel.virt.providers.Providers.begin_update`."""
+        """See :meth:`~.publishing.providers.Providers.begin_update`."""
         self._providers.begin_update()
 
     def update_provider_tree(

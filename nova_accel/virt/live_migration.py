@@ -34,7 +34,7 @@ from nova_accel.virt import faults
 from nova_accel.virt import flavor
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import os_acc as os_acc_module
-from nova_accel.virt import provider_tree as tree_module
+from nova_accel.virt.publishing import provider_tree as tree_module
 
 LOG = logging.getLogger(__name__)
 

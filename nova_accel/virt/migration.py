@@ -31,9 +31,9 @@ from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.virt import faults
 from nova_accel.virt import host_accelerators
-from nova_accel.virt import moving_bindings
 from nova_accel.virt import os_acc as os_acc_module
-from nova_accel.virt import provider_tree as tree_module
+from nova_accel.virt.holding import moving_bindings
+from nova_accel.virt.publishing import provider_tree as tree_module
 
 
 class MigrationMixin:

@@ -47,11 +47,11 @@ from nova_accel.model import extra_specs
 from nova_accel.model import matching
 from nova_accel.model import programming
 from nova_accel.virt import accel_info as accel_info_module
-from nova_accel.virt import attachments as attachments_module
 from nova_accel.virt import flavor
 from nova_accel.virt import image_properties
-from nova_accel.virt import programming as programming_module
-from nova_accel.virt import publisher as publisher_module
+from nova_accel.virt.fpga import programmer as programmer_module
+from nova_accel.virt.holding import attachments as attachments_module
+from nova_accel.virt.publishing import publisher as publisher_module
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class OsAcc:
 
     def __init__(self, publisher: publisher_module.Publisher,
                  attachments: attachments_module.Attachments,
-                 programmer: programming_module.Programmer,
+                 programmer: programmer_module.Programmer,
                  image: Callable[[str], Mapping[str, Any]]) -> None:
         self._publisher = publisher
         self._attachments = attachments

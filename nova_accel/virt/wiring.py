@@ -25,11 +25,11 @@ from nova_accel import conf
 from nova_accel.bitstreams import glance
 from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
+from nova_accel.client import servers
 from nova_accel.client import service_user
 from nova_accel.drivers import base
 from nova_accel.drivers import catalogue
 from nova_accel.drivers import loading
-from nova_accel.host import discovery
 from nova_accel.host import guests
 from nova_accel.host import host_use
 from nova_accel.host import node_devices as node_devices_module
@@ -38,25 +38,25 @@ from nova_accel.host import sysfs as sysfs_module
 from nova_accel.host import virtual_functions
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
-from nova_accel.virt import attachments as attachments_module
-from nova_accel.virt import cleaning
-from nova_accel.virt import given_traits as given_traits_module
 from nova_accel.virt import host_accelerators
 from nova_accel.virt import hot_plug
-from nova_accel.virt import journal
 from nova_accel.virt import os_acc
-from nova_accel.virt import programming as programming_module
-from nova_accel.virt import programming_history
-from nova_accel.virt import providers as providers_module
-from nova_accel.virt import provisioning as provisioning_module
-from nova_accel.virt import publisher as publisher_module
-from nova_accel.virt import reconcile
-from nova_accel.virt import region_journal
-from nova_accel.virt import region_use
-from nova_accel.virt import regions as regions_module
-from nova_accel.virt import rpc_agent
-from nova_accel.virt import servers
-from nova_accel.virt import told_types
+from nova_accel.virt.fpga import programmer as programmer_module
+from nova_accel.virt.fpga import programming_history
+from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga import region_use
+from nova_accel.virt.fpga import regions as regions_module
+from nova_accel.virt.fpga import rpc_agent
+from nova_accel.virt.fpga import told_types
+from nova_accel.virt.holding import attachments as attachments_module
+from nova_accel.virt.holding import cleaning
+from nova_accel.virt.holding import journal
+from nova_accel.virt.holding import provisioning as provisioning_module
+from nova_accel.virt.holding import reconcile
+from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import given_traits as given_traits_module
+from nova_accel.virt.publishing import providers as providers_module
+from nova_accel.virt.publishing import publisher as publisher_module
 
 CONF = conf.CONF
 
@@ -172,7 +172,7 @@ class _Fpgas:
     regions: regions_module.Regions
     history: programming_history.History
     bitstreams: store.Store
-    programmer: programming_module.Programmer
+    programmer: programmer_module.Programmer
 
 
 def _fpgas(node: publisher_module.Node, state: pathlib.Path,
@@ -188,7 +188,7 @@ def _fpgas(node: publisher_module.Node, state: pathlib.Path,
         drivers, boot_id, attachments.held_handles)
     history = programming_history.History(api.programming)
     bitstreams = store.from_conf()
-    return _Fpgas(regions, history, bitstreams, programming_module.Programmer(
+    return _Fpgas(regions, history, bitstreams, programmer_module.Programmer(
         node.uuid, regions, bitstreams,
         lambda: _holders(attachments, host_guests),
         lambda uuid: _server(uuid, host_guests), history.note, report,
@@ -226,7 +226,7 @@ def _server(uuid: str, host_guests: guests.Guests) -> region_use.Server:
 
 
 def _unclean(view: publisher_module.View, drivers: Mapping[str, base.Driver],
-             programmer: programming_module.Programmer,
+             programmer: programmer_module.Programmer,
              host_guests: guests.Guests, uuid: str,
              ) -> cleaning.Unclean | None:
     """An attach handle and who cleans it, None if it is gone."""

@@ -40,7 +40,7 @@ from nova_accel.testing import devices
 from nova_accel.testing import hostdev
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
-from nova_accel.virt import journal
+from nova_accel.virt.holding import journal
 
 CONF = nova_conf.CONF
 
@@ -87,7 +87,7 @@ class Cloud(fixtures.Fixture):
                 ('nova_accel.client.accelerator_api.adapter_from_conf',
                  lambda: self._api.adapter),
                 # A worker's cycle is a step like any other.
-                ('nova_accel.virt.publisher.thread_pool_factory.spawn',
+                ('nova_accel.virt.publishing.publisher.thread_pool_factory.spawn',
                  _at_once),
                 ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
                 ('nova.objects.InstanceList', types.SimpleNamespace(

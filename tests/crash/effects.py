@@ -25,10 +25,10 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
-from nova_accel import durable_file
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import mdev
+from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api as api_fixture
 from nova_accel.testing import driver
 from nova_accel.testing import libvirt

@@ -21,13 +21,13 @@ import time
 
 import fixtures
 import testtools
-from unit.virt import fpga_card
+from unit.virt.fpga import fpga_card
 
 from nova_accel import exceptions
 from nova_accel.model import bitstream
 from nova_accel.model import naming
 from nova_accel.model import programming
-from nova_accel.virt import region_journal
+from nova_accel.virt.fpga import region_journal
 
 #: How often it is killed.
 _POINTS = 1000 if os.environ.get('CRASH_POINTS') == 'all' else 40

@@ -419,7 +419,7 @@ class TestRebootOfTheHost(TestCase):
         domain.destroy()
         self.cards.lose_contents()
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.regions.boot_id', lambda: 'another boot'))
+            'nova_accel.virt.fpga.regions.boot_id', lambda: 'another boot'))
         self.restart_compute_service('host1')
 
     def assert_programmed_again_before_it_started(self):

@@ -35,7 +35,6 @@ from lab import processes
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import loading
-from nova_accel.host import discovery
 from nova_accel.host import guests
 from nova_accel.host import host_use
 from nova_accel.host import node_devices
@@ -45,6 +44,7 @@ from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
 from nova_accel.privileged import sysfs as privileged_sysfs
+from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 

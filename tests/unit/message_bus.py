@@ -28,7 +28,7 @@ import testtools
 
 from nova_accel import conf
 from nova_accel.model import region
-from nova_accel.virt import rpc_agent
+from nova_accel.virt.fpga import rpc_agent
 
 CONF = conf.CONF
 

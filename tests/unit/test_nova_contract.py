@@ -120,7 +120,7 @@ SIGNATURES = {
             'self context instance network_info block_device_info '
             'destroy_disks migrate_data',
     },
-    'virt/servers.py': {
+    'client/servers.py': {
         'nova.objects.instance:InstanceList.get_by_host':
             'context host expected_attrs use_slave',
         'nova.objects.instance:InstanceList.get_by_filters':
@@ -129,7 +129,7 @@ SIGNATURES = {
         'nova.objects.migration:MigrationList.get_by_filters':
             'context filters sort_keys sort_dirs limit marker',
     },
-    'virt/allocations.py': {
+    'client/allocations.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
         'nova.scheduler.client.report:SchedulerReportClient'
         '.get_allocs_for_consumer': 'self context consumer',
@@ -180,10 +180,10 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver._get_supported_vgpu_types':
             'self',
     },
-    'virt/publisher.py': {
+    'virt/publishing/publisher.py': {
         'nova.thread_pool_factory:spawn': 'func args kwargs',
     },
-    'virt/provider_tree.py': {
+    'virt/publishing/provider_tree.py': {
         'nova.compute.provider_tree:ProviderTree.new_child':
             'self name parent uuid generation',
         'nova.compute.provider_tree:ProviderTree.update_inventory':
@@ -284,7 +284,7 @@ SIGNATURES = {
         'nova.rpc:ClientRouter.__init__': 'self default_client',
         'nova.rpc:ClientRouter.client': 'self context',
     },
-    'virt/rpc_agent.py': {
+    'virt/fpga/rpc_agent.py': {
         'nova.rpc:get_server': 'target endpoints serializer',
     },
     'testing/crowd.py': {

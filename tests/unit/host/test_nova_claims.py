@@ -21,12 +21,12 @@ import testscenarios
 from nova_accel.drivers import base
 from nova_accel.drivers import facts
 from nova_accel.drivers import loading
-from nova_accel.host import discovery
 from nova_accel.host import host_use
 from nova_accel.host import nova_claims
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.virt.publishing import discovery
 from unit.host import claimed_host
 from unit.host.claimed_host import an_entry
 from unit.host.claimed_host import CHIP

@@ -23,7 +23,6 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel.drivers import loading
-from nova_accel.host import discovery
 from nova_accel.host import host_use
 from nova_accel.host import node_devices
 from nova_accel.host import pci_function
@@ -32,6 +31,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import naming
 from nova_accel.testing import pci_functions
+from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 BUSES = (0x81, 0x82, 0x83, 0x84)

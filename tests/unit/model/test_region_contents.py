@@ -17,7 +17,7 @@ import testtools
 from nova_accel.model import naming
 from nova_accel.model import region
 from nova_accel.model import region_contents
-from unit.virt import fpga_card
+from unit.virt.fpga import fpga_card
 
 DEVICE = dataclasses.replace(fpga_card.DEVICE, attributes={'link': 'x8'})
 CONTENTS = region.Contents(

@@ -14,13 +14,13 @@
 import testtools
 
 from nova_accel.drivers import loading
-from nova_accel.host import discovery
 from nova_accel.host import host_use
 from nova_accel.host import node_devices
 from nova_accel.host import nova_claims
 from nova_accel.model import device_spec
 from nova_accel.testing import devices
 from nova_accel.testing import libvirt
+from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 

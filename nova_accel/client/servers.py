@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""What Nova says of the instances that have accelerators of a host."""
+
+from collections.abc import Collection
+
+from nova import context as nova_context
+from nova import objects
+from nova.compute import vm_states
+from nova.objects import fields
+import oslo_messaging
+
+from nova_accel import exceptions
+from nova_accel.model import drift
+from nova_accel.virt.fpga import region_use
+
+
+def of_host(service_host: str,
+            uuids: Collection[str]) -> dict[str, drift.Server]:
+    """Those of the instances that exist, in at most four calls.
+
+    Migrations are asked for first: one that is over by then has left its
+    instance where it stays.
+
+    :param service_host: the host's name in Nova's RPC
+    :raises oslo_messaging.MessagingException: Nova does not answer
+    """
+    context = nova_context.get_admin_context()
+    migrating = {
+        migration.instance_uuid for filters in (
+            {'host': service_host, 'status': sorted(drift.UNFINISHED)},
+            # While the scheduler's hosts are checked, none is the
+            # destination.
+            {'migration_type': fields.MigrationType.LIVE_MIGRATION,
+             'status': sorted(drift.LIVE)})
+        for migration in objects.MigrationList.get_by_filters(
+            context, filters)}
+    found = {instance.uuid: instance for instance
+             in objects.InstanceList.get_by_host(
+                 context, service_host, expected_attrs=['flavor'])}
+    if others := sorted(set(uuids) - found.keys()):
+        found |= {instance.uuid: instance for instance
+                  in objects.InstanceList.get_by_filters(
+                      context, {'uuid': others, 'deleted': False,
+                                'soft_deleted': True},
+                      expected_attrs=['flavor'])}
+    # One that moves between cells may be hidden from us meanwhile.
+    servers = dict.fromkeys(
+        migrating, drift.Server(host=None, is_migrating=True))
+    servers |= {uuid: drift.Server(
+        host=instance.host, vm_state=instance.vm_state,
+        task_state=instance.task_state, is_migrating=uuid in migrating,
+        is_resized=instance.old_flavor is not None)
+        for uuid, instance in found.items()}
+    return {uuid: servers[uuid] for uuid in uuids if uuid in servers}
+
+
+def use_of(uuid: str) -> region_use.Server:
+    """An instance that has an FPGA region, as Nova knows it.
+
+    The API of Nova notes what it is about to do with an instance before the
+    host hears of it, so one that is stopped without a task does not start.
+
+    :raises Conflict: there is no such instance.
+    :raises ServiceUnavailable: Nova does not answer.
+    """
+    try:
+        found = list(objects.InstanceList.get_by_filters(
+            nova_context.get_admin_context(),
+            {'uuid': [uuid], 'deleted': False}, expected_attrs=[]))
+    except oslo_messaging.MessagingException as error:
+        raise exceptions.ServiceUnavailable(
+            f'Nova does not say whether server {uuid} is stopped: '
+            f'{error}') from error
+    if not found:
+        raise exceptions.Conflict(f'there is no server {uuid}')
+    return region_use.Server(found[0].project_id, (
+        found[0].vm_state == vm_states.STOPPED
+        and found[0].task_state is None))
+
+
+def of_migrations(uuids: Collection[str]) -> dict[str, str]:
+    """Migration uuid -> instance uuid, of those that are migrations.
+
+    :raises oslo_messaging.MessagingException: Nova does not answer
+    """
+    if not uuids:
+        return {}
+    return {migration.uuid: migration.instance_uuid
+            for migration in objects.MigrationList.get_by_filters(
+                nova_context.get_admin_context(), {'uuid': sorted(uuids)})}

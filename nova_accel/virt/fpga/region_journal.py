@@ -1,0 +1,188 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the FPGA regions of this host hold, kept across restarts.
+
+One small JSON file for each region. Intent is written before a card is
+touched, and what the card says afterwards when it is done: so a killed
+nova-compute knows at its next start what it cannot trust.
+"""
+
+from collections.abc import Mapping
+import dataclasses
+import datetime
+import enum
+import pathlib
+from typing import Any
+
+from nova_accel.model import naming
+from nova_accel.model import programming
+from nova_accel.model import region as region_model
+from nova_accel.model import stated
+from nova_accel.state import entry_files
+
+# Any uuid will do to name files.
+_FILES = 'f0a6a2a5-4b0e-5a0e-9f43-0c9a1d0f7be2'
+
+
+class Step(enum.StrEnum):
+    """How far the programming of a region has got."""
+
+    PROGRAMMING = 'programming'
+    PROGRAMMED = 'programmed'
+    #: It failed, or was cut short: nobody knows what the region holds.
+    BAD = 'bad'
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A region, and the last that was done to it.
+
+    ``device`` is its device's name, ``record`` the programming that was the
+    last. ``sha256`` and ``function_uuids`` are those of what was, or was to
+    be, programmed. ``loaded`` is what the device said when it was done,
+    before that what it had said when it was begun, None if nothing.
+    ``boot_id`` is the kernel's name of the boot in which it was done.
+    ``served`` are the instances that have been given the region since, with
+    what it holds. ``fallback`` is the last circuit of the operator's that it
+    held before, None if there was none. ``owner`` is whose image was, or was
+    to be, programmed, see :class:`nova_accel.model.region.Contents`.
+    """
+
+    device: str
+    step: Step
+    record: programming.Record
+    sha256: str
+    function_uuids: tuple[str, ...]
+    boot_id: str
+    loaded: str | None = None
+    served: tuple[str, ...] = ()
+    owner: str | None = region_model.UNKNOWN_OWNER
+    fallback: region_model.Circuit | None = None
+
+    @property
+    def region(self) -> str:
+        """Its name, unique within the device."""
+        return self.record.region
+
+    @property
+    def contents(self) -> region_model.Contents | None:
+        """What was programmed and read back, None if nothing was."""
+        if self.step is not Step.PROGRAMMED or self.loaded is None:
+            return None
+        return region_model.Contents(
+            self.record.bitstream_id, self.sha256, self.loaded,
+            self.function_uuids, self.region == region_model.SHELL,
+            self.owner)
+
+    @property
+    def circuit(self) -> region_model.Circuit:
+        """The circuit that was, or was to be, programmed."""
+        return region_model.Circuit(
+            self.record.bitstream_id, self.sha256, self.function_uuids,
+            self.owner)
+
+    @property
+    def operators(self) -> region_model.Circuit | None:
+        """The last that was known to be good and may be given to anybody."""
+        return (self.circuit if self.contents is not None
+                and self.owner is None else self.fallback)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        record = {
+            **dataclasses.asdict(self.record),
+            'started_at': self.record.started_at.isoformat(),
+            'finished_at': (self.record.finished_at
+                            and self.record.finished_at.isoformat())}
+        return {'device': self.device, 'step': str(self.step),
+                'record': record, 'sha256': self.sha256,
+                'function_uuids': list(self.function_uuids),
+                'boot_id': self.boot_id, 'loaded': self.loaded,
+                'served': list(self.served), 'owner': self.owner,
+                'fallback': (None if self.fallback is None
+                             else dataclasses.asdict(self.fallback))}
+
+
+def entry_from_dict(value: Mapping[str, Any]) -> Entry:
+    """The reverse of :meth:`Entry.to_dict`.
+
+    An older version has not written whose image it was and what was there
+    before, and may have written functions that are no uuids: those are left
+    out.
+
+    :raises KeyError, TypeError, ValueError: it is none.
+    """
+    record, finished_at = value['record'], value['record']['finished_at']
+    return Entry(**{
+        **value, 'step': Step(value['step']),
+        'function_uuids': tuple(filter(
+            stated.is_uuid, value['function_uuids']))[:stated.MAX_FUNCTIONS],
+        'served': tuple(value['served']),
+        'fallback': _circuit(value.get('fallback')),
+        'record': programming.Record(**{
+            **record, 'asker': programming.Asker(**record['asker']),
+            'started_at': datetime.datetime.fromisoformat(
+                record['started_at']),
+            'finished_at': (
+                None if finished_at is None
+                else datetime.datetime.fromisoformat(finished_at))})})
+
+
+def _circuit(value: Mapping[str, Any] | None) -> region_model.Circuit | None:
+    return None if value is None else region_model.Circuit(**{
+        **value, 'function_uuids': tuple(value['function_uuids'])})
+
+
+class RegionJournal:
+    """The entries of one host, below ``directory``.
+
+    A file that cannot be understood is that of a region that nobody knows
+    anything of: of which, it does not say.
+    """
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self._files = entry_files.EntryFiles(
+            directory, entry_from_dict, 'FPGA regions',
+            'what the region holds is not known until it is programmed')
+
+    def read(self, device: str, region: str) -> Entry | None:
+        """The entry of a region, None if it was never programmed.
+
+        :raises DeviceError: the entry's file could not be understood; it is
+            written anew when the region is programmed.
+        """
+        return self._files.read(_name(device, region))
+
+    def entries(self) -> list[Entry]:
+        """Every entry that could be understood."""
+        return self._files.entries()
+
+    def write(self, entry: Entry) -> None:
+        """Store the entry, so that it survives a crash of the host.
+
+        :raises DeviceError: the disk refused.
+        """
+        self._files.write(_name(entry.device, entry.region), entry)
+
+    def forget(self, device: str, region: str) -> None:
+        """Remove the entry of a region that is not there any more.
+
+        :raises DeviceError: the disk refused.
+        """
+        self._files.remove(_name(device, region))
+
+
+def _name(device: str, region: str) -> str:
+    # Names are the drivers', and no driver may choose a path.
+    return naming.derived_uuid(_FILES, device, region)

@@ -1,0 +1,131 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The users of this host's FPGA regions, and who may program them."""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+import dataclasses
+
+from nova_accel import exceptions
+from nova_accel.model import attach_handle
+from nova_accel.model import naming
+from nova_accel.model import programming
+from nova_accel.virt.fpga import region_target
+from nova_accel.virt.fpga import regions as regions_module
+
+
+@dataclasses.dataclass(frozen=True)
+class Server:
+    """Whose an instance is, and whether it is off and stays so for now.
+
+    That is said before anything begins to start its guest, and a start looks
+    afterwards whether its regions are programmed: so one of both waits for the
+    other.
+    """
+
+    project_id: str
+    is_stopped: bool
+
+
+class RegionUse:
+    """The regions of one host, by what is handed out of them.
+
+    :param holders: attach handle uuid, or PCI address -> the instance whose
+        guest has it, or may soon
+    :param server: what is known of an instance, by its uuid
+    """
+
+    def __init__(self, node_uuid: str, regions: regions_module.Regions,
+                 holders: Callable[[], Mapping[str, str]],
+                 server: Callable[[str], Server]) -> None:
+        self._node_uuid = node_uuid
+        self._regions = regions
+        self._holders = holders
+        self._server = server
+
+    def target_of(self, deployable_uuid: str,
+                  is_shell: bool) -> region_target.Target:
+        """The region that a deployable is in, or the shell of its card.
+
+        :raises NotFound: it is in none that can be programmed.
+        """
+        for target in (self._regions.shells() if is_shell
+                       else self._regions.targets()):
+            for deployable in target.deployables:
+                if deployable_uuid == naming.derived_uuid(
+                        self._node_uuid, target.device.name, 'deployable',
+                        deployable.name):
+                    return target
+        raise exceptions.NotFound(
+            f'this host has no deployable {deployable_uuid} that can be '
+            'programmed')
+
+    def target_with(
+        self, handle: attach_handle.AttachHandle,
+    ) -> region_target.Target:
+        """The region that an attach handle is in.
+
+        :raises NotFound: it is in none that can be programmed.
+        """
+        for target in self._regions.targets():
+            for deployable in target.deployables:
+                if any(found.uuid == handle.uuid
+                       for found in deployable.handles):
+                    return target
+        raise exceptions.NotFound(
+            f'{handle.address} is in no region that can be programmed',
+            public='its accelerator is in no region that can be programmed')
+
+    def check_free(self, target: region_target.Target,
+                   asker: programming.Asker, is_stopped: bool) -> None:
+        """Make sure that a region may be programmed.
+
+        :param is_stopped: whether it is known that the guest of the asker
+            does not run: the host is about to start it
+        :raises Conflict: a guest has something of it, which is not the
+            asker's or may run.
+        :raises ServiceUnavailable: Nova does not say whether it may run.
+        """
+        holders = self._holders()
+        for deployable in target.deployables:
+            for handle in deployable.handles:
+                for name in (handle.uuid, *map(str, handle.functions)):
+                    holder = holders.get(name)
+                    if holder is None:
+                        continue
+                    if (holder != asker.instance_uuid
+                            or target.region.is_shell):
+                        raise exceptions.Conflict(
+                            f'{target} is not programmed: a server has '
+                            f'{deployable.name} of it',
+                            public='it is not programmed: a server has '
+                                   f'{deployable.name}')
+                    if not is_stopped:
+                        self._check_own(target, asker, holder)
+
+    def _check_own(self, target: region_target.Target,
+                   asker: programming.Asker, instance_uuid: str) -> None:
+        """:raises Conflict: it is another's, or may run."""
+        server = self._server(instance_uuid)
+        if server.project_id != asker.project_id:
+            raise exceptions.Conflict(
+                f'{target} is not programmed: a server of another project '
+                'has it',
+                public='it is not programmed: a server of another project '
+                       'has it')
+        if not (server.is_stopped or target.driver.programs_under_guest):
+            raise exceptions.Conflict(
+                f'{target} is not programmed: driver {target.device.driver} '
+                'cannot do it under a guest, stop the server first',
+                public='it is not programmed: that cannot be done under a '
+                       'guest, stop the server first')

@@ -1,0 +1,161 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What a compute host does at once when the accelerator API asks for it.
+
+A server of its own beside nova-compute's, on the same message bus and under
+the same name of the host.
+"""
+
+from typing import Any
+from typing import Protocol
+
+from nova import rpc
+from oslo_log import log as logging
+import oslo_messaging
+
+from nova_accel import exceptions
+from nova_accel.model import bitstream
+from nova_accel.model import programming
+from nova_accel.model import rpc as rpc_model
+
+LOG = logging.getLogger(__name__)
+
+
+class Programmer(Protocol):
+    """What is used of :class:`nova_accel.virt.fpga.programmer.Programmer`."""
+
+    def program(self, deployable_uuid: str, wanted: bitstream.Wanted,
+                asker: programming.Asker, context: Any,
+                shell_loading: programming.ShellLoading) -> Any:
+        """Program the region of a deployable; see there for the errors."""
+
+
+class Bitstreams(Protocol):
+    """What is used of :class:`nova_accel.bitstreams.store.Store`."""
+
+    def prefetch(self, bitstream_id: str, context: Any) -> None:
+        """Have a bitstream on this host; see there for the errors."""
+
+
+class Endpoint:
+    """The methods that can be called, by whoever is on the message bus."""
+
+    target = oslo_messaging.Target(version=rpc_model.VERSION)
+
+    def __init__(self, programmer: Programmer,
+                 bitstreams: Bitstreams) -> None:
+        self._programmer = programmer
+        self._bitstreams = bitstreams
+
+    @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
+    def program(self, context: Any, deployable_uuid: str,
+                bitstream_uuid: str,
+                instance_uuid: str | None = None,
+                shell_loading: str = programming.ShellLoading.FORBIDDEN,
+                ) -> bool:
+        """Program the region of a deployable, and wait for that.
+
+        What is a shell is loaded into its card.
+
+        :param context: the caller's, who must be allowed to see the bitstream
+        :param instance_uuid: the server that has the region, and may have it
+            programmed under its guest
+        :param shell_loading: a
+            :class:`nova_accel.model.programming.ShellLoading`
+        :returns: whether it was a shell, which the region does not hold
+        :raises RefusedByHost: it is not programmed, and why.
+        """
+        try:
+            contents = self._program(
+                context, deployable_uuid, bitstream_uuid, instance_uuid,
+                programming.ShellLoading(shell_loading))
+            return bool(contents.is_shell)
+        except exceptions.AcceleratorError as fault:
+            raise exceptions.RefusedByHost(rpc_model.refusal(fault)) from fault
+        except Exception as fault:
+            LOG.exception('Deployable %s is not programmed with bitstream %s',
+                          deployable_uuid, bitstream_uuid)
+            raise exceptions.RefusedByHost(rpc_model.refusal(
+                exceptions.DeviceError(
+                    'the host failed, its log has the reason'))) from fault
+
+    def program_fpga_with_bitstream(self, context: Any, deployable_uuid: str,
+                                    bitstream_uuid: str) -> int:
+        """The same, as the programming service's specification has it.
+
+        :returns: a :class:`nova_accel.model.programming.Result`; the reason
+            of a failure is in the log
+        """
+        try:
+            self._program(context, deployable_uuid, bitstream_uuid, None,
+                          programming.ShellLoading.FORBIDDEN)
+        except Exception as fault:
+            result = _result(fault)
+            LOG.error('Deployable %s is not programmed with bitstream %s: %s',
+                      deployable_uuid, bitstream_uuid, fault,
+                      exc_info=not isinstance(
+                          fault, exceptions.AcceleratorError))
+            return int(result)
+        return int(programming.Result.PROGRAMMED)
+
+    def prefetch(self, context: Any, bitstream_uuid: str) -> None:
+        """Have a bitstream on this host before it is needed.
+
+        :param context: the caller's, who must be allowed to see it
+        """
+        try:
+            self._bitstreams.prefetch(bitstream_uuid, context)
+        except exceptions.AcceleratorError as fault:
+            LOG.error('Bitstream %s is not fetched: %s', bitstream_uuid,
+                      fault)
+            return
+        LOG.info('Bitstream %s is on this host', bitstream_uuid)
+
+    def _program(self, context: Any, deployable_uuid: str,
+                 bitstream_uuid: str, instance_uuid: str | None,
+                 shell_loading: programming.ShellLoading) -> Any:
+        return self._programmer.program(
+            deployable_uuid, bitstream.Wanted(bitstream_uuid),
+            programming.Asker(context.project_id, context.user_id,
+                              instance_uuid), context, shell_loading)
+
+
+class RpcAgent:
+    """Serves an endpoint, in Nova's threads of either kind.
+
+    :param service_host: the host's name in Nova's RPC
+    """
+
+    def __init__(self, service_host: str, endpoint: Endpoint) -> None:
+        self._server = rpc.get_server(
+            oslo_messaging.Target(
+                topic=rpc_model.TOPIC, server=service_host), [endpoint])
+
+    def start(self) -> None:
+        """Listen, from now on."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Listen no more, and wait until what was asked for has ended."""
+        self._server.stop()
+        self._server.wait()
+
+
+def _result(fault: Exception) -> programming.Result:
+    match fault:
+        case exceptions.BitstreamNotFound() | exceptions.BitstreamRefused():
+            return programming.Result.NO_SUCH_BITSTREAM
+        case exceptions.NotFound():
+            return programming.Result.NO_SUCH_DEPLOYABLE
+        case _:
+            return programming.Result.FAILED

@@ -1,0 +1,500 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What instances hold of this host's accelerators, from acquire to release.
+
+On the host the journal rules what goes into a guest; in the cloud the API
+rules who owns an attach handle. Each step writes its intent first, so that a
+step cut short is finished or undone later by :meth:`Attachments.retry`.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+
+from oslo_concurrency import lockutils
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.client import accelerator_api
+from nova_accel.drivers import base
+from nova_accel.model import arq
+from nova_accel.model import attach_handle
+from nova_accel.model import binding as binding_model
+from nova_accel.model import device_profile
+from nova_accel.model import matching
+from nova_accel.model import reshape
+from nova_accel.virt.holding import attempts
+from nova_accel.virt.holding import journal as journal_module
+from nova_accel.virt.holding import role_moves
+
+LOG = logging.getLogger(__name__)
+
+_Step = journal_module.Step
+
+
+class Attachments:
+    """The bindings of one host.
+
+    :param drivers: name -> device driver
+    :param driver_names: attach handle uuid -> the name of its driver, as
+        discovery has it at the moment
+    :param present: attach handle uuid -> the handle, as above
+    :param on_release: is told what the API has just been given back
+    """
+
+    def __init__(self, nodename: str, journal: journal_module.Journal,
+                 api: accelerator_api.AcceleratorApi,
+                 drivers: Mapping[str, base.Driver],
+                 driver_names: Callable[[], Mapping[str, str]],
+                 on_release: Callable[[Iterable[attach_handle.AttachHandle]],
+                                      None],
+                 present: Callable[
+                     [], Mapping[str, attach_handle.AttachHandle]] = dict,
+                 ) -> None:
+        self._nodename = nodename
+        self._journal = journal
+        self._api = api
+        self._drivers = drivers
+        self._driver_names = driver_names
+        self._on_release = on_release
+        self._present = present
+        self._moves = role_moves.RoleMoves(journal, api, self._unplug)
+        # Bindings that are to be released, by their attempts. The journal
+        # does not say so while the disk is full.
+        self._unreleased: dict[tuple[str, arq.Role], int] = {}
+
+    def acquire(self, instance_uuid: str, project_id: str,
+                asked: device_profile.Asked,
+                providers: Iterable[matching.Provider],
+                role: arq.Role = arq.Role.ACTIVE) -> None:
+        """Bind an instance's ARQs; those that it holds already are kept.
+
+        :raises Conflict: another instance of this host has what the API gave.
+        :raises AcceleratorError: it holds no more than it did before.
+        """
+        wanted = tuple(providers)
+        self._hold(instance_uuid, role, lambda attempt: self._api.acquire(
+            instance_uuid, role, attempt, project_id, asked, wanted))
+
+    def adopt(self, instance_uuid: str, arq_uuids: Collection[str],
+              role: arq.Role = arq.Role.ACTIVE) -> None:
+        """Hold ARQs that Nova's own Cyborg client has bound to an instance.
+
+        :raises AcceleratorError: it holds no more than it did before.
+        """
+        self._hold(instance_uuid, role, lambda attempt: self._api.adopt(
+            instance_uuid, role, attempt, arq_uuids))
+
+    def holds(self, instance_uuid: str,
+              role: arq.Role = arq.Role.ACTIVE) -> bool:
+        """Whether the binding is complete.
+
+        :raises DeviceError: its journal is damaged.
+        """
+        entry = self._journal.read(instance_uuid, role)
+        return entry is not None and entry.step is _Step.HELD
+
+    def held_by(self, instance_uuid: str,
+                role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
+        """The ARQs of the instance, none if the binding is not complete.
+
+        :raises DeviceError: its journal is damaged.
+        """
+        entry = self._journal.read(instance_uuid, role)
+        if entry is None or entry.step is not _Step.HELD:
+            return ()
+        return entry.arqs
+
+    def check_migratable(self, instance_uuid: str) -> None:
+        """Make sure that the instance's devices can go to another host live.
+
+        :raises DeviceError: a device cannot, or is gone.
+        :raises ServiceUnavailable: the API does not know of the instance's
+            last move yet, and could not tell the destination what it has.
+        """
+        with self._locked(instance_uuid):
+            for request in self.held_by(instance_uuid):
+                self._present_driver(request).check_migratable(
+                    request.handle)
+            self._moves.tell(instance_uuid)
+
+    def plug(self, instance_uuid: str,
+             role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
+        """Make the instance's devices ready to go into its guest.
+
+        :returns: its ARQs, none if it holds no accelerators
+        :raises DeviceError: a device is gone, or refused.
+        """
+        with self._locked(instance_uuid):
+            arqs = self.held_by(instance_uuid, role)
+            for request in arqs:
+                driver = self._present_driver(request)
+                with self._handle_locked(request.handle):
+                    driver.plug(request.handle)
+            return arqs
+
+    def move(self, instance_uuid: str, source: arq.Role,
+             target: arq.Role) -> None:
+        """Have what one role holds held by another, also without the API.
+
+        What the target held before is given back.
+
+        :raises DeviceError: a device of that refused; nothing has moved.
+        """
+        with self._locked(instance_uuid):
+            self._moves.move(instance_uuid, source, target)
+
+    def release(self, instance_uuid: str,
+                role: arq.Role = arq.Role.ACTIVE,
+                attempt: int | None = None) -> int:
+        """Give back what the binding holds; what fails is retried later.
+
+        Does not raise: a server can be deleted whatever its devices do.
+
+        :param attempt: leave alone what another attempt than this holds
+        :returns: how many accelerators are given back
+        """
+        with _released_later(instance_uuid, role), self._locked(
+                instance_uuid):
+            entry = self._journal.read(instance_uuid, role)
+            if entry is not None and attempt in (None, entry.attempt):
+                self._release(entry)
+                return len(entry.arqs)
+        return 0
+
+    def finish_interrupted(self) -> None:
+        """Finish the moves of a nova-compute that died.
+
+        What it was acquiring or releasing is given back by :meth:`retry`.
+        """
+        self._moves.finish_interrupted()
+
+    def retry(self) -> None:
+        """Finish the releases that failed, and tell the API of moves.
+
+        Does not raise: each binding is on its own.
+        """
+        for entry in self._journal.entries():
+            with _released_later(
+                    entry.instance_uuid, entry.role), self._locked(
+                        entry.instance_uuid):
+                # Who is acquiring has the lock until it holds something.
+                if self._journal.read(
+                        entry.instance_uuid, entry.role) != entry:
+                    continue
+                if (entry.step is not _Step.HELD
+                        or entry.attempt == self._unreleased.get(
+                            (entry.instance_uuid, entry.role))):
+                    self._release(entry)
+                elif entry.moved_from is not None:
+                    self._moves.tell_or_warn(entry.instance_uuid)
+
+    def recover(self, binding: binding_model.Binding) -> None:
+        """Hold again what the API has and a journal that was lost had.
+
+        :raises AcceleratorError: it has changed since, or nothing is known.
+        """
+        entry = _held(binding)
+        with self._locked(entry.instance_uuid):
+            if self._journal.read(entry.instance_uuid, entry.role) is None:
+                taken = self._taken(entry)
+                if taken:
+                    raise self._refusal(entry, taken)
+                # A guest may have them: not acquiring, which would be undone.
+                # Of two, what was acquired last keeps the greater number.
+                attempt = entry.attempt + 1
+                arqs = self._api.adopt(entry.instance_uuid, entry.role,
+                                       attempt, binding.arq_uuids)
+                self._journal.write(dataclasses.replace(
+                    entry, attempt=attempt, arqs=arqs))
+
+    def recover_of(self, instance_uuid: str, role: arq.Role) -> None:
+        """Hold again what the API has of an instance, if anything.
+
+        :raises AcceleratorError: it has changed since, or nothing is known.
+        """
+        for binding in self._api.bindings():
+            if (binding.instance_uuid, binding.role) == (instance_uuid, role):
+                self.recover(binding)
+
+    def take_back(self, binding: binding_model.Binding) -> None:
+        """Free what the API has and no guest needs, without a journal of it.
+
+        :raises AcceleratorError: it is not freed yet.
+        """
+        entry = _held(binding)
+        with self._locked(entry.instance_uuid):
+            if self._journal.read(entry.instance_uuid, entry.role) is None:
+                for request in entry.arqs:
+                    self.unplug_unheld(request.handle)
+                self._release(dataclasses.replace(entry, arqs=()))
+
+    def unplug_unheld(self, handle: attach_handle.AttachHandle) -> None:
+        """Unplug a device, unless an instance holds it by now.
+
+        :raises DeviceError: it refused.
+        """
+        with self._handle_locked(handle):
+            if all(request.handle.uuid != handle.uuid
+                   for request in self.held_arqs()):
+                self._unplug_handle(handle)
+
+    def bindings(self) -> list[binding_model.Binding]:
+        """All that is complete."""
+        return [binding_model.Binding(
+            entry.instance_uuid, entry.role, entry.attempt,
+            tuple(request.uuid for request in entry.arqs), entry.arqs)
+            for entry in self._journal.entries()
+            if entry.step is _Step.HELD]
+
+    def journaled(self) -> set[tuple[str, arq.Role]]:
+        """Instance and role of all that the journal knows anything of."""
+        return self._journal.keys()
+
+    def held_arqs(self, role: arq.Role | None = None) -> list[arq.Arq]:
+        """All that instances hold, or that is not yet given back.
+
+        :param role: in this one alone
+        """
+        return [request for entry in self._journal.entries()
+                if role in (None, entry.role) for request in entry.arqs]
+
+    def held_handles(self) -> frozenset[str]:
+        """The uuids of the attach handles that guests may have."""
+        return frozenset(
+            request.handle.uuid for entry in self._journal.entries()
+            if entry.step is not _Step.RELEASING for request in entry.arqs)
+
+    def holders(self) -> dict[str, str]:
+        """Attach handle uuid -> the instance that has it, or had until now.
+        """
+        return {request.handle.uuid: entry.instance_uuid
+                for entry in self._journal.entries()
+                for request in entry.arqs}
+
+    def releasing(self) -> frozenset[str]:
+        """The uuids of the attach handles that are being given back."""
+        return frozenset(
+            request.handle.uuid for entry in self._journal.entries()
+            if entry.step is _Step.RELEASING for request in entry.arqs)
+
+    def follow(self, move: reshape.Move) -> None:
+        """Journal that Placement has a unit at another provider by now.
+
+        :raises DeviceError: the disk refused, or the journal is damaged.
+        """
+        with self._locked(move.instance_uuid):
+            entry = self._journal.read(move.instance_uuid, move.role)
+            if entry is not None:
+                self._journal.write(dataclasses.replace(entry, arqs=tuple(
+                    dataclasses.replace(request, device_rp_uuid=move.target)
+                    if request.handle.uuid == move.handle_uuid else request
+                    for request in entry.arqs)))
+
+    def _hold(self, instance_uuid: str, role: arq.Role,
+              ask: Callable[[int], tuple[arq.Arq, ...]]) -> None:
+        """Hold what the API gives to an attempt.
+
+        :param ask: asks the API, with the number of the attempt
+        """
+        with self._locked(instance_uuid):
+            # The API would keep for this role what has moved to another.
+            self._moves.tell(instance_uuid)
+            last = self._journal.read(instance_uuid, role)
+            if last is not None and last.step is _Step.RELEASING:
+                # A device must be free before the API gives it to anyone.
+                self._release(last)
+            before = self._journal.read(instance_uuid, role)
+            entry = journal_module.begun(
+                instance_uuid, role, last, self._journal.next_attempt(
+                    instance_uuid, after=last.attempt if last else 0))
+            self._journal.write(entry)
+            try:
+                entry, arqs = attempts.agreed(self._journal, entry, ask)
+            except Exception as error:
+                self._give_up(
+                    self._journal.read(instance_uuid, role) or entry, before,
+                    error)
+                raise
+            kept = {request.handle.uuid for request in arqs}
+            replaced = tuple(request for request in entry.arqs
+                             if request.handle.uuid not in kept)
+            try:
+                self._unplug(replaced)
+            except exceptions.DeviceError:
+                self._journal.write(dataclasses.replace(
+                    entry, step=_Step.RELEASING, arqs=arqs + replaced))
+                raise
+            self._on_release(request.handle for request in replaced)
+            self._keep_or_refuse(dataclasses.replace(
+                entry, step=_Step.HELD, arqs=arqs))
+
+    def _keep_or_refuse(self, entry: journal_module.Entry) -> None:
+        """Journal what the API gave, unless others have it on this host.
+
+        A database that was restored, or failed over without its last
+        transactions, gives to one what another's guest has.
+
+        :raises Conflict: names them; what the API gave is given back.
+        """
+        # Two may be given the same at the same time.
+        with self._all_locked():
+            taken = self._taken(entry)
+            if not taken:
+                self._journal.write(entry)
+                return
+        with _released_later(entry.instance_uuid, entry.role):
+            self._release(dataclasses.replace(entry, arqs=tuple(
+                request for request in entry.arqs
+                if request.handle.uuid not in taken)))
+        raise self._refusal(entry, taken)
+
+    def _taken(self, entry: journal_module.Entry) -> dict[str, str]:
+        """Attach handle uuid -> the instance that has it in another binding.
+        """
+        wanted = {request.handle.uuid for request in entry.arqs}
+        return {request.handle.uuid: other.instance_uuid
+                for other in self._journal.entries()
+                if (other.instance_uuid, other.role) != (
+                    entry.instance_uuid, entry.role)
+                for request in other.arqs if request.handle.uuid in wanted}
+
+    def _refusal(self, entry: journal_module.Entry,
+                 taken: Mapping[str, str]) -> exceptions.Conflict:
+        refusal = exceptions.Conflict('; '.join(
+            f'the accelerator API gives {request.handle.address} of host '
+            f'{self._nodename} to instance {entry.instance_uuid}, and by the '
+            f"host's journal instance {taken[request.handle.uuid]} has it"
+            for request in entry.arqs if request.handle.uuid in taken))
+        LOG.error('Accelerators are refused: %s. Has the database of '
+                  'accelerators lost its last transactions?', refusal,
+                  instance_uuid=entry.instance_uuid)
+        return refusal
+
+    def _give_up(self, entry: journal_module.Entry,
+                 before: journal_module.Entry | None,
+                 error: Exception) -> None:
+        """Journal what is held after a failed acquire."""
+        refused = (isinstance(error, exceptions.AcceleratorError)
+                   and not isinstance(error, exceptions.ServiceUnavailable))
+        if refused and before is not None:
+            self._journal.write(before)
+        elif refused:
+            self._journal.remove(entry)
+        elif entry.step is _Step.ACQUIRING:
+            # The answer may have been lost: the API may hold something.
+            self._journal.write(
+                dataclasses.replace(entry, step=_Step.RELEASING))
+
+    def _release(self, entry: journal_module.Entry) -> None:
+        """:raises AcceleratorError: it is left to :meth:`retry`."""
+        binding = entry.instance_uuid, entry.role
+        self._unreleased[binding] = entry.attempt
+        self._journal.write(
+            dataclasses.replace(entry, step=_Step.RELEASING))
+        # A handle is free for the next tenant only when its device is.
+        self._unplug(entry.arqs)
+        for role in filter(None, (entry.role, entry.moved_from)):
+            self._free(entry.instance_uuid, role, entry.attempt)
+        # Before the journal says no more that nobody must be given them.
+        self._on_release(request.handle for request in entry.arqs)
+        self._journal.remove(entry)
+        self._unreleased.pop(binding, None)
+
+    def _free(self, instance_uuid: str, role: arq.Role, attempt: int) -> None:
+        """Have the API free what is unplugged."""
+        try:
+            self._api.release(instance_uuid, role, attempt)
+        except exceptions.StaleAttempt as error:
+            # A newer attempt has come after this journal was saved.
+            LOG.info('Nothing to release for instance %s (%s): %s',
+                     instance_uuid, role, error,
+                     instance_uuid=instance_uuid)
+        except exceptions.FarAttempt as error:
+            # It has forgotten, or this host's clock was once far ahead.
+            if error.newest is None:
+                raise
+            self._api.release(instance_uuid, role, error.newest)
+
+    def _unplug(self, arqs: Iterable[arq.Arq]) -> None:
+        """:raises DeviceError: a device refused."""
+        for request in arqs:
+            self._unplug_handle(request.handle)
+
+    def _unplug_handle(self, handle: attach_handle.AttachHandle) -> None:
+        driver = self._driver_of(handle.uuid)
+        # A device that is gone took what was made of it along.
+        if driver is not None:
+            driver.unplug(handle)
+
+    def _present_driver(self, request: arq.Arq) -> base.Driver:
+        """:raises DeviceError: the device is gone, or another one."""
+        driver = self._driver_of(request.handle.uuid)
+        if driver is None:
+            raise exceptions.DeviceError(
+                f'device {request.handle.address} of ARQ {request.uuid} is '
+                f'gone from {self._nodename}')
+        request.handle.check_same(
+            self._present().get(request.handle.uuid, request.handle))
+        return driver
+
+    def _driver_of(self, handle_uuid: str) -> base.Driver | None:
+        name = self._driver_names().get(handle_uuid)
+        return None if name is None else self._drivers[name]
+
+    def _locked(
+        self, instance_uuid: str,
+    ) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}-{instance_uuid}')
+
+    def _all_locked(self) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}')
+
+    def _handle_locked(
+        self, handle: attach_handle.AttachHandle,
+    ) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
+
+
+@contextlib.contextmanager
+def _released_later(instance_uuid: str, role: arq.Role) -> Iterator[None]:
+    """Log a release that fails, for the next time."""
+    try:
+        yield
+    except exceptions.AcceleratorError as error:
+        LOG.warning('The accelerators of instance %s (%s) are not released '
+                    'yet, trying again later: %s', instance_uuid, role, error,
+                    instance_uuid=instance_uuid)
+    except Exception:
+        # No bug may keep a server from being deleted, nor the others from
+        # being retried.
+        LOG.exception('The accelerators of instance %s (%s) are not released '
+                      'yet, trying again later', instance_uuid, role,
+                      instance_uuid=instance_uuid)
+
+
+def _held(binding: binding_model.Binding) -> journal_module.Entry:
+    """The entry of a binding that only the API knows.
+
+    :raises Conflict: it is not adopted, so no host holds it.
+    """
+    if binding.role is None or binding.attempt is None:
+        raise exceptions.Conflict(
+            f'what instance {binding.instance_uuid} has is not adopted')
+    return journal_module.Entry(
+        binding.instance_uuid, binding.role, binding.attempt, _Step.HELD,
+        binding.arqs)

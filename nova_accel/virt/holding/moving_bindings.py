@@ -1,0 +1,50 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the source of a resize or cold migration keeps until its end.
+
+If nobody calls the driver of the source at that end, :mod:`.reconcile` sees
+to it.
+"""
+
+from nova import objects
+
+from nova_accel.model import arq
+from nova_accel.virt.holding import attachments as attachments_module
+
+_Attachments = attachments_module.Attachments
+
+
+def restore(attachments: _Attachments, instance_uuid: str,
+            is_reverted: bool = False) -> None:
+    """Make what was set aside active again; what is active stays so.
+
+    :param is_reverted: after a revert what is active does not: it is what
+        the destination, this host too, could not release
+    :raises DeviceError: a device that was active before is stuck.
+    """
+    if is_reverted or not attachments.holds(instance_uuid):
+        attachments.move(instance_uuid, arq.Role.OLD, arq.Role.ACTIVE)
+
+
+def restore_reverted(attachments: _Attachments, instance: objects.Instance,
+                     service_host: str) -> None:
+    """:func:`restore`, if a revert brought the instance back and failed.
+
+    :raises DeviceError: a device that was active before is stuck.
+    """
+    # Nova forgets the old flavor at the end of a revert, failed or not, and
+    # keeps it when a resize fails on the destination.
+    if (attachments.holds(instance.uuid, arq.Role.OLD)
+            and instance.host == service_host
+            and instance.old_flavor is None):
+        restore(attachments, instance.uuid)

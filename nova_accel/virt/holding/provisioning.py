@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Devices that the host has lost, as in a reboot, and makes again.
+
+Starting a guest makes those of its server, and waits for nothing here. This is
+for servers that are stopped, whose devices are theirs all the same, and tells
+the API, where those ARQs are Provisioning until then.
+"""
+
+from collections.abc import Container
+
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.client import accelerator_api
+from nova_accel.model import arq
+from nova_accel.virt.holding import attachments as attachments_module
+
+LOG = logging.getLogger(__name__)
+
+
+class Provisioning:
+    """What one nova-compute found missing when it started.
+
+    :param mdevs: the uuids of the mediated devices that there are
+    """
+
+    def __init__(self, api: accelerator_api.AcceleratorApi,
+                 attachments: attachments_module.Attachments,
+                 mdevs: Container[str]) -> None:
+        self._api = api
+        self._attachments = attachments
+        self._missing = {
+            held.instance_uuid: lost for held in attachments.bindings()
+            if held.role is arq.Role.ACTIVE and (lost := [
+                request.uuid for request in held.arqs
+                if request.handle.mdev_type is not None
+                and request.handle.uuid not in mdevs])}
+        #: Instances whose devices refuse, and those of which the API knows.
+        self._refusing: set[str] = set()
+        self._known_refusing: set[str] = set()
+        # An earlier nova-compute may have died in the middle of it.
+        self._is_told = False
+
+    def go_on(self) -> None:
+        """Tell the API first, and make what is missing from then on.
+
+        Nova starts guests in between. What refuses is told once and tried
+        again the next time; when all is there it costs nothing.
+
+        :raises ServiceUnavailable: the API does not know of it yet.
+        """
+        if self._is_told and not self._make():
+            return
+        self._is_told = False
+        refusing = frozenset(self._refusing)
+        self._api.provisioning(
+            [arq_uuid for lost in self._missing.values() for arq_uuid in lost],
+            [arq_uuid for instance_uuid in refusing - self._known_refusing
+             for arq_uuid in self._missing[instance_uuid]])
+        self._known_refusing |= refusing
+        self._is_told = True
+
+    def _make(self) -> bool:
+        """Whether less is missing than before, or something new refuses."""
+        before = len(self._missing)
+        for instance_uuid in list(self._missing):
+            try:
+                self._attachments.plug(instance_uuid)
+            except exceptions.AcceleratorError as error:
+                LOG.warning('The accelerators of instance %s are not made '
+                            'again yet: %s', instance_uuid, error,
+                            instance_uuid=instance_uuid)
+                self._refusing.add(instance_uuid)
+            else:
+                del self._missing[instance_uuid]
+                self._refusing.discard(instance_uuid)
+        return (len(self._missing) < before
+                or not self._refusing <= self._known_refusing)

@@ -1,0 +1,147 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import oslo_messaging
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.client import servers
+from nova_accel.model import drift
+from nova_accel.testing import nova_records
+from nova_accel.virt.fpga import region_use
+
+HERE, THERE = 'here', 'there'
+
+
+class TestUseOf(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova = self.useFixture(nova_records.NovaRecords())
+
+    def test_only_one_that_is_stopped_without_a_task_is_stopped(self):
+        for vm_state, task_state, expected in (
+                ('stopped', None, True), ('stopped', 'powering-on', False),
+                ('stopped', 'deleting', False), ('active', None, False),
+                ('suspended', None, False), ('paused', None, False),
+                ('rescued', None, False), ('resized', None, False),
+                ('error', None, False)):
+            instance = self.nova.add_instance(
+                HERE, vm_state=vm_state, task_state=task_state)
+            self.assertEqual(
+                region_use.Server('project', expected),
+                servers.use_of(instance.uuid), (vm_state, task_state))
+
+    def test_one_that_is_gone(self):
+        self.assertRaises(exceptions.Conflict, servers.use_of, 'gone')
+
+    def test_nova_is_away(self):
+        instance = self.nova.add_instance(HERE, vm_state='stopped')
+        self.nova.fault = oslo_messaging.MessagingTimeout()
+        self.assertRaises(
+            exceptions.ServiceUnavailable, servers.use_of, instance.uuid)
+
+
+class TestOfHost(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.nova = self.useFixture(nova_records.NovaRecords())
+
+    def found(self, *instances):
+        uuids = [instance.uuid for instance in instances]
+        found = servers.of_host(HERE, uuids)
+        return [found.get(uuid) for uuid in uuids]
+
+    def test_wherever_they_are(self):
+        here = self.nova.add_instance(HERE, task_state='spawning')
+        there = self.nova.add_instance(THERE, old_flavor=object())
+        nowhere = self.nova.add_instance(None, vm_state='building')
+        gone = self.nova.add_instance(HERE)
+        del self.nova.instances[gone.uuid]
+        self.assertEqual(
+            [drift.Server(HERE, 'active', 'spawning'),
+             drift.Server(THERE, 'active', is_resized=True),
+             drift.Server(None, 'building'), None],
+            self.found(here, there, nowhere, gone))
+
+    def test_only_those_that_are_asked_for(self):
+        self.nova.add_instance(HERE)
+        self.assertEqual({}, servers.of_host(HERE, []))
+        self.assertEqual(3, len(self.nova.calls))
+
+    def test_migrations_of_the_host(self):
+        for status in ('migrating', 'finished', 'running', 'preparing',
+                       'post-migrating', 'accepted'):
+            instance = self.nova.add_instance(THERE)
+            for source, destination in ((HERE, THERE), (THERE, HERE)):
+                self.nova.migrations.clear()
+                self.nova.add_migration(
+                    instance, status, source, destination)
+                self.assertEqual(
+                    [drift.Server(THERE, 'active', is_migrating=True)],
+                    self.found(instance))
+
+    def test_a_live_migration_that_has_no_destination_yet(self):
+        instance = self.nova.add_instance(THERE)
+        self.nova.add_migration(
+            instance, 'accepted', THERE, None, 'live-migration')
+        self.assertEqual(
+            [drift.Server(THERE, 'active', is_migrating=True)],
+            self.found(instance))
+
+    def test_migrations_that_are_over_or_others(self):
+        instance = self.nova.add_instance(HERE)
+        for status in ('confirmed', 'reverted', 'error', 'failed',
+                       'completed', 'cancelled', 'done'):
+            self.nova.add_migration(instance, status, HERE, THERE)
+        self.nova.add_migration(instance, 'migrating', 'x', 'y')
+        self.assertEqual(
+            [drift.Server(HERE, 'active')], self.found(instance))
+
+    def test_one_that_moves_between_cells(self):
+        """Its record in this one may be hidden."""
+        instance = self.nova.add_instance(THERE)
+        self.nova.add_migration(instance, 'finished', HERE, THERE)
+        del self.nova.instances[instance.uuid]
+        self.assertEqual([drift.Server(None, is_migrating=True)],
+                         self.found(instance))
+
+    def test_migrations_are_asked_for_first(self):
+        self.found(self.nova.add_instance(THERE))
+        self.assertEqual(
+            [*['MigrationList.get_by_filters'] * 2,
+             'InstanceList.get_by_host', 'InstanceList.get_by_filters'],
+            self.nova.calls)
+
+    def test_nova_does_not_answer(self):
+        self.nova.fault = oslo_messaging.MessagingTimeout()
+        self.assertRaises(
+            oslo_messaging.MessagingTimeout, servers.of_host, HERE, [])
+
+
+class TestOfMigrations(testtools.TestCase):
+
+    def test_which_consumers_are_migrations(self):
+        nova = self.useFixture(nova_records.NovaRecords())
+        instance = nova.add_instance(HERE)
+        for _number in range(2):
+            nova.add_migration(instance, 'finished', HERE, HERE)
+        uuid = nova.migrations[0].uuid
+        self.assertEqual({uuid: instance.uuid},
+                         servers.of_migrations({uuid, instance.uuid}))
+
+    def test_nobody_is_asked_of_nothing(self):
+        nova = self.useFixture(nova_records.NovaRecords())
+        self.assertEqual({}, servers.of_migrations(set()))
+        self.assertEqual([], nova.calls)

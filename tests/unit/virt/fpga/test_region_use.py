@@ -1,0 +1,102 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import fixtures
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import naming
+from nova_accel.model import programming
+from nova_accel.virt.fpga import region_use
+from unit.virt.fpga import fpga_card
+
+ONE, TWO = 'instance-1', 'instance-2'
+
+
+class TestRegionUse(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.host = fpga_card.Host(self.useFixture(fixtures.TempDir()).path)
+        self.holders = {}
+        self.use = region_use.RegionUse(
+            fpga_card.NODE, self.host.regions, lambda: self.holders,
+            lambda uuid: self.servers[uuid])
+        self.servers = {ONE: region_use.Server('project', is_stopped=False)}
+
+    def target_of(self, name, is_shell=False):
+        return self.use.target_of(naming.derived_uuid(
+            fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name),
+            is_shell)
+
+    def refused(self, name='region0', instance=None, is_stopped=False,
+                is_shell=False):
+        error = self.assertRaises(
+            exceptions.Conflict, self.use.check_free,
+            self.target_of(name, is_shell),
+            programming.Asker('project', 'user', instance), is_stopped)
+        # The owner of a server reads the same without the address.
+        address = str(fpga_card.ADDRESS)
+        self.assertIn(address, str(error))
+        self.assertNotIn(address, error.public)
+        return error.public
+
+    def test_regions_of_deployables(self):
+        for name, region in (('region0', 'region0'),
+                             ('region1_function1', 'region1')):
+            self.assertEqual(region, self.target_of(name).region.name)
+            self.assertTrue(self.target_of(name, True).region.is_shell)
+        self.assertRaises(exceptions.NotFound, self.target_of, 'region7')
+
+    def test_regions_of_handles(self):
+        first, *_others, last = fpga_card.DEVICE.handles
+        self.assertEqual(
+            'region0', self.use.target_with(first).region.name)
+        self.assertEqual('region1', self.use.target_with(last).region.name)
+        self.host.regions.overlaid([])
+        self.assertRaises(
+            exceptions.NotFound, self.use.target_with, first)
+
+    def test_a_region_that_nobody_has(self):
+        self.holders[fpga_card.handle_uuid('region1_function0')] = ONE
+        self.use.check_free(
+            self.target_of('region0'), programming.Asker(), False)
+
+    def test_one_that_another_has(self):
+        for name in (fpga_card.handle_uuid('region0'), '0000:81:00.1'):
+            self.holders = {name: ONE}
+            for instance in (None, TWO):
+                self.assertIn('a server has region0', self.refused(
+                    instance=instance, is_stopped=True))
+
+    def test_ones_own(self):
+        self.holders[fpga_card.handle_uuid('region0')] = ONE
+        self.assertIn('stop the server first', self.refused(instance=ONE))
+        self.servers[ONE] = region_use.Server('project', is_stopped=True)
+        self.use.check_free(self.target_of('region0'),
+                            programming.Asker('project', 'user', ONE), False)
+        self.servers[ONE] = region_use.Server('project', is_stopped=False)
+        self.use.check_free(self.target_of('region0'),
+                            programming.Asker('project', 'user', ONE), True)
+        self.host.card.programs_under_guest = True
+        self.use.check_free(self.target_of('region0'),
+                            programming.Asker('project', 'user', ONE), False)
+        self.assertIn('a server has region0', self.refused(
+            instance=ONE, is_stopped=True, is_shell=True))
+
+    def test_what_nova_says_is_anothers(self):
+        """Whatever the API, or who is on the message bus, says."""
+        self.holders[fpga_card.handle_uuid('region0')] = ONE
+        self.servers[ONE] = region_use.Server('another', is_stopped=True)
+        for under_guest in (False, True):
+            self.host.card.programs_under_guest = under_guest
+            self.assertIn('another project', self.refused(instance=ONE))

@@ -1,0 +1,148 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import fixtures
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import arq
+from nova_accel.model import attach_handle
+from nova_accel.model import binding
+from nova_accel.model import pci_address
+from nova_accel.virt.holding import provisioning
+
+
+def an_arq(name, mdev_type='nvidia-11'):
+    return arq.Arq(
+        f'arq-{name}', arq.State.BOUND, 'profile', 0, {}, 'rp',
+        attach_handle.AttachHandle(
+            name, pci_address.PciAddress(0, 0x81, 0, 0), mdev_type))
+
+
+class Attachments:
+    """Instance -> what it holds; ``made`` are handles."""
+
+    def __init__(self, **held):
+        self.held = held
+        self.made = set()
+        self.stuck = set()
+
+    def bindings(self):
+        return [binding.Binding(
+            instance_uuid, role, 1,
+            tuple(request.uuid for request in arqs), arqs)
+            for instance_uuid, arqs in self.held.items()
+            for role in (arq.Role.ACTIVE, arq.Role.OLD)]
+
+    def plug(self, instance_uuid):
+        if instance_uuid in self.stuck:
+            raise exceptions.DeviceError('the card is stuck')
+        self.made.update(request.handle.uuid for request
+                         in self.held.get(instance_uuid, ()))
+
+
+class Api:
+    """Remembers what it is told; may be away."""
+
+    away = False
+
+    def __init__(self):
+        self.told = []
+        self.failed = []
+
+    def provisioning(self, arq_uuids, failed):
+        if self.away:
+            raise exceptions.ServiceUnavailable('away')
+        self.told.append(sorted(arq_uuids))
+        self.failed.append(sorted(failed))
+
+
+class TestProvisioning(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.api = Api()
+        self.attachments = Attachments(
+            first=(an_arq('a'), an_arq('b'), an_arq('c', None)),
+            second=(an_arq('d'),), third=(an_arq('e', None),))
+
+    def start(self, *mdevs):
+        return provisioning.Provisioning(self.api, self.attachments, mdevs)
+
+    def test_what_is_missing_is_made(self):
+        found = self.start('a')
+        found.go_on()
+        self.assertEqual([['arq-b', 'arq-d']], self.api.told)
+        self.assertEqual(set(), self.attachments.made)
+        for _time in range(2):
+            found.go_on()
+        self.assertEqual([['arq-b', 'arq-d'], []], self.api.told)
+        self.assertLessEqual({'b', 'd'}, self.attachments.made)
+
+    def test_nothing_is_missing(self):
+        """What an earlier nova-compute left unsaid is said once."""
+        found = self.start('a', 'b', 'd')
+        for _time in range(2):
+            found.go_on()
+        self.assertEqual([[]], self.api.told)
+        self.assertEqual(set(), self.attachments.made)
+
+    def test_a_card_that_is_stuck_is_tried_again(self):
+        self.attachments.stuck.add('first')
+        found = self.start()
+        for _time in range(3):
+            found.go_on()
+        self.assertIn('the card is stuck', self.log.output)
+        self.assertEqual([['arq-a', 'arq-b', 'arq-d'], ['arq-a', 'arq-b']],
+                         self.api.told)
+        self.attachments.stuck.clear()
+        found.go_on()
+        self.assertEqual([], self.api.told[-1])
+
+    def test_a_failure_is_told_once(self):
+        """Also to an API that was away when it was found."""
+        self.attachments.stuck = {'first', 'second'}
+        found = self.start()
+        found.go_on()
+        self.api.away = True
+        self.assertRaises(exceptions.ServiceUnavailable, found.go_on)
+        self.api.away = False
+        for _time in range(3):
+            found.go_on()
+        missing = ['arq-a', 'arq-b', 'arq-d']
+        self.assertEqual([missing, missing], self.api.told)
+        self.assertEqual([[], missing], self.api.failed)
+        self.attachments.stuck.clear()
+        for _time in range(2):
+            found.go_on()
+        self.assertEqual([missing, missing, []], self.api.told)
+        self.assertEqual([[], missing, []], self.api.failed)
+
+    def test_an_api_that_is_away_hears_of_it_later(self):
+        self.api.away = True
+        found = self.start()
+        self.assertRaises(exceptions.ServiceUnavailable, found.go_on)
+        self.api.away = False
+        found.go_on()
+        self.api.away = True
+        self.assertRaises(exceptions.ServiceUnavailable, found.go_on)
+        self.api.away = False
+        found.go_on()
+        self.assertEqual([['arq-a', 'arq-b', 'arq-d'], []], self.api.told)
+
+    def test_what_is_given_back_meanwhile_is_not_missed(self):
+        found = self.start()
+        self.attachments.held.clear()
+        for _time in range(2):
+            found.go_on()
+        self.assertEqual([], self.api.told[-1])

@@ -1,0 +1,334 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import collections
+
+import fixtures
+from keystoneauth1 import exceptions as ks_exceptions
+import oslo_messaging
+from oslo_utils import uuidutils
+
+from nova_accel.model import arq
+from nova_accel.testing import libvirt
+from nova_accel.virt.holding import journal
+from unit.virt import planted
+
+
+class TestOneKind(planted.ReconcileTestCase):
+    """Each of them beside a server that is well."""
+
+    def assert_repaired(self, plant):
+        well = self.boot()
+        before = self.everything()
+        server, expected = getattr(self, plant)()
+        self.assertNotEqual(before, self.everything())
+        self.repair()
+        self.assertEqual(expected, self.roles(server))
+        self.assertEqual(({arq.Role.ACTIVE}, {'active'}), self.roles(well))
+        if expected == (set(), set()):
+            # But for what the API remembers of late requests.
+            (arqs, handles, _fences), *others = self.everything()
+            self.assertEqual(before, ([arqs, handles, before[0][2]],
+                                      *others))
+        again = self.everything()
+        self.repair()
+        self.assertEqual(again, self.everything())
+
+
+def _test(plant):
+    def test(self):
+        self.assert_repaired(plant)
+    return test
+
+
+for _plant in planted.ReconcileTestCase.PLANTS:
+    setattr(TestOneKind, _plant.replace('plant', 'test', 1), _test(_plant))
+
+
+class TestAllKinds(planted.ReconcileTestCase):
+    """On a host that is full of servers."""
+
+    gpus = 8
+
+    def test_one_pass_repairs_them_and_touches_nothing_else(self):
+        servers = [self.boot() for _number in range(100)]
+        well = self.everything()
+        self.assertGreaterEqual(len(self.PLANTS), 10)
+        planted = [getattr(self, plant)() for plant in self.PLANTS]
+        destroyed = []
+        destroy = libvirt.MediatedDevice.destroy
+
+        def destroy_and_tell(device):
+            destroyed.append(device.name())
+            return destroy(device)
+
+        made = self.mdevs() - well[1]
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.testing.libvirt.MediatedDevice.destroy',
+            destroy_and_tell))
+        self.nova.calls.clear()
+        self.repair()
+        for plant, (server, expected) in zip(
+                self.PLANTS, planted, strict=True):
+            self.assertEqual(expected, self.roles(server), plant)
+        kept = self.mdevs() - well[1]
+        # Those of the two whose servers go on.
+        self.assertEqual(2, len(kept))
+        self.assertEqual(len(made - kept), len(destroyed))
+        rows, mdevs, files = self.everything()
+        self.assertEqual(well[1], mdevs - kept)
+        self.assertLessEqual(well[2].items(), files.items())
+        # An ARQ of each, and so many handles more are taken as before.
+        (arqs, handles, fences) = map(set, rows)
+        self.assertLessEqual(set(well[0][0]), arqs)
+        self.assertEqual(2, len(arqs) - len(well[0][0]))
+        self.assertEqual(2, len(handles - set(well[0][1])))
+        self.assertLessEqual(set(well[0][2]), fences)
+        for server in servers:
+            self.assertEqual(
+                ({arq.Role.ACTIVE}, {'active'}), self.roles(server))
+        self.assertEqual({
+            'MigrationList.get_by_filters': 2, 'InstanceList.get_by_host': 1,
+            'InstanceList.get_by_filters': 1,
+            'allocations': len(self.accelerator_providers()),
+        }, dict(collections.Counter(self.nova.calls)))
+
+
+class TestStrangers(planted.ReconcileTestCase):
+    """What is not ours, or is not leaked."""
+
+    def assert_left(self, times=2):
+        before = self.everything()
+        for _again in range(times):
+            self.repair()
+        self.assertEqual(before, self.everything())
+
+    def test_nothing_is_there(self):
+        self.assertIn(planted.FOREIGN_MDEV, self.mdevs())
+        self.assert_left()
+        self.assertEqual('', '\n'.join(
+            line for line in self.log.output.splitlines()
+            if 'accelerators of' in line))
+
+    def test_what_is_under_way(self):
+        """Each of them would be a leak if its server were idle."""
+        for plant, fields in (
+                ('an_evacuated_server_of_a_host_installed_anew',
+                 {'task_state': 'deleting'}),
+                ('an_unshelve_with_cyborgs_key_that_failed',
+                 {'task_state': 'unshelving'}),
+                ('an_evacuation_with_cyborgs_key_that_failed',
+                 {'vm_state': 'building'})):
+            server, _expected = getattr(self, f'plant_{plant}')()
+            vars(server).update(fields)
+            self.assert_left()
+
+    def test_what_waits_to_be_confirmed(self):
+        server, _expected = (
+            self.plant_a_resize_that_failed_on_its_destination())
+        self.nova.add_migration(
+            server, 'finished', planted.HERE, planted.THERE)
+        self.assert_left()
+
+    def test_a_live_migration_that_is_checked(self):
+        """None of the hosts is its destination yet."""
+        server, _expected = (
+            self.plant_a_live_migration_that_failed_in_its_checks())
+        self.nova.add_migration(
+            server, 'accepted', planted.THERE, None, 'live-migration')
+        self.assert_left()
+
+    def test_a_guest_that_nova_has_not_reaped(self):
+        server = self.boot()
+        self.delete(server)
+        self.assert_left()
+        self.domain(server).destroy()
+        self.assert_left()
+        self.domain(server).undefine()
+        self.repair()
+        self.assertEqual((set(), set()), self.roles(server))
+
+    def test_an_orphan_that_a_guest_has(self):
+        """Whoever gave it to the guest."""
+        server = self.boot()
+        (found,) = self.arqs(server)
+        self.lose_journal(server)
+        self.lose_arq(found['uuid'])
+        self.assert_left()
+        self.lose_guest(server)
+        self.repair()
+        self.assertEqual({planted.FOREIGN_MDEV}, self.mdevs())
+
+    def test_an_mdev_with_our_uuid_and_another_parent(self):
+        handle = next(
+            handle for device in self.host._publisher.view.devices
+            for deployable in device.deployables
+            for handle in deployable.handles if handle.mdev_type)
+        other = next(
+            device.address for device in self.host._publisher.view.devices
+            if device.driver == 'mdev' and device.address != handle.address)
+        self.connection.nodeDeviceCreateXML(f'''
+            <device><parent>{other.node_device}</parent>
+            <capability type='mdev'><type id='{planted.TYPE}'/>
+            <uuid>{handle.uuid}</uuid></capability></device>''', 0)
+        self.assert_left()
+
+    def test_arqs_of_a_port(self):
+        server = self.boot()
+        self.bind(server)
+        self.assert_left()
+
+    def test_a_damaged_journal(self):
+        server = self.boot()
+        path = next(self.state.glob('nova_accel/*/*.json'))
+        path.write_text('{"attem')
+        self.start()
+        self.host._publisher._cycle.result(30)
+        self.assert_left()
+        self.assertEqual(({'active'}, {'active'}), self.roles(server))
+
+    def test_what_is_being_acquired(self):
+        server = self.nova.add_instance(planted.THERE)
+        self.attachments._journal.write(journal.Entry(
+            server.uuid, arq.Role.ACTIVE, 1, journal.Step.ACQUIRING))
+        self.assert_left()
+
+
+class TestAllocations(planted.ReconcileTestCase):
+
+    def setUp(self):
+        super().setUp()
+        (self.provider,) = self.vgpus(1)
+        self.resources = {self.provider.uuid: {'VGPU': 1},
+                          'compute node': {'VCPU': 1}}
+
+    def allocate(self, server):
+        self.nova.allocations[server.uuid] = dict(self.resources)
+
+    def test_what_was_left_elsewhere_is_taken_away(self):
+        """Only what is ours, and not in the first pass."""
+        server = self.nova.add_instance(planted.THERE)
+        self.allocate(server)
+        self.repair()
+        self.assertEqual(
+            self.resources, self.nova.allocations[server.uuid])
+        self.repair()
+        self.assertEqual({'compute node': {'VCPU': 1}},
+                         self.nova.allocations[server.uuid])
+
+    def test_what_somebody_needs(self):
+        """Or nobody knows whose it is."""
+        for server in (self.boot(),
+                       self.nova.add_instance(None, vm_state='building'),
+                       self.nova.add_instance(
+                           planted.THERE, task_state='resizing')):
+            self.allocate(server)
+        self.nova.allocations[uuidutils.generate_uuid()] = self.resources
+        for _again in range(2):
+            self.repair()
+        self.assertNotIn('take away', self.nova.calls)
+
+    def test_not_before_its_devices_are_free(self):
+        server, _expected = (
+            self.plant_an_evacuated_server_of_a_host_installed_anew())
+        self.allocate(server)
+        for expected in ([], [], [], ['take away']):
+            self.assertEqual(expected, [
+                call for call in self.nova.calls if call == 'take away'])
+            self.repair()
+
+
+class TestFaults(planted.ReconcileTestCase):
+
+    def assert_waits(self, text):
+        before = self.everything()
+        self.host.reconciler._compared_at = float('-inf')
+        self.host.reconciler.run()
+        self.assertEqual(before, self.everything())
+        self.assertIn('trying again later', self.log.output)
+        self.assertIn(text, self.log.output)
+
+    def test_who_does_not_answer(self):
+        server, _expected = (
+            self.plant_a_server_deleted_while_nova_compute_was_down())
+        for fault in (oslo_messaging.MessagingTimeout('nova is away'),
+                      ks_exceptions.ConnectFailure('nova is away')):
+            self.nova.fault = fault
+            self.assert_waits('nova is away')
+        self.nova.fault = None
+        self.api.refuse = True
+        self.assert_waits('cannot be reached')
+        self.api.refuse = False
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova.virt.libvirt.host.Host.list_guests',
+            self.libvirt_is_away))
+        self.assert_waits('libvirt does not list its guests')
+        self.assertEqual(({'active'}, {'active'}), self.roles(server))
+
+    @staticmethod
+    def libvirt_is_away(*_args, **_kwargs):
+        raise libvirt.libvirt_error('away')
+
+    def test_one_that_fails_does_not_stop_the_others(self):
+        planted = [
+            self.plant_a_lost_journal_of_a_server_that_is_gone(),
+            self.plant_an_unshelve_with_cyborgs_key_that_failed()]
+        stuck = {found['attach_handle_uuid']
+                 for found in self.arqs(planted[0][0])}
+        destroy = libvirt.MediatedDevice.destroy
+
+        def refuse(device):
+            if device._information.uuid in stuck:
+                raise libvirt.libvirt_error('the device is stuck')
+            return destroy(device)
+
+        with fixtures.MonkeyPatch(
+                'nova_accel.testing.libvirt.MediatedDevice.destroy', refuse):
+            self.repair()
+        self.assertIn('the device is stuck', self.log.output)
+        self.assertEqual((set(), {'active'}), self.roles(planted[0][0]))
+        self.assertEqual((set(), set()), self.roles(planted[1][0]))
+        self.repair()
+        self.assertEqual((set(), set()), self.roles(planted[0][0]))
+
+    def test_what_the_api_has_lost_is_told(self):
+        server = self.boot()
+        (found,) = self.arqs(server)
+        self.lose_arq(found['uuid'])
+        self.repair()
+        self.assertIn('may give its devices away', self.log.output)
+        self.assertEqual(({'active'}, set()), self.roles(server))
+
+
+class TestRun(planted.ReconcileTestCase):
+
+    def test_only_when_it_is_time(self):
+        server, _expected = (
+            self.plant_an_evacuated_server_of_a_host_installed_anew())
+        self.nova.calls.clear()
+        self.host.reconciler.run()
+        self.assertEqual([], self.nova.calls)
+        self.host.reconciler._compared_at = float('-inf')
+        self.host.reconciler.run()
+        self.assertEqual((set(), set()), self.roles(server))
+        self.nova.calls.clear()
+        self.host.reconciler.run()
+        self.assertEqual([], self.nova.calls)
+
+    def test_what_a_move_left_is_not_waited_for(self):
+        server, _expected = (
+            self.plant_a_resize_that_failed_on_its_destination())
+        self.nova.calls.clear()
+        self.host.reconciler.run()
+        self.assertEqual((set(), set()), self.roles(server))
+        self.assertNotIn('allocations', self.nova.calls)

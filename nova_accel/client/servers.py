@@ -23,7 +23,7 @@ import oslo_messaging
 
 from nova_accel import exceptions
 from nova_accel.model import drift
-from nova_accel.virt.fpga import region_use
+from nova_accel.model import programming
 
 
 def of_host(service_host: str,
@@ -66,7 +66,7 @@ def of_host(service_host: str,
     return {uuid: servers[uuid] for uuid in uuids if uuid in servers}
 
 
-def use_of(uuid: str) -> region_use.Server:
+def holder(uuid: str) -> programming.Holder:
     """An instance that has an FPGA region, as Nova knows it.
 
     The API of Nova notes what it is about to do with an instance before the
@@ -85,7 +85,7 @@ def use_of(uuid: str) -> region_use.Server:
             f'{error}') from error
     if not found:
         raise exceptions.Conflict(f'there is no server {uuid}')
-    return region_use.Server(found[0].project_id, (
+    return programming.Holder(found[0].project_id, (
         found[0].vm_state == vm_states.STOPPED
         and found[0].task_state is None))
 

@@ -62,3 +62,16 @@ class Record:
     started_at: datetime.datetime
     finished_at: datetime.datetime | None = None
     failure: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    """The project of an instance, and whether it is off and stays so for now.
+
+    That is said before anything begins to start its guest, and a start looks
+    afterwards whether its regions are programmed: so one of both waits for the
+    other.
+    """
+
+    project_id: str
+    is_stopped: bool

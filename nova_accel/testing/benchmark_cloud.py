@@ -72,7 +72,7 @@ class BenchmarkCloud(cloud.Cloud):
 
     def report(self, host: str) -> None:
         """A cycle of the worker."""
-        self._accelerators(host)._publisher._run()
+        self._accelerators(host).cycle.run()
 
     def update(self, host: str) -> None:
         """Nova's periodic update of its resources."""
@@ -83,7 +83,7 @@ class BenchmarkCloud(cloud.Cloud):
         """Our part of ``update_provider_tree``, with what Nova has now."""
         tree = copy.deepcopy(self.computes[host].driver.provider_tree)
         return functools.partial(
-            self._accelerators(host).update_provider_tree, tree)
+            self._accelerators(host).providers.update, tree, None)
 
     def _accelerators(self, host: str) -> Any:
         return self.computes[host].driver._accelerators

@@ -16,7 +16,6 @@ What each server operation calls is in ``doc/source/contributor``; the rules
 are in ``nova_accel.model`` and the work is done by the modules beside this.
 """
 
-from collections.abc import Callable
 from collections.abc import Sequence
 import contextlib
 import copy
@@ -33,10 +32,8 @@ from nova_accel.host import node_devices
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import faults
 from nova_accel.virt import guest as guest_xml
-from nova_accel.virt import host_accelerators
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
-from nova_accel.virt import os_acc as os_acc_module
 from nova_accel.virt import rebuild
 from nova_accel.virt import suspend
 from nova_accel.virt import wiring
@@ -51,16 +48,6 @@ _GUEST_CONFIG = inspect.signature(
 class AcceleratorMixin(rebuild.RebuildMixin):
     """Gives a libvirt driver accelerators."""
 
-    os_acc: os_acc_module.OsAcc
-    _accelerators: host_accelerators.HostAccelerators
-
-    # Of the driver that it is mixed into.
-    _host: Any
-    provider_tree: Any
-    supported_vgpu_types: list[str]
-    instance_exists: Callable[[objects.Instance], bool]
-    _is_virtual_mdev: Callable[[str], bool]
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._rebooting: set[str] = set()
@@ -69,7 +56,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         # A nova-compute that fails later than this does not exit: it waits
         # for threads that Nova has started for libvirt.
         wiring.check_configured()
-        super().init_host(host)  # type: ignore[misc]
+        super().init_host(host)
         self._accelerators = wiring.start(self._host, host)
         self.os_acc = self._accelerators.os_acc
         self._rpc_agent = wiring.agent(self._accelerators)
@@ -77,25 +64,25 @@ class AcceleratorMixin(rebuild.RebuildMixin):
 
     def cleanup_host(self, host: str) -> None:
         self._rpc_agent.stop()
-        super().cleanup_host(host)  # type: ignore[misc]
+        super().cleanup_host(host)
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
-        self._accelerators.begin_update()
-        return super().get_available_resource(  # type: ignore[misc]
+        self._accelerators.providers.begin_update()
+        return super().get_available_resource(
             nodename)
 
     def update_provider_tree(
         self, provider_tree: Any, nodename: str,
         allocations: dict[str, Any] | None = None,
     ) -> None:
-        update = super().update_provider_tree  # type: ignore[misc]
+        update = super().update_provider_tree
         if self.supported_vgpu_types:
             # Then Nova looks at all mediated devices, and here without the
             # lock that it otherwise takes for that.
             update = node_devices.exclusive(update)
         update(provider_tree, nodename, allocations=allocations)
-        if self._accelerators.update_provider_tree(
-                provider_tree, allocations):
+        self._accelerators.cycle.start()
+        if self._accelerators.providers.update(provider_tree, allocations):
             # Nova keeps a copy for spawn, made before our part was there.
             self.provider_tree = copy.deepcopy(provider_tree)
 
@@ -109,9 +96,9 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         with self._translated(instance), self.os_acc.acquired(
                 context, instance,
                 tree_module.allocated(self.provider_tree, allocations),
-                self._accelerators.split(accel_info),
+                self.os_acc.split(accel_info),
                 keeps=lambda: self.instance_exists(instance)):
-            super().spawn(  # type: ignore[misc]
+            super().spawn(
                 context, instance, image_meta, injected_files,
                 admin_password, allocations, *args, accel_info=accel_info,
                 **kwargs)
@@ -119,7 +106,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     def cleanup(self, context: nova_context.RequestContext,
                 instance: objects.Instance, *args: Any,
                 **kwargs: Any) -> None:
-        super().cleanup(  # type: ignore[misc]
+        super().cleanup(
             context, instance, *args, **kwargs)
         if not self._keeps_accelerators(instance):
             self.os_acc.unplug({'uuid': instance.uuid})
@@ -134,7 +121,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
                     context, instance, lambda: tree_module.allocated(
                         self.provider_tree,
                         allocations_module.of_consumer(instance.uuid))):
-                super()._hard_reboot(  # type: ignore[misc]
+                super()._hard_reboot(
                     context, instance, *args, **kwargs)
         finally:
             self._rebooting.discard(instance.uuid)
@@ -144,7 +131,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         """The one place where every guest's XML is made."""
         bound = _GUEST_CONFIG.bind(self, *args, **kwargs)
         instance = bound.arguments['instance']
-        found = self._accelerators.split(bound.arguments.get('accel_info'))
+        found = self.os_acc.split(bound.arguments.get('accel_info'))
         bound.arguments['accel_info'] = list(found.others)
         with self._translated(instance):
             self.os_acc.ready_ports(
@@ -153,8 +140,8 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         # Callers harvest all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
             uuid for uuid in bound.arguments.get('mdevs') or ()
-            if not self._accelerators.owns_mdev(uuid)]
-        guest = super()._get_guest_config(  # type: ignore[misc]
+            if not self.os_acc.owns_mdev(uuid)]
+        guest = super()._get_guest_config(
             *bound.args[1:], **bound.kwargs)
         for hostdev in guest_xml.hostdevs(arqs):
             guest.add_device(hostdev)
@@ -163,14 +150,14 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     def _vgpu_allocations(self, allocations: dict[str, Any]) -> Any:
         # Nova would make mediated devices of its own for our VGPU units.
         ours = set(tree_module.ours(self.provider_tree))
-        return super()._vgpu_allocations(  # type: ignore[misc]
+        return super()._vgpu_allocations(
             {uuid: allocation for uuid, allocation
              in (allocations or {}).items() if uuid not in ours})
 
     def _allocate_cyborg_mdevs(self, accel_info: _AccelInfo) -> Any:
         # Nova would define them for ever; ours are made with the guest.
-        return super()._allocate_cyborg_mdevs(  # type: ignore[misc]
-            self._accelerators.split(accel_info).others)
+        return super()._allocate_cyborg_mdevs(
+            self.os_acc.split(accel_info).others)
 
     def _get_mdev_capabilities_for_dev(
             self, devname: str,
@@ -180,7 +167,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         if not (devname.startswith('pci_') or self._is_virtual_mdev(devname)):
             return {'dev_id': devname, 'types': {}}
         found: dict[str, Any] = (
-            super()._get_mdev_capabilities_for_dev(  # type: ignore[misc]
+            super()._get_mdev_capabilities_for_dev(
                 devname, types))
         return found
 

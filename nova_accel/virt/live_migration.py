@@ -32,19 +32,14 @@ from nova_accel.model import arq
 from nova_accel.model import live_migration
 from nova_accel.virt import faults
 from nova_accel.virt import flavor
-from nova_accel.virt import host_accelerators
-from nova_accel.virt import os_acc as os_acc_module
+from nova_accel.virt import hooks
 from nova_accel.virt.publishing import provider_tree as tree_module
 
 LOG = logging.getLogger(__name__)
 
 
-class LiveMigrationMixin:
+class LiveMigrationMixin(hooks.Hooks):
     """Stands before ``AcceleratorMixin``."""
-
-    os_acc: os_acc_module.OsAcc
-    _accelerators: host_accelerators.HostAccelerators
-    provider_tree: Any
 
     def check_can_live_migrate_source(
         self, context: nova_context.RequestContext,
@@ -52,7 +47,7 @@ class LiveMigrationMixin:
     ) -> Any:
         with _refused():
             self._accelerators.attachments.check_migratable(instance.uuid)
-        return super().check_can_live_migrate_source(  # type: ignore[misc]
+        return super().check_can_live_migrate_source(
             context, instance, *args, **kwargs)
 
     def check_source_migrate_data_at_dest(
@@ -64,7 +59,7 @@ class LiveMigrationMixin:
         def check() -> Any:
             return super(
                 LiveMigrationMixin, self,
-            ).check_source_migrate_data_at_dest(  # type: ignore[misc]
+            ).check_source_migrate_data_at_dest(
                 context, instance, migrate_data, migration, limits,
                 allocations)
 
@@ -72,7 +67,8 @@ class LiveMigrationMixin:
         if profile is None:
             return check()
         with _refused():
-            leaving = self._accelerators.held_on(instance.node, instance)
+            leaving = self._accelerators.api.held_on(
+                instance.node, instance.uuid, arq.Role.ACTIVE)
             with _without(migrate_data,
                           {request.handle.uuid for request in leaving}):
                 # Not later than Nova's own checks: whoever fails after this
@@ -84,7 +80,7 @@ class LiveMigrationMixin:
                 arq.Role.INCOMING)
             try:
                 targets = live_migration.targets(
-                    leaving, self._accelerators.attachments.held_by(
+                    leaving, self._held.arqs_of(
                         instance.uuid, arq.Role.INCOMING))
             except exceptions.AcceleratorError:
                 self._accelerators.attachments.release(
@@ -103,7 +99,7 @@ class LiveMigrationMixin:
     ) -> Any:
         with _refused():
             self.os_acc.ready(instance, role=arq.Role.INCOMING)
-        return super().pre_live_migration(  # type: ignore[misc]
+        return super().pre_live_migration(
             context, instance, *args, **kwargs)
 
     def post_live_migration_at_source(
@@ -111,7 +107,7 @@ class LiveMigrationMixin:
         instance: objects.Instance, *args: Any, **kwargs: Any,
     ) -> None:
         try:
-            super().post_live_migration_at_source(  # type: ignore[misc]
+            super().post_live_migration_at_source(
                 context, instance, *args, **kwargs)
         finally:
             self._accelerators.attachments.release(instance.uuid)
@@ -127,7 +123,7 @@ class LiveMigrationMixin:
             # The guest runs, and Nova would call it broken.
             LOG.warning('Its accelerators are not its active ones yet, '
                         'trying again later: %s', error, instance=instance)
-        super().post_live_migration_at_destination(  # type: ignore[misc]
+        super().post_live_migration_at_destination(
             context, instance, *args, **kwargs)
 
     def rollback_live_migration_at_destination(
@@ -135,7 +131,7 @@ class LiveMigrationMixin:
         instance: objects.Instance, *args: Any, **kwargs: Any,
     ) -> None:
         try:
-            super().rollback_live_migration_at_destination(  # type: ignore
+            super().rollback_live_migration_at_destination(
                 context, instance, *args, **kwargs)
         finally:
             self._accelerators.attachments.release(

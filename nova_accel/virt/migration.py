@@ -30,25 +30,20 @@ from nova.compute import task_states
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.virt import faults
-from nova_accel.virt import host_accelerators
-from nova_accel.virt import os_acc as os_acc_module
+from nova_accel.virt import hooks
 from nova_accel.virt.holding import moving_bindings
 from nova_accel.virt.publishing import provider_tree as tree_module
 
 
-class MigrationMixin:
+class MigrationMixin(hooks.Hooks):
     """Stands before ``AcceleratorMixin``, whose hooks it extends."""
-
-    os_acc: os_acc_module.OsAcc
-    _accelerators: host_accelerators.HostAccelerators
-    provider_tree: Any
 
     def migrate_disk_and_power_off(
         self, context: nova_context.RequestContext,
         instance: objects.Instance, *args: Any, **kwargs: Any,
     ) -> Any:
         with self._set_aside(instance):
-            return super().migrate_disk_and_power_off(  # type: ignore[misc]
+            return super().migrate_disk_and_power_off(
                 context, instance, *args, **kwargs)
 
     def finish_migration(
@@ -64,7 +59,7 @@ class MigrationMixin:
                 context, instance,
                 tree_module.allocated(self.provider_tree, allocations),
                 keeps=lambda: True):
-            super().finish_migration(  # type: ignore[misc]
+            super().finish_migration(
                 context, migration, instance, disk_info, network_info,
                 image_meta, resize_instance, allocations, *args, **kwargs)
 
@@ -74,7 +69,7 @@ class MigrationMixin:
         *args: Any, **kwargs: Any,
     ) -> None:
         try:
-            super().confirm_migration(  # type: ignore[misc]
+            super().confirm_migration(
                 context, migration, instance, *args, **kwargs)
         finally:
             # Nova deletes the allocations, whether this worked or not.
@@ -91,13 +86,13 @@ class MigrationMixin:
             moving_bindings.restore(
                 self._accelerators.attachments, instance.uuid,
                 instance.task_state == task_states.RESIZE_REVERTING)
-        super().finish_revert_migration(  # type: ignore[misc]
+        super().finish_revert_migration(
             context, instance, *args, **kwargs)
 
     def cleanup(self, context: nova_context.RequestContext,
                 instance: objects.Instance, *args: Any,
                 **kwargs: Any) -> None:
-        super().cleanup(context, instance, *args, **kwargs)  # type: ignore
+        super().cleanup(context, instance, *args, **kwargs)
         if (not self._keeps_accelerators(instance)
                 and instance.task_state != task_states.RESIZE_REVERTING):
             self._accelerators.attachments.release(
@@ -110,15 +105,15 @@ class MigrationMixin:
         with faults.as_unavailable():
             moving_bindings.restore_reverted(
                 self._accelerators.attachments, instance,
-                self._accelerators.service_host)
-        super()._hard_reboot(  # type: ignore[misc]
+                self._accelerators.node.service_host)
+        super()._hard_reboot(
             context, instance, *args, **kwargs)
 
     def _keeps_accelerators(self, instance: objects.Instance) -> bool:
         # The source of a resize to another cell destroys its guest.
         return ((instance.task_state == task_states.RESIZE_MIGRATING
-                 and instance.host == self._accelerators.service_host)
-                or super()._keeps_accelerators(instance))  # type: ignore
+                 and instance.host == self._accelerators.node.service_host)
+                or super()._keeps_accelerators(instance))
 
     @contextlib.contextmanager
     def _set_aside(self, instance: objects.Instance) -> Iterator[None]:

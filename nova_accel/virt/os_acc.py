@@ -46,6 +46,7 @@ from nova_accel.model import device_profile
 from nova_accel.model import extra_specs
 from nova_accel.model import matching
 from nova_accel.model import programming
+from nova_accel.model import view as view_model
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import flavor
 from nova_accel.virt import image_properties
@@ -69,10 +70,13 @@ class OsAcc:
     :param image: an image as Nova's image API has it, by its uuid
     """
 
-    def __init__(self, publisher: publisher_module.Publisher,
+    def __init__(self, nodename: str, board: view_model.Board,
+                 publisher: publisher_module.Publisher,
                  attachments: attachments_module.Attachments,
                  programmer: programmer_module.Programmer,
                  image: Callable[[str], Mapping[str, Any]]) -> None:
+        self._nodename = nodename
+        self._board = board
         self._publisher = publisher
         self._attachments = attachments
         self._programmer = programmer
@@ -236,20 +240,39 @@ class OsAcc:
         :raises AcceleratorError: an ARQ cannot be held, or a device not be
             made ready.
         """
-        held = {request.uuid: str(request.handle.address) for request
-                in self._attachments.held_by(instance.uuid, arq.Role.PORT)}
+        held = {request.uuid: str(request.handle.address)
+                for request in self._attachments.held.arqs_of(
+                    instance.uuid, arq.Role.PORT)}
         named = accel_info_module.of_ports(
             network_info,
-            self._publisher.view.functions.union(held.values()))
+            self._board.view.functions.union(held.values()))
         if named - held.keys():
             self._attachments.adopt(
                 instance.uuid, sorted(named), arq.Role.PORT)
         self._ready(instance, arq.Role.PORT)
 
+    def split(self, accel_info: Iterable[accel_info_module.WireArq] | None,
+              ) -> accel_info_module.Split:
+        """Tell ARQs of our devices from those of a real Cyborg."""
+        held = self._attachments.held
+        ours = self._board.view.layout.uuids | {
+            request.device_rp_uuid for request in held.arqs()}
+        # Except for the first time, Nova puts those of ports in as well.
+        ports = {request.uuid for request in held.arqs(arq.Role.PORT)}
+        return accel_info_module.split(
+            (request for request in accel_info or ()
+             if request['uuid'] not in ports), self._nodename, ours)
+
+    def owns_mdev(self, uuid: str) -> bool:
+        """Whether a mediated device is one that we make and hand out."""
+        return (uuid in self._board.view.handles
+                or any(request.handle.uuid == uuid
+                       for request in self._attachments.held.arqs()))
+
     def _ready(self, instance: objects.Instance,
                role: arq.Role) -> tuple[arq.Arq, ...]:
         """Have regions hold what they are to, then plug."""
-        arqs = self._attachments.held_by(instance.uuid, role)
+        arqs = self._attachments.held.arqs_of(instance.uuid, role)
         if arqs:
             self._programmer.ready(
                 arqs, programming.Asker(
@@ -290,7 +313,7 @@ class OsAcc:
         asking = instance if context is None else context
         try:
             self._programmer.start(
-                self._attachments.held_by(instance.uuid),
+                self._attachments.held.arqs_of(instance.uuid),
                 programming.Asker(
                     # The user who acts may be an administrator.
                     instance.project_id, asking.user_id, instance.uuid),
@@ -304,14 +327,14 @@ class OsAcc:
 
     def _recovered(self, instance_uuid: str) -> bool:
         """Whether it holds anything, also if only the API knows of it."""
-        if not self._attachments.holds(instance_uuid, arq.Role.ACTIVE):
+        if not self._attachments.held.has(instance_uuid, arq.Role.ACTIVE):
             self._attachments.recover_of(instance_uuid, arq.Role.ACTIVE)
-        return self._attachments.holds(instance_uuid, arq.Role.ACTIVE)
+        return self._attachments.held.has(instance_uuid, arq.Role.ACTIVE)
 
     def _not_held(self, instance_uuid: str) -> list[arq.Role]:
         """In which roles the instance holds nothing yet."""
         return [role for role in _OF_GUESTS
-                if not self._attachments.holds(instance_uuid, role)]
+                if not self._attachments.held.has(instance_uuid, role)]
 
     def _release(self, instance_uuid: str, roles: Iterable[arq.Role]) -> int:
         return sum(self._attachments.release(instance_uuid, role)

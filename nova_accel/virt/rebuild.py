@@ -23,12 +23,14 @@ from nova import context as nova_context
 from nova import objects
 from nova.compute import task_states
 
+from nova_accel.virt import hooks
+
 _REBUILDING = frozenset({
     task_states.REBUILDING, task_states.REBUILD_BLOCK_DEVICE_MAPPING,
     task_states.REBUILD_SPAWNING})
 
 
-class RebuildMixin:
+class RebuildMixin(hooks.Hooks):
     """Remembers what this nova-compute rebuilds in place."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -41,7 +43,7 @@ class RebuildMixin:
         # Nova asks the driver first, and rebuilds by itself when it cannot.
         if not evacuate:
             self._rebuilding.add(instance.uuid)
-        super().rebuild(  # type: ignore[misc]
+        super().rebuild(
             context, instance, *args, evacuate=evacuate, **kwargs)
 
     def _rebuilds_in_place(self, instance: objects.Instance) -> bool:

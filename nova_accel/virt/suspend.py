@@ -18,7 +18,6 @@ its own before and attaches them after, and here it is done with ours. They
 stay held meanwhile.
 """
 
-from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 from typing import Any
@@ -34,9 +33,8 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.model import arq
 from nova_accel.virt import faults
-from nova_accel.virt import host_accelerators
+from nova_accel.virt import hooks
 from nova_accel.virt import hot_plug
-from nova_accel.virt import os_acc as os_acc_module
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -44,21 +42,14 @@ LOG = logging.getLogger(__name__)
 _HINT = 'a hard reboot gives the server its accelerators back'
 
 
-class SuspendMixin:
+class SuspendMixin(hooks.Hooks):
     """Gives guests that are started again without new XML their devices."""
-
-    os_acc: os_acc_module.OsAcc
-    _accelerators: host_accelerators.HostAccelerators
-
-    # Of the driver that it is mixed into.
-    _host: Any
-    _needs_suspend_resume_for_snapshot: Callable[[bool, int], bool]
 
     def suspend(self, context: nova_context.RequestContext,
                 instance: objects.Instance) -> None:
         guest = self._host.get_guest(instance)
         with _rolled_back(exception.InstanceSuspendFailure):
-            arqs = self._accelerators.attachments.held_by(instance.uuid)
+            arqs = self._held.arqs_of(instance.uuid)
             # Its answer would come when it runs again, and then be obeyed.
             if arqs and guest.get_power_state(
                     self._host) == power_state.PAUSED:
@@ -66,11 +57,11 @@ class SuspendMixin:
                     'a guest that is paused does not let go of its '
                     'accelerators')
         if not arqs:
-            super().suspend(context, instance)  # type: ignore[misc]
+            super().suspend(context, instance)
             return
         try:
             hot_plug.detach(guest, arqs, CONF.libvirt.device_detach_timeout)
-            super().suspend(context, instance)  # type: ignore[misc]
+            super().suspend(context, instance)
         except Exception as error:
             _attach_again(guest, arqs, error)
             raise exception.InstanceFaultRollback(
@@ -83,7 +74,7 @@ class SuspendMixin:
         with _rolled_back(exception.InstanceResumeFailure):
             arqs = self._made_ready(instance)
         try:
-            super().resume(  # type: ignore[misc]
+            super().resume(
                 context, instance, *args, **kwargs)
             if arqs:
                 hot_plug.attach(self._host.get_guest(instance), arqs)
@@ -100,14 +91,13 @@ class SuspendMixin:
         original_power_state: int, instance: objects.Instance,
         guest: libvirt_guest.Guest,
     ) -> None:
-        super()._resume_guest_after_snapshot(  # type: ignore[misc]
+        super()._resume_guest_after_snapshot(
             context, live_snapshot, original_power_state, instance, guest)
         if not self._needs_suspend_resume_for_snapshot(
                 live_snapshot, original_power_state):
             return
         try:
-            hot_plug.attach(
-                guest, self._accelerators.attachments.held_by(instance.uuid))
+            hot_plug.attach(guest, self._held.arqs_of(instance.uuid))
         except Exception as error:
             raise exception.InstanceResumeFailure(
                 reason=f'{faults.public(error)}; {_HINT}') from error
@@ -120,7 +110,7 @@ class SuspendMixin:
             # Rolled back it would be active, for Nova.
             raise exception.InstanceUnRescueFailure(
                 reason=faults.public(error)) from error
-        super().unrescue(context, instance)  # type: ignore[misc]
+        super().unrescue(context, instance)
 
     def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
         """The instance's ARQs; the host may have been rebooted meanwhile."""

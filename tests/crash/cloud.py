@@ -48,19 +48,6 @@ _NODES = {'host1': '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11',
           'host2': '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c12'}
 
 
-class _Done:
-    """The future of what has been done."""
-
-    @staticmethod
-    def done() -> bool:
-        return True
-
-
-def _at_once(function: Any) -> _Done:
-    function()
-    return _Done()
-
-
 def _arrive(domain: Any, destination: Any, params: Any, flags: int) -> None:
     """The guest runs there, where it is not defined, and no more here."""
     source = domain._connection
@@ -87,8 +74,8 @@ class Cloud(fixtures.Fixture):
                 ('nova_accel.client.accelerator_api.adapter_from_conf',
                  lambda: self._api.adapter),
                 # A worker's cycle is a step like any other.
-                ('nova_accel.virt.publishing.publisher.thread_pool_factory.spawn',
-                 _at_once),
+                ('nova_accel.virt.publishing.cycle.thread_pool_factory.spawn',
+                 lambda work: work()),
                 ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
                 ('nova.objects.InstanceList', types.SimpleNamespace(
                     get_by_host=self._instances_on,
@@ -312,11 +299,11 @@ class Cloud(fixtures.Fixture):
                 host.host.get_guest(instance).get_xml_desc())
             has = sorted(map(hostdev.identity,
                              xml.iterfind('devices/hostdev')))
-            attachments = host.driver._accelerators.attachments
+            held_there = host.driver._accelerators.attachments.held
             held = [sorted(
                 str(request.handle.uuid if request.handle.mdev_type
                     else request.handle.address)
-                for request in attachments.held_by(instance.uuid, role))
+                for request in held_there.arqs_of(instance.uuid, role))
                 for role in (arq.Role.ACTIVE, arq.Role.INCOMING)]
             if (len(has) != self.nova.units(instance)
                     or has not in held):

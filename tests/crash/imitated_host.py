@@ -244,8 +244,9 @@ class Host:
 
     def publish(self) -> None:
         """What Nova's resource tracker does periodically."""
-        self.driver._accelerators.update_provider_tree(
-            self.driver.provider_tree)
+        accelerators = self.driver._accelerators
+        accelerators.cycle.start()
+        accelerators.providers.update(self.driver.provider_tree, None)
 
     def reserved(self, rp_uuid: str, resource_class: str) -> int:
         """What nobody gets of a provider, when it was published last."""
@@ -262,5 +263,5 @@ class Host:
 
     def run_periodic(self) -> None:
         """The worker's cycle, report and retry, and a whole comparison."""
-        self.driver._accelerators._publisher._run()
+        self.driver._accelerators.cycle.run()
         self.driver._accelerators.reconciler.repair()

@@ -502,7 +502,7 @@ class Nova:
         used = [rp_uuid for hosts in self.allocations.values()
                 for found in hosts.values() for rp_uuid in found]
         claimed: dict[str, Any] = {}
-        layout = host.driver._accelerators._publisher.view.layout
+        layout = host.driver._accelerators.board.view.layout
         profile = _profile(wanted or instance.flavor)
         for resource_class in self._profiles[profile]:
             rp_uuid = next(

@@ -74,8 +74,8 @@ class TestHostileMetadata(testtools.TestCase):
     def publish(self):
         """The worker's cycle, and what Nova's next update makes of it."""
         accelerators = self.host.driver._accelerators
-        publisher = accelerators._publisher
-        publisher._run()
+        publisher = accelerators.publisher
+        accelerators.cycle.run()
         # Else the API has not accepted it.
         publisher.wait_published(0)
         self.assertEqual((), publisher._refused)
@@ -83,7 +83,7 @@ class TestHostileMetadata(testtools.TestCase):
         client = self.placement.client
         tree = client.get_provider_tree_and_ensure_root(
             context, self.host.node_uuid, name=self.host.name)
-        accelerators.update_provider_tree(tree)
+        accelerators.providers.update(tree, None)
         client.update_from_provider_tree(context, tree)
         traits = scheduling.checked(client.get(
             '/traits', version='1.6')).json()['traits']
@@ -123,7 +123,7 @@ class TestHostileMetadata(testtools.TestCase):
         self.publish()
         region_uuid = next(
             region.type_uuid for device
-            in self.host.driver._accelerators._publisher.view.devices
+            in self.host.driver._accelerators.board.view.devices
             for region in device.regions)
 
         @hypothesis.settings(

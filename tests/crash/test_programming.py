@@ -68,7 +68,7 @@ class ProgrammingTestCase(testtools.TestCase):
         self.begun.touch()
         for number in itertools.count(first):
             bitstream_id = list(self.images)[number % len(self.images)]
-            host.holders.clear()
+            host.held_by.clear()
             host.boot(str(number), fpga_card.wants(bitstream_id))
             started = self.directory / 'guest.new'
             started.write_text(bitstream_id)

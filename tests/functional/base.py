@@ -149,7 +149,7 @@ class AcceleratorTestCase(cloud.Cloud):
 
     def settle(self, host):
         """Have the host do now what it does periodically."""
-        self.computes[host].driver._accelerators._publisher._run()
+        self.computes[host].driver._accelerators.cycle.run()
 
     def break_libvirt(self, method, times):
         """The first calls of a method fail; the ones after it do not."""

@@ -121,7 +121,7 @@ class TestMediatedDevices(LiveMigrationTestCase):
         """Whatever the workers of both hosts look at."""
         def look_and_arrive(domain, params):
             for host in self.hosts:
-                self.computes[host].driver._accelerators._publisher._run()
+                self.computes[host].driver._accelerators.cycle.run()
             held.update(self.held(self.server))
             self.arrive(domain, params)
 
@@ -254,7 +254,7 @@ class TestMediatedDevices(LiveMigrationTestCase):
         self.assertEqual([('host2', 'incoming')],
                          list(self.held(self.server)))
         reconnect.pop()()
-        self.computes['host2'].driver._accelerators._publisher._run()
+        self.computes['host2'].driver._accelerators.cycle.run()
         self.assert_arrived(self.server)
 
     def test_the_api_is_away_on_the_destination(self):
@@ -291,7 +291,7 @@ class TestMediatedDevices(LiveMigrationTestCase):
             'os-migrateLive': {'host': None, 'block_migration': 'auto'}})
         self.assertTrue(arriving.wait(60))
         self.restart_compute_service('host2')
-        self.computes['host2'].driver._accelerators._publisher._run()
+        self.computes['host2'].driver._accelerators.cycle.run()
         arrived.set()
         self._wait_for_migration_status(self.server, ['completed'])
         self._wait_for_server_parameter(self.server, {

@@ -24,10 +24,8 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import contextlib
 import dataclasses
-import pathlib
 import time
 from typing import Any
-from typing import Protocol
 
 import futurist
 from oslo_concurrency import lockutils
@@ -35,13 +33,14 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from nova_accel import exceptions
+from nova_accel.bitstreams import store
 from nova_accel.model import arq
 from nova_accel.model import attach_handle
 from nova_accel.model import bitstream as bitstream_model
-from nova_accel.model import device as device_model
 from nova_accel.model import naming
 from nova_accel.model import programming
 from nova_accel.model import region as region_model
+from nova_accel.virt.fpga import programming_history
 from nova_accel.virt.fpga import programming_job
 from nova_accel.virt.fpga import region_request
 from nova_accel.virt.fpga import region_target
@@ -58,45 +57,9 @@ _Job = programming_job.Job
 _NOBODY = programming.Asker()
 
 
-class Fetched(Protocol):
-    """A bitstream on this host, verified, with the hash of its bytes."""
-
-    @property
-    def path(self) -> pathlib.Path:
-        """Of a file that nobody changes."""
-
-    @property
-    def sha256(self) -> str:
-        """In hexadecimal."""
-
-
-class Bitstreams(Protocol):
-    """What is used of :class:`nova_accel.bitstreams.store.Store`."""
-
-    def resolve(self, wanted: bitstream_model.Wanted,
-                device: device_model.Device, region: region_model.Region,
-                context: Any) -> bitstream_model.Bitstream:
-        """The one that fits; see there for the errors."""
-
-    def is_shell(self, bitstream_id: str, context: Any) -> bool:
-        """Whether it is not for a region; see there for the errors."""
-
-    def fetched(self, bitstream: bitstream_model.Bitstream, context: Any,
-                ) -> contextlib.AbstractContextManager[Fetched]:
-        """As long as the body runs it stays on this host."""
-
-    def kept(self, sha256: str,
-             ) -> contextlib.AbstractContextManager[Fetched | None]:
-        """The bitstream that was fetched before, None if it is gone."""
-
-
 class Programmer:
     """Programs the regions of one host.
 
-    :param holders: attach handle uuid, or PCI address -> the instance whose
-        guest has it, or may soon
-    :param server: what is known of an instance, by its uuid
-    :param note: is told of each programming, when it begins and when it ends
     :param changed: is called when a region holds something else
     :param service_context: the service's own, for servers that are started
         again, when no user is there
@@ -105,19 +68,16 @@ class Programmer:
     """
 
     def __init__(self, node_uuid: str, regions: regions_module.Regions,
-                 bitstreams: Bitstreams,
-                 holders: Callable[[], Mapping[str, str]],
-                 server: Callable[[str], region_use.Server],
-                 note: Callable[[programming.Record], None],
+                 use: region_use.RegionUse, bitstreams: store.Store,
+                 history: programming_history.History,
                  changed: Callable[[], None],
                  service_context: Callable[[], Any],
                  timeout_s: float) -> None:
         self._node_uuid = node_uuid
         self._regions = regions
+        self._use = use
         self._bitstreams = bitstreams
-        self._use = region_use.RegionUse(
-            node_uuid, regions, holders, server)
-        self._note = note
+        self._history = history
         self._changed = changed
         self._service_context = service_context
         self._timeout_s = timeout_s
@@ -358,7 +318,7 @@ class Programmer:
 
     @contextlib.contextmanager
     def _fetched(self, bitstream: bitstream_model.Bitstream,
-                 context: Any) -> Iterator[Fetched]:
+                 context: Any) -> Iterator[store.Fetched]:
         """A bitstream, as long as the body runs.
 
         :raises BitstreamUnusable: its bytes are refused, as on any host.
@@ -374,7 +334,7 @@ class Programmer:
             yield file
 
     def _load(self, job: _Job, bitstream: bitstream_model.Bitstream,
-              fetched: contextlib.AbstractContextManager[Fetched],
+              fetched: contextlib.AbstractContextManager[store.Fetched],
               is_stopped: bool, is_repeated: bool = False,
               recorded: programming.Asker | None = None,
               ) -> region_model.Contents:
@@ -403,13 +363,13 @@ class Programmer:
                     return self._program(
                         job, record, bitstream, file, is_stopped)
         except exceptions.AcceleratorError as error:
-            self._note(regions_module.ended(record, str(error)))
+            self._history.note(regions_module.ended(record, str(error)))
             raise
 
     def _program(self, job: _Job, record: programming.Record,
-                 bitstream: bitstream_model.Bitstream, file: Fetched,
+                 bitstream: bitstream_model.Bitstream, file: store.Fetched,
                  is_stopped: bool) -> region_model.Contents:
-        self._note(record)
+        self._history.note(record)
         LOG.info('Programming %s with %s', job.target, bitstream)
         try:
             contents = self._regions.program(
@@ -423,7 +383,7 @@ class Programmer:
         LOG.info('Programmed %s with %s, %.1f s after it was begun',
                  job.target, bitstream,
                  (regions_module.now() - record.started_at).total_seconds())
-        self._note(done)
+        self._history.note(done)
         return contents
 
     def _held(self, job: _Job, bitstream: bitstream_model.Bitstream,

@@ -16,26 +16,23 @@ A programming waits for no answer, and loses none: what the API has not heard
 is told again with the next report.
 """
 
-from collections.abc import Callable
 import threading
 
 import futurist
 from oslo_log import log as logging
 
 from nova_accel import exceptions
+from nova_accel.client import accelerator_api
 from nova_accel.model import programming
 
 LOG = logging.getLogger(__name__)
 
 
 class History:
-    """What one host has to tell of programmings.
+    """The programmings of one host that the API is yet to hear of."""
 
-    :param tell: tells the API of one
-    """
-
-    def __init__(self, tell: Callable[[programming.Record], None]) -> None:
-        self._tell = tell
+    def __init__(self, api: accelerator_api.AcceleratorApi) -> None:
+        self._api = api
         self._executor = futurist.ThreadPoolExecutor(1)
         self._lock = threading.Lock()
         # By their uuids; the end of one replaces its beginning.
@@ -60,7 +57,7 @@ class History:
             untold = list(self._untold.values())
         for record in untold:
             try:
-                self._tell(record)
+                self._api.programming(record)
             except exceptions.ServiceUnavailable:
                 raise
             except exceptions.AcceleratorError as error:

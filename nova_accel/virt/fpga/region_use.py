@@ -13,44 +13,31 @@
 """The users of this host's FPGA regions, and who may program them."""
 
 from collections.abc import Callable
-from collections.abc import Mapping
-import dataclasses
 
 from nova_accel import exceptions
+from nova_accel.host import guests as guests_module
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import programming
 from nova_accel.virt.fpga import region_target
 from nova_accel.virt.fpga import regions as regions_module
-
-
-@dataclasses.dataclass(frozen=True)
-class Server:
-    """Whose an instance is, and whether it is off and stays so for now.
-
-    That is said before anything begins to start its guest, and a start looks
-    afterwards whether its regions are programmed: so one of both waits for the
-    other.
-    """
-
-    project_id: str
-    is_stopped: bool
+from nova_accel.virt.holding import held as held_module
 
 
 class RegionUse:
     """The regions of one host, by what is handed out of them.
 
-    :param holders: attach handle uuid, or PCI address -> the instance whose
-        guest has it, or may soon
-    :param server: what is known of an instance, by its uuid
+    :param server: what Nova knows of an instance, by its uuid, see
+        :func:`nova_accel.client.servers.holder`
     """
 
     def __init__(self, node_uuid: str, regions: regions_module.Regions,
-                 holders: Callable[[], Mapping[str, str]],
-                 server: Callable[[str], Server]) -> None:
+                 held: held_module.Held, guests: guests_module.Guests,
+                 server: Callable[[str], programming.Holder]) -> None:
         self._node_uuid = node_uuid
         self._regions = regions
-        self._holders = holders
+        self._held = held
+        self._guests = guests
         self._server = server
 
     def target_of(self, deployable_uuid: str,
@@ -94,6 +81,7 @@ class RegionUse:
             does not run: the host is about to start it
         :raises Conflict: a guest has something of it, which is not the
             asker's or may run.
+        :raises DeviceError: libvirt does not list its guests.
         :raises ServiceUnavailable: Nova does not say whether it may run.
         """
         holders = self._holders()
@@ -116,6 +104,8 @@ class RegionUse:
     def _check_own(self, target: region_target.Target,
                    asker: programming.Asker, instance_uuid: str) -> None:
         """:raises Conflict: it is another's, or may run."""
+        # Whatever Nova thinks of a guest that somebody has started by hand.
+        runs = instance_uuid in self._guests.running()
         server = self._server(instance_uuid)
         if server.project_id != asker.project_id:
             raise exceptions.Conflict(
@@ -123,9 +113,20 @@ class RegionUse:
                 'has it',
                 public='it is not programmed: a server of another project '
                        'has it')
-        if not (server.is_stopped or target.driver.programs_under_guest):
+        if (runs or not server.is_stopped) and not (
+                target.driver.programs_under_guest):
             raise exceptions.Conflict(
                 f'{target} is not programmed: driver {target.device.driver} '
                 'cannot do it under a guest, stop the server first',
                 public='it is not programmed: that cannot be done under a '
                        'guest, stop the server first')
+
+    def _holders(self) -> dict[str, str]:
+        """Attach handle uuid, or PCI address -> the instance that has it.
+
+        Also of guests of which the journal is lost.
+
+        :raises DeviceError: libvirt does not list them.
+        """
+        return {device: uuid for uuid, found in self._guests.devices().items()
+                for device in found} | self._held.holders()

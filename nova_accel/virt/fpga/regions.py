@@ -18,7 +18,6 @@ programming failed or was cut short is bad until one succeeds.
 """
 
 from collections.abc import Callable
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -41,6 +40,7 @@ from nova_accel.model import region_contents
 from nova_accel.virt.fpga import region_journal
 from nova_accel.virt.fpga import region_target
 from nova_accel.virt.fpga import told_types
+from nova_accel.virt.holding import held as held_module
 
 LOG = logging.getLogger(__name__)
 
@@ -66,13 +66,12 @@ class Regions:
 
     :param drivers: name -> device driver
     :param boot: see :func:`boot_id`
-    :param held: the uuids of the attach handles that guests may have
     """
 
     def __init__(self, journal: region_journal.RegionJournal,
                  types: told_types.ToldTypes,
                  drivers: Mapping[str, base.Driver], boot: str,
-                 held: Callable[[], Collection[str]]) -> None:
+                 held: held_module.Held) -> None:
         self._journal = journal
         self._types = types
         self._drivers = drivers
@@ -199,7 +198,7 @@ class Regions:
             return _said(target)
         except exceptions.DeviceError:
             entry = self.entry(target)
-            held = self._held()
+            held = self._held.handles()
             if (entry is None or entry.loaded is None
                     or entry.boot_id != self._boot_id
                     or not any(handle.uuid in held

@@ -17,34 +17,20 @@ the same name of the host.
 """
 
 from typing import Any
-from typing import Protocol
 
 from nova import rpc
 from oslo_log import log as logging
 import oslo_messaging
 
 from nova_accel import exceptions
+from nova_accel.bitstreams import store
 from nova_accel.model import bitstream
 from nova_accel.model import programming
+from nova_accel.model import region as region_model
 from nova_accel.model import rpc as rpc_model
+from nova_accel.virt.fpga import programmer as programmer_module
 
 LOG = logging.getLogger(__name__)
-
-
-class Programmer(Protocol):
-    """What is used of :class:`nova_accel.virt.fpga.programmer.Programmer`."""
-
-    def program(self, deployable_uuid: str, wanted: bitstream.Wanted,
-                asker: programming.Asker, context: Any,
-                shell_loading: programming.ShellLoading) -> Any:
-        """Program the region of a deployable; see there for the errors."""
-
-
-class Bitstreams(Protocol):
-    """What is used of :class:`nova_accel.bitstreams.store.Store`."""
-
-    def prefetch(self, bitstream_id: str, context: Any) -> None:
-        """Have a bitstream on this host; see there for the errors."""
 
 
 class Endpoint:
@@ -52,8 +38,8 @@ class Endpoint:
 
     target = oslo_messaging.Target(version=rpc_model.VERSION)
 
-    def __init__(self, programmer: Programmer,
-                 bitstreams: Bitstreams) -> None:
+    def __init__(self, programmer: programmer_module.Programmer,
+                 bitstreams: store.Store) -> None:
         self._programmer = programmer
         self._bitstreams = bitstreams
 
@@ -79,7 +65,7 @@ class Endpoint:
             contents = self._program(
                 context, deployable_uuid, bitstream_uuid, instance_uuid,
                 programming.ShellLoading(shell_loading))
-            return bool(contents.is_shell)
+            return contents.is_shell
         except exceptions.AcceleratorError as fault:
             raise exceptions.RefusedByHost(rpc_model.refusal(fault)) from fault
         except Exception as fault:
@@ -123,7 +109,8 @@ class Endpoint:
 
     def _program(self, context: Any, deployable_uuid: str,
                  bitstream_uuid: str, instance_uuid: str | None,
-                 shell_loading: programming.ShellLoading) -> Any:
+                 shell_loading: programming.ShellLoading,
+                 ) -> region_model.Contents:
         return self._programmer.program(
             deployable_uuid, bitstream.Wanted(bitstream_uuid),
             programming.Asker(context.project_id, context.user_id,

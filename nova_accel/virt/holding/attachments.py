@@ -37,7 +37,10 @@ from nova_accel.model import binding as binding_model
 from nova_accel.model import device_profile
 from nova_accel.model import matching
 from nova_accel.model import reshape
+from nova_accel.model import view as view_model
 from nova_accel.virt.holding import attempts
+from nova_accel.virt.holding import cleaning
+from nova_accel.virt.holding import held as held_module
 from nova_accel.virt.holding import journal as journal_module
 from nova_accel.virt.holding import role_moves
 
@@ -49,29 +52,24 @@ _Step = journal_module.Step
 class Attachments:
     """The bindings of one host.
 
+    :param held: answers by the same journal
     :param drivers: name -> device driver
-    :param driver_names: attach handle uuid -> the name of its driver, as
-        discovery has it at the moment
-    :param present: attach handle uuid -> the handle, as above
-    :param on_release: is told what the API has just been given back
+    :param cleaner: is told what the API has just been given back
     """
 
     def __init__(self, nodename: str, journal: journal_module.Journal,
+                 held: held_module.Held,
                  api: accelerator_api.AcceleratorApi,
+                 board: view_model.Board,
                  drivers: Mapping[str, base.Driver],
-                 driver_names: Callable[[], Mapping[str, str]],
-                 on_release: Callable[[Iterable[attach_handle.AttachHandle]],
-                                      None],
-                 present: Callable[
-                     [], Mapping[str, attach_handle.AttachHandle]] = dict,
-                 ) -> None:
+                 cleaner: cleaning.Cleaner) -> None:
+        self.held = held
         self._nodename = nodename
         self._journal = journal
         self._api = api
+        self._board = board
         self._drivers = drivers
-        self._driver_names = driver_names
-        self._on_release = on_release
-        self._present = present
+        self._cleaner = cleaner
         self._moves = role_moves.RoleMoves(journal, api, self._unplug)
         # Bindings that are to be released, by their attempts. The journal
         # does not say so while the disk is full.
@@ -99,26 +97,6 @@ class Attachments:
         self._hold(instance_uuid, role, lambda attempt: self._api.adopt(
             instance_uuid, role, attempt, arq_uuids))
 
-    def holds(self, instance_uuid: str,
-              role: arq.Role = arq.Role.ACTIVE) -> bool:
-        """Whether the binding is complete.
-
-        :raises DeviceError: its journal is damaged.
-        """
-        entry = self._journal.read(instance_uuid, role)
-        return entry is not None and entry.step is _Step.HELD
-
-    def held_by(self, instance_uuid: str,
-                role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
-        """The ARQs of the instance, none if the binding is not complete.
-
-        :raises DeviceError: its journal is damaged.
-        """
-        entry = self._journal.read(instance_uuid, role)
-        if entry is None or entry.step is not _Step.HELD:
-            return ()
-        return entry.arqs
-
     def check_migratable(self, instance_uuid: str) -> None:
         """Make sure that the instance's devices can go to another host live.
 
@@ -127,7 +105,7 @@ class Attachments:
             last move yet, and could not tell the destination what it has.
         """
         with self._locked(instance_uuid):
-            for request in self.held_by(instance_uuid):
+            for request in self.held.arqs_of(instance_uuid):
                 self._present_driver(request).check_migratable(
                     request.handle)
             self._moves.tell(instance_uuid)
@@ -140,7 +118,7 @@ class Attachments:
         :raises DeviceError: a device is gone, or refused.
         """
         with self._locked(instance_uuid):
-            arqs = self.held_by(instance_uuid, role)
+            arqs = self.held.arqs_of(instance_uuid, role)
             for request in arqs:
                 driver = self._present_driver(request)
                 with self._handle_locked(request.handle):
@@ -250,47 +228,8 @@ class Attachments:
         """
         with self._handle_locked(handle):
             if all(request.handle.uuid != handle.uuid
-                   for request in self.held_arqs()):
+                   for request in self.held.arqs()):
                 self._unplug_handle(handle)
-
-    def bindings(self) -> list[binding_model.Binding]:
-        """All that is complete."""
-        return [binding_model.Binding(
-            entry.instance_uuid, entry.role, entry.attempt,
-            tuple(request.uuid for request in entry.arqs), entry.arqs)
-            for entry in self._journal.entries()
-            if entry.step is _Step.HELD]
-
-    def journaled(self) -> set[tuple[str, arq.Role]]:
-        """Instance and role of all that the journal knows anything of."""
-        return self._journal.keys()
-
-    def held_arqs(self, role: arq.Role | None = None) -> list[arq.Arq]:
-        """All that instances hold, or that is not yet given back.
-
-        :param role: in this one alone
-        """
-        return [request for entry in self._journal.entries()
-                if role in (None, entry.role) for request in entry.arqs]
-
-    def held_handles(self) -> frozenset[str]:
-        """The uuids of the attach handles that guests may have."""
-        return frozenset(
-            request.handle.uuid for entry in self._journal.entries()
-            if entry.step is not _Step.RELEASING for request in entry.arqs)
-
-    def holders(self) -> dict[str, str]:
-        """Attach handle uuid -> the instance that has it, or had until now.
-        """
-        return {request.handle.uuid: entry.instance_uuid
-                for entry in self._journal.entries()
-                for request in entry.arqs}
-
-    def releasing(self) -> frozenset[str]:
-        """The uuids of the attach handles that are being given back."""
-        return frozenset(
-            request.handle.uuid for entry in self._journal.entries()
-            if entry.step is _Step.RELEASING for request in entry.arqs)
 
     def follow(self, move: reshape.Move) -> None:
         """Journal that Placement has a unit at another provider by now.
@@ -339,7 +278,7 @@ class Attachments:
                 self._journal.write(dataclasses.replace(
                     entry, step=_Step.RELEASING, arqs=arqs + replaced))
                 raise
-            self._on_release(request.handle for request in replaced)
+            self._cleaner.released(replaced)
             self._keep_or_refuse(dataclasses.replace(
                 entry, step=_Step.HELD, arqs=arqs))
 
@@ -410,8 +349,8 @@ class Attachments:
         self._unplug(entry.arqs)
         for role in filter(None, (entry.role, entry.moved_from)):
             self._free(entry.instance_uuid, role, entry.attempt)
-        # Before the journal says no more that nobody must be given them.
-        self._on_release(request.handle for request in entry.arqs)
+        # While the journal still reserves them.
+        self._cleaner.released(entry.arqs)
         self._journal.remove(entry)
         self._unreleased.pop(binding, None)
 
@@ -449,11 +388,12 @@ class Attachments:
                 f'device {request.handle.address} of ARQ {request.uuid} is '
                 f'gone from {self._nodename}')
         request.handle.check_same(
-            self._present().get(request.handle.uuid, request.handle))
+            self._board.view.handles.get(
+                request.handle.uuid, request.handle))
         return driver
 
     def _driver_of(self, handle_uuid: str) -> base.Driver | None:
-        name = self._driver_names().get(handle_uuid)
+        name = self._board.view.drivers.get(handle_uuid)
         return None if name is None else self._drivers[name]
 
     def _locked(

@@ -18,7 +18,8 @@ own, and nothing waits for them: not a report, not a delete.
 """
 
 from collections.abc import Callable
-from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
 import dataclasses
 import threading
 import time
@@ -28,8 +29,12 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
+from nova_accel.drivers import base
+from nova_accel.host import guests as guests_module
+from nova_accel.model import arq
 from nova_accel.model import attach_handle
-from nova_accel.model import orders as orders_model
+from nova_accel.model import view as view_model
+from nova_accel.virt.holding import held as held_module
 
 LOG = logging.getLogger(__name__)
 
@@ -37,17 +42,6 @@ LOG = logging.getLogger(__name__)
 #: each further time, up to the longest.
 FIRST_RETRY_S = 60
 LONGEST_RETRY_S = 3600
-
-
-@dataclasses.dataclass(frozen=True)
-class Unclean:
-    """An attach handle that is to be cleaned.
-
-    ``clean`` does it; it raises a DeviceError if it is not clean then.
-    """
-
-    handle: attach_handle.AttachHandle
-    clean: Callable[[attach_handle.AttachHandle], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,20 +65,23 @@ class Cleaner:
     """Follows the orders of one host, as far as they are about cleaning.
 
     :param workers: how many handles are cleaned at a time
-    :param find: attach handle uuid -> the handle and how it is cleaned, None
-        if the device is gone at the moment
-    :param held: uuids of what instances have: whatever the orders say, it is
-        not touched
+    :param drivers: name -> device driver
+    :param held: whatever the orders say, these are not touched
+    :param blank: cleans a region by another bitstream, or raises DeviceError
     :param hurry: has a report made soon
     """
 
     def __init__(self, api: accelerator_api.AcceleratorApi, workers: int,
-                 find: Callable[[str], Unclean | None],
-                 held: Callable[[], Collection[str]],
+                 board: view_model.Board, drivers: Mapping[str, base.Driver],
+                 guests: guests_module.Guests, held: held_module.Held,
+                 blank: Callable[[attach_handle.AttachHandle], None],
                  hurry: Callable[[], None]) -> None:
         self._api = api
-        self._find = find
+        self._board = board
+        self._drivers = drivers
+        self._guests = guests
         self._held = held
+        self._blank = blank
         self._hurry = hurry
         self._executor = futurist.ThreadPoolExecutor(workers)
         self._lock = threading.Lock()
@@ -96,8 +93,10 @@ class Cleaner:
         self._outcomes: dict[str, _Outcome] = {}
         self._retries: dict[str, _Retry] = {}
 
-    def released(self, uuids: Collection[str]) -> None:
+    def released(self, arqs: Iterable[arq.Arq]) -> None:
         """Have what the API has begun to call unclean cleaned soon."""
+        uuids = self._board.view.cleaned.intersection(
+            request.handle.uuid for request in arqs)
         if uuids:
             with self._lock:
                 self._released |= dict.fromkeys(uuids, self._reports)
@@ -139,8 +138,11 @@ class Cleaner:
                 for uuid in of_revision:
                     del self._outcomes[uuid]
 
-    def go_on(self, orders: orders_model.Orders) -> None:
+    def go_on(self) -> None:
         """Start what the orders, which came after :meth:`tell`, ask for."""
+        orders = self._board.orders
+        if orders is None:
+            return
         with self._lock:
             self._released = {
                 uuid: report for uuid, report in self._released.items()
@@ -151,18 +153,26 @@ class Cleaner:
             now = time.monotonic()
             early = {uuid for uuid, retry in self._retries.items()
                      if now < retry.at}
-            due = [found for uuid in orders.uncleaned.difference(
-                self._running, self._outcomes, early, self._held())
-                if (found := self._find(uuid)) is not None]
-            self._running.update(found.handle.uuid for found in due)
-        for found in due:
-            self._executor.submit(self._clean, found, orders.revision)
+            view = self._board.view
+            # A device that is gone at the moment is cleaned when it is back.
+            due = view.handles.keys() & orders.uncleaned.difference(
+                self._running, self._outcomes, early, self._held.handles())
+            self._running.update(due)
+        for uuid in due:
+            self._executor.submit(
+                self._clean, view.handles[uuid],
+                self._drivers[view.drivers[uuid]], orders.revision)
 
-    def _clean(self, unclean: Unclean, revision: int) -> None:
-        handle = unclean.handle
+    def _clean(self, handle: attach_handle.AttachHandle,
+               driver: base.Driver, revision: int) -> None:
         fault = None
         try:
-            unclean.clean(handle)
+            # The journal may be lost, or that of a host of another name.
+            self._guests.check_unused(handle)
+            if handle.cleaning[:1] == ('program',):
+                self._blank(handle)
+            else:
+                driver.clean(handle)
         except exceptions.DeviceError as error:
             fault = str(error)
         except Exception as error:

@@ -32,7 +32,7 @@ def restore(attachments: _Attachments, instance_uuid: str,
         the destination, this host too, could not release
     :raises DeviceError: a device that was active before is stuck.
     """
-    if is_reverted or not attachments.holds(instance_uuid):
+    if is_reverted or not attachments.held.has(instance_uuid):
         attachments.move(instance_uuid, arq.Role.OLD, arq.Role.ACTIVE)
 
 
@@ -44,7 +44,7 @@ def restore_reverted(attachments: _Attachments, instance: objects.Instance,
     """
     # Nova forgets the old flavor at the end of a revert, failed or not, and
     # keeps it when a resize fails on the destination.
-    if (attachments.holds(instance.uuid, arq.Role.OLD)
+    if (attachments.held.has(instance.uuid, arq.Role.OLD)
             and instance.host == service_host
             and instance.old_flavor is None):
         restore(attachments, instance.uuid)

@@ -41,7 +41,7 @@ class Provisioning:
         self._api = api
         self._attachments = attachments
         self._missing = {
-            held.instance_uuid: lost for held in attachments.bindings()
+            held.instance_uuid: lost for held in attachments.held.bindings()
             if held.role is arq.Role.ACTIVE and (lost := [
                 request.uuid for request in held.arqs
                 if request.handle.mdev_type is not None

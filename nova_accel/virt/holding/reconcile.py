@@ -19,7 +19,6 @@ a step failed, a host was reinstalled. The rules are in
 there is, but for Placement: a call for each provider of ours.
 """
 
-from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
@@ -38,8 +37,8 @@ from nova_accel.host import node_devices as node_devices_module
 from nova_accel.host import pci_function
 from nova_accel.model import arq
 from nova_accel.model import drift
+from nova_accel.model import view as view_model
 from nova_accel.virt.holding import attachments as attachments_module
-from nova_accel.virt.publishing import publisher as publisher_module
 
 LOG = logging.getLogger(__name__)
 
@@ -56,7 +55,6 @@ class Reconciler:
     :param service_host: the host's name in Nova's RPC
     :param interval_s: between two passes; what a move leaves behind is
         looked for more often
-    :param view: what the host has at the moment
     """
 
     def __init__(self, service_host: str, interval_s: int,
@@ -64,14 +62,14 @@ class Reconciler:
                  attachments: attachments_module.Attachments,
                  node_devices: node_devices_module.NodeDevices,
                  guests: guests_module.Guests,
-                 view: Callable[[], publisher_module.View]) -> None:
+                 board: view_model.Board) -> None:
         self._service_host = service_host
         self._interval_s = interval_s
         self._api = api
         self._attachments = attachments
         self._node_devices = node_devices
         self._guests = guests
-        self._view = view
+        self._board = board
         self._compared_at = time.monotonic()
         self._stale: frozenset[str] = frozenset()
 
@@ -87,7 +85,7 @@ class Reconciler:
                 self.repair()
                 self._compared_at = time.monotonic()
             elif any(held.role in _FOR_A_WHILE
-                     for held in self._attachments.bindings()):
+                     for held in self._attachments.held.bindings()):
                 self._repair_bindings({})
 
     def repair(self) -> None:
@@ -98,7 +96,7 @@ class Reconciler:
         """
         # What comes first here is journaled before it exists.
         mdevs = self._node_devices.mdevs()
-        view = self._view()
+        view = self._board.view
         consumers = allocations.of_consumers([
             provider.uuid for provider in view.layout.providers
             if provider.totals])
@@ -122,8 +120,8 @@ class Reconciler:
     def _look(self, consumers: Mapping[str, allocations.Resources],
               ) -> drift.Host:
         # The order matters, see drift.Host.
-        held = self._attachments.bindings()
-        journaled = self._attachments.journaled()
+        held = self._attachments.held.bindings()
+        journaled = self._attachments.held.journaled()
         listed = self._api.bindings()
         uuids = {binding.instance_uuid for binding in (*held, *listed)}
         return drift.Host(
@@ -161,7 +159,7 @@ class Reconciler:
                 instance_uuid=binding.instance_uuid)
 
     def _repair_mdevs(self, mdevs: tuple[pci_function.Mdev, ...],
-                      view: publisher_module.View,
+                      view: view_model.View,
                       host: drift.Host) -> None:
         handles = view.handles
         ours = {mdev.uuid for mdev in mdevs if mdev.uuid in handles
@@ -171,7 +169,7 @@ class Reconciler:
         orphans = drift.orphans(
             ours,
             {request.handle.uuid for request
-             in self._attachments.held_arqs()},
+             in self._attachments.held.arqs()},
             {request.handle.uuid for listed in host.listed
              for request in listed.arqs})
         if not orphans:

@@ -18,7 +18,6 @@ semaphore: it waits for nothing. What takes asking is asked by a worker, in
 it takes up its work.
 """
 
-from collections.abc import Callable
 from collections.abc import Mapping
 import threading
 
@@ -31,13 +30,13 @@ from nova_accel import exceptions
 from nova_accel.client import allocations as allocations_module
 from nova_accel.client import servers
 from nova_accel.model import occupancy
-from nova_accel.model import orders as orders_model
 from nova_accel.model import provider_layout
 from nova_accel.model import reshape
+from nova_accel.model import view as view_model
 from nova_accel.virt.holding import attachments as attachments_module
+from nova_accel.virt.holding import cleaning
 from nova_accel.virt.publishing import given_traits as given_traits_module
 from nova_accel.virt.publishing import provider_tree as tree_module
-from nova_accel.virt.publishing import publisher as publisher_module
 
 LOG = logging.getLogger(__name__)
 
@@ -45,22 +44,16 @@ LOG = logging.getLogger(__name__)
 class Providers:
     """The resource providers of one host's accelerators.
 
-    :param view: what the host has at the moment
-    :param orders: what the API wants of the host, None if that is not known
-    :param awaited: uuids of attach handles that the next orders will call
-        unclean
+    :param cleaner: knows what the next orders will call unclean
     """
 
-    def __init__(self, nodename: str,
-                 view: Callable[[], publisher_module.View],
-                 orders: Callable[[], orders_model.Orders | None],
-                 awaited: Callable[[], frozenset[str]],
+    def __init__(self, nodename: str, board: view_model.Board,
+                 cleaner: cleaning.Cleaner,
                  attachments: attachments_module.Attachments,
                  given_traits: given_traits_module.GivenTraits) -> None:
         self._nodename = nodename
-        self._view = view
-        self._orders = orders
-        self._awaited = awaited
+        self._board = board
+        self._cleaner = cleaner
         self._attachments = attachments
         self._given_traits = given_traits
         # The thread of the update that may reshape, until the next update.
@@ -89,21 +82,21 @@ class Providers:
         :raises ReshapeNeeded: Nova is to call again, with the allocations.
         :raises ReshapeFailed: nothing is changed.
         """
-        view, orders = self._view(), self._orders()
+        view, orders = self._board.view, self._board.orders
         layout = view.layout
         if allocations is not None:
             self._reshape(layout, allocations)
         elif self._starting == threading.get_ident():
             # Placement may have refused what was asked of it before.
             self._moved = reshape.Moved()
-            if reshape.needed(layout, self._attachments.bindings()):
+            if reshape.needed(layout, self._attachments.held.bindings()):
                 raise exception.ReshapeNeeded()
         given = self._given_traits.read()
         present = tree_module.present(tree, given)
         held = self._held()
         inventories = occupancy.inventories(
-            layout, view.unusable(orders) | self._awaited()
-            | self._attachments.releasing(), held)
+            layout, view.unusable(orders) | self._cleaner.awaited
+            | self._attachments.held.releasing(), held)
         if orders is None:
             inventories = occupancy.keep_reserved(inventories, held, {
                 provider.uuid: provider.units for provider in present})
@@ -169,7 +162,7 @@ class Providers:
     def _reshape(self, layout: provider_layout.Layout,
                  allocations: reshape.Allocations) -> None:
         """:raises ReshapeFailed: Nova does not tell what is needed."""
-        held = self._attachments.bindings()
+        held = self._attachments.held.bindings()
         if not reshape.needed(layout, held):
             return
         try:
@@ -191,5 +184,5 @@ class Providers:
         return {request.handle.uuid: targets.get(
             request.handle.uuid, provider_layout.Place(
                 request.device_rp_uuid, request.resource_class))
-            for binding in self._attachments.bindings()
+            for binding in self._attachments.held.bindings()
             for request in binding.arqs}

@@ -17,8 +17,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import servers
 from nova_accel.model import drift
+from nova_accel.model import programming
 from nova_accel.testing import nova_records
-from nova_accel.virt.fpga import region_use
 
 HERE, THERE = 'here', 'there'
 
@@ -39,17 +39,17 @@ class TestUseOf(testtools.TestCase):
             instance = self.nova.add_instance(
                 HERE, vm_state=vm_state, task_state=task_state)
             self.assertEqual(
-                region_use.Server('project', expected),
-                servers.use_of(instance.uuid), (vm_state, task_state))
+                programming.Holder('project', expected),
+                servers.holder(instance.uuid), (vm_state, task_state))
 
     def test_one_that_is_gone(self):
-        self.assertRaises(exceptions.Conflict, servers.use_of, 'gone')
+        self.assertRaises(exceptions.Conflict, servers.holder, 'gone')
 
     def test_nova_is_away(self):
         instance = self.nova.add_instance(HERE, vm_state='stopped')
         self.nova.fault = oslo_messaging.MessagingTimeout()
         self.assertRaises(
-            exceptions.ServiceUnavailable, servers.use_of, instance.uuid)
+            exceptions.ServiceUnavailable, servers.holder, instance.uuid)
 
 
 class TestOfHost(testtools.TestCase):

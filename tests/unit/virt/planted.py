@@ -65,8 +65,8 @@ class ReconcileTestCase(started.StartedTestCase):
         self.add_strangers()
         self.start()
         # The cycle that it begins with must not meet what is planted.
-        self.host._publisher.wait_published(30)
-        self.host._publisher._cycle.result(30)
+        self.host.publisher.wait_published(30)
+        self.host.cycle._idle.wait(30)
 
     def start(self):
         self.host = super().start()
@@ -92,7 +92,7 @@ class ReconcileTestCase(started.StartedTestCase):
 
     def accelerator_providers(self):
         return [provider for provider
-                in self.host._publisher.view.layout.providers
+                in self.host.board.view.layout.providers
                 if provider.totals]
 
     def free_vgpus(self):
@@ -167,7 +167,7 @@ class ReconcileTestCase(started.StartedTestCase):
 
     def roles(self, server):
         """In the journal and in the API."""
-        return ({role for uuid, role in self.attachments.journaled()
+        return ({role for uuid, role in self.attachments.held.journaled()
                  if uuid == server.uuid},
                 {found['role'] for found in self.arqs(server)})
 
@@ -268,7 +268,7 @@ class ReconcileTestCase(started.StartedTestCase):
     def plant_a_mediated_device_that_nobody_has(self):
         taken = self.mdevs()
         handle = next(
-            handle for device in self.host._publisher.view.devices
+            handle for device in self.host.board.view.devices
             for deployable in device.deployables
             for handle in deployable.handles
             if handle.mdev_type and handle.uuid not in taken)

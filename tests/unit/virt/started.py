@@ -58,5 +58,5 @@ class StartedTestCase(testtools.TestCase):
     def start(self):
         started = wiring.start(self.libvirt.host, SERVICE_HOST)
         # Its reports do not reach the database of the test after this one.
-        self.addCleanup(lambda: started._publisher._cycle.result(30))
+        self.addCleanup(lambda: started.cycle._idle.wait(30))
         return started

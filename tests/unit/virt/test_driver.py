@@ -26,7 +26,6 @@ from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.testing import nova_records
-from nova_accel.virt import accel_info
 from nova_accel.virt import driver
 from nova_accel.virt import os_acc
 
@@ -58,7 +57,7 @@ class Attachments:
     """Of one instance: role -> what it holds."""
 
     def __init__(self):
-        self.arqs = {}
+        self.roles = {}
         self.adopted = ()
         self.providers = ()
         self.busy = False
@@ -67,14 +66,18 @@ class Attachments:
 
     @property
     def held(self):
-        return arq.Role.ACTIVE in self.arqs
+        return self
+
+    @property
+    def is_held(self):
+        return arq.Role.ACTIVE in self.roles
 
     @property
     def held_for_ports(self):
-        return arq.Role.PORT in self.arqs
+        return arq.Role.PORT in self.roles
 
     def hold(self, role=arq.Role.ACTIVE):
-        self.arqs[role] = (ARQ,)
+        self.roles[role] = (ARQ,)
 
     def acquire(self, instance_uuid, project_id, profile, providers, role):
         if self.busy:
@@ -90,20 +93,24 @@ class Attachments:
         self.hold(role)
         self.adopted = arq_uuids
 
-    def holds(self, instance_uuid, role):
-        return role in self.arqs
+    def has(self, instance_uuid, role):
+        return role in self.roles
 
-    def held_by(self, instance_uuid, role=arq.Role.ACTIVE):
-        return self.arqs.get(role, ())
+    def arqs(self, role=None):
+        return [each for held_in, arqs in self.roles.items() for each in arqs
+                if role in (None, held_in)]
+
+    def arqs_of(self, instance_uuid, role=arq.Role.ACTIVE):
+        return self.roles.get(role, ())
 
     def plug(self, instance_uuid, role):
-        return self.held_by(instance_uuid, role)
+        return self.arqs_of(instance_uuid, role)
 
     def recover_of(self, instance_uuid, role):
         """The API has nothing that the journal has lost."""
 
     def release(self, instance_uuid, role=arq.Role.ACTIVE):
-        return len(self.arqs.pop(role, ()))
+        return len(self.roles.pop(role, ()))
 
 
 class Programmer:
@@ -126,34 +133,38 @@ class Programmer:
         self.programming = False
 
 
-class Publisher:
-    """Of a host with one PCI function, published."""
+#: Of one PCI function and one mediated device.
+BOARD = types.SimpleNamespace(view=types.SimpleNamespace(
+    functions=frozenset({FUNCTION}), handles={OURS: None},
+    layout=types.SimpleNamespace(uuids=frozenset({PROVIDER}))))
 
-    view = types.SimpleNamespace(functions=frozenset({FUNCTION}))
+
+class Publisher:
+    """Of a host that is published."""
 
     def wait_published(self, timeout_s):
         """It is."""
 
 
 class Accelerators:
-    """What the mixin uses of ``HostAccelerators``, without a host."""
+    """The parts of a host that the mixin uses, without a host.
 
-    service_host = 'here'
+    It is its own cycle and providers.
+    """
 
     def __init__(self):
         self.attachments = Attachments()
+        self.cycle = self.providers = self
+        self.cycles = 0
         self.busy = False
 
-    def split(self, arqs):
-        return accel_info.split(arqs or (), 'here', {PROVIDER})
-
-    def owns_mdev(self, uuid):
-        return uuid == OURS
+    def start(self):
+        self.cycles += 1
 
     def begin_update(self):
         self.updates = [*getattr(self, 'updates', []), 'begins']
 
-    def update_provider_tree(self, tree, allocations):
+    def update(self, tree, allocations):
         self.updates.append((tree, allocations))
         if allocations is None and self.busy:
             raise exception.ReshapeNeeded()
@@ -238,15 +249,16 @@ class DriverTestCase(testtools.TestCase):
         self.accelerators = self.driver._accelerators = Accelerators()
         self.programmer = Programmer()
         self.driver.os_acc = os_acc.OsAcc(
-            Publisher(), self.accelerators.attachments, self.programmer, {})
+            'here', BOARD, Publisher(), self.accelerators.attachments,
+            self.programmer, {})
         tree = self.driver.provider_tree = nova_tree.ProviderTree()
         tree.new_root('here', NODE)
         tree.new_child('here_accel_gpu', 'here', PROVIDER)
         tree.add_traits(PROVIDER, naming.OWNERSHIP_TRAIT)
 
     @property
-    def held(self):
-        return self.accelerators.attachments.held
+    def is_held(self):
+        return self.accelerators.attachments.is_held
 
     def spawn(self, instance, accel_info=None):
         self.driver.spawn(None, instance, None, [], None, {
@@ -322,18 +334,18 @@ class TestAcceleratorMixin(DriverTestCase):
 
     def test_spawn_holds_what_is_allocated_of_ours(self):
         self.spawn(an_instance())
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
         self.assertEqual([(PROVIDER, {'VGPU': 1})], [
             (provider.uuid, provider.allocated)
             for provider in self.accelerators.attachments.providers])
 
     def test_spawn_without_a_profile_holds_nothing(self):
         self.spawn(an_instance(profile=None))
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_a_failed_spawn_holds_nothing(self):
         self.failing_spawn(an_instance())
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_what_spawn_programs_goes_on_while_it_spawns(self):
         programming = []
@@ -349,7 +361,7 @@ class TestAcceleratorMixin(DriverTestCase):
         error = self.assertRaises(exception.ComputeResourcesUnavailable,
                                   self.spawn, an_instance())
         self.assertIn(exceptions.BitstreamNotFound.PUBLIC, str(error))
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_a_failed_spawn_holds_nothing_of_its_ports(self):
         attachments = self.accelerators.attachments
@@ -365,12 +377,12 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_a_failed_spawn_leaves_its_guest_what_it_has(self):
         self.driver.leaves_guest = True
         self.failing_spawn(an_instance())
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
 
     def test_a_failed_rebuild_keeps_what_there_was(self):
         self.accelerators.attachments.hold()
         self.failing_spawn(an_instance())
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
 
     def test_busy_means_another_host(self):
         self.accelerators.attachments.busy = True
@@ -381,14 +393,14 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_cleanup_releases(self):
         self.spawn(an_instance())
         self.cleanup(an_instance(task_state=task_states.DELETING))
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_cleanup_in_a_hard_reboot_does_not(self):
         self.spawn(an_instance())
         self.driver._hard_reboot(None, an_instance(), None, None)
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
         self.cleanup(an_instance())
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_a_failed_hard_reboot_is_over_too(self):
         self.spawn(an_instance())
@@ -396,9 +408,9 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertRaises(
             exception.InternalError, self.driver._hard_reboot, None,
             an_instance(), None, None)
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
         self.cleanup(an_instance())
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def allocate(self, **resources):
         nova = self.useFixture(nova_records.NovaRecords())
@@ -422,7 +434,7 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_a_hard_reboot_acquires_what_nothing_holds(self):
         instance, _nova = self.allocate(VGPU=1)
         self.hard_reboot(instance)
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
         (provider,) = self.accelerators.attachments.providers
         self.assertEqual((PROVIDER, {'VGPU': 1}),
                          (provider.uuid, provider.allocated))
@@ -435,12 +447,12 @@ class TestAcceleratorMixin(DriverTestCase):
         attachments = self.accelerators.attachments
         for attachments.serves in (('gpus',), ('gpu',)):
             self.hard_reboot(instance)
-            self.assertTrue(self.held)
+            self.assertTrue(self.is_held)
             attachments.release(instance.uuid)
         attachments.serves = ()
         self.assertRaises(exception.ComputeResourcesUnavailable,
                           self.hard_reboot, instance)
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_a_rebuild_keeps_what_nova_has_lost_the_allocations_of(self):
         self.accelerators.attachments.hold()
@@ -448,7 +460,7 @@ class TestAcceleratorMixin(DriverTestCase):
         self.driver.spawn(
             None, an_instance(), None, [], None,
             {NODE: {'resources': {'VCPU': 1}}}, network_info=None)
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
 
     def test_a_hard_reboot_programs_as_its_user(self):
         instance, _nova = self.allocate(VGPU=1)
@@ -462,7 +474,7 @@ class TestAcceleratorMixin(DriverTestCase):
         instance, nova = self.allocate(VGPU=1)
         attachments.recover_of = lambda uuid, role: attachments.hold(role)
         self.hard_reboot(instance)
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
         self.assertEqual([], nova.calls)
 
     def test_a_hard_reboot_without_an_allocation(self):
@@ -470,7 +482,7 @@ class TestAcceleratorMixin(DriverTestCase):
         error = self.assertRaises(
             exception.ComputeResourcesUnavailable, self.hard_reboot, instance)
         self.assertIn('none are allocated to it', str(error))
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_a_hard_reboot_of_which_the_devices_are_busy(self):
         instance, _nova = self.allocate(VGPU=1)
@@ -484,7 +496,7 @@ class TestAcceleratorMixin(DriverTestCase):
         self.driver.fails = True
         self.assertRaises(
             exception.InternalError, self.hard_reboot, instance)
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_a_rebuild_in_place_that_fails_is_no_refused_claim(self):
         """The guest is destroyed by then: the server is broken."""
@@ -508,9 +520,9 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertRaises(NotImplementedError, self.driver.rebuild, None,
                           instance, None, evacuate=False)
         self.cleanup(instance)
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
         self.cleanup(an_instance(task_state=task_states.DELETING))
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_cleanup_of_a_server_that_is_being_evacuated_does(self):
         """The destination may not have it yet."""
@@ -518,7 +530,7 @@ class TestAcceleratorMixin(DriverTestCase):
             self.spawn(an_instance())
             self.cleanup(an_instance(
                 task_state=task_states.REBUILDING, host=host))
-            self.assertFalse(self.held)
+            self.assertFalse(self.is_held)
 
     def test_the_guest_gets_what_is_held_once(self):
         self.spawn(an_instance())
@@ -559,22 +571,22 @@ class TestCyborgsKey(DriverTestCase):
 
     def test_spawn_holds_those_of_ours(self):
         self.spawn(self.instance())
-        self.assertTrue(self.held)
+        self.assertTrue(self.is_held)
         self.assertEqual(('arq',), self.accelerators.attachments.adopted)
         self.assertEqual((), self.accelerators.attachments.providers)
 
     def test_spawn_holds_nothing_of_cyborgs(self):
         self.spawn(self.instance(), [CYBORGS_ARQ])
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_a_failed_spawn_holds_nothing(self):
         self.failing_spawn(self.instance())
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_cleanup_releases(self):
         self.spawn(self.instance())
         self.cleanup(self.instance())
-        self.assertFalse(self.held)
+        self.assertFalse(self.is_held)
 
     def test_a_lost_race_means_another_host(self):
         self.accelerators.attachments.lost_race = True

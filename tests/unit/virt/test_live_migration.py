@@ -47,40 +47,42 @@ class Attachments:
     """Of one instance: role -> what it holds."""
 
     def __init__(self):
-        self.held = {}
+        self.roles = {}
+        self.held = self
         self.stuck = False
 
     def check_migratable(self, instance_uuid):
         if self.stuck:
             raise exceptions.DeviceError('it cannot be migrated live')
 
-    def held_by(self, instance_uuid, role=ACTIVE):
-        return self.held.get(role, ())
+    def arqs_of(self, instance_uuid, role=ACTIVE):
+        return self.roles.get(role, ())
 
     def move(self, instance_uuid, source, target):
         if self.stuck:
             raise exceptions.DeviceError('stuck')
-        if source in self.held:
-            self.held[target] = self.held.pop(source)
+        if source in self.roles:
+            self.roles[target] = self.roles.pop(source)
 
     def release(self, instance_uuid, role=ACTIVE):
-        self.held.pop(role, None)
+        self.roles.pop(role, None)
 
 
 class Accelerators:
-    """What the mixin uses of ``HostAccelerators`` and ``OsAcc``.
+    """What the mixin uses of the parts of a host and of ``OsAcc``.
 
     The source has ``leaving``; the destination gets ``arriving``.
     """
 
     def __init__(self):
+        self.api = self
         self.attachments = Attachments()
         self.leaving = self.arriving = ()
         self.fault = None
         self.plugged = []
 
-    def held_on(self, nodename, instance):
-        assert nodename == 'there'
+    def held_on(self, nodename, instance_uuid, role):
+        assert (nodename, role) == ('there', ACTIVE)
         return self.leaving
 
     def acquire(self, instance, profile, providers, role):
@@ -88,7 +90,7 @@ class Accelerators:
             raise self.fault
         ((provider),) = providers
         assert (profile, provider.uuid, role) == ('gpu', PROVIDER, INCOMING)
-        self.attachments.held[role] = self.arriving
+        self.attachments.roles[role] = self.arriving
 
     def ready(self, instance, role):
         if self.fault is not None:
@@ -102,7 +104,7 @@ class NovasDriver:
     fails = False
 
     def _called(self, *_args, **_kwargs):
-        self.seen = dict(self._accelerators.attachments.held)
+        self.seen = dict(self._accelerators.attachments.roles)
         if self.fails:
             raise exception.InternalError('it fails')
 
@@ -147,7 +149,7 @@ class LiveMigrationMixinTestCase(testtools.TestCase):
 
     def assert_held(self, **held):
         self.assertEqual({arq.Role(role): devices for role, devices
-                          in held.items()}, self.attachments.held)
+                          in held.items()}, self.attachments.roles)
 
 
 class TestChecks(LiveMigrationMixinTestCase):
@@ -242,7 +244,7 @@ class TestMove(LiveMigrationMixinTestCase):
     def test_the_source_releases_at_the_end_even_of_a_failure(self):
         for fails in (False, True):
             self.driver.fails = fails
-            self.attachments.held = {ACTIVE: 'a'}
+            self.attachments.roles = {ACTIVE: 'a'}
             if fails:
                 self.assertRaises(exception.InternalError, self.call,
                                   'post_live_migration_at_source')
@@ -252,12 +254,12 @@ class TestMove(LiveMigrationMixinTestCase):
             self.assert_held()
 
     def test_what_came_in_is_active(self):
-        self.attachments.held = {INCOMING: 'c'}
+        self.attachments.roles = {INCOMING: 'c'}
         self.call('post_live_migration_at_destination')
         self.assert_held(active='c')
 
     def test_what_cannot_be_active_yet_fails_no_server(self):
-        self.attachments.held = {INCOMING: 'c'}
+        self.attachments.roles = {INCOMING: 'c'}
         self.attachments.stuck = True
         self.call('post_live_migration_at_destination')
         self.assert_held(incoming='c')
@@ -265,7 +267,7 @@ class TestMove(LiveMigrationMixinTestCase):
     def test_rolled_back(self):
         for fails in (False, True):
             self.driver.fails = fails
-            self.attachments.held = {INCOMING: 'c'}
+            self.attachments.roles = {INCOMING: 'c'}
             if fails:
                 self.assertRaises(
                     exception.InternalError, self.call,

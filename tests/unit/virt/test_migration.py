@@ -41,26 +41,27 @@ class Attachments:
     """Of one instance: role -> what it holds."""
 
     def __init__(self):
-        self.held = {}
+        self.roles = {}
+        self.held = self
         self.stuck = False
 
-    def holds(self, instance_uuid, role=ACTIVE):
-        return role in self.held
+    def has(self, instance_uuid, role=ACTIVE):
+        return role in self.roles
 
     def move(self, instance_uuid, source, target):
         if self.stuck:
             raise exceptions.DeviceError('the device is stuck')
-        if source in self.held:
-            self.held[target] = self.held.pop(source)
+        if source in self.roles:
+            self.roles[target] = self.roles.pop(source)
 
     def release(self, instance_uuid, role=ACTIVE):
-        self.held.pop(role, None)
+        self.roles.pop(role, None)
 
 
 class Accelerators:
-    """What the mixin uses of ``HostAccelerators`` and ``OsAcc``."""
+    """What the mixin uses of the parts of a host and of ``OsAcc``."""
 
-    service_host = 'here'
+    node = types.SimpleNamespace(service_host='here')
     busy = False
 
     def __init__(self):
@@ -71,7 +72,7 @@ class Accelerators:
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
         if flavor.profile(instance.flavor) is not None:
-            self.attachments.held[ACTIVE] = [
+            self.attachments.roles[ACTIVE] = [
                 (provider.uuid, provider.allocated) for provider in providers]
         try:
             yield
@@ -88,7 +89,7 @@ class OtherMixin:
     kept = False
 
     def _called(self, *_args, **_kwargs):
-        self.seen = dict(self._accelerators.attachments.held)
+        self.seen = dict(self._accelerators.attachments.roles)
         if self.fails:
             raise exception.InternalError('it fails')
 
@@ -124,12 +125,12 @@ class TestMigrationMixin(testtools.TestCase):
         tree.add_traits(PROVIDER, naming.OWNERSHIP_TRAIT)
 
     def hold(self, **held):
-        self.attachments.held = {
+        self.attachments.roles = {
             arq.Role(role): devices for role, devices in held.items()}
 
     def assert_held(self, **held):
         self.assertEqual({arq.Role(role): devices for role, devices
-                          in held.items()}, self.attachments.held)
+                          in held.items()}, self.attachments.roles)
 
     def migrate(self):
         self.driver.migrate_disk_and_power_off(
@@ -176,7 +177,7 @@ class TestMigrationMixin(testtools.TestCase):
         self.hold(old='a')
         self.finish(an_instance())
         self.assert_held(old='a', active=[(PROVIDER, {'VGPU': 1})])
-        self.assertEqual(self.attachments.held, self.driver.seen)
+        self.assertEqual(self.attachments.roles, self.driver.seen)
 
     def test_a_plain_flavor_gets_nothing(self):
         self.hold(old='a')

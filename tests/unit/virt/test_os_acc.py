@@ -65,7 +65,8 @@ class TestOsAcc(started.StartedTestCase):
         super().setUp()
         self.host = self.start()
         self.os_acc = os_acc.OsAcc(
-            self.host._publisher, self.host.attachments, self.host.programmer,
+            self.host.node.nodename, self.host.board, self.host.publisher,
+            self.host.attachments, self.host.programmer,
             self.image)
         self.images = []
 
@@ -96,19 +97,36 @@ class TestOsAcc(started.StartedTestCase):
                 }, specs).result(60)
 
     def provider(self, resource_class):
-        self.host._publisher.wait_published(60)
+        self.host.publisher.wait_published(60)
         return next(
             provider for provider
-            in self.host._publisher.view.layout.providers
+            in self.host.board.view.layout.providers
             if resource_class in provider.totals)
+
+    def test_arqs_of_our_providers_are_ours(self):
+        provider = self.host.board.view.layout.providers[0].uuid
+        ours, cyborgs = ({'uuid': name, 'device_rp_uuid': rp_uuid,
+                          'hostname': self.libvirt.host.get_hostname()}
+                         for name, rp_uuid in (
+                             ('ours', provider), ('theirs', 'cyborg')))
+        self.assertEqual((('ours',), (cyborgs,)),
+                         self.os_acc.split([ours, cyborgs]))
+        self.assertEqual(((), ()), self.os_acc.split(None))
+
+    def test_our_mdevs_are_known_before_they_are_made(self):
+        (vgpu,) = (device for device in self.host.board.view.devices
+                   if device.driver == 'mdev')
+        for handle in vgpu.deployables[0].handles:
+            self.assertTrue(self.os_acc.owns_mdev(handle.uuid))
+        self.assertFalse(self.os_acc.owns_mdev('another'))
 
     def test_it_is_ready_when_devices_are_published(self):
         self.assertIsNone(self.os_acc.initialize())
-        self.assertTrue(self.host._publisher._published.is_set())
+        self.assertTrue(self.host.publisher._published.is_set())
 
     def test_it_is_not_ready(self):
         self.os_acc.initialize()
-        self.host._publisher._published.clear()
+        self.host.publisher._published.clear()
         self.api.refuse = True
         CONF.set_override('publish_timeout_s', 0, 'nova_accel')
         self.addCleanup(
@@ -118,7 +136,7 @@ class TestOsAcc(started.StartedTestCase):
 
     def test_functions(self):
         plugged = self.plug('CUSTOM_QAT', 2, key='accel')
-        held = self.host.attachments.held_by(INSTANCE['uuid'])
+        held = self.host.attachments.held.arqs_of(INSTANCE['uuid'])
         self.assertEqual([{'pci_id': str(arq.handle.address)}
                           for arq in held], plugged)
         self.assertEqual(2, len(plugged))
@@ -127,14 +145,14 @@ class TestOsAcc(started.StartedTestCase):
 
     def test_a_mediated_device(self):
         (plugged,) = self.plug('VGPU', image_id='good')
-        (held,) = self.host.attachments.held_by(INSTANCE['uuid'])
+        (held,) = self.host.attachments.held.arqs_of(INSTANCE['uuid'])
         self.assertEqual({'mdev_uuid': held.handle.uuid}, plugged)
         self.assertEqual(['good'], self.images)
 
     def test_what_fails_holds_nothing(self):
         self.assertRaises(exceptions.InvalidDeviceProfile, self.plug,
                           'FPGA', image_id='bad')
-        self.assertFalse(self.host.attachments.holds(INSTANCE['uuid']))
+        self.assertFalse(self.host.attachments.held.has(INSTANCE['uuid']))
 
     def test_what_extra_specs_ask_for(self):
         traits = self.provider('CUSTOM_QAT').traits
@@ -145,7 +163,7 @@ class TestOsAcc(started.StartedTestCase):
         plugged = self.plug_by('CUSTOM_QAT', {
             **group, 'resources:VCPU': '4', 'hw:cpu_policy': 'dedicated',
             'trait:HW_CPU_X86_AVX2': 'required'}, 2)
-        held = self.host.attachments.held_by(INSTANCE['uuid'])
+        held = self.host.attachments.held.arqs_of(INSTANCE['uuid'])
         self.assertEqual([{'pci_id': str(arq.handle.address)}
                           for arq in held], plugged)
         self.assertEqual([('', group)] * 2, [
@@ -169,12 +187,13 @@ class TestOsAcc(started.StartedTestCase):
             error = self.assertRaises(
                 fault, self.plug_by, 'CUSTOM_QAT', specs)
             self.assertIn(text, str(error))
-            self.assertFalse(self.host.attachments.holds(INSTANCE['uuid']))
+            self.assertFalse(self.host.attachments.held.has(INSTANCE['uuid']))
 
     def test_extra_specs_say_what_to_program(self):
         programmer = Programmer()
         self.os_acc = os_acc.OsAcc(
-            self.host._publisher, self.host.attachments, programmer,
+            self.host.node.nodename, self.host.board, self.host.publisher,
+            self.host.attachments, programmer,
             self.image)
         specs = {'accel:function_name': 'gzip'}
         self.plug('FPGA', specs=specs)
@@ -199,7 +218,7 @@ class TestOsAcc(started.StartedTestCase):
                 self.plug_by, 'FPGA', specs, image_id=image)
             self.assertIn('accel:function_name=gzip and '
                           'accel:function_name=zstd', str(error))
-            self.assertFalse(self.host.attachments.holds(INSTANCE['uuid']))
+            self.assertFalse(self.host.attachments.held.has(INSTANCE['uuid']))
 
     def test_what_is_not_given_back_yet(self):
         self.plug('CUSTOM_QAT')
@@ -220,7 +239,7 @@ class TestHooks(started.StartedTestCase):
         return started, [
             matching.Provider(provider.uuid, {'CUSTOM_QAT': amount},
                               frozenset())
-            for provider in started._publisher.view.layout.providers
+            for provider in started.board.view.layout.providers
             if 'CUSTOM_QAT' in provider.totals]
 
     def acquired(self, started, providers, fails=False, **keeps):
@@ -229,12 +248,12 @@ class TestHooks(started.StartedTestCase):
         try:
             with started.os_acc.acquired(
                     None, Instance, providers, **keeps):
-                held = len(attachments.held_by(Instance.uuid))
+                held = len(attachments.held.arqs_of(Instance.uuid))
                 if fails:
                     raise exceptions.DeviceError('it does not boot')
         except exceptions.DeviceError:
             self.assertTrue(fails)
-        return held, len(attachments.held_by(Instance.uuid))
+        return held, len(attachments.held.arqs_of(Instance.uuid))
 
     def test_what_is_acquired_for_a_guest(self):
         started, providers = self.started(1)
@@ -273,8 +292,8 @@ class TestHooks(started.StartedTestCase):
             'nova_accel')
         device_profile.create('qat', [{'resources:CUSTOM_QAT': '1'}])
         started = self.start()
-        started._publisher.wait_published(60)
-        provider = started._publisher.view.layout.providers[0].uuid
+        started.publisher.wait_published(60)
+        provider = started.board.view.layout.providers[0].uuid
         (created,) = accelerator_request.create('qat', 'project')
         accelerator_request.bind({created['uuid']: {
             'hostname': self.libvirt.host.get_hostname(),
@@ -287,9 +306,9 @@ class TestHooks(started.StartedTestCase):
             'pci_slot': '{domain}:{bus}:{device}.{function}'.format(**info)}}]
         for _time in range(2):
             started.os_acc.ready_ports(Instance, ports)
-            (held,) = started.attachments.held_arqs(arq_model.Role.PORT)
+            (held,) = started.attachments.held.arqs(arq_model.Role.PORT)
             self.assertEqual(arq['uuid'], held.uuid)
             self.api.refuse = True
-        self.assertEqual((), started.attachments.held_by(Instance.uuid))
-        self.assertEqual(((), ()), started.split([arq]))
+        self.assertEqual((), started.attachments.held.arqs_of(Instance.uuid))
+        self.assertEqual(((), ()), started.os_acc.split([arq]))
 

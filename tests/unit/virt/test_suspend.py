@@ -28,15 +28,15 @@ INSTANCE = types.SimpleNamespace(
 
 
 class Accelerators:
-    """What the mixin uses of ``HostAccelerators`` and ``OsAcc``."""
+    """What the mixin uses of the parts of a host and of ``OsAcc``."""
 
     def __init__(self):
-        self.attachments = self
+        self.attachments = self.held = self
         self.arqs = ('arq',)
         self.fault = None
         self.plugged = []
 
-    def held_by(self, instance_uuid):
+    def arqs_of(self, instance_uuid):
         if self.fault:
             raise exceptions.DeviceError(self.fault)
         return self.arqs
@@ -46,7 +46,7 @@ class Accelerators:
 
     def ready(self, instance):
         self.plugged.append(instance)
-        return self.held_by(instance.uuid)
+        return self.arqs_of(instance.uuid)
 
 
 class NovaDriver:

@@ -49,7 +49,7 @@ class TestStart(started.StartedTestCase):
         host = self.start()
         vgpus, regions, functions = 16, 2, 8
         self.assertEqual(vgpus + regions + functions,
-                         len(host._publisher.view.drivers))
+                         len(host.board.view.drivers))
         CONF.set_override('publish_timeout_s', 0, 'nova_accel')
         self.addCleanup(
             CONF.clear_override, 'publish_timeout_s', 'nova_accel')
@@ -66,14 +66,14 @@ class TestStart(started.StartedTestCase):
         host = self.start()
         in_guest, other = (
             uuid for uuid, handle
-            in sorted(host._publisher.view.handles.items(),
+            in sorted(host.board.view.handles.items(),
                       key=lambda item: str(item[1].address))
             if str(handle.address).startswith('0000:82'))
         expected = [
             {'uuid': in_guest, 'deployable': 'region0',
              'reason': f'not cleaned: 0000:82:00.1 is in guest {_UUID}'}]
         for _second in range(30):
-            host._publisher._cycle.result(30)
+            host.cycle._idle.wait(30)
             unclean = [each for found in device.get_all()
                        for each in found['unclean']]
             if unclean == expected:

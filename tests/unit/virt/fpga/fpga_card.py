@@ -216,8 +216,22 @@ class Bitstreams:
             None)
 
 
+class Guests:
+    """Uuid -> the devices of a guest, and the uuids of those that run."""
+
+    def __init__(self):
+        self.found = {}
+        self.live = set()
+
+    def devices(self):
+        return self.found
+
+    def running(self):
+        return self.live
+
+
 class Host:
-    """The parts of a host that program, as one nova-compute has them.
+    """The parts of a host that program, and its journal of who holds what.
 
     :param directory: what outlives it
     """
@@ -226,27 +240,36 @@ class Host:
         directory = pathlib.Path(directory)
         self.card = CardDriver(directory / 'card')
         self.bitstreams = Bitstreams(directory / 'images')
-        self.holders = {}
+        self.held_by = {}
         self.servers = collections.defaultdict(
-            lambda: region_use.Server('project', is_stopped=False))
+            lambda: programming.Holder('project', is_stopped=False))
         self.held = frozenset()
+        self.guests = Guests()
         self.records = []
         self.changes = 0
         self.journal = region_journal.RegionJournal(directory / 'journal')
         self.regions = regions.Regions(
             self.journal, told_types.ToldTypes(
                 directory / 'region_types.json', boot),
-            {'card': self.card}, boot, lambda: self.held)
+            {'card': self.card}, boot, self)
         self.regions.overlaid([DEVICE])
         self.programmer = programmer_module.Programmer(
-            NODE, self.regions, self.bitstreams, lambda: self.holders,
-            lambda uuid: self.servers[uuid],
-            self.records.append, self.changed, lambda: 'service', timeout_s)
+            NODE, self.regions, region_use.RegionUse(
+                NODE, self.regions, self, self.guests,
+                lambda uuid: self.servers[uuid]),
+            self.bitstreams, types.SimpleNamespace(note=self.records.append),
+            self.changed, lambda: 'service', timeout_s)
         self.submitted = []
         executor = self.programmer._executor
         submit = executor.submit
         executor.submit = lambda *args: self.submitted.append(
             submit(*args)) or self.submitted[-1]
+
+    def handles(self):
+        return self.held
+
+    def holders(self):
+        return self.held_by
 
     def changed(self):
         self.changes += 1
@@ -283,7 +306,7 @@ class Host:
         self.programmer.start(arqs, asker, image or {}, context)
         self.programmer.ready(arqs, asker, image or {})
         for request in arqs:
-            self.holders[request.handle.uuid] = instance
+            self.held_by[request.handle.uuid] = instance
 
     def reboot(self, instance, *arqs, image=None):
         """Only wait: what a hard reboot does."""

@@ -37,7 +37,7 @@ class PrivateTestCase(test_programming.ProgrammingTestCase):
 
     def boot_and_delete(self, *arqs, project=A):
         self.host.boot(ONE, *arqs, project=project)
-        self.host.holders.clear()
+        self.host.held_by.clear()
 
     def is_unclean(self, why, name='region0'):
         self.assertIn(why, self.host.known(name).unclean.reason)
@@ -179,7 +179,7 @@ class TestProperty(PrivateTestCase):
                 if wanted != 'nothing':
                     self.assertEqual(host.bitstreams.sha256(
                         arq.group['accel:bitstream_id']), found)
-            host.holders.clear()
+            host.held_by.clear()
 
 
 class TestGarbage(PrivateTestCase):
@@ -214,7 +214,7 @@ class TestGarbage(PrivateTestCase):
 
     def test_the_host_loads_what_the_operator_had_loaded_before(self):
         self.boot_and_delete(fpga_card.wants(self.image))
-        self.host.holders[fpga_card.handle_uuid('region0')] = ONE
+        self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
         self.fail()
         self.holds(self.image)
         # The server that failed is not given that for what it asked for.

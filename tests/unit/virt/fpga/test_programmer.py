@@ -25,7 +25,6 @@ from nova_accel.model import programming
 from nova_accel.model import region_contents
 from nova_accel.state import durable_file
 from nova_accel.virt.fpga import region_journal
-from nova_accel.virt.fpga import region_use
 from unit.virt.fpga import fpga_card
 
 ONE, TWO = 'instance-1', 'instance-2'
@@ -49,7 +48,7 @@ class ProgrammingTestCase(testtools.TestCase):
         before = self.host
         self.host = fpga_card.Host(self.directory, **kwargs)
         self.host.bitstreams.images = before.bitstreams.images
-        self.host.holders = before.holders
+        self.host.held_by = before.held_by
         self.host.card.tells_contents = before.card.tells_contents
         return self.host
 
@@ -98,7 +97,7 @@ class TestBlank(ProgrammingTestCase):
 
     def test_after_a_guest(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.blank()
         self.holds(self.other)
         self.assertEqual(programming.Asker(), self.host.records[-1].asker)
@@ -107,7 +106,7 @@ class TestBlank(ProgrammingTestCase):
     def test_what_it_holds_already(self):
         """The guest may have left something in it."""
         self.host.boot(ONE, fpga_card.wants(self.other))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         before = self.host.card.programmed
         self.blank()
         self.assertEqual(before + 1, self.host.card.programmed)
@@ -164,7 +163,7 @@ class TestServers(ProgrammingTestCase):
 
     def test_the_second_time_nothing_is_done(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.restarted()
         self.host.boot(TWO, fpga_card.wants(self.image))
         self.assertEqual((0, [], []), (
@@ -177,7 +176,7 @@ class TestServers(ProgrammingTestCase):
             dataclasses.replace(image, owner='project'), data)
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.assertEqual('project', self.host.known().contents.owner)
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.host.bitstreams.images[self.image] = image, data
         self.host.boot(TWO, fpga_card.wants(self.image))
         self.assertIsNone(self.host.known().contents.owner)
@@ -200,7 +199,7 @@ class TestServers(ProgrammingTestCase):
         self.holds(self.image, 'region1')
 
     def test_nor_what_a_guest_has_that_is_known_by_its_address_alone(self):
-        self.host.holders['0000:81:00.1'] = TWO
+        self.host.held_by['0000:81:00.1'] = TWO
         self.refused(exceptions.Conflict, 'a server has', ONE,
                      fpga_card.wants(self.image))
         self.assertEqual(0, self.host.card.programmed)
@@ -222,13 +221,13 @@ class TestServers(ProgrammingTestCase):
 
     def test_a_function_that_is_there(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         by_trait = fpga_card.an_arq(
             **{f'trait:{fpga_card.FUNCTION_TRAIT}': 'required'})
         self.host.boot(TWO, by_trait)
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.host.boot(ONE, fpga_card.wants(self.other))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.refused(exceptions.DeviceError, 'no more', TWO, by_trait)
 
     def test_a_hard_reboot_asks_nobody(self):
@@ -243,7 +242,7 @@ class TestServers(ProgrammingTestCase):
         plain, asking = fpga_card.an_arq(), fpga_card.wants(
             self.image, 'region1_function0')
         self.host.boot(TWO, fpga_card.wants(self.other))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.host.boot(ONE, plain, asking)
         self.lose_power()
         self.assertIsNone(self.host.known().contents)
@@ -269,7 +268,7 @@ class TestServers(ProgrammingTestCase):
     def test_another_server_is_not_served_from_the_cache_alone(self):
         """It may not see the image, or not any more."""
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.lose_power()
         self.host.bitstreams.images = {}
         self.refused(exceptions.BitstreamNotFound, '0 are', TWO,
@@ -280,11 +279,11 @@ class TestServers(ProgrammingTestCase):
             self):
         self.host.card.tells_contents = False
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.restarted()
         self.host.boot(TWO, fpga_card.wants(self.image))
         self.assertEqual(0, self.host.card.programmed)
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.restarted(boot='boot2')
         self.assertIsNone(self.host.known().contents)
         self.host.boot(ONE, fpga_card.wants(self.image))
@@ -293,7 +292,7 @@ class TestServers(ProgrammingTestCase):
     def test_a_server_that_was_never_given_it_is_not_served_anothers(self):
         # Killed between the binding and the programming.
         self.host.boot(TWO, fpga_card.wants(self.other))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.host.reboot(ONE, fpga_card.wants(self.image))
         self.holds(self.image)
 
@@ -362,7 +361,7 @@ class TestFailures(ProgrammingTestCase):
         self.fail(exceptions.DeviceError('CRC error'))
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.holds(self.image)
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.fail(*[exceptions.DeviceError('CRC error')] * 2)
         self.refused(exceptions.DeviceError, 'CRC', ONE,
                      fpga_card.wants(self.other))
@@ -480,8 +479,8 @@ class TestInTime(ProgrammingTestCase):
         self.restarted(timeout_s=30)
         self.host.card.may_end = threading.Event()
         begun = threading.Event()
-        note = self.host.programmer._note
-        self.host.programmer._note = lambda record: (
+        note = self.host.programmer._history.note
+        self.host.programmer._history.note = lambda record: (
             note(record), begun.set())
         self.host.programmer.start([
             *self.arqs, fpga_card.wants(self.other, 'region1_function0'),
@@ -537,7 +536,7 @@ class TestWhoeverAsks(ProgrammingTestCase):
     def test_that_of_a_server_that_is_stopped(self):
         owner = programming.Asker('project', 'user', ONE)
         self.host.boot(ONE, fpga_card.wants(self.other))
-        self.host.servers[ONE] = region_use.Server('project', True)
+        self.host.servers[ONE] = programming.Holder('project', True)
         self.assertRaises(exceptions.Conflict, self.program)
         self.program(owner)
         self.holds(self.image)
@@ -552,12 +551,12 @@ class TestWhoeverAsks(ProgrammingTestCase):
         """Nova has noted that when the host has noted what it does."""
         owner = programming.Asker('project', 'user', ONE)
         self.host.boot(ONE, fpga_card.wants(self.other))
-        self.host.servers[ONE] = region_use.Server('project', True)
+        self.host.servers[ONE] = programming.Holder('project', True)
         write = self.host.journal.write
 
         def start(entry):
             write(entry)
-            self.host.servers[ONE] = region_use.Server('project', False)
+            self.host.servers[ONE] = programming.Holder('project', False)
 
         self.host.journal.write = start
         self.assertRaises(exceptions.Conflict, self.program, owner)
@@ -567,7 +566,7 @@ class TestWhoeverAsks(ProgrammingTestCase):
     def test_one_that_is_started_later_waits(self):
         owner = programming.Asker('project', 'user', ONE)
         self.host.boot(ONE, fpga_card.an_arq())
-        self.host.servers[ONE] = region_use.Server('project', True)
+        self.host.servers[ONE] = programming.Holder('project', True)
         found = []
         program = self.host.card.program
 
@@ -608,7 +607,7 @@ class TestAServerComesMeanwhile(ProgrammingTestCase):
             bitstream.Wanted(self.image), STRANGER, 'user')
 
     def a_server_comes(self):
-        self.host.holders[fpga_card.handle_uuid('region0')] = ONE
+        self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
 
     def a_server_starts(self):
         """:returns: what its guest finds"""
@@ -688,7 +687,7 @@ class TestAServerComesMeanwhile(ProgrammingTestCase):
 
     def test_what_was_programmed_before_stays_known(self):
         self.host.boot(TWO, fpga_card.wants(self.other))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         (before,) = self.host.journal.entries()
         self.when_it_is_journaled(after=self.a_server_comes)
         self.assertRaises(exceptions.Conflict, self.program)
@@ -697,7 +696,7 @@ class TestAServerComesMeanwhile(ProgrammingTestCase):
 
     def test_a_journal_that_was_damaged_is_not_trusted_again(self):
         self.host.boot(TWO, fpga_card.wants(self.other))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         (path,) = self.host.journal.directory.iterdir()
         path.write_text('{"device')
         self.restarted()
@@ -731,7 +730,7 @@ class TestShell(ProgrammingTestCase):
 
     def test_an_idle_card(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         contents = self.load()
         self.assertEqual((self.shell, True),
                          (contents.bitstream_id, contents.is_shell))
@@ -811,7 +810,7 @@ class TestShell(ProgrammingTestCase):
             pass
 
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.holders.clear()
+        self.host.held_by.clear()
         self.host.card.faults = [Died()]
         self.assertRaises(Died, self.load)
         self.restarted()

@@ -34,9 +34,9 @@ class TestHistory(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger())
         self.told = []
         self.fault = None
-        self.history = programming_history.History(self.tell)
+        self.history = programming_history.History(self)
 
-    def tell(self, record):
+    def programming(self, record):
         if self.fault is not None:
             raise self.fault
         self.told.append(record)

@@ -27,11 +27,10 @@ class TestRegionUse(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.host = fpga_card.Host(self.useFixture(fixtures.TempDir()).path)
-        self.holders = {}
         self.use = region_use.RegionUse(
-            fpga_card.NODE, self.host.regions, lambda: self.holders,
+            fpga_card.NODE, self.host.regions, self.host, self.host.guests,
             lambda uuid: self.servers[uuid])
-        self.servers = {ONE: region_use.Server('project', is_stopped=False)}
+        self.servers = {ONE: programming.Holder('project', is_stopped=False)}
 
     def target_of(self, name, is_shell=False):
         return self.use.target_of(naming.derived_uuid(
@@ -67,24 +66,24 @@ class TestRegionUse(testtools.TestCase):
             exceptions.NotFound, self.use.target_with, first)
 
     def test_a_region_that_nobody_has(self):
-        self.holders[fpga_card.handle_uuid('region1_function0')] = ONE
+        self.host.held_by[fpga_card.handle_uuid('region1_function0')] = ONE
         self.use.check_free(
             self.target_of('region0'), programming.Asker(), False)
 
     def test_one_that_another_has(self):
         for name in (fpga_card.handle_uuid('region0'), '0000:81:00.1'):
-            self.holders = {name: ONE}
+            self.host.held_by = {name: ONE}
             for instance in (None, TWO):
                 self.assertIn('a server has region0', self.refused(
                     instance=instance, is_stopped=True))
 
     def test_ones_own(self):
-        self.holders[fpga_card.handle_uuid('region0')] = ONE
+        self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
         self.assertIn('stop the server first', self.refused(instance=ONE))
-        self.servers[ONE] = region_use.Server('project', is_stopped=True)
+        self.servers[ONE] = programming.Holder('project', is_stopped=True)
         self.use.check_free(self.target_of('region0'),
                             programming.Asker('project', 'user', ONE), False)
-        self.servers[ONE] = region_use.Server('project', is_stopped=False)
+        self.servers[ONE] = programming.Holder('project', is_stopped=False)
         self.use.check_free(self.target_of('region0'),
                             programming.Asker('project', 'user', ONE), True)
         self.host.card.programs_under_guest = True
@@ -95,8 +94,8 @@ class TestRegionUse(testtools.TestCase):
 
     def test_what_nova_says_is_anothers(self):
         """Whatever the API, or who is on the message bus, says."""
-        self.holders[fpga_card.handle_uuid('region0')] = ONE
-        self.servers[ONE] = region_use.Server('another', is_stopped=True)
+        self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
+        self.servers[ONE] = programming.Holder('another', is_stopped=True)
         for under_guest in (False, True):
             self.host.card.programs_under_guest = under_guest
             self.assertIn('another project', self.refused(instance=ONE))

@@ -15,6 +15,7 @@ import dataclasses
 import logging
 import pathlib
 import time
+import types
 
 import fixtures
 import testtools
@@ -29,6 +30,7 @@ from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
 from nova_accel.virt.holding import attachments
+from nova_accel.virt.holding import held
 from nova_accel.virt.holding import journal
 
 HOST = 'compute-1'
@@ -83,19 +85,26 @@ class TestAttachments(testtools.TestCase):
         self.present = {}
         self.attachments = self.restarted()
 
-    def note_released(self, handles):
+    def note_released(self, arqs):
         """At that moment the journal keeps others from having them, still."""
-        uuids = {handle.uuid for handle in handles}
-        self.assertLessEqual(uuids, self.attachments.releasing() | {
-            request.handle.uuid for request in self.attachments.held_arqs()})
+        uuids = {request.handle.uuid for request in arqs}
+        held = self.attachments.held
+        self.assertLessEqual(uuids, held.releasing() | {
+            request.handle.uuid for request in held.arqs()})
         self.released += uuids
+
+    @property
+    def view(self):
+        return types.SimpleNamespace(
+            drivers=self.drivers, handles=self.present)
 
     def restarted(self):
         """The attachments as the next nova-compute finds them."""
+        entries = journal.Journal(self.directory)
         return attachments.Attachments(
-            HOST, journal.Journal(self.directory), self.api.client(HOST),
-            {'fake': self.driver}, lambda: self.drivers,
-            self.note_released, lambda: self.present)
+            HOST, entries, held.Held(entries), self.api.client(HOST), self,
+            {'fake': self.driver},
+            types.SimpleNamespace(released=self.note_released))
 
     def acquire(self, instance=INSTANCE, bus=0):
         self.attachments.acquire(instance, 'project', 'fpga', [
@@ -120,10 +129,10 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual([], journal.Journal(self.directory).entries())
 
     def test_from_acquire_to_release(self):
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         self.acquire()
-        self.assertTrue(self.attachments.holds(INSTANCE))
-        (bound,) = self.attachments.held_by(INSTANCE)
+        self.assertTrue(self.attachments.held.has(INSTANCE))
+        (bound,) = self.attachments.held.arqs_of(INSTANCE)
         self.assertEqual(set(), self.driver.plugged)
         self.assertEqual((bound,), self.attachments.plug(INSTANCE))
         self.assertEqual({bound.handle}, self.driver.plugged)
@@ -136,7 +145,7 @@ class TestAttachments(testtools.TestCase):
     def test_another_device_is_not_plugged(self):
         """It was put in the place of the one that the instance got."""
         self.acquire()
-        (bound,) = self.attachments.held_by(INSTANCE)
+        (bound,) = self.attachments.held.arqs_of(INSTANCE)
         self.assertEqual('S1', bound.handle.identity)
         for identity in (None, 'S1'):
             self.present = {bound.handle.uuid: dataclasses.replace(
@@ -165,19 +174,21 @@ class TestAttachments(testtools.TestCase):
         (bound,) = self.attachments.plug(INSTANCE)
         handles = frozenset({bound.handle.uuid})
         self.assertEqual((handles, frozenset()), (
-            self.attachments.held_handles(), self.attachments.releasing()))
+            self.attachments.held.handles(),
+            self.attachments.held.releasing()))
         self.driver.refuses = True
         self.attachments.release(INSTANCE)
         self.assertEqual((frozenset(), handles), (
-            self.attachments.held_handles(), self.attachments.releasing()))
+            self.attachments.held.handles(),
+            self.attachments.held.releasing()))
         self.assertEqual([], self.released)
         self.driver.refuses = False
         self.attachments.retry()
-        self.assertEqual(frozenset(), self.attachments.releasing())
+        self.assertEqual(frozenset(), self.attachments.held.releasing())
 
     def test_the_journal_follows_what_placement_has_moved(self):
         self.acquire()
-        (bound,) = self.attachments.held_by(INSTANCE)
+        (bound,) = self.attachments.held.arqs_of(INSTANCE)
         moved = self.host.rp_uuid(1)
         for instance, handle in ((INSTANCE, bound.handle.uuid),
                                  (INSTANCE, OTHER), (OTHER, OTHER)):
@@ -186,11 +197,11 @@ class TestAttachments(testtools.TestCase):
                 bound.device_rp_uuid, moved))
         self.assertEqual(
             (dataclasses.replace(bound, device_rp_uuid=moved),),
-            self.restarted().held_by(INSTANCE))
+            self.restarted().held.arqs_of(INSTANCE))
 
     def test_from_adopt_to_release(self):
         uuid = self.adopt()
-        self.assertTrue(self.attachments.holds(INSTANCE))
+        self.assertTrue(self.attachments.held.has(INSTANCE))
         (bound,) = self.attachments.plug(INSTANCE)
         self.assertEqual(uuid, bound.uuid)
         self.assertEqual({bound.handle}, self.driver.plugged)
@@ -211,14 +222,14 @@ class TestAttachments(testtools.TestCase):
     def test_what_cannot_be_adopted_is_not_held(self):
         self.assertRaises(
             exceptions.NotFound, self.attachments.adopt, INSTANCE, [OTHER])
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         self.assert_nothing_left()
 
     def test_adopted_though_the_answer_was_lost(self):
         self.api.lose_answers = True
         self.assertRaises(exceptions.ServiceUnavailable, self.adopt)
         self.api.lose_answers = False
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         self.attachments.retry()
         self.assert_nothing_left()
 
@@ -256,7 +267,7 @@ class TestAttachments(testtools.TestCase):
         self.attachments.plug(INSTANCE)
         self.driver.refuses = True
         self.assertRaises(exceptions.DeviceError, self.acquire, bus=1)
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         self.driver.refuses = False
         self.attachments.retry()
         self.assert_nothing_left()
@@ -264,7 +275,7 @@ class TestAttachments(testtools.TestCase):
     def test_a_busy_device_leaves_nothing(self):
         self.acquire(OTHER)
         self.assertRaises(exceptions.AcceleratorsBusy, self.acquire)
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         self.attachments.release(OTHER)
         self.assert_nothing_left()
 
@@ -334,7 +345,7 @@ class TestAttachments(testtools.TestCase):
         self.assertNotEqual(before[0]['device_rp_uuid'],
                             now['device_rp_uuid'])
         self.assertEqual([now['uuid']], [
-            held.uuid for held in self.attachments.held_by(INSTANCE)])
+            held.uuid for held in self.attachments.held.arqs_of(INSTANCE)])
 
     def test_a_journal_of_a_clock_that_was_years_ahead(self):
         future = time.time_ns() * 2
@@ -395,7 +406,7 @@ class TestAttachments(testtools.TestCase):
         self.attachments.retry()
         self.api.refuse = False
         restarted = self.restarted()
-        self.assertFalse(restarted.holds(INSTANCE))
+        self.assertFalse(restarted.held.has(INSTANCE))
         restarted.retry()
         self.assert_nothing_left()
 
@@ -462,7 +473,7 @@ class TestAttachments(testtools.TestCase):
         restarted = self.restarted()
         restarted.finish_interrupted()
         restarted.retry()
-        self.assertTrue(restarted.holds(INSTANCE))
+        self.assertTrue(restarted.held.has(INSTANCE))
 
     def test_a_binding_that_another_attempt_took_over(self):
         """The journal of an earlier life of the host must not undo it."""
@@ -487,16 +498,16 @@ class TestAttachments(testtools.TestCase):
         arqs = self.attachments.plug(INSTANCE)
         self.set_aside()
         self.assertEqual((), self.attachments.plug(INSTANCE))
-        self.assertTrue(self.attachments.holds(INSTANCE, arq.Role.OLD))
-        (binding,) = self.attachments.bindings()
+        self.assertTrue(self.attachments.held.has(INSTANCE, arq.Role.OLD))
+        (binding,) = self.attachments.held.bindings()
         self.assertEqual((INSTANCE, arq.Role.OLD, arqs), (
             binding.instance_uuid, binding.role, binding.arqs))
         self.assertEqual({(INSTANCE, arq.Role.OLD)},
-                         self.attachments.journaled())
+                         self.attachments.held.journaled())
         self.restore()
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
         self.assertEqual({(INSTANCE, arq.Role.ACTIVE)},
-                         self.attachments.journaled())
+                         self.attachments.held.journaled())
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 
@@ -624,11 +635,11 @@ class TestAttachments(testtools.TestCase):
         self.attachments.acquire(INSTANCE, 'project', 'fpga', [
             matching.Provider(self.host.rp_uuid(0), {'FPGA': 1},
                               frozenset({'CUSTOM_REGION0'}))], incoming)
-        self.assertEqual((), self.attachments.held_by(INSTANCE))
+        self.assertEqual((), self.attachments.held.arqs_of(INSTANCE))
         (bound,) = self.attachments.plug(INSTANCE, incoming)
         self.assertEqual({bound.handle}, self.driver.plugged)
         self.attachments.move(INSTANCE, incoming, arq.Role.ACTIVE)
-        self.assertEqual((bound,), self.attachments.held_by(INSTANCE))
+        self.assertEqual((bound,), self.attachments.held.arqs_of(INSTANCE))
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 
@@ -636,9 +647,9 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         self.set_aside()
         (attempt,) = (binding.attempt
-                      for binding in self.attachments.bindings())
+                      for binding in self.attachments.held.bindings())
         self.attachments.release(INSTANCE, arq.Role.OLD, attempt - 1)
-        self.assertTrue(self.attachments.holds(INSTANCE, arq.Role.OLD))
+        self.assertTrue(self.attachments.held.has(INSTANCE, arq.Role.OLD))
         self.attachments.release(INSTANCE, arq.Role.OLD, attempt)
         self.assert_nothing_left()
 
@@ -651,7 +662,7 @@ class TestAttachments(testtools.TestCase):
             moved_from=arq.Role.ACTIVE))
         self.attachments = self.restarted()
         self.attachments.finish_interrupted()
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         self.restore()
         self.attachments.retry()
         self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
@@ -664,7 +675,7 @@ class TestAttachments(testtools.TestCase):
             INSTANCE, 'project', 'fpga', [matching.Provider(
                 self.host.rp_uuid(1), {'FPGA': 1}, frozenset())],
             arq.Role.INCOMING)
-        self.assertEqual(2, len(self.attachments.held_arqs()))
+        self.assertEqual(2, len(self.attachments.held.arqs()))
         self.attachments.release(INSTANCE, arq.Role.INCOMING)
         self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
 
@@ -680,11 +691,11 @@ class TestAttachments(testtools.TestCase):
 
     def test_a_lost_journal_is_recovered(self):
         binding = self.lose_journal()
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         for _again in range(2):
             self.attachments.recover(binding)
             self.assertEqual(binding.arqs, self.attachments.plug(INSTANCE))
-        self.assertTrue(self.restarted().holds(INSTANCE))
+        self.assertTrue(self.restarted().held.has(INSTANCE))
         # What the nova-compute before it may still be asking for is too old.
         self.assertRaises(
             exceptions.StaleAttempt, self.api.client(HOST).release,
@@ -701,10 +712,10 @@ class TestAttachments(testtools.TestCase):
                               self.attachments.recover, binding)
             setattr(self.api, api_breaks, False)
             self.attachments.retry()
-            self.assertEqual(set(), self.attachments.journaled())
+            self.assertEqual(set(), self.attachments.held.journaled())
             self.assertEqual(1, len(self.arqs()))
         self.attachments.recover(binding)
-        self.assertTrue(self.attachments.holds(INSTANCE))
+        self.assertTrue(self.attachments.held.has(INSTANCE))
 
     def test_what_changed_since_it_was_listed_is_not_recovered(self):
         binding = self.lose_journal()
@@ -712,7 +723,7 @@ class TestAttachments(testtools.TestCase):
             INSTANCE, arq.Role.ACTIVE, binding.attempt)
         self.assertRaises(
             exceptions.NotFound, self.attachments.recover, binding)
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
 
     def lose_transactions(self):
         """The database is one in which OTHER has nothing; its guest runs."""
@@ -726,7 +737,7 @@ class TestAttachments(testtools.TestCase):
     def assert_refused(self, refused, has=1):
         """What it was given the API has back, and OTHER has its device."""
         error = self.assertRaises(exceptions.Conflict, refused)
-        (request,) = self.attachments.held_by(OTHER)
+        (request,) = self.attachments.held.arqs_of(OTHER)
         self.assertIn(
             f'gives {request.handle.address} of host {HOST} to instance '
             f"{INSTANCE}, and by the host's journal instance {OTHER} has it",
@@ -734,7 +745,7 @@ class TestAttachments(testtools.TestCase):
         self.assertIn('lost its last transactions', self.log.output)
         self.assertEqual({request.handle}, self.driver.plugged)
         self.assertEqual({(OTHER, arq.Role.ACTIVE)},
-                         self.attachments.journaled())
+                         self.attachments.held.journaled())
 
     def test_what_another_guest_has_is_not_acquired(self):
         self.lose_transactions()
@@ -802,13 +813,13 @@ class TestAttachments(testtools.TestCase):
 
         self.attachments._api = GoesAway()
         self.assertRaises(exceptions.Conflict, self.acquire)
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         self.assertEqual(1, len(self.arqs()))
         self.api.refuse = False
         self.attachments.retry()
         self.assertEqual([], self.arqs())
         self.assertEqual({(OTHER, arq.Role.ACTIVE)},
-                         self.attachments.journaled())
+                         self.attachments.held.journaled())
         self.assertTrue(self.driver.plugged)
 
     def test_a_full_disk_does_not_keep_what_was_acquired(self):
@@ -816,7 +827,7 @@ class TestAttachments(testtools.TestCase):
         with self.full_disk(after=1):
             self.assertRaises(exceptions.DeviceError, self.acquire)
         self.assertEqual(1, len(self.arqs()))
-        self.assertFalse(self.attachments.holds(INSTANCE))
+        self.assertFalse(self.attachments.held.has(INSTANCE))
         self.attachments.retry()
         self.assert_nothing_left()
 
@@ -827,7 +838,7 @@ class TestAttachments(testtools.TestCase):
         with self.full_disk(after=0):
             self.attachments.release(INSTANCE)
             self.attachments.retry()
-            self.assertTrue(self.attachments.holds(INSTANCE))
+            self.assertTrue(self.attachments.held.has(INSTANCE))
             self.assertEqual(1, len(self.arqs()))
         self.attachments.retry()
         self.assert_nothing_left()
@@ -838,7 +849,7 @@ class TestAttachments(testtools.TestCase):
             self.attachments.release(INSTANCE)
         self.acquire()
         self.attachments.retry()
-        self.assertTrue(self.attachments.holds(INSTANCE))
+        self.assertTrue(self.attachments.held.has(INSTANCE))
         self.assertEqual(1, len(self.arqs()))
 
     def test_no_bug_gets_out_of_a_release(self):
@@ -893,7 +904,7 @@ class TestAttachments(testtools.TestCase):
             'nova_accel.virt.holding.journal.Journal.entries',
             lambda _: listed))
         self.attachments.retry()
-        self.assertTrue(self.attachments.holds(INSTANCE))
+        self.assertTrue(self.attachments.held.has(INSTANCE))
         self.assertEqual(1, len(self.arqs()))
 
     def test_what_is_held_by_now_stays_so(self):
@@ -934,7 +945,7 @@ class TestAttachments(testtools.TestCase):
             binding.arq_uuids)
         self.attachments.take_back(binding)
         self.assertEqual(1, len(self.arqs()))
-        self.assertEqual(set(), self.attachments.journaled())
+        self.assertEqual(set(), self.attachments.held.journaled())
 
     def test_what_is_not_adopted_is_nobodys_to_take_back(self):
         binding = dataclasses.replace(

@@ -12,6 +12,7 @@
 
 import threading
 import time
+import types
 
 import fixtures
 import testtools
@@ -80,19 +81,42 @@ class TestCleaner(testtools.TestCase):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.api, self.driver = Api(), Driver()
+        self.drivers = {'fake': self.driver}
         self.held = set()
+        self.in_guests = set()
+        self.methods = {}
+        self.blanked = []
+        self.orders = None
         self.reports = 0
         self.cleaner = self.restarted()
 
     def restarted(self, workers=2):
         return cleaning.Cleaner(
-            self.api, workers, self.find, lambda: self.held, self.hurry)
+            self.api, workers, self, self.drivers, self,
+            types.SimpleNamespace(handles=lambda: self.held), self.blank,
+            self.hurry)
 
-    def find(self, uuid):
-        if uuid == GONE:
-            return None
-        return cleaning.Unclean(attach_handle.AttachHandle(
-            uuid, pci_address.PciAddress(0, 1, 0, 0)), self.driver.clean)
+    @property
+    def view(self):
+        return types.SimpleNamespace(
+            handles={uuid: attach_handle.AttachHandle(
+                uuid, pci_address.PciAddress(0, 1, 0, 0),
+                cleaning=self.methods.get(uuid, ())) for uuid in (A, B)},
+            drivers=dict.fromkeys((A, B), 'fake'),
+            cleaned=frozenset({A, B, GONE}))
+
+    def check_unused(self, handle):
+        if handle.uuid in self.in_guests:
+            raise exceptions.DeviceError('it is in a guest')
+
+    def blank(self, handle):
+        self.blanked.append(handle.uuid)
+
+    def released(self, *uuids):
+        """A guest had them."""
+        self.cleaner.released(
+            types.SimpleNamespace(handle=types.SimpleNamespace(uuid=uuid))
+            for uuid in uuids)
 
     def hurry(self):
         self.reports += 1
@@ -100,7 +124,8 @@ class TestCleaner(testtools.TestCase):
     def cycle(self):
         """What the publisher does, and then what was started ends."""
         self.cleaner.tell()
-        self.cleaner.go_on(self.api.orders())
+        self.orders = self.api.orders()
+        self.cleaner.go_on()
         if self.driver.may_end.is_set():
             self.wait()
 
@@ -118,7 +143,7 @@ class TestCleaner(testtools.TestCase):
 
     def test_it_is_cleaned_told_and_free(self):
         self.api.release(A)
-        self.cleaner.released({A})
+        self.released(A)
         self.assertEqual(({A}, 1), (self.cleaner.awaited, self.reports))
         self.cycle()
         self.assertEqual((frozenset(), [A], 2), (
@@ -131,7 +156,7 @@ class TestCleaner(testtools.TestCase):
         self.assertEqual(1, len(self.api.told))
 
     def test_nothing_to_clean_costs_nothing(self):
-        self.cleaner.released(set())
+        self.released()
         self.cycle()
         self.assertEqual((0, [], []), (
             self.reports, self.api.told, self.driver.began))
@@ -141,8 +166,9 @@ class TestCleaner(testtools.TestCase):
         before = self.api.orders()
         self.cleaner.tell()
         self.api.release(A)
-        self.cleaner.released({A})
-        self.cleaner.go_on(before)
+        self.released(A)
+        self.orders = before
+        self.cleaner.go_on()
         self.assertEqual({A}, self.cleaner.awaited)
         self.cycle()
         self.assertEqual(frozenset(), self.cleaner.awaited)
@@ -164,11 +190,13 @@ class TestCleaner(testtools.TestCase):
         self.cycle()
         self.addCleanup(self.driver.may_end.set)
         stuck, self.driver = self.driver, Driver()
+        self.drivers['fake'] = self.driver
         self.addCleanup(stuck.may_end.set)
         self.api.release(B)
         for _cycle in range(3):
             self.cleaner.tell()
-            self.cleaner.go_on(self.api.orders())
+            self.orders = self.api.orders()
+            self.cleaner.go_on()
             self.cleaner._executor.submit(lambda: None).result(TIMEOUT_S)
         self.assertEqual(([A], [B]), (stuck.began, self.driver.began))
         self.assertEqual({A}, self.api.unclean.keys())
@@ -217,6 +245,26 @@ class TestCleaner(testtools.TestCase):
         self.held = set()
         self.cycle()
         self.assertEqual([A], self.driver.began)
+
+    def test_what_is_in_a_guest_is_never_touched(self):
+        """Also if the journal is lost, or that of a host of another name."""
+        self.in_guests = {A}
+        self.api.release(A)
+        self.cycle()
+        self.cycle()
+        self.assertEqual([], self.driver.began)
+        self.assertEqual({A: 'it is in a guest'}, self.api.reasons)
+
+    def test_a_region_is_blanked(self):
+        self.methods = {A: ('program', 'blank')}
+        self.api.release(A, B)
+        self.cycle()
+        self.assertEqual(([A], [B]), (self.blanked, self.driver.began))
+
+    def test_what_is_not_cleaned_is_not_awaited(self):
+        self.released('another')
+        self.assertEqual((frozenset(), 0), (
+            self.cleaner.awaited, self.reports))
 
     def test_a_lost_answer_frees_nothing_that_was_used_since(self):
         self.api.release(A)

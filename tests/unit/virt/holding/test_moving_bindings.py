@@ -25,15 +25,16 @@ class Attachments:
     """Of one instance: role -> attempt of what it holds."""
 
     def __init__(self, **held):
-        self.held = {arq.Role(role): attempt
+        self.roles = {arq.Role(role): attempt
                      for role, attempt in held.items()}
+        self.held = self
 
-    def holds(self, instance_uuid, role=ACTIVE):
-        return role in self.held
+    def has(self, instance_uuid, role=ACTIVE):
+        return role in self.roles
 
     def move(self, instance_uuid, source, target):
-        if source in self.held:
-            self.held[target] = self.held.pop(source)
+        if source in self.roles:
+            self.roles[target] = self.roles.pop(source)
 
 
 class TestRestore(testtools.TestCase):
@@ -41,17 +42,17 @@ class TestRestore(testtools.TestCase):
     def test_what_was_set_aside_is_active(self):
         attachments = Attachments(old=1)
         moving_bindings.restore(attachments, INSTANCE)
-        self.assertEqual({ACTIVE: 1}, attachments.held)
+        self.assertEqual({ACTIVE: 1}, attachments.roles)
 
     def test_what_is_active_stays_so(self):
         attachments = Attachments(active=2, old=1)
         moving_bindings.restore(attachments, INSTANCE)
-        self.assertEqual({ACTIVE: 2, OLD: 1}, attachments.held)
+        self.assertEqual({ACTIVE: 2, OLD: 1}, attachments.roles)
 
     def test_what_is_active_after_a_revert_was_not_released(self):
         attachments = Attachments(active=2, old=1)
         moving_bindings.restore(attachments, INSTANCE, is_reverted=True)
-        self.assertEqual({ACTIVE: 1}, attachments.held)
+        self.assertEqual({ACTIVE: 1}, attachments.roles)
 
     def restored(self, **fields):
         attachments = Attachments(old=1)
@@ -59,7 +60,7 @@ class TestRestore(testtools.TestCase):
             attachments, types.SimpleNamespace(**{
                 'uuid': INSTANCE, 'host': 'here', 'old_flavor': None,
                 **fields}), 'here')
-        return ACTIVE in attachments.held
+        return ACTIVE in attachments.roles
 
     def test_only_what_a_revert_brought_back(self):
         self.assertTrue(self.restored())

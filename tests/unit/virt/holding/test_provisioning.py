@@ -32,7 +32,8 @@ class Attachments:
     """Instance -> what it holds; ``made`` are handles."""
 
     def __init__(self, **held):
-        self.held = held
+        self.roles = held
+        self.held = self
         self.made = set()
         self.stuck = set()
 
@@ -40,14 +41,14 @@ class Attachments:
         return [binding.Binding(
             instance_uuid, role, 1,
             tuple(request.uuid for request in arqs), arqs)
-            for instance_uuid, arqs in self.held.items()
+            for instance_uuid, arqs in self.roles.items()
             for role in (arq.Role.ACTIVE, arq.Role.OLD)]
 
     def plug(self, instance_uuid):
         if instance_uuid in self.stuck:
             raise exceptions.DeviceError('the card is stuck')
         self.made.update(request.handle.uuid for request
-                         in self.held.get(instance_uuid, ()))
+                         in self.roles.get(instance_uuid, ()))
 
 
 class Api:
@@ -142,7 +143,7 @@ class TestProvisioning(testtools.TestCase):
 
     def test_what_is_given_back_meanwhile_is_not_missed(self):
         found = self.start()
-        self.attachments.held.clear()
+        self.attachments.roles.clear()
         for _time in range(2):
             found.go_on()
         self.assertEqual([], self.api.told[-1])

@@ -171,11 +171,11 @@ class TestStrangers(planted.ReconcileTestCase):
 
     def test_an_mdev_with_our_uuid_and_another_parent(self):
         handle = next(
-            handle for device in self.host._publisher.view.devices
+            handle for device in self.host.board.view.devices
             for deployable in device.deployables
             for handle in deployable.handles if handle.mdev_type)
         other = next(
-            device.address for device in self.host._publisher.view.devices
+            device.address for device in self.host.board.view.devices
             if device.driver == 'mdev' and device.address != handle.address)
         self.connection.nodeDeviceCreateXML(f'''
             <device><parent>{other.node_device}</parent>
@@ -193,7 +193,7 @@ class TestStrangers(planted.ReconcileTestCase):
         path = next(self.state.glob('nova_accel/*/*.json'))
         path.write_text('{"attem')
         self.start()
-        self.host._publisher._cycle.result(30)
+        self.host.cycle._idle.wait(30)
         self.assert_left()
         self.assertEqual(({'active'}, {'active'}), self.roles(server))
 

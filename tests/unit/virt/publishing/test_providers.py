@@ -29,13 +29,14 @@ from nova_accel.model import naming
 from nova_accel.model import orders
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
+from nova_accel.model import view
 from nova_accel.state import durable_file
 from nova_accel.testing import nova_records
 from nova_accel.virt.holding import attachments
+from nova_accel.virt.holding import held
 from nova_accel.virt.holding import journal
 from nova_accel.virt.publishing import given_traits
 from nova_accel.virt.publishing import providers
-from nova_accel.virt.publishing import publisher
 
 NODE = 'c1'
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -60,8 +61,8 @@ def a_device(bus, is_pooled):
 class ProvidersTestCase(testtools.TestCase):
     """A host, and Nova and Placement as far as its providers are concerned.
 
-    ``tree`` is what Placement has, and ``nova.allocations`` what of it is
-    allocated.
+    The test is its own board and cleaner. ``tree`` is what Placement has, and
+    ``nova.allocations`` what of it is allocated.
     """
 
     def setUp(self):
@@ -81,17 +82,16 @@ class ProvidersTestCase(testtools.TestCase):
         devices = tuple(
             dataclasses.replace(a_device(bus, is_pooled), fault=(
                 'on fire' if bus in faulty else None)) for bus in buses)
-        self.view = publisher.View(NODE_UUID, devices, provider_layout.layout(
+        self.view = view.View(NODE_UUID, devices, provider_layout.layout(
             NODE, NODE_UUID, devices))
 
     def start(self):
         """Nova-compute, whose first update may reshape."""
         self.journal = journal.Journal(self.state / NODE)
         self.attachments = attachments.Attachments(
-            NODE, self.journal, None, {}, dict, list)
+            NODE, self.journal, held.Held(self.journal), None, self, {}, self)
         self.providers = providers.Providers(
-            NODE, lambda: self.view, lambda: self.orders,
-            lambda: self.awaited, self.attachments,
+            NODE, self, self, self.attachments,
             given_traits.GivenTraits(self.state / 'traits.json'))
         self.periodic()
 
@@ -171,7 +171,7 @@ class ProvidersTestCase(testtools.TestCase):
     def held_of(self, bus):
         """The name of the provider that the journal says."""
         (found,) = {request.device_rp_uuid
-                    for request in self.attachments.held_arqs()
+                    for request in self.attachments.held.arqs()
                     if request.handle == a_handle(bus)}
         return self.tree.data(found).name.removeprefix('c1_accel_')
 
@@ -473,7 +473,7 @@ class TestReshape(ProvidersTestCase):
         del self.nova.allocations['instance']
         self.periodic()
         self.settle()
-        self.assertEqual([], self.attachments.held_arqs())
+        self.assertEqual([], self.attachments.held.arqs())
         for _period in range(2):
             self.settle()
         self.assertEqual({FIRST: {QAT: (1, 0)}, SECOND: {QAT: (1, 0)}},

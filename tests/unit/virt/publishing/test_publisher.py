@@ -11,7 +11,6 @@
 # under the License.
 
 import dataclasses
-import threading
 
 import fixtures
 import sqlalchemy as sa
@@ -23,10 +22,11 @@ from nova_accel.db import engine
 from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
 from nova_accel.model import device
-from nova_accel.model import orders
+from nova_accel.model import view
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import calls
 from nova_accel.testing import reports
+from nova_accel.virt.publishing import cycle
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import publisher
 
@@ -42,17 +42,21 @@ class TestPublisher(testtools.TestCase):
         self.log = self.useFixture(fixtures.FakeLogger())
         self.have(1)
         self.looks = 0
-        self.steps = []
-        self.cycles = threading.Semaphore(0)
-        self.publisher = self.a_publisher()
-
-    def a_publisher(self, interval_s=LONG_S):
-        node = publisher.Node(
+        node = view.Node(
             HOST, reports.SimulatedHost(HOST).node_uuid, 'service')
-        return publisher.Publisher(
-            node, interval_s, self.look, self.api.client(HOST),
-            {'Not told': lambda: self.steps.append('before')},
-            {'Not ended': self.end})
+        self.board = view.Board(view.View(node.uuid))
+        self.cycle = cycle.Cycle(LONG_S)
+        # Its reports do not reach the database of the test after this one.
+        self.addCleanup(self.cycle._idle.wait, 30)
+        self.publisher = publisher.Publisher(
+            node, self.look, self.api.client(HOST), self.board, self.cycle)
+        self.begin()
+
+    def begin(self):
+        """With the API's refusals in the log, not in the test."""
+        self.cycle._steps = (
+            ('Not looked', self.publisher.refresh),
+            ('Not published', self.publisher.report))
 
     def have(self, *regions, refused=()):
         """What discovery finds from now on."""
@@ -65,19 +69,12 @@ class TestPublisher(testtools.TestCase):
             raise self.inventory
         return self.inventory
 
-    def end(self):
-        self.steps.append('after')
-        self.cycles.release()
-
-    def end_of_cycle(self):
-        self.assertTrue(self.cycles.acquire(timeout=10))
-
     def test_what_is_found_is_published(self):
-        self.publisher.start_cycle()
+        self.cycle.hurry()
         self.publisher.wait_published(10)
         self.assertEqual({HOST: 1}, capacity.free_by_host())
-        self.assertEqual(self.inventory.devices, self.publisher.view.devices)
-        self.assertEqual(1, len(self.publisher.view.layout.providers))
+        self.assertEqual(self.inventory.devices, self.board.view.devices)
+        self.assertEqual(1, len(self.board.view.layout.providers))
 
     def test_one_device_that_nobody_takes_does_not_hide_the_others(self):
         self.have(1, 1)
@@ -89,11 +86,10 @@ class TestPublisher(testtools.TestCase):
             dataclasses.replace(good, deployables=deployables),
             dataclasses.replace(bad, name='x' * 300)))
         for _cycle in range(2):
-            self.publisher.start_cycle(at_once=True)
-            self.end_of_cycle()
+            self.cycle.run()
         self.publisher.wait_published(10)
         self.assertEqual({HOST: 1}, capacity.free_by_host())
-        (device,) = self.publisher.view.devices
+        (device,) = self.board.view.devices
         self.assertEqual(good.deployables, device.deployables)
         self.assertIn('not published', device.attributes)
         # Each once.
@@ -103,7 +99,7 @@ class TestPublisher(testtools.TestCase):
         self.api.refuse = True
         self.publisher.refresh()
         self.assertEqual(['fake'], list(
-            self.publisher.view.drivers.values()))
+            self.board.view.drivers.values()))
 
     def test_no_answer(self):
         self.api.refuse = True
@@ -125,75 +121,23 @@ class TestPublisher(testtools.TestCase):
 
     def test_the_same_devices_are_not_waited_for(self):
         self.publisher.wait_published(10)
-        self.end_of_cycle()
+        self.assertTrue(self.cycle._idle.wait(10))
         self.api.refuse = True
         self.publisher.refresh()
         self.publisher.wait_published(0)
 
-    def test_a_cycle_comes_after_its_interval_only(self):
-        self.publisher.start_cycle()
-        self.end_of_cycle()
-        self.publisher.start_cycle()
-        self.publisher.wait_published(0)
-        self.assertEqual(1, self.looks)
-        eager = self.a_publisher(interval_s=0)
-        for _cycle in range(2):
-            eager.start_cycle()
-            self.end_of_cycle()
-            eager._cycle.result(10)
-        self.assertEqual(3, self.looks)
-
-    def test_one_that_is_asked_for_while_another_runs_follows(self):
-        """What it is about may have come too late for that one."""
-        may_look = threading.Event()
-        self.addCleanup(may_look.set)
-        look = self.look
-
-        def wait():
-            may_look.wait(10)
-            return look()
-
-        self.look = wait
-        waiting = self.a_publisher()
-        for at_once in (True, True, True, False):
-            waiting.start_cycle(at_once)
-        may_look.set()
-        waiting._cycle.result(10)
-        self.assertEqual(2, self.looks)
-        waiting.start_cycle()
-        self.assertEqual(2, self.looks)
-
-    def test_it_may_run_in_the_thread_that_asks(self):
-        """As in Nova's tests, and those of crashes."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.thread_pool_factory.spawn', lambda work: work()))
-        self.publisher.start_cycle()
-        self.publisher.wait_published(0)
-        self.assertEqual(1, self.looks)
-
-    def test_nova_ends(self):
-        """A server that is deleted then does not fail for it."""
-        def end(_work):
-            raise RuntimeError('shutdown has been started')
-
-        with fixtures.MonkeyPatch('nova.thread_pool_factory.spawn', end):
-            self.publisher.start_cycle(at_once=True)
-        self.assertIn('shutdown', self.log.output)
-        self.publisher.start_cycle(at_once=True)
-        self.publisher.wait_published(10)
-
     def test_orders_are_kept_and_not_sent_again(self):
-        self.assertIsNone(self.publisher.orders)
-        self.publisher._run()
-        first = self.publisher.orders
+        self.assertIsNone(self.board.orders)
+        self.cycle.run()
+        first = self.board.orders
         self.assertEqual(frozenset(), first.disabled)
-        self.publisher._run()
-        self.assertIs(first, self.publisher.orders)
+        self.cycle.run()
+        self.assertIs(first, self.board.orders)
         uuid = reports.SimulatedHost(HOST).device_uuid()
         self.disable(uuid)
-        self.publisher._run()
-        self.assertEqual({uuid}, self.publisher.orders.disabled)
-        self.assertGreater(self.publisher.orders.revision, first.revision)
+        self.cycle.run()
+        self.assertEqual({uuid}, self.board.orders.disabled)
+        self.assertGreater(self.board.orders.revision, first.revision)
 
     def disable(self, uuid):
         with engine.writer() as connection:
@@ -205,81 +149,10 @@ class TestPublisher(testtools.TestCase):
     def test_a_report_without_change_costs_one_call_and_one_statement(self):
         for regions in ((1,), (8,) * 64):
             self.have(*regions)
-            self.publisher._run()
+            self.cycle.run()
             with calls.counted() as found:
-                self.publisher._run()
+                self.cycle.run()
             self.assertEqual(calls.Calls(api=1, statements=1), found)
-
-    def test_the_order_of_a_cycle(self):
-        """How cleaning went is told before the report gives orders."""
-        self.api.refuse = True
-        self.publisher._run()
-        self.assertIsNone(self.publisher.orders)
-        self.assertEqual(['before', 'after'], self.steps)
-        self.api.refuse = False
-        self.publisher._run()
-        self.assertIsNotNone(self.publisher.orders)
-        self.assertEqual(['before', 'after'] * 2, self.steps)
-
-    def test_each_step_of_a_cycle_is_on_its_own(self):
-        done = []
-
-        def failing(name, error):
-            def step():
-                done.append(name)
-                raise error
-
-            return step
-
-        errors = (OSError(28, 'No space left on device'), KeyError('x'),
-                  exceptions.ServiceUnavailable('away'))
-        names = ('one', 'two', 'three')
-        steps = {f'Not {name}': failing(name, error)
-                 for name, error in zip(names, errors, strict=True)}
-        failing_all = publisher.Publisher(
-            publisher.Node(HOST, 'uuid', 'service'), 0,
-            failing('look', KeyError('look')), self.api.client(HOST), steps,
-            steps)
-        self.api.refuse = True
-        for _cycle in range(2):
-            done.clear()
-            failing_all._run()
-            self.assertEqual(['look', *names, *names], done)
-        for name, error in zip(names, errors, strict=True):
-            self.assertIn(f'Not {name}, trying again later',
-                          self.log.output)
-            self.assertIn(str(error), self.log.output)
-
-    def test_what_ends_a_thread_does_not_end_the_cycles(self):
-        self.inventory = SystemExit()
-
-        def look():
-            raise self.inventory
-
-        ending = publisher.Publisher(
-            publisher.Node(HOST, 'uuid', 'service'), 0, look,
-            self.api.client(HOST), {}, {'Not ended': self.end})
-        with fixtures.MonkeyPatch(
-                'nova.thread_pool_factory.spawn', lambda work: work()):
-            self.assertRaises(SystemExit, ending.start_cycle)
-            self.assertRaises(SystemExit, ending.start_cycle)
-
-    def test_what_nobody_must_be_given(self):
-        (broken, disabled, fine) = (
-            each.uuid for each in (next(found.handles) for found in
-                                   reports.SimulatedHost(
-                                       HOST, (1, 1, 1)).devices()))
-        self.inventory = discovery.Inventory(tuple(reports.SimulatedHost(
-            HOST, (1, 1, 1), faults=((0, 'on fire'),)).devices()))
-        self.publisher.refresh()
-        view = self.publisher.view
-        self.assertEqual({broken}, view.unusable(None))
-        self.assertEqual({broken, disabled, 'elsewhere'}, view.unusable(
-            orders.Orders(1, frozenset({
-                reports.SimulatedHost(HOST).device_uuid(1)}),
-                frozenset({'elsewhere'}))))
-        self.assertNotIn(fine, view.unusable(None))
-        self.assertEqual(frozenset(), view.cleaned)
 
     def test_a_reason_is_logged_once(self):
         self.have(1, refused=('0000:01:00.0: broken',))
@@ -289,18 +162,17 @@ class TestPublisher(testtools.TestCase):
 
     def test_a_failed_look_keeps_the_view(self):
         self.publisher.refresh()
-        view = self.publisher.view
+        before = self.board.view
         for error in (exceptions.DeviceError('libvirt is away'),
                       ValueError('a bug')):
             self.inventory = error
-            self.publisher.start_cycle(at_once=True)
-            self.publisher._cycle.result(10)
+            self.cycle.run()
             self.assertIn(str(error), self.log.output)
-        self.assertEqual(view, self.publisher.view)
+        self.assertEqual(before, self.board.view)
 
     def test_the_digest_names_the_content(self):
         """The same host with the same devices says nothing new."""
-        node = publisher.Node(HOST, 'uuid', 'service')
+        node = view.Node(HOST, 'uuid', 'service')
         devices = [{'uuid': '1', 'name': 'a'}]
         same = publisher._digest(node, [{'name': 'a', 'uuid': '1'}])
         self.assertEqual(publisher._digest(node, devices), same)

@@ -1,0 +1,84 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The instances of a host and the accelerators that they hold."""
+
+from nova_accel.model import arq
+from nova_accel.model import binding as binding_model
+from nova_accel.virt.holding import journal as journal_module
+
+_Step = journal_module.Step
+
+
+class Held:
+    """Answers by the journal of one host; it changes nothing."""
+
+    def __init__(self, journal: journal_module.Journal) -> None:
+        self._journal = journal
+
+    def has(self, instance_uuid: str,
+            role: arq.Role = arq.Role.ACTIVE) -> bool:
+        """Whether the binding is complete.
+
+        :raises DeviceError: its journal is damaged.
+        """
+        entry = self._journal.read(instance_uuid, role)
+        return entry is not None and entry.step is _Step.HELD
+
+    def arqs_of(self, instance_uuid: str,
+                role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
+        """The ARQs of the instance, none if the binding is not complete.
+
+        :raises DeviceError: its journal is damaged.
+        """
+        entry = self._journal.read(instance_uuid, role)
+        if entry is None or entry.step is not _Step.HELD:
+            return ()
+        return entry.arqs
+
+    def bindings(self) -> list[binding_model.Binding]:
+        """All that is complete."""
+        return [binding_model.Binding(
+            entry.instance_uuid, entry.role, entry.attempt,
+            tuple(request.uuid for request in entry.arqs), entry.arqs)
+            for entry in self._journal.entries()
+            if entry.step is _Step.HELD]
+
+    def journaled(self) -> set[tuple[str, arq.Role]]:
+        """Instance and role of all that the journal knows anything of."""
+        return self._journal.keys()
+
+    def arqs(self, role: arq.Role | None = None) -> list[arq.Arq]:
+        """All that instances hold, or that is not yet given back.
+
+        :param role: in this one alone
+        """
+        return [request for entry in self._journal.entries()
+                if role in (None, entry.role) for request in entry.arqs]
+
+    def handles(self) -> frozenset[str]:
+        """The uuids of the attach handles that guests may have."""
+        return frozenset(
+            request.handle.uuid for entry in self._journal.entries()
+            if entry.step is not _Step.RELEASING for request in entry.arqs)
+
+    def holders(self) -> dict[str, str]:
+        """Attach handle uuid -> the instance that has it, or just had it."""
+        return {request.handle.uuid: entry.instance_uuid
+                for entry in self._journal.entries()
+                for request in entry.arqs}
+
+    def releasing(self) -> frozenset[str]:
+        """The uuids of the attach handles that are being given back."""
+        return frozenset(
+            request.handle.uuid for entry in self._journal.entries()
+            if entry.step is _Step.RELEASING for request in entry.arqs)

@@ -1,0 +1,36 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The base of the mixins, each of which extends hooks of Nova's driver."""
+
+from typing import TYPE_CHECKING
+
+from nova_accel.virt import os_acc as os_acc_module
+from nova_accel.virt import parts
+from nova_accel.virt.holding import held
+
+if TYPE_CHECKING:
+    # Each hook ends in Nova's, which has no types.
+    from nova.virt.libvirt.driver import LibvirtDriver as _Extended
+else:
+    _Extended = object
+
+
+class Hooks(_Extended):
+    """Has what the hooks of all operations use."""
+
+    os_acc: os_acc_module.OsAcc
+    _accelerators: parts.Parts
+
+    @property
+    def _held(self) -> held.Held:
+        return self._accelerators.attachments.held

@@ -1,0 +1,43 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The parts of one host that Nova's hooks and its RPC server use."""
+
+import dataclasses
+
+from nova_accel.bitstreams import store
+from nova_accel.client import accelerator_api
+from nova_accel.model import view
+from nova_accel.virt import os_acc
+from nova_accel.virt.fpga import programmer
+from nova_accel.virt.holding import attachments
+from nova_accel.virt.holding import reconcile
+from nova_accel.virt.publishing import cycle
+from nova_accel.virt.publishing import providers
+from nova_accel.virt.publishing import publisher
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """Wired together by :mod:`nova_accel.virt.wiring`."""
+
+    node: view.Node
+    board: view.Board
+    api: accelerator_api.AcceleratorApi
+    cycle: cycle.Cycle
+    publisher: publisher.Publisher
+    attachments: attachments.Attachments
+    reconciler: reconcile.Reconciler
+    providers: providers.Providers
+    programmer: programmer.Programmer
+    bitstreams: store.Store
+    os_acc: os_acc.OsAcc

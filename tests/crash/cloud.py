@@ -66,6 +66,8 @@ class Cloud(fixtures.Fixture):
     """
 
     def _setUp(self) -> None:
+        # Other handlers would show what is to be expected, at great length.
+        self.useFixture(fixtures.FakeLogger())
         self._log = self.useFixture(fixtures.FakeLogger(
             'nova_accel', level=logging.ERROR))
         self.useFixture(conf_fixture.ConfFixture(CONF))

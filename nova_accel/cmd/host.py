@@ -71,15 +71,14 @@ class Remove(_OfHost):
 
 
 def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
-    """Delete a host here and in Placement, if no server has anything of it.
+    """Delete a host here and in Placement, if no server uses its devices.
 
-    :returns: the names of providers that are deleted, and how many rows of
-        which table
+    :returns: the names of deleted providers; table -> number of deleted rows
     :raises NotFound: it has never reported
     :raises Conflict: it reports, or names the servers that are in the way;
         nothing is deleted
-    :raises ServiceUnavailable: Placement gave no usable answer; the same
-        again goes on
+    :raises ServiceUnavailable: Placement gave no usable answer; repeating the
+        call continues
     :raises ConfigurationError: Nova knows of no cell.
     """
     silence_s = CONF.nova_accel.host_silence_s
@@ -90,9 +89,9 @@ def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
 
 
 def forget(hostname: str) -> dict[str, int]:
-    """Delete a host, unless somebody may need what it has.
+    """Delete a host, unless a server may need its accelerators.
 
-    :returns: how many rows of which table are deleted
+    :returns: table -> number of deleted rows
     :raises NotFound: it has never reported
     :raises Conflict: it reports, or names the servers that are in the way
     :raises ConfigurationError: Nova knows of no cell.
@@ -102,7 +101,7 @@ def forget(hostname: str) -> dict[str, int]:
 
 
 def _check_unused(hostname: str) -> None:
-    """:raises Conflict: names the servers that may need what it has."""
+    """:raises Conflict: servers may need it; the text names them."""
     silence_s = CONF.nova_accel.host_silence_s
     service_hosts = {each['hostname']: each['service_host']
                      for each in host.get_all(silence_s)}

@@ -51,7 +51,7 @@ class DbVersion(command.Command):
 
 
 class Manage(app.App):
-    """Reads Nova's configuration files, then runs one command."""
+    """The program; it reads Nova's configuration files and runs a command."""
 
     NAME = 'nova-accel-manage'
     DEFAULT_VERBOSE_LEVEL = 0
@@ -80,7 +80,7 @@ class Manage(app.App):
         nova_config.parse_args(arguments, configure_db=False, init_rpc=False)
 
     def interact(self) -> None:
-        """Without a command, say what commands there are."""
+        """Without a command, list the commands."""
         self.run_subcommand(['help'])
 
 

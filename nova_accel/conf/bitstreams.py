@@ -88,8 +88,8 @@ not about what the image says. Set the same on all compute hosts.
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTS, group=GROUP)
-    # Otherwise a Glance that is silent is waited for for ever, and with it
-    # the next who want the bitstream.
+    # Without a timeout, a silent Glance would block this request for ever, and
+    # with it all others for the same bitstream.
     conf.set_default('timeout', GLANCE_TIMEOUT_S, 'glance')
 
 

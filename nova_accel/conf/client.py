@@ -29,7 +29,7 @@ SERVICE_TYPE = 'accelerator'
 #: Seconds after which an unanswered call counts as failed.
 TIMEOUT_S = 30
 
-#: An acquire is idempotent, so a lost answer is asked for again.
+#: All calls are idempotent, so they can be repeated after a lost answer.
 RETRIES = 3
 
 

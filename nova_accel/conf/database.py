@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``[nova_accel_database]``: where devices and accelerator requests stand."""
+"""``[nova_accel_database]``: the database of nova_accel."""
 
 import copy
 
@@ -25,15 +25,16 @@ GROUP = cfg.OptGroup(
          'MySQL, MariaDB or PostgreSQL a cloud. Only nova-api and '
          'nova-scheduler may have it, never nova-compute.')
 
-# Copied, because oslo.config cannot tell apart deprecated names of one
-# option object in two groups (nova.conf.database does the same). The option
-# left out promises reconnects that oslo.db does not do for enginefacade.
+# The options are copied, because oslo.config cannot distinguish the deprecated
+# names of one option object in two groups. nova.conf.database does the same.
+# The omitted option promises reconnects that oslo.db does not do for
+# enginefacade.
 DATABASE_OPTS = [copy.deepcopy(option) for option in db_options.database_opts
                  if option.name != 'use_db_reconnect']
 
 for _option in DATABASE_OPTS:
     if _option.name == 'max_retries':
-        # With that of oslo.db the first request of a process would wait for
+        # With oslo.db's default the first request of a process would wait for
         # ten times ten seconds.
         _option.default = 0
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``[nova_accel]`` of nova-scheduler: what it serves, how it weighs hosts."""
+"""``[nova_accel]`` of nova-scheduler: Cyborg's flavors, and weights."""
 
 from oslo_config import cfg
 

@@ -122,8 +122,8 @@ class FarAttempt(InvalidRequest):
     :ivar newest: as for :class:`StaleAttempt`
     """
 
-    PUBLIC = ('the accelerator API and the host do not agree on what was '
-              'asked before: ask an administrator')
+    PUBLIC = ('the accelerator API and the host do not agree on the number '
+              'of earlier attempts: ask an administrator')
 
     def __init__(self, text: str = '', newest: int | None = None, *,
                  public: str | None = None) -> None:
@@ -134,8 +134,8 @@ class FarAttempt(InvalidRequest):
 class NoAssignment(Conflict):
     """No assignment of the profile's groups to the given providers exists."""
 
-    PUBLIC = ('what was allocated does not serve its device profile: try '
-              'again, or ask an administrator')
+    PUBLIC = ('the allocated accelerators do not serve its device profile: '
+              'try again, or ask an administrator')
 
 
 class AcceleratorsBusy(Conflict):
@@ -195,8 +195,8 @@ class RefusedByHost(AcceleratorError):
 class DiskError(DeviceError):
     """The host's disk refused, and the stored data are unchanged."""
 
-    PUBLIC = ('what is done with its accelerators could not be stored: try '
-              'again, or ask an administrator')
+    PUBLIC = ('a change to its accelerators could not be stored: try again, '
+              'or ask an administrator')
 
 
 class ServiceUnavailable(AcceleratorError):
@@ -209,8 +209,8 @@ class ServiceUnavailable(AcceleratorError):
 class NoAnswerInTime(ServiceUnavailable):
     """A host did not answer in time, and may still be working (HTTP 504)."""
 
-    PUBLIC = ('the accelerator has not answered in time, and may still do '
-              'what was asked for: look at it again later')
+    PUBLIC = ('the accelerator has not answered in time, and may still be '
+              'working: look at it again later')
 
 
 class CyborgAgentUnavailable(ServiceUnavailable):

@@ -228,8 +228,8 @@ class Cache:
         for path, found in sorted(
                 self._files(), key=lambda file: file[1].st_mtime_ns):
             if path.name not in self._pins:
-                LOG.info('Bitstream %(sha256)s of %(size)d bytes makes room '
-                         'for others',
+                LOG.info('Bitstream %(sha256)s of %(size)d bytes leaves the '
+                         'cache, to make room',
                          {'sha256': path.name, 'size': found.st_size})
                 durable_file.remove(path)
                 return True

@@ -88,7 +88,7 @@ class Glance:
                     shown = glance._translate_from_glance(image)
                 found.append(_bitstream(shown))
             except exceptions.BitstreamRefused as error:
-                LOG.info('Left out of what could be loaded: %s', error)
+                LOG.info('An image is no usable bitstream: %s', error)
         return found
 
     def chunks(self,

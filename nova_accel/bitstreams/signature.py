@@ -73,9 +73,9 @@ def verifier(bitstream: bitstream_model.Bitstream,
         # and region.
         raise exceptions.BitstreamRefused(
             f'bitstream {bitstream} is not the operator\'s, and this host '
-            'requires that of signed bitstreams: have an administrator '
-            'publish the image, or upload it in one of the projects of '
-            '[nova_accel] bitstream_projects')
+            'loads signed bitstreams of the operator only: have an '
+            'administrator publish the image, or upload it in one of the '
+            'projects of [nova_accel] bitstream_projects')
     signed = bitstream.signature
     if policy is Policy.OFF or (
             signed is None and policy is Policy.IF_PRESENT):

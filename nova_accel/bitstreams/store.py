@@ -63,8 +63,8 @@ def from_conf() -> 'Store':
     """
     if (CONF.nova_accel.bitstream_signatures == signature.Policy.REQUIRED
             and not signature.trusted_certificates()):
-        LOG.warning('Bitstreams are required to be signed, by anyone who has '
-                    'a certificate in the key manager: '
+        LOG.warning('Bitstreams have to be signed, but anyone with a '
+                    'certificate in the key manager can sign them: '
                     '[nova_accel] bitstream_trusted_certificates is empty')
     return Store(glance_module.Glance(), cache_module.Cache(
         pathlib.Path(CONF.nova_accel.bitstream_cache_directory),
@@ -175,8 +175,8 @@ class Store:
             if entry is None:
                 yield None
             elif _sha256(entry.path) != sha256:
-                LOG.warning('What the cache has as %s is not what it was',
-                            sha256)
+                LOG.warning('Bitstream %s has changed in the cache, and is '
+                            'removed', sha256)
                 self._cache.release(entry, keep=False)
                 yield None
             else:
@@ -222,10 +222,10 @@ class Store:
                             iter(functools.partial(file.read, _MIB), b'')):
                         pass
                 if verification.end() != entry.sha256:
-                    raise exceptions.BitstreamRefused('it is another one')
+                    raise exceptions.BitstreamRefused('it has another hash')
             except (exceptions.BitstreamRefused, OSError) as error:
-                LOG.warning('Bitstream %(bitstream)s in the cache is not '
-                            'what it was, and is fetched again: %(error)s',
+                LOG.warning('Bitstream %(bitstream)s has changed in the '
+                            'cache, and is fetched again: %(error)s',
                             {'bitstream': bitstream, 'error': error})
                 return False
             failing.pop_all()

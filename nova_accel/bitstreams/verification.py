@@ -134,8 +134,8 @@ class Verification:
                 self._verifier.verify()
             except cryptography.exceptions.InvalidSignature as error:
                 raise exceptions.BitstreamRefused.for_all(
-                    f'the signature of bitstream {self._bitstream} is not '
-                    'that of its bytes') from error
+                    f'the signature of bitstream {self._bitstream} does not '
+                    'match its bytes') from error
         return self._sha256.hexdigest()
 
 

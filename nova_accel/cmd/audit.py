@@ -80,7 +80,7 @@ class Audit(lister.Lister):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--fix', action='store_true',
-            help='free what no host has to unplug before')
+            help='free those that no host has to unplug first')
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:

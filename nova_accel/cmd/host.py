@@ -39,8 +39,8 @@ class _OfHost(command.Command):
 class Forget(_OfHost):
     """Delete the devices and ARQs of a host that will not come back.
 
-    Refused while the host reports, and while a server is on it or moves from
-    or to it.
+    This is refused while the host reports, and while a server is on it or
+    moves from or to it.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -51,10 +51,10 @@ class Forget(_OfHost):
 
 
 class Remove(_OfHost):
-    """Take nova_accel's part of a host away, which stays a compute host.
+    """Remove nova_accel from a host that stays a compute host.
 
-    Set compute_driver of the host back to Nova's own first. Refused while the
-    host reports, and while servers have accelerators of it.
+    Set the host's compute_driver back to Nova's own first. This is refused
+    while the host reports, and while servers have accelerators of it.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -65,9 +65,9 @@ class Remove(_OfHost):
         for name, amount in deleted.items():
             self.app.stdout.write(f'{amount} {name} deleted\n')
         self.app.stdout.write(
-            'Left: nova_accel below state_path of the host, its options in '
-            'nova.conf, virtual functions that were made, and what FPGAs '
-            'hold\n')
+            'Not removed: the directory nova_accel below state_path of the '
+            'host, its options in nova.conf, virtual functions that were '
+            'made, and the contents of FPGAs\n')
 
 
 def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
@@ -113,6 +113,6 @@ def _check_unused(hostname: str) -> None:
         or server.is_migrating)
     if there:
         raise exceptions.Conflict(
-            f'host {hostname} has accelerators of servers that are there '
-            f'still, or are on the move: {", ".join(there)}. Evacuate or '
+            f'host {hostname} has accelerators of servers that are still '
+            f'there, or are migrating: {", ".join(there)}. Evacuate or '
             'delete them, or end their migrations')

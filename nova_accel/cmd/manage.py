@@ -69,7 +69,8 @@ class Manage(app.App):
         for option in ('--config-file', '--config-dir'):
             self.parser.add_argument(
                 option, action='append', default=[], metavar='<path>',
-                help='as of any Nova service; may be given several times')
+                help='like that of any Nova service; may be given several '
+                     'times')
 
     def initialize_app(self, argv: Sequence[str]) -> None:
         arguments = [self.NAME]

@@ -116,7 +116,7 @@ def _check_names(what: str, names: Iterable[str]) -> None:
         if not 0 < len(name) <= bounds.MAX_TEXT or not name.isprintable():
             raise ValueError(f'{_shown(name)} is no name of a {what}')
         if name in seen:
-            raise ValueError(f'two are {what} {name}')
+            raise ValueError(f'it has two {what}s {name}')
         seen.add(name)
 
 

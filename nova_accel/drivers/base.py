@@ -169,7 +169,8 @@ class Driver(abc.ABC):
         if (spec.clean is not None
                 and spec.clean not in self.cleaning_methods):
             raise exceptions.DeviceError(
-                f'"clean": "{spec.clean}" is not for {spec.driver}, but '
+                f'"clean": "{spec.clean}" does not work with the driver '
+                f'{spec.driver}, but '
                 f'{", ".join(sorted(self.cleaning_methods))}')
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:

@@ -130,8 +130,7 @@ class FpgaDriver(base.Driver):
                 deployable.region for deployable in deployables
                 if deployable.handles):
             raise exceptions.DeviceError(
-                '"clean": "program" is for what has a region that can be '
-                'programmed')
+                '"clean": "program" needs a region that can be programmed')
         result = known.device(deployables)
         return dataclasses.replace(
             result, fault=result.fault or self.fault(function) or (
@@ -237,4 +236,4 @@ def on_virtual_functions(
                 in zip(types, accelerators, strict=True)]
     raise exceptions.DeviceError(
         f'it has {len(types)} regions and {len(accelerators)} virtual '
-        'functions: which is in which is not known')
+        'functions: it is not known which region has which')

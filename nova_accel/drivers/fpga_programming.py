@@ -54,8 +54,9 @@ def check(device: device_module.Device, region: region_module.Region,
     :raises DeviceError: it does not.
     """
     if not set(loaded.split()) <= set(wanted):
-        raise refusal(device, region, 'its tool says that it is, but it holds '
-                      f'{loaded}, not {", ".join(wanted)}')
+        raise refusal(
+            device, region, 'its tool says that it is, but the card holds '
+            f'{loaded}, not {", ".join(wanted)}')
 
 
 def _reason(error: Exception, timeout_s: float) -> str:

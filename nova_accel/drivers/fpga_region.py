@@ -162,8 +162,8 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         if len(names) != 1 or device.regions != (region,):
             raise exceptions.DeviceError(
                 f'{device.address} has {len(names)} FPGA managers for '
-                f'{len(device.regions)} regions: which one has {region.name} '
-                'is not known')
+                f'{len(device.regions)} regions: it is not known which one '
+                f'has {region.name}')
         return names[0]
 
     def _managers(self, function: pci_function.PciFunction,

@@ -72,8 +72,8 @@ class MdevDriver(base.Driver):
                         self._read(parents[0], mdev_type, 'name'))))
         if not deployables:
             raise exceptions.DeviceError(
-                f'it can make no more {", ".join(dict(types))}: all it can '
-                'make are there and none is ours')
+                f'it can make no more {", ".join(dict(types))}: others have '
+                'made all that it can make')
         result = known.device(deployables)
         # Cards that make other types are not interchangeable with this one.
         return dataclasses.replace(

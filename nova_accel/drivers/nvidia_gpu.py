@@ -41,7 +41,7 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
                 'it is a virtual function, which is no whole GPU')
         if function.address.function != 0:
             raise exceptions.DeviceError(
-                'it is not function 0 of its slot, which the GPU is')
+                'it is not function 0 of its slot, and only that is the GPU')
         mdevs = sum(mdev.parent == function.address for mdev in host.mdevs)
         if mdevs:
             raise exceptions.DeviceError(

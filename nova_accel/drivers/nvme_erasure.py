@@ -158,7 +158,7 @@ class Controller:
             attached)
         if detached:
             raise exceptions.DeviceError(
-                f'{self._address} is not formatted: of its namespaces '
+                f'{self._address} is not formatted: its namespaces '
                 f'{sorted(detached)} are detached')
 
     def _action(self) -> int | None:

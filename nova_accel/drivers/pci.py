@@ -94,5 +94,5 @@ class PciDriver(base.Driver):
         for address in functions:
             if vgpus.current(address) is not None:
                 raise exceptions.DeviceError(
-                    f'{address} is what its card is carved into: it is a '
-                    'vGPU of a type that its vendor\'s driver gives it')
+                    f'{address} is a part of a carved card: it is a vGPU, '
+                    'which a driver like nvidia_vfio offers')

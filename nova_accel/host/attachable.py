@@ -73,7 +73,7 @@ def _present(address: pci_address.PciAddress,
         return host.functions[address]
     except KeyError:
         raise exceptions.DeviceError(
-            f'{address} is none of libvirt\'s node devices') from None
+            f'{address} is not among libvirt\'s node devices') from None
 
 
 def _check_function(function: pci_function.PciFunction,

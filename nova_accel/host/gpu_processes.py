@@ -82,8 +82,8 @@ class GpuProcesses:
         try:
             return gpu_nodes.opened()
         except privileged.ERRORS as error:
-            LOG.warning('Which processes of this host use GPUs cannot be '
-                        'told: %s', error)
+            LOG.warning('Cannot find out which processes of this host use '
+                        'GPUs: %s', error)
             return {}
 
     @functools.cached_property
@@ -93,8 +93,8 @@ class GpuProcesses:
             return self._look_at_kfd()
         except (OSError, ValueError) as error:
             # This happens in a container whose devices are restricted.
-            LOG.warning('Which processes of this host compute with GPUs of '
-                        'AMD cannot be told: %s', error)
+            LOG.warning('Cannot find out which processes of this host compute '
+                        'with GPUs of AMD: %s', error)
             return {}
 
     def _look_at_kfd(self) -> Mapping[pci_address.PciAddress, list[str]]:

@@ -193,7 +193,7 @@ def _readable(address: pci_address.PciAddress) -> Iterator[None]:
         yield
     except (OSError, ValueError, LookupError) as error:
         raise exceptions.DeviceError(
-            f'whether the host uses {address} cannot be read: {error}',
+            f'cannot find out whether the host uses {address}: {error}',
         ) from error
 
 

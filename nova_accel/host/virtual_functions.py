@@ -66,8 +66,8 @@ def mismatch(function: pci_function.PciFunction,
     if wanted is None or has in (0, wanted):
         return None
     return (f'its line asks for {wanted} virtual functions, it has {has}: the '
-            'number is not changed while there are any. Without guests that '
-            f'have them, write 0 to its {_ATTRIBUTE} in sysfs and restart '
+            'number is not changed while there are any. When no guest has '
+            f'them, write 0 to its {_ATTRIBUTE} in sysfs and restart '
             'nova-compute')
 
 

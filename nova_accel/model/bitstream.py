@@ -89,8 +89,8 @@ def wanted(group_properties: Mapping[str, str],
              for name, value in _asked(properties)}
     if len(asked) > 1:
         raise exceptions.InvalidDeviceProfile(
-            'one bitstream or function at most can be asked for, by the '
-            'group of the device profile and the image together, not '
+            'the group of the device profile and the image together can ask '
+            'for one bitstream or function only, not '
             + ' and '.join(f'{_PREFIX}{name}={value}'
                            for name, value in sorted(asked)))
     return Wanted(**dict(asked)) if asked else None

@@ -203,8 +203,7 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
     for method, key in (('command', 'clean_command'),
                         ('program', 'clean_bitstream')):
         if (value.get('clean') == method) != (key in value):
-            raise refuse(f'"clean": "{method}" and "{key}" are one without '
-                         'the other')
+            raise refuse(f'"clean": "{method}" and "{key}" need each other')
     if value['driver'] not in drivers:
         raise refuse(f'unknown driver {value["driver"]!r}, the installed '
                      f'drivers are {", ".join(drivers)}')

@@ -75,7 +75,7 @@ class Step(enum.Enum):
     #: Release what the journal has.
     RELEASE = 'given back'
     #: Release what only the API has.
-    TAKE_BACK = 'given back, which the journal did not know'
+    TAKE_BACK = 'given back, unknown to the journal'
     #: Delete what Nova's own Cyborg client bound.
     DELETE = 'deleted'
     #: Note in the journal what only the API has.
@@ -83,7 +83,7 @@ class Step(enum.Enum):
     #: Give it the role of the guest's own.
     ACTIVATE = 'made active'
     #: Only log it: the host cannot repair it.
-    TELL = 'left, somebody has to look'
+    TELL = 'left for an administrator'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,17 +157,17 @@ class Host:
             server = self.servers.get(held.instance_uuid)
             if self._ended_here(held, server):
                 yield (Repair(Step.ACTIVATE, held,
-                              'its instance came to stay on this host')
+                              'its instance stays on this host now')
                        if _is_the_guests(
                            held, active.get(held.instance_uuid))
                        else Repair(Step.RELEASE, held,
-                                   'its guest has others'))
+                                   'its guest has other accelerators'))
             elif why := self._leak(held):
                 yield Repair(Step.RELEASE, held, why)
             elif not known.issuperset(held.arq_uuids) and (
                     server is not None and not server.is_busy):
-                yield Repair(Step.TELL, held, 'the accelerator API has not '
-                             'all of its ARQs, and may give its devices away')
+                yield Repair(Step.TELL, held, 'the accelerator API lacks '
+                             'some of its ARQs, and may give its devices away')
 
     def _of_listed(self) -> Iterator[Repair]:
         for listed in self.listed:

@@ -48,8 +48,9 @@ def targets(source: Iterable[arq.Arq],
         if (ours is None or theirs is None or _group(ours) != _group(theirs)):
             group = min(map(_group, filter(None, (ours, theirs))))
             raise exceptions.NoAssignment.for_all(
-                f'group {group} has not as many devices on the source as on '
-                'the destination: has the device profile been changed?')
+                f'group {group} has different numbers of devices on the '
+                'source and the destination: has the device profile been '
+                'changed?')
         if _kind(ours) != _kind(theirs):
             raise exceptions.NoAssignment.for_all(
                 f'group {_group(ours)} is {_kind(ours)} on the source and '

@@ -141,7 +141,7 @@ class _Host:
             except exceptions.AcceleratorError as error:
                 complaints.append(f'{deployable.name!a:.64}: {error}')
             except Exception as error:
-                complaints.append(f'what is no deployable: {error!r}')
+                complaints.append(f'an invalid deployable: {error!r}')
         return found
 
     def _deployable(self, device: device_model.Device,
@@ -179,8 +179,8 @@ class _Host:
                 lost += 1
         if lost:
             complaints.append(
-                f'{lost} units of {deployable.name}, which are more than '
-                f'{bounds.MAX_HANDLES}, there already or wrongly named')
+                f'{lost} units of {deployable.name}, which exceed '
+                f'{bounds.MAX_HANDLES}, are duplicates or have bad names')
         return tuple(found)
 
     def _claim(self, path: tuple[str, ...], device: str) -> None:
@@ -280,6 +280,6 @@ def _attributes(attributes: Mapping[str, str],
             and 0 < len(name) <= bounds.MAX_TEXT]
     lost = len(attributes) - len(good[:bounds.MAX_ATTRIBUTES - 1])
     if lost:
-        complaints.append(f'{lost} attributes, which are more than '
-                          f'{bounds.MAX_ATTRIBUTES - 1} or wrongly named')
+        complaints.append(f'{lost} attributes, which exceed '
+                          f'{bounds.MAX_ATTRIBUTES - 1} or have bad names')
     return dict(good[:bounds.MAX_ATTRIBUTES - 1])

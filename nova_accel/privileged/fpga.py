@@ -258,5 +258,5 @@ def _run(address: str, timeout_s: float, *command: str,
             timeout=2 * seconds + _GIVE_UP_AFTER_S)
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(
-            f'{command[0]} cannot be ended: the kernel is still at it'
+            f'{command[0]} cannot be ended: the kernel is still working'
         ) from error

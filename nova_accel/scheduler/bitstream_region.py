@@ -59,8 +59,8 @@ def _with_region(context: nova_context.RequestContext,
     found = traits.of_region(context, region_uuid)
     if not found:
         raise exceptions.NotFound(
-            f'no accelerator has a region of type {region_uuid}, for which '
-            f'bitstream {bitstream_id} is')
+            f'bitstream {bitstream_id} is for a region of type {region_uuid}, '
+            'and no accelerator has one')
     if len(found) > 1:
         # A group cannot ask Placement for one of several traits.
         return group

@@ -50,8 +50,9 @@ def ask(context: nova_context.RequestContext,
         answer = report.report_client_singleton().get_allocation_candidates(
             context, request)
     except ks_exc.ClientException as error:
-        LOG.warning('Placement does not say who could serve %s: %s',
-                    ', '.join(group.requester_id for group in groups), error)
+        LOG.warning('Placement does not say which providers could serve %s: '
+                    '%s', ', '.join(group.requester_id for group in groups),
+                    error)
         return None
     # The client returns None for some failures, and a tuple of Nones for
     # others.

@@ -91,8 +91,8 @@ def enforce_limits(ctxt: nova_context.RequestContext,
         LOG.exception('The limits of accelerators cannot be enforced')
         raise exception.RequestFilterFailed(
             reason=f'device profile {name}: the limits of project '
-                   f'{request_spec.project_id} are not known, or what it has '
-                   'in use') from fault
+                   f'{request_spec.project_id}, or its usage, are not known',
+        ) from fault
     return True
 
 

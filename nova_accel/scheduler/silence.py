@@ -35,6 +35,6 @@ def nodenames() -> frozenset[str]:
         return host.get_silent(CONF.nova_accel.host_silence_s)
     except (exceptions.AcceleratorError, db_exc.DBError,
             sa_exc.SQLAlchemyError) as error:
-        LOG.warning('Hosts that report no accelerators any more are not left '
+        LOG.warning('Hosts that no longer report accelerators are not left '
                     'out: %s', error)
         return frozenset()

@@ -19,10 +19,10 @@ from oslo_config import cfg
 GROUP = cfg.OptGroup(
     'nova_accel_client',
     title='Client of the accelerator API',
-    help='How nova-compute reaches the accelerator API: credentials of a '
-         'user with the service role (auth_section may name another group '
-         'that has them, for example service_user), and where the API is '
-         'found in the service catalogue.')
+    help='How nova-compute reaches the accelerator API. It needs the '
+         'credentials of a user with the service role; auth_section may name '
+         'another group that has them, for example service_user. The other '
+         'options say where the service catalogue has the API.')
 
 SERVICE_TYPE = 'accelerator'
 

@@ -10,16 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Every fault that nova_accel raises, and what each is called on the wire.
+"""All faults that nova_accel raises; the API sends the classes' names.
 
-A fault is raised where it is found, with the name of the culprit in its text,
-and is translated once at the edge: to an HTTP status by ``nova_accel.api``,
-to Nova's exceptions by ``nova_accel.virt`` and ``nova_accel.scheduler``.
+A fault is raised where it is found, with the name of the culprit in its text.
+It is translated once, at the edge: to an HTTP status by ``nova_accel.api``, to
+Nova's exceptions by ``nova_accel.virt`` and ``nova_accel.scheduler``.
 
-Each has two texts. ``str()`` is for logs and administrators: it may name
-hosts, resource providers and addresses of devices. ``public`` is for tenants:
-what happened and what they can do, and nothing of how the cloud is made. A
-class gives all of its faults one; who raises a fault may give it a better one.
+Each fault has two texts. ``str()`` is for logs and administrators. It may name
+hosts, resource providers and addresses of devices. ``public`` is for tenants.
+It says what happened and what they can do, and nothing about the cloud's
+infrastructure. Each class has a default; the code that raises a fault may give
+a better text.
 """
 
 from typing import ClassVar
@@ -30,10 +31,11 @@ class AcceleratorError(Exception):
     """The base of all faults.
 
     :param text: for logs and administrators
-    :param public: for tenants, unless it is that of the class
+    :param public: for tenants, None for the text of the class
     """
 
-    #: For tenants; None: the text itself has only what the caller has named.
+    #: The default text for tenants. None means the text itself, which only has
+    #: what the caller has named.
     PUBLIC: ClassVar[str | None] = (
         'its accelerators cannot be used at the moment: try again, or ask an '
         'administrator')
@@ -64,14 +66,14 @@ class InvalidDeviceProfile(InvalidRequest):
 
 
 class InvalidName(InvalidRequest):
-    """A text cannot be made a trait, resource class or PCI address."""
+    """A text cannot become a trait, resource class or PCI address."""
 
     PUBLIC = ('a name of something that its accelerators need is malformed: '
               'ask an administrator')
 
 
 class InvalidDeviceSpec(AcceleratorError):
-    """``[nova_accel] device_spec`` cannot be used; the text has the line."""
+    """``[nova_accel] device_spec`` is wrong; the text has the line."""
 
 
 class NotFound(AcceleratorError):
@@ -81,20 +83,20 @@ class NotFound(AcceleratorError):
 
 
 class BitstreamNotFound(NotFound):
-    """No bitstream is what was asked for, or the caller may not see it."""
+    """No bitstream meets the request, or the caller may not see it."""
 
     PUBLIC = ('the bitstream does not exist or fits none of its accelerators: '
               'look at the properties of the image, and who may see it')
 
 
 class NotAllowed(AcceleratorError):
-    """The caller has not got the right to it (HTTP 403)."""
+    """The caller does not have the right to do this (HTTP 403)."""
 
     PUBLIC: ClassVar[str | None] = None
 
 
 class Conflict(AcceleratorError):
-    """The request is right but the present state forbids it (HTTP 409)."""
+    """The request is valid, but the present state forbids it (HTTP 409)."""
 
     PUBLIC: ClassVar[str | None] = (
         'its accelerators are in a state that forbids it: try again, or '
@@ -104,8 +106,8 @@ class Conflict(AcceleratorError):
 class StaleAttempt(Conflict):
     """A newer attempt already holds, or has released, this binding.
 
-    :ivar newest: the number of the newest attempt, for the host to count on
-        from; None from an API of the release before
+    :ivar newest: the number of the newest attempt, from which the host goes on
+        counting; None from an API of the previous release
     """
 
     def __init__(self, text: str = '', newest: int | None = None, *,
@@ -117,11 +119,11 @@ class StaleAttempt(Conflict):
 class FarAttempt(InvalidRequest):
     """No host can have counted to the number of this attempt.
 
-    :ivar newest: as that of :class:`StaleAttempt`
+    :ivar newest: as for :class:`StaleAttempt`
     """
 
-    PUBLIC = ('the accelerator API and the host do not agree on what was '
-              'asked before: ask an administrator')
+    PUBLIC = ('the accelerator API and the host do not agree on the number '
+              'of earlier attempts: ask an administrator')
 
     def __init__(self, text: str = '', newest: int | None = None, *,
                  public: str | None = None) -> None:
@@ -132,15 +134,15 @@ class FarAttempt(InvalidRequest):
 class NoAssignment(Conflict):
     """No assignment of the profile's groups to the given providers exists."""
 
-    PUBLIC = ('what was allocated does not serve its device profile: try '
-              'again, or ask an administrator')
+    PUBLIC = ('the allocated accelerators do not serve its device profile: '
+              'try again, or ask an administrator')
 
 
 class AcceleratorsBusy(Conflict):
     """Fewer attach handles are free than the allocations promise.
 
-    :ivar summary: the text without what is wrong with devices that others
-        have, or had
+    :ivar summary: the text without the details of devices that others have, or
+        had
     """
 
     PUBLIC = ('fewer accelerators are free than its device profile asks for: '
@@ -160,9 +162,9 @@ class BitstreamRefused(Conflict):
 
 
 class BitstreamUnusable(BitstreamRefused):
-    """The bitstream itself is at fault: no other host would do better.
+    """The bitstream itself is at fault, so other hosts would refuse it, too.
 
-    Its public text begins with what is to be done, since Nova keeps 255
+    Its public text begins with the cure, because Nova keeps only 255
     characters of a server's fault.
 
     :ivar bitstream_id: the uuid of its image
@@ -187,14 +189,14 @@ class DeviceError(AcceleratorError):
 
 
 class RefusedByHost(AcceleratorError):
-    """The refusal of a host, as :mod:`nova_accel.model.rpc` has it in RPC."""
+    """The refusal of a host, in the form of :mod:`nova_accel.model.rpc`."""
 
 
 class DiskError(DeviceError):
-    """The disk of the host refused; what was to be stored is as before."""
+    """The host's disk refused, and the stored data are unchanged."""
 
-    PUBLIC = ('what is done with its accelerators could not be stored: try '
-              'again, or ask an administrator')
+    PUBLIC = ('a change to its accelerators could not be stored: try again, '
+              'or ask an administrator')
 
 
 class ServiceUnavailable(AcceleratorError):
@@ -205,14 +207,14 @@ class ServiceUnavailable(AcceleratorError):
 
 
 class NoAnswerInTime(ServiceUnavailable):
-    """A host may still be doing what it was asked for (HTTP 504)."""
+    """A host did not answer in time, and may still be working (HTTP 504)."""
 
-    PUBLIC = ('the accelerator has not answered in time, and may still do '
-              'what was asked for: look at it again later')
+    PUBLIC = ('the accelerator has not answered in time, and may still be '
+              'working: look at it again later')
 
 
 class CyborgAgentUnavailable(ServiceUnavailable):
-    """This host's devices are not published; its name is that of os-acc."""
+    """This host's devices are not published; the name comes from os-acc."""
 
 
 class ConfigurationError(AcceleratorError):

@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Bitstreams of FPGAs: found in Glance, verified, kept on the host."""
+"""FPGA bitstreams: find them in Glance, verify them, keep them on the host."""

@@ -10,13 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The bitstreams that a host has fetched, named by what they contain.
+"""The bitstreams that a host has fetched, named by their hashes.
 
-``<directory>/<sha256>`` is a bitstream, whole and verified when it got that
-name; ``images/<uuid>.json`` says which one an image in Glance is, and which
-hash Glance had of it then. What is used is pinned and stays; of the rest, the
-least recently used makes room. The time of a file's last change is that of
-its last use.
+``<directory>/<sha256>`` is a bitstream, which was complete and verified when
+it got that name. ``images/<uuid>.json`` names the file of an image in Glance,
+and has Glance's hash at that time. Files in use are pinned and stay. The least
+recently used other file is evicted first. A file's modification time is the
+time of its last use.
 """
 
 import collections
@@ -56,7 +56,7 @@ class Entry:
 
 
 class Cache:
-    """The cache of one host; only one process may have it.
+    """The cache of one host; only one process may use it.
 
     Called from several threads at once.
 
@@ -81,18 +81,19 @@ class Cache:
                 f'{error}') from error
 
     def pin(self, bitstream: bitstream_model.Bitstream) -> Entry | None:
-        """The bitstream as it was fetched, if it is the same in Glance still.
+        """The fetched bitstream, None unless it is still the same in Glance.
 
-        Its bytes were right then; whoever uses it looks once more.
+        Its bytes were right when it was fetched; the caller verifies them
+        again.
         """
         with self._lock:
             sha256 = self._known(bitstream)
             return None if sha256 is None else self._pin(sha256)
 
     def pin_kept(self, sha256: str) -> Entry | None:
-        """The entry with this hash, whatever Glance says, if it is still here.
+        """The entry with this hash, whatever Glance says, None if it is gone.
 
-        The caller looks once more whether its bytes have the hash.
+        The caller checks the hash of its bytes again.
         """
         with self._lock:
             try:
@@ -112,11 +113,12 @@ class Cache:
 
     def add(self, bitstream: bitstream_model.Bitstream,
             fetch: Callable[[IO[bytes]], str]) -> Entry:
-        """Take in a bitstream, and pin it.
+        """Add a bitstream to the cache, and pin it.
 
-        :param fetch: writes all of its bytes into a file, verifies them and
-            gives their sha256 in hexadecimal; nothing stays if it raises
-        :raises DeviceError: there is no room, or the disk refuses.
+        :param fetch: a function that writes all bytes into a file, verifies
+            them and returns their sha256 in hexadecimal; if it raises, nothing
+            is kept
+        :raises DeviceError: the cache has no room, or the disk refuses.
         """
         image = self._image(bitstream)
         with (_disk_errors(), self._room(bitstream.size),
@@ -137,8 +139,8 @@ class Cache:
     def release(self, entry: Entry, keep: bool = True) -> None:
         """Undo one pin.
 
-        :param keep: false to remove what is not right, unless someone else
-            has it pinned
+        :param keep: false to remove a wrong file, unless someone else has it
+            pinned
         """
         with self._lock:
             self._pins[entry.sha256] -= 1
@@ -149,7 +151,7 @@ class Cache:
                         durable_file.remove(entry.path)
 
     def _known(self, bitstream: bitstream_model.Bitstream) -> str | None:
-        """The sha256 of an image that has not changed since it was noted."""
+        """The sha256 of an image, None if it has changed or is not cached."""
         try:
             noted = json.loads(self._image(bitstream).read_text())
             sha256 = noted.pop('sha256')
@@ -163,7 +165,7 @@ class Cache:
         return None
 
     def _image(self, bitstream: bitstream_model.Bitstream) -> pathlib.Path:
-        """:raises BitstreamRefused: its id is no uuid."""
+        """:raises BitstreamRefused: its id is not a uuid."""
         try:
             return self._images / f'{uuid.UUID(bitstream.id)}.json'
         except ValueError as error:
@@ -172,9 +174,9 @@ class Cache:
 
     @contextlib.contextmanager
     def _room(self, size: int) -> Iterator[None]:
-        """Have so many bytes kept free of the cache's size."""
+        """Reserve bytes of the cache's size during the body."""
         with self._lock:
-            # Nothing makes room for what does not fit in the end.
+            # Evict nothing for a bitstream that would not fit even then.
             if self._reserved + size + sum(
                     found.st_size for path, found in self._files()
                     if path.name in self._pins) > self._max_bytes:
@@ -194,7 +196,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _unfinished(self) -> Iterator[IO[bytes]]:
-        """A file of one's own that is gone if it does not get its name."""
+        """A new file, which is removed unless it gets its final name."""
         with tempfile.NamedTemporaryFile(
                 dir=self._directory, prefix=_UNFINISHED,
                 delete=False) as file:
@@ -204,7 +206,7 @@ class Cache:
                 pathlib.Path(file.name).unlink(missing_ok=True)
 
     def _allocate(self, file: IO[bytes], size: int) -> None:
-        """Take the blocks first, so that a full disk is known at once."""
+        """Allocate the blocks first, so that a full disk shows at once."""
         while True:
             try:
                 os.posix_fallocate(file.fileno(), 0, size)
@@ -219,15 +221,15 @@ class Cache:
                         raise
 
     def _evict(self) -> bool:
-        """Remove the least recently used one.
+        """Remove the least recently used file.
 
-        :returns: whether there was one that is not in use
+        :returns: false if all files are in use
         """
         for path, found in sorted(
                 self._files(), key=lambda file: file[1].st_mtime_ns):
             if path.name not in self._pins:
-                LOG.info('Bitstream %(sha256)s of %(size)d bytes makes room '
-                         'for others',
+                LOG.info('Bitstream %(sha256)s of %(size)d bytes leaves the '
+                         'cache, to make room',
                          {'sha256': path.name, 'size': found.st_size})
                 durable_file.remove(path)
                 return True
@@ -238,7 +240,7 @@ class Cache:
                 if _SHA256.fullmatch(path.name)]
 
     def _remove_leftovers(self) -> None:
-        """What a crash has left, and what is known of evicted ones."""
+        """Remove what a crash left, and the notes of evicted files."""
         for path in self._directory.glob(f'{_UNFINISHED}*'):
             path.unlink()
         names = {path.name for path, _found in self._files()}
@@ -252,7 +254,7 @@ class Cache:
 
 
 def _seen(bitstream: bitstream_model.Bitstream) -> dict[str, str | int | None]:
-    """What tells that an image has other bytes than before."""
+    """The facts that change when an image gets other bytes."""
     return {'size': bitstream.size,
             'hash_algorithm': bitstream.hash_algorithm,
             'hash_value': bitstream.hash_value}

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What Glance says of bitstreams, and their bytes, by Nova's own client.
+"""Bitstreams in Glance, their properties and bytes, by Nova's client.
 
-Whether a caller may use a bitstream is Glance's to say, so it is asked with
-the caller's context, for the bytes, too, as Nova does for the images of
-guests. So the host's own user needs no right to the images of projects.
+Glance decides whether a caller may use a bitstream. So every request, also for
+the bytes, has the caller's context, as Nova's requests for guests' images do.
+The host's own user needs no right to projects' images.
 """
 
 from collections.abc import Iterator
@@ -37,14 +37,14 @@ LOG = logging.getLogger(__name__)
 
 
 class Glance:
-    """Images, as those may see them who ask."""
+    """The images that a caller may see."""
 
     def __init__(self) -> None:
         self._api = glance.API()
 
     def show(self, bitstream_id: str,
              context: Any) -> bitstream_model.Bitstream:
-        """An image that the caller may use.
+        """The bitstream of an image that the caller may use.
 
         :raises BitstreamNotFound: there is none with this id, or the caller
             may not see it.
@@ -54,7 +54,7 @@ class Glance:
         return _bitstream(self.image(bitstream_id, context))
 
     def image(self, image_id: str, context: Any) -> dict[str, Any]:
-        """An image, with all of its properties, as Nova's API shows it.
+        """An image with all its properties, in the form of Nova's image API.
 
         Nova's own objects drop properties that Nova does not know.
 
@@ -65,16 +65,17 @@ class Glance:
             return self._api.get(context, image_id, show_deleted=False)
 
     def tagged(self, context: Any) -> list[bitstream_model.Bitstream]:
-        """All images tagged as bitstreams that the caller may use.
+        """The bitstreams of all tagged images that the caller may use.
 
-        One that says what no bitstream may is left out: it may be anyone's.
+        Images with wrong properties are left out, because anybody can make
+        them.
 
         :raises ServiceUnavailable: Glance gave no usable answer.
         """
         with _faults('bitstreams'):
-            # glanceclient forgets the tag when Nova has it ask once more
-            # after a fault: what is found may have none. Nova's own list
-            # fails as a whole if it cannot read one of them.
+            # glanceclient forgets the tag when Nova repeats the request after
+            # a fault, so some images found may have no tag. Nova's own list
+            # fails as a whole if it cannot read one image.
             images = glance.GlanceClientWrapper().call(
                 context, 2, 'list', kwargs={'filters': {
                     'tag': [bitstream_model.TAG], 'status': 'active'}})
@@ -87,7 +88,7 @@ class Glance:
                     shown = glance._translate_from_glance(image)
                 found.append(_bitstream(shown))
             except exceptions.BitstreamRefused as error:
-                LOG.info('Left out of what could be loaded: %s', error)
+                LOG.info('An image is no usable bitstream: %s', error)
         return found
 
     def chunks(self,
@@ -95,13 +96,13 @@ class Glance:
                context: Any) -> Iterator[bytes]:
         """The bytes of a bitstream that the caller may download.
 
-        The bytes are not verified. Nova's ``API.download()`` would have
-        glanceclient compute Glance's hash, which is then computed twice, and
-        with signatures take the bytes before their size is known.
+        The bytes are not verified. With Nova's ``API.download()`` glanceclient
+        would compute Glance's hash, so that it would be computed twice. With
+        signatures it would take the bytes before their size is known.
 
-        :raises BitstreamNotFound: it has no data, is gone, or is not for the
-            caller.
-        :raises ServiceUnavailable: they end too early, or Glance gives none.
+        :raises BitstreamNotFound: it has no data, is gone, or the caller may
+            not download it.
+        :raises ServiceUnavailable: Glance gives no bytes, or stops too early.
         """
         with _faults(f'the data of bitstream {bitstream}'):
             data = glance.GlanceClientWrapper().call(
@@ -121,7 +122,10 @@ def _bitstream(image: Mapping[str, Any]) -> bitstream_model.Bitstream:
 
 @contextlib.contextmanager
 def _unreadable(image_id: str) -> Iterator[None]:
-    """Nova takes two properties of an image for JSON, which anyone writes."""
+    """Refuse an image whose properties Nova cannot parse.
+
+    Nova takes two properties for JSON, and anyone may write them.
+    """
     try:
         yield
     except (TypeError, ValueError, RecursionError) as error:
@@ -143,7 +147,7 @@ def _faults(what: str) -> Iterator[None]:
         raise exceptions.BitstreamNotFound.for_all(
             f'Glance does not have {what}, or not for this caller'
         ) from error
-    # A connection that breaks in the middle is one of requests' OSErrors.
+    # A connection that breaks in the middle raises an OSError of requests.
     except (nova_exception.NovaException, glanceclient.exc.BaseException,
             glanceclient.exc.ClientException,
             ks_exceptions.ClientException, OSError) as error:

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Signatures of bitstreams: those of Glance images, verified by cursive."""
+"""Signatures of bitstreams, which are Glance's, verified by cursive."""
 
 from collections.abc import Sequence
 import enum
@@ -38,18 +38,18 @@ class Policy(enum.StrEnum):
 
 
 class Verifier(Protocol):
-    """What cursive makes of a signature and its certificate."""
+    """cursive's object for verifying a signature with its certificate."""
 
     def update(self, data: bytes) -> None:
-        """Take the next bytes that were signed."""
+        """Add the next bytes that were signed."""
 
     def verify(self) -> None:
-        """:raises cryptography.exceptions.InvalidSignature: it is not theirs.
+        """:raises cryptography.exceptions.InvalidSignature: it is wrong.
         """
 
 
 def trusted_certificates() -> Sequence[str]:
-    """The ids of those that the operator trusts as issuers, maybe none."""
+    """The ids of the certificates of trusted issuers, empty if none is set."""
     trusted: Sequence[str] = CONF.nova_accel.bitstream_trusted_certificates
     if not trusted and CONF.glance.enable_certificate_validation:
         trusted = CONF.glance.default_trusted_certificate_ids
@@ -58,23 +58,24 @@ def trusted_certificates() -> Sequence[str]:
 
 def verifier(bitstream: bitstream_model.Bitstream,
              context: Any) -> Verifier | None:
-    """What verifies a bitstream's signature when it was given all its bytes.
+    """A verifier of a bitstream's signature, to be given all its bytes.
 
-    :param context: the caller's, with which the key manager is asked for the
-        certificates, as Nova does for images
+    :param context: the caller's context; it is used to get certificates from
+        the key manager, as Nova does for images
     :returns: None if the policy does not ask for the signature
-    :raises BitstreamRefused: there is none, it cannot be verified, or its
-        certificate is not to be trusted; or the policy asks for signatures,
-        and the image is not the operator's.
+    :raises BitstreamRefused: the bitstream has no signature, the signature
+        cannot be verified, or its certificate is not trusted; or the policy
+        requires signatures, and the image is not the operator's.
     """
     policy = Policy(CONF.nova_accel.bitstream_signatures)
     if policy is Policy.REQUIRED and bitstream.owner is not None:
-        # The bytes are signed, not for which card and region they are.
+        # A signature covers the bytes, but not the properties that name a card
+        # and region.
         raise exceptions.BitstreamRefused(
             f'bitstream {bitstream} is not the operator\'s, and this host '
-            'requires that of signed bitstreams: have an administrator '
-            'publish the image, or upload it in one of the projects of '
-            '[nova_accel] bitstream_projects')
+            'loads signed bitstreams of the operator only: have an '
+            'administrator publish the image, or upload it in one of the '
+            'projects of [nova_accel] bitstream_projects')
     signed = bitstream.signature
     if policy is Policy.OFF or (
             signed is None and policy is Policy.IF_PRESENT):
@@ -95,7 +96,7 @@ def verifier(bitstream: bitstream_model.Bitstream,
             raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {bitstream}: certificates are to be validated, '
                 'but this host trusts none')
-    # ValueError: the certificate is none.
+    # cursive raises ValueError for a malformed certificate.
     except (cursive_exception.CursiveException,
             castellan_exception.CastellanException, ValueError) as error:
         what = f'the signature of bitstream {bitstream} cannot be verified'

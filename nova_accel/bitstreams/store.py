@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""From what is asked for to a verified file: the bitstreams of a host."""
+"""The bitstreams of a host: from a request to a verified file."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -47,8 +47,8 @@ _MIB = 1024 * 1024
 class Fetched:
     """A verified bitstream on this host.
 
-    ``sha256`` is in hexadecimal. ``downloaded_bytes`` came from Glance just
-    now, 0 if it was in the cache.
+    ``sha256`` is in hexadecimal. ``downloaded_bytes`` is 0 if it was in the
+    cache.
     """
 
     path: pathlib.Path
@@ -57,14 +57,14 @@ class Fetched:
 
 
 def from_conf() -> 'Store':
-    """The bitstreams of this host.
+    """The bitstreams of this host, as its configuration says.
 
     :raises ConfigurationError: the cache's directory cannot be used.
     """
     if (CONF.nova_accel.bitstream_signatures == signature.Policy.REQUIRED
             and not signature.trusted_certificates()):
-        LOG.warning('Bitstreams are required to be signed, by anyone who has '
-                    'a certificate in the key manager: '
+        LOG.warning('Bitstreams have to be signed, but anyone with a '
+                    'certificate in the key manager can sign them: '
                     '[nova_accel] bitstream_trusted_certificates is empty')
     return Store(glance_module.Glance(), cache_module.Cache(
         pathlib.Path(CONF.nova_accel.bitstream_cache_directory),
@@ -85,16 +85,17 @@ class Store:
     def resolve(self, wanted: bitstream_model.Wanted,
                 device: device_model.Device, region: region_model.Region,
                 context: Any) -> bitstream_model.Bitstream:
-        """The one bitstream that is asked for and fits.
+        """The bitstream that meets the request and fits.
 
-        What has a function is looked for among the operator's bitstreams and
-        those of the caller's own project: others may say anything.
+        A function is searched among the bitstreams of the operator and of the
+        caller's own project, because others may claim any function.
 
-        :param context: the caller's; what he may not see, he cannot load
-        :raises BitstreamNotFound: there is none, or of a function more than
-            one; the text lists those that were considered.
-        :raises BitstreamRefused: the one named by its id does not fit, or
-            says what no bitstream may; the text says all that is wrong.
+        :param context: the caller's context; only bitstreams that the caller
+            may see are found
+        :raises BitstreamNotFound: there is none, or several have the function;
+            the text lists the candidates.
+        :raises BitstreamRefused: the bitstream named by its id does not fit,
+            or has wrong properties; the text lists all faults.
         :raises ServiceUnavailable: Glance gave no usable answer.
         """
         where = f'{region.name} of {device.address}'
@@ -129,7 +130,7 @@ class Store:
             f'{what} {where}{rest}', public=f'{what} {region.name}{rest}')
 
     def is_shell(self, bitstream_id: str, context: Any) -> bool:
-        """Whether a bitstream is not for a region, but what regions are in.
+        """Whether a bitstream is a shell, not for a region.
 
         :raises BitstreamNotFound, ServiceUnavailable: as :meth:`resolve`
         """
@@ -139,34 +140,34 @@ class Store:
     @contextlib.contextmanager
     def fetched(self, bitstream: bitstream_model.Bitstream,
                 context: Any) -> Iterator[Fetched]:
-        """The bitstream's file, verified just now, as long as it is used.
+        """The bitstream's file, freshly verified and pinned during the body.
 
-        It is downloaded if the cache has not got it; of several callers at
-        once, one does. Nothing stays in the cache of what is refused.
+        It is downloaded if the cache does not have it; if several callers want
+        it, only one downloads. A refused bitstream does not stay in the cache.
 
-        :param context: the caller's, for the certificate of the signature and
-            the download
-        :raises BitstreamRefused: it is not what Glance says, too large, or
-            its signature does not do.
-        :raises BitstreamNotFound: Glance has no data of it.
+        :param context: the caller's context, for the download and the
+            signature's certificate
+        :raises BitstreamRefused: its bytes differ from Glance's hash, it is
+            too large, or its signature is not accepted.
+        :raises BitstreamNotFound: Glance has no data for it.
         :raises ServiceUnavailable: Glance gave no usable answer, or too late.
-        :raises DeviceError: the disk refuses it, or the cache is full.
+        :raises DeviceError: the disk refuses, or the cache is full.
         """
         with contextlib.ExitStack() as pins:
-            # Only the verified one leaves it.
+            # The lock protects fetching and verifying only.
             with lockutils.lock(f'nova_accel-bitstream-{bitstream.id}'):
                 fetched = self._held(bitstream, context, pins)
             yield fetched
 
     @contextlib.contextmanager
     def kept(self, sha256: str) -> Iterator[Fetched | None]:
-        """A file that was verified and loaded before, as long as it is used.
+        """A file that was loaded before, pinned during the body.
 
-        Neither Glance nor the key manager is asked: it is for what a guest
-        had already. Its bytes are hashed once more.
+        Neither Glance nor the key manager is asked, because a guest had this
+        bitstream already. Its bytes are hashed again.
 
-        :param sha256: of its bytes, in hexadecimal
-        :returns: None if the cache has not got it any more, as it was
+        :param sha256: the hash of its bytes, in hexadecimal
+        :returns: None if the cache no longer has it unchanged
         :raises DeviceError: the disk refuses it.
         """
         with contextlib.ExitStack() as pins:
@@ -174,8 +175,8 @@ class Store:
             if entry is None:
                 yield None
             elif _sha256(entry.path) != sha256:
-                LOG.warning('What the cache has as %s is not what it was',
-                            sha256)
+                LOG.warning('Bitstream %s has changed in the cache, and is '
+                            'removed', sha256)
                 self._cache.release(entry, keep=False)
                 yield None
             else:
@@ -183,7 +184,7 @@ class Store:
                 yield Fetched(entry.path, entry.sha256)
 
     def prefetch(self, bitstream_id: str, context: Any) -> None:
-        """Have a bitstream in the cache before it is needed.
+        """Fetch a bitstream into the cache before it is needed.
 
         :raises AcceleratorError: as for :meth:`fetched`; BitstreamNotFound
             also if the caller may not see it.
@@ -201,7 +202,7 @@ class Store:
             if self._is_intact(entry, bitstream, verifier):
                 pins.callback(self._cache.release, entry)
                 return Fetched(entry.path, entry.sha256)
-            # The one before has taken its bytes.
+            # The first verifier has consumed the wrong bytes.
             verifier = signature.verifier(bitstream, context)
         entry = self._download(bitstream, context, verifier)
         pins.callback(self._cache.release, entry)
@@ -210,7 +211,7 @@ class Store:
     def _is_intact(self, entry: cache_module.Entry,
                    bitstream: bitstream_model.Bitstream,
                    verifier: signature.Verifier | None) -> bool:
-        """Whether a pinned one is as it should be; it is removed if not."""
+        """Whether a pinned entry has the right bytes; else it is removed."""
         with contextlib.ExitStack() as failing:
             failing.callback(self._cache.release, entry, keep=False)
             verification = verification_module.Verification(
@@ -221,10 +222,10 @@ class Store:
                             iter(functools.partial(file.read, _MIB), b'')):
                         pass
                 if verification.end() != entry.sha256:
-                    raise exceptions.BitstreamRefused('it is another one')
+                    raise exceptions.BitstreamRefused('it has another hash')
             except (exceptions.BitstreamRefused, OSError) as error:
-                LOG.warning('Bitstream %(bitstream)s in the cache is not '
-                            'what it was, and is fetched again: %(error)s',
+                LOG.warning('Bitstream %(bitstream)s has changed in the '
+                            'cache, and is fetched again: %(error)s',
                             {'bitstream': bitstream, 'error': error})
                 return False
             failing.pop_all()
@@ -232,7 +233,7 @@ class Store:
 
     def _download(self, bitstream: bitstream_model.Bitstream, context: Any,
                   verifier: signature.Verifier | None) -> cache_module.Entry:
-        """Pinned."""
+        """Download a bitstream into the cache; its entry is pinned."""
         begin = time.monotonic()
         verification = verification_module.Verification(bitstream, verifier)
 
@@ -252,7 +253,7 @@ class Store:
 
 
 def _sha256(path: pathlib.Path) -> str | None:
-    """In hexadecimal; None if it cannot be read."""
+    """A file's sha256 in hexadecimal, None if it cannot be read."""
     try:
         with path.open('rb') as file:
             return hashlib.file_digest(file, 'sha256').hexdigest()

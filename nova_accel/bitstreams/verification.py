@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A bitstream's bytes against what Glance says of them, in one pass."""
+"""Verify a bitstream's bytes against Glance's hash, in one pass."""
 
 import collections
 from collections.abc import Iterable
@@ -28,21 +28,22 @@ from nova_accel import exceptions
 from nova_accel.bitstreams import signature as signature_module
 from nova_accel.model import bitstream as bitstream_model
 
-#: Those of ``[DEFAULT] hashing_algorithm`` of Glance that still say something.
+#: The values of Glance's ``[DEFAULT] hashing_algorithm`` that are strong
+#: enough.
 HASH_ALGORITHMS = frozenset({
     'sha224', 'sha256', 'sha384', 'sha512', 'sha3_224', 'sha3_256',
     'sha3_384', 'sha3_512', 'blake2b', 'blake2s'})
 
-#: Chunks that may wait for the slowest hash, each of 1 MiB from Glance.
+#: How many chunks may wait for the slowest hash; Glance's have 1 MiB each.
 _AHEAD = 8
 
 
 def check_described(bitstream: bitstream_model.Bitstream,
                     max_bytes: int) -> None:
-    """Make sure that a bitstream may be fetched and can be verified.
+    """Check that a bitstream may be fetched and can be verified.
 
-    :raises BitstreamRefused: it is empty or too large, or Glance has no
-        strong hash of it.
+    :raises BitstreamRefused: it is empty or too large, or Glance has no strong
+        hash for it.
     """
     if not 0 < bitstream.size <= max_bytes:
         raise exceptions.BitstreamRefused.for_all(
@@ -56,10 +57,10 @@ def check_described(bitstream: bitstream_model.Bitstream,
 
 
 class Verification:
-    """Takes all bytes of a bitstream.
+    """The verification of all bytes of a bitstream.
 
-    :param verifier: of its signature, None if that is not asked for
-    :raises BitstreamRefused: Glance has no strong hash of it.
+    :param verifier: verifies its signature, None if that is not required
+    :raises BitstreamRefused: Glance has no strong hash for it.
     """
 
     def __init__(self, bitstream: bitstream_model.Bitstream,
@@ -67,7 +68,7 @@ class Verification:
         check_described(bitstream, bitstream.size)
         self._bitstream = bitstream
         self._sha256 = hashlib.sha256()
-        # Nothing is hashed twice.
+        # Glance's hash may be sha256, too; then one is enough.
         self._glances: Any = (
             None if bitstream.hash_algorithm == 'sha256'
             else hashlib.new(str(bitstream.hash_algorithm)))
@@ -75,21 +76,21 @@ class Verification:
         self._size = 0
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The same bytes, each seen once; ends when there are too many.
+        """Pass the chunks on unchanged, and hash them.
 
-        They are hashed, by all hashes at once, while the next ones come:
-        hashlib does that outside of the interpreter's lock, and in Nova's
-        eventlet mode in native threads.
+        All hashes are computed in parallel while the next chunks arrive.
+        hashlib releases the interpreter's lock. In Nova's eventlet mode native
+        threads compute them.
 
-        :raises BitstreamRefused: there are more than Glance has said.
+        :raises BitstreamRefused: there are more bytes than Glance said.
         """
         updates = [nova_utils.tpool_wrap(hash_).update for hash_ in (
             self._sha256, self._glances, self._verifier) if hash_ is not None]
         pending: collections.deque[list[Any]] = collections.deque()
         with contextlib.ExitStack() as stack:
-            # Of one thread each, so that a hash gets them in their order.
-            # That of futurist takes a second to end, which each boot would
-            # wait.
+            # Each executor has one thread, so that its hash gets the chunks in
+            # order. An executor of futurist takes a second to end, for which
+            # each boot would wait.
             executors = [stack.enter_context(futures.ThreadPoolExecutor(1))
                          for _update in updates]
             for chunk in chunks:
@@ -111,11 +112,11 @@ class Verification:
                 f'{self._bitstream.size} bytes that Glance says')
 
     def end(self) -> str:
-        """Say that these were all.
+        """Finish: verify the size, the hash and the signature.
 
-        :returns: their sha256 in hexadecimal
-        :raises BitstreamRefused: they are not those that Glance has, or that
-            were signed.
+        :returns: the sha256 of all bytes in hexadecimal
+        :raises BitstreamRefused: the bytes are not Glance's, or not the signed
+            ones.
         """
         if self._size != self._bitstream.size:
             raise exceptions.BitstreamRefused.for_all(
@@ -133,8 +134,8 @@ class Verification:
                 self._verifier.verify()
             except cryptography.exceptions.InvalidSignature as error:
                 raise exceptions.BitstreamRefused.for_all(
-                    f'the signature of bitstream {self._bitstream} is not '
-                    'that of its bytes') from error
+                    f'the signature of bitstream {self._bitstream} does not '
+                    'match its bytes') from error
         return self._sha256.hexdigest()
 
 

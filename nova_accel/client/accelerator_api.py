@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a compute host says to, and asks of, the accelerator API.
+"""A compute host's calls of the accelerator API.
 
-Every call is idempotent, so the HTTP layer may repeat one whose answer was
-lost; a fault of the API's becomes the exception that it was there.
+Every call is idempotent, so the HTTP layer may repeat a call whose answer was
+lost. An error of the API is raised here as the same exception.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ from nova_accel.model import report_parts
 
 CONF = conf.CONF
 
-#: The faults that the API names in ``error_code``.
+#: The exceptions that the API names in ``error_code``.
 _FAULTS = {fault.__name__: fault for fault in (
     exceptions.InvalidRequest, exceptions.InvalidDeviceProfile,
     exceptions.InvalidName, exceptions.NotFound, exceptions.Conflict,
@@ -51,11 +51,11 @@ _FAULTS = {fault.__name__: fault for fault in (
     exceptions.NoAssignment, exceptions.AcceleratorsBusy,
     exceptions.InvalidTransition)}
 
-#: The faults that tell from which number to count on.
+#: The exceptions with the newest number, from which to go on counting.
 _COUNTED = (exceptions.StaleAttempt, exceptions.FarAttempt)
 
-#: How many uuids a URL has at most: web servers limit what stands before the
-#: body to a few KiB, and tokens stand there too.
+#: The most uuids in a URL. Web servers limit a request's headers, which
+#: include the token, to a few KiB.
 _IN_A_URL = 32
 
 
@@ -91,7 +91,7 @@ def adapter_from_conf() -> ks_adapter.Adapter:
 
 
 class AcceleratorApi:
-    """Calls for one host.
+    """The calls of one host.
 
     :param hostname: the host's Nova nodename
     """
@@ -99,21 +99,21 @@ class AcceleratorApi:
     def __init__(self, adapter: ks_adapter.Adapter, hostname: str) -> None:
         self._adapter = adapter
         self._hostname = hostname
-        # The digest of the devices that the API knows as this host's.
+        # The digest of the devices that the API has for this host.
         self._reported: str | None = None
 
     def report(self, node_uuid: str, service_host: str, digest: str,
                devices: Sequence[Mapping[str, Any]],
                orders_seen: int | None = None) -> orders.Orders | None:
-        """Say what devices the host has, and hear what is to be done.
+        """Report the host's devices, and get its orders.
 
         :param service_host: the host's name in Nova's RPC
-        :param digest: names the content; an unchanged one is not sent again
-            and costs the API one statement
+        :param digest: the digest of the devices; unchanged devices are not
+            sent again, which costs the API one statement
         :param devices: see :meth:`nova_accel.model.device.Device.to_report`
         :param orders_seen: the revision of the orders that the host has,
             None if it has none
-        :returns: the orders; None if neither they nor the devices changed
+        :returns: the orders; None if neither orders nor devices changed
         :raises AcceleratorError: the report is refused (InvalidRequest,
             Conflict), or there was no usable answer (ServiceUnavailable).
         """
@@ -123,7 +123,7 @@ class AcceleratorApi:
             try:
                 return self._report(facts)
             except (exceptions.NotFound, exceptions.InvalidRequest):
-                # It knows others by now, or is older than this host.
+                # The API has other devices by now, or is older than this host.
                 self._reported = None
         *before, last = report_parts.split(devices)
         for number, part in enumerate(before):
@@ -140,14 +140,14 @@ class AcceleratorApi:
 
     def cleaning(self, cleaned: Iterable[str], failed: Mapping[str, str],
                  revision: int) -> None:
-        """Say how the cleaning of attach handles has ended.
+        """Report the results of cleaning attach handles.
 
-        :param cleaned: uuids of those that the next guest may have
+        :param cleaned: the uuids of handles that the next guest may get
         :param failed: uuid -> why it could not be cleaned
-        :param revision: that of the orders by which the cleaning began. A
-            handle that was released once more since then stays unclean.
-        :raises AcceleratorError: nothing is noted (NotFound, Conflict), or
-            nothing is known (ServiceUnavailable).
+        :param revision: the revision of the orders by which cleaning began; a
+            handle that was released again since then stays unclean
+        :raises AcceleratorError: the API noted nothing (NotFound, Conflict),
+            or the result is unknown (ServiceUnavailable).
         """
         self._call('PUT', f'/hosts/{self._hostname}/cleaning', json={
             'revision': revision, 'cleaned': list(cleaned),
@@ -156,17 +156,17 @@ class AcceleratorApi:
 
     def provisioning(self, arq_uuids: Iterable[str],
                      failed: Iterable[str] = ()) -> None:
-        """Say of which ARQs the host makes the devices again: all of them.
+        """Report all ARQs whose devices the host is making again.
 
-        :param failed: those of which that has just failed: whoever waits for
-            them is told
+        :param failed: the uuids of ARQs for which that has just failed; their
+            waiting servers are told
         :raises ServiceUnavailable: the API gave no usable answer.
         """
         self._call('PUT', f'/hosts/{self._hostname}/provisioning',
                    json={'arqs': list(arq_uuids), 'failed': list(failed)})
 
     def programming(self, record: programming_model.Record) -> None:
-        """Say that a programming has begun, or how it has ended.
+        """Report that a programming has begun or ended.
 
         :raises AcceleratorError: it is refused (InvalidRequest, Conflict), or
             there was no usable answer (ServiceUnavailable).
@@ -185,15 +185,15 @@ class AcceleratorApi:
     def acquire(self, instance_uuid: str, role: arq.Role, attempt: int,
                 project_id: str, asked: device_profile.Asked,
                 providers: Iterable[matching.Provider]) -> tuple[arq.Arq, ...]:
-        """Make, match and bind the ARQs of an instance on this host.
+        """Create, match and bind the ARQs of an instance on this host.
 
-        :param attempt: grows with each attempt at the same binding; an older
-            one than the API knows is refused
-        :returns: the bound ARQs, the same ones for the same attempt; those
-            of groups that are in no profile have none's name
+        :param attempt: a number that grows with each attempt at the same
+            binding; the API refuses an older one than it knows
+        :returns: the bound ARQs, the same ones for the same attempt; ARQs of
+            groups without a profile have an empty profile name
         :raises AcceleratorError: nothing is held (StaleAttempt, NotFound,
-            NoAssignment, AcceleratorsBusy, InvalidRequest), or nothing is
-            known (ServiceUnavailable).
+            NoAssignment, AcceleratorsBusy, InvalidRequest), or the result is
+            unknown (ServiceUnavailable).
         """
         answer = self._call('PUT', self._binding(instance_uuid, role), json={
             'attempt': attempt, 'project_id': project_id,
@@ -207,12 +207,12 @@ class AcceleratorApi:
 
     def adopt(self, instance_uuid: str, role: arq.Role, attempt: int,
               arq_uuids: Iterable[str]) -> tuple[arq.Arq, ...]:
-        """Make ARQs that Nova's Cyborg client bound this host's to release.
+        """Take over ARQs that Nova's Cyborg client bound, for later release.
 
         :param attempt: as for :meth:`acquire`
         :returns: the bound ARQs
         :raises AcceleratorError: none is adopted (StaleAttempt, NotFound,
-            Conflict, InvalidRequest), or nothing is known
+            Conflict, InvalidRequest), or the result is unknown
             (ServiceUnavailable).
         """
         return _arqs(self._call(
@@ -221,11 +221,11 @@ class AcceleratorApi:
 
     def move(self, instance_uuid: str, source: arq.Role, target: arq.Role,
              attempt: int, arq_uuids: Iterable[str]) -> None:
-        """Give ARQs of an instance on this host another role.
+        """Change the role of an instance's ARQs on this host.
 
-        :param attempt: as for :meth:`acquire`, of both roles
+        :param attempt: as for :meth:`acquire`, for both roles
         :raises AcceleratorError: none has moved (StaleAttempt, NotFound,
-            Conflict), or nothing is known (ServiceUnavailable).
+            Conflict), or the result is unknown (ServiceUnavailable).
         """
         self._call('PUT', f'{self._binding(instance_uuid, target)}/arqs',
                    json={'attempt': attempt, 'arqs': list(arq_uuids),
@@ -233,7 +233,7 @@ class AcceleratorApi:
 
     def held_on(self, hostname: str, instance_uuid: str,
                 role: arq.Role) -> tuple[arq.Arq, ...]:
-        """The ARQs that an instance holds on any host, none or all.
+        """The ARQs that an instance holds on any host, all or none.
 
         :param hostname: that host's Nova nodename
         :raises ServiceUnavailable: the API gave no usable answer.
@@ -243,7 +243,7 @@ class AcceleratorApi:
 
     def release(self, instance_uuid: str, role: arq.Role,
                 attempt: int) -> None:
-        """Free what the attempt, or an earlier one, took; nothing is fine.
+        """Free what this attempt or an earlier one took, if anything.
 
         :raises StaleAttempt: a newer attempt holds the binding.
         :raises ServiceUnavailable: it is not known whether it was freed.
@@ -252,7 +252,7 @@ class AcceleratorApi:
                    params={'attempt': attempt})
 
     def bindings(self) -> list[binding.Binding]:
-        """All that instances have of this host's, adopted or not.
+        """All bindings of this host, adopted or not.
 
         :raises ServiceUnavailable: the API gave no usable answer.
         """
@@ -263,9 +263,9 @@ class AcceleratorApi:
                          arq_uuids: Iterable[str]) -> None:
         """Delete ARQs that Nova's Cyborg client has bound to this host.
 
-        Those that are gone, or adopted by now, are left as they are.
+        ARQs that are gone, or adopted by now, are ignored.
 
-        :raises ServiceUnavailable: it is not known which are deleted.
+        :raises ServiceUnavailable: it is unknown which are deleted.
         """
         uuids = list(arq_uuids)
         for start in range(0, len(uuids), _IN_A_URL):
@@ -296,13 +296,13 @@ def _utc(time: datetime.datetime) -> str:
 
 
 def _fault(response: Any) -> exceptions.AcceleratorError:
-    """The exception that an answer of 400 or above stands for."""
+    """The exception for an answer with a status of 400 or above."""
     try:
         body = response.json()
-        # Cyborg's clients know the message as JSON inside JSON.
+        # Cyborg's clients expect the message as JSON inside JSON.
         text = json.loads(body['error_message'])['faultstring']
         kind = _FAULTS[body['error_code']]
-        # It was worded for the host, whatever the fault.
+        # The text is for the host, so it must not become the public one.
         fault = kind(text,
                      public=kind.PUBLIC or exceptions.AcceleratorError.PUBLIC)
         if isinstance(fault, _COUNTED):

@@ -11,10 +11,10 @@
 # under the License.
 
 
-"""What Placement has allocated of our providers.
+"""Placement's allocations from our providers.
 
-Nova's allocations are Nova's. Only what an instance still has of a provider
-of ours, on a host that it is not on, is taken away.
+Nova's other allocations are left alone. Only an instance's leftover from one
+of our providers is removed, on a host where the instance is not.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,9 @@ _FAULTS = (ks_exceptions.ClientException, exception.NovaException)
 
 
 def of_consumers(rp_uuids: Collection[str]) -> dict[str, Resources]:
-    """Consumer uuid -> what it has of the providers, in a call for each.
+    """Consumer uuid -> its resources from the providers.
+
+    It makes one call for each provider.
 
     :raises ServiceUnavailable: Placement gave no usable answer.
     """
@@ -54,7 +56,7 @@ def of_consumers(rp_uuids: Collection[str]) -> dict[str, Resources]:
 
 
 def of_consumer(consumer: str) -> Mapping[str, Mapping[str, Any]]:
-    """A consumer's allocations from all providers, as Nova tells drivers.
+    """A consumer's allocations from all providers, as drivers get them.
 
     :raises ServiceUnavailable: Placement gave no usable answer.
     """
@@ -68,9 +70,9 @@ def of_consumer(consumer: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def take_away(consumer: str, resources: Resources) -> None:
-    """Let the consumer have these no more; what else it has stays.
+    """Remove these resources from a consumer's allocation, and no others.
 
-    :raises ServiceUnavailable: they are not taken away.
+    :raises ServiceUnavailable: they are not removed.
     """
     try:
         report.report_client_singleton(

@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What Nova says of the instances that have accelerators of a host."""
+"""Nova's view of the instances that have accelerators of a host."""
 
 from collections.abc import Collection
 
@@ -28,10 +28,12 @@ from nova_accel.model import programming
 
 def of_host(service_host: str,
             uuids: Collection[str]) -> dict[str, drift.Server]:
-    """Those of the instances that exist, in at most four calls.
+    """The existing ones of the instances, by uuid.
 
-    Migrations are asked for first: one that is over by then has left its
-    instance where it stays.
+    It makes at most four calls.
+
+    Migrations are read first. If one ends meanwhile, the instance is already
+    on the host where it stays.
 
     :param service_host: the host's name in Nova's RPC
     :raises oslo_messaging.MessagingException: Nova does not answer
@@ -40,7 +42,7 @@ def of_host(service_host: str,
     migrating = {
         migration.instance_uuid for filters in (
             {'host': service_host, 'status': sorted(drift.UNFINISHED)},
-            # While the scheduler's hosts are checked, none is the
+            # Until the scheduler's hosts are checked, a live migration has no
             # destination.
             {'migration_type': fields.MigrationType.LIVE_MIGRATION,
              'status': sorted(drift.LIVE)})
@@ -55,7 +57,7 @@ def of_host(service_host: str,
                       context, {'uuid': others, 'deleted': False,
                                 'soft_deleted': True},
                       expected_attrs=['flavor'])}
-    # One that moves between cells may be hidden from us meanwhile.
+    # An instance may be hidden while it moves between cells.
     servers = dict.fromkeys(
         migrating, drift.Server(host=None, is_migrating=True))
     servers |= {uuid: drift.Server(
@@ -67,10 +69,10 @@ def of_host(service_host: str,
 
 
 def holder(uuid: str) -> programming.Holder:
-    """An instance that has an FPGA region, as Nova knows it.
+    """Nova's view of an instance that has an FPGA region.
 
-    The API of Nova notes what it is about to do with an instance before the
-    host hears of it, so one that is stopped without a task does not start.
+    Nova's API sets a task before it tells the host. So an instance that is
+    stopped and has no task is not about to start.
 
     :raises Conflict: there is no such instance.
     :raises ServiceUnavailable: Nova does not answer.
@@ -91,7 +93,7 @@ def holder(uuid: str) -> programming.Holder:
 
 
 def of_migrations(uuids: Collection[str]) -> dict[str, str]:
-    """Migration uuid -> instance uuid, of those that are migrations.
+    """Migration uuid -> instance uuid, for the uuids of migrations.
 
     :raises oslo_messaging.MessagingException: Nova does not answer
     """

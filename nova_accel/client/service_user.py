@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the host asks of Nova's other services, as its own user."""
+"""The host's own user, for requests to other services."""
 
 from nova import context as nova_context
 
@@ -18,11 +18,14 @@ from nova_accel.client import accelerator_api
 
 
 def context() -> nova_context.RequestContext:
-    """Whatever a server's owner may see by now; it keeps its token.
+    """A context of the host's own user, which keeps its token.
+
+    It does not depend on what a server's owner may see by now.
 
     :raises ConfigurationError: the host has no credentials.
     """
     return nova_context.RequestContext(
         user_auth_plugin=accelerator_api.auth_from_conf(),
-        # Of this process alone: others see the host's own user.
+        # is_admin holds only in this process; other services see the host's
+        # user.
         is_admin=True, overwrite=False)

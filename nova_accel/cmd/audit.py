@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""``nova-accel-manage audit``: what is held for nobody, of all hosts."""
+"""``nova-accel-manage audit``: accelerators of all hosts held for nobody."""
 
 import argparse
 from collections.abc import Callable
@@ -35,23 +35,23 @@ from nova_accel.model import drift
 
 CONF = conf.CONF
 
-#: Hosts whose bindings, and whose servers, are read at a time.
+#: How many hosts are read at a time, with their bindings and servers.
 PAGE = 100
 
-#: Whoever makes an ARQ binds it soon, or has died.
+#: The age of an unbound ARQ whose creator must have died.
 FORGOTTEN_AFTER = datetime.timedelta(days=1)
 
 COLUMNS = ('Host', 'Server', 'Role', 'ARQs', 'What is wrong', 'Remedy')
 
-#: The exit status if it could not be found out.
+#: The exit status if the audit failed.
 UNKNOWN = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong.
+    """One problem that was found.
 
-    ``fix`` does what ``remedy`` says; None if that cannot be done from here.
+    ``fix`` carries out ``remedy``; None if that is not possible from here.
     """
 
     hostname: str
@@ -80,7 +80,7 @@ class Audit(lister.Lister):
         parser = super().get_parser(prog_name)
         parser.add_argument(
             '--fix', action='store_true',
-            help='free what no host has to unplug before')
+            help='free those that no host has to unplug first')
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -101,7 +101,7 @@ class Audit(lister.Lister):
             for finding in find()]
 
     def _remedy(self, finding: Finding, is_to_be_fixed: bool) -> str:
-        """What was done, or is to be."""
+        """The remedy to show, after carrying it out if wanted."""
         if is_to_be_fixed and finding.fix is not None:
             try:
                 finding.fix()
@@ -114,7 +114,7 @@ class Audit(lister.Lister):
 
 
 def find() -> Iterator[Finding]:
-    """All that is wrong; a few statements for each page of hosts.
+    """All problems, by a few statements for each page of hosts.
 
     :raises ServiceUnavailable: the database of accelerators does not answer
     :raises ConfigurationError: Nova knows of no cell.
@@ -123,7 +123,7 @@ def find() -> Iterator[Finding]:
     for number in range(0, len(hosts), PAGE):
         page = {each['hostname']: each
                 for each in hosts[number:number + PAGE]}
-        # Nova is asked later: what is bound has its instance by then.
+        # Nova is asked later, when each binding has its instance.
         bindings = binding.get_of_hosts(page)
         servers = cells.servers(
             {each['instance_uuid'] for each in bindings}) if bindings else {}
@@ -136,7 +136,7 @@ def find() -> Iterator[Finding]:
 
 def _check(found: Mapping[str, Any], of_host: Mapping[str, Any],
            server: drift.Server | None) -> Iterator[Finding]:
-    """What is wrong with a binding, if anything is."""
+    """The problem of a binding, if it has one."""
     role = None if found['role'] is None else arq.Role(found['role'])
     arq_uuids = tuple(request['uuid'] for request in found['arqs'])
     names = (found['hostname'], found['instance_uuid'],

@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What the databases of Nova's cells say of servers."""
+"""The servers in the databases of Nova's cells."""
 
 from collections.abc import Collection
 
@@ -26,9 +26,9 @@ from nova_accel.model import drift
 
 
 def connect() -> None:
-    """Make Nova's databases usable, as a service of Nova does when it starts.
+    """Set up Nova's databases, as Nova's services do when they start.
 
-    Its configuration is read already.
+    Nova's configuration must have been read.
     """
     main_db.configure(nova_conf.CONF)
     api_db.configure(nova_conf.CONF)
@@ -36,10 +36,12 @@ def connect() -> None:
 
 
 def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
-    """Those of the instances that exist, in two statements for each cell.
+    """The existing ones of the instances, by uuid.
 
-    Migrations are asked for first: one that is over by then has left its
-    instance where it stays.
+    It takes two statements for each cell.
+
+    Migrations are read first. If one ends meanwhile, the instance is already
+    on the host where it stays.
 
     :raises ConfigurationError: Nova knows of no cell.
     """

@@ -39,8 +39,8 @@ class _OfHost(command.Command):
 class Forget(_OfHost):
     """Delete the devices and ARQs of a host that will not come back.
 
-    Refused while the host reports, and while a server is on it or moves from
-    or to it.
+    This is refused while the host reports, and while a server is on it or
+    moves from or to it.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -51,10 +51,10 @@ class Forget(_OfHost):
 
 
 class Remove(_OfHost):
-    """Take nova_accel's part of a host away, which stays a compute host.
+    """Remove nova_accel from a host that stays a compute host.
 
-    Set compute_driver of the host back to Nova's own first. Refused while the
-    host reports, and while servers have accelerators of it.
+    Set the host's compute_driver back to Nova's own first. This is refused
+    while the host reports, and while servers have accelerators of it.
     """
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -65,21 +65,20 @@ class Remove(_OfHost):
         for name, amount in deleted.items():
             self.app.stdout.write(f'{amount} {name} deleted\n')
         self.app.stdout.write(
-            'Left: nova_accel below state_path of the host, its options in '
-            'nova.conf, virtual functions that were made, and what FPGAs '
-            'hold\n')
+            'Not removed: the directory nova_accel below state_path of the '
+            'host, its options in nova.conf, virtual functions that were '
+            'made, and the contents of FPGAs\n')
 
 
 def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
-    """Delete a host here and in Placement, if no server has anything of it.
+    """Delete a host here and in Placement, if no server uses its devices.
 
-    :returns: the names of providers that are deleted, and how many rows of
-        which table
+    :returns: the names of deleted providers; table -> number of deleted rows
     :raises NotFound: it has never reported
     :raises Conflict: it reports, or names the servers that are in the way;
         nothing is deleted
-    :raises ServiceUnavailable: Placement gave no usable answer; the same
-        again goes on
+    :raises ServiceUnavailable: Placement gave no usable answer; repeating the
+        call continues
     :raises ConfigurationError: Nova knows of no cell.
     """
     silence_s = CONF.nova_accel.host_silence_s
@@ -90,9 +89,9 @@ def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
 
 
 def forget(hostname: str) -> dict[str, int]:
-    """Delete a host, unless somebody may need what it has.
+    """Delete a host, unless a server may need its accelerators.
 
-    :returns: how many rows of which table are deleted
+    :returns: table -> number of deleted rows
     :raises NotFound: it has never reported
     :raises Conflict: it reports, or names the servers that are in the way
     :raises ConfigurationError: Nova knows of no cell.
@@ -102,7 +101,7 @@ def forget(hostname: str) -> dict[str, int]:
 
 
 def _check_unused(hostname: str) -> None:
-    """:raises Conflict: names the servers that may need what it has."""
+    """:raises Conflict: servers may need it; the text names them."""
     silence_s = CONF.nova_accel.host_silence_s
     service_hosts = {each['hostname']: each['service_host']
                      for each in host.get_all(silence_s)}
@@ -114,6 +113,6 @@ def _check_unused(hostname: str) -> None:
         or server.is_migrating)
     if there:
         raise exceptions.Conflict(
-            f'host {hostname} has accelerators of servers that are there '
-            f'still, or are on the move: {", ".join(there)}. Evacuate or '
+            f'host {hostname} has accelerators of servers that are still '
+            f'there, or are migrating: {", ".join(there)}. Evacuate or '
             'delete them, or end their migrations')

@@ -51,7 +51,7 @@ class DbVersion(command.Command):
 
 
 class Manage(app.App):
-    """Reads Nova's configuration files, then runs one command."""
+    """The program; it reads Nova's configuration files and runs a command."""
 
     NAME = 'nova-accel-manage'
     DEFAULT_VERBOSE_LEVEL = 0
@@ -69,7 +69,8 @@ class Manage(app.App):
         for option in ('--config-file', '--config-dir'):
             self.parser.add_argument(
                 option, action='append', default=[], metavar='<path>',
-                help='as of any Nova service; may be given several times')
+                help='like that of any Nova service; may be given several '
+                     'times')
 
     def initialize_app(self, argv: Sequence[str]) -> None:
         arguments = [self.NAME]
@@ -80,7 +81,7 @@ class Manage(app.App):
         nova_config.parse_args(arguments, configure_db=False, init_rpc=False)
 
     def interact(self) -> None:
-        """Without a command, say what commands there are."""
+        """Without a command, list the commands."""
         self.run_subcommand(['help'])
 
 

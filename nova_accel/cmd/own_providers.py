@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The resource providers of ours that a host has left in Placement."""
+"""Our resource providers that a host has left in Placement."""
 
 from typing import Any
 
@@ -24,14 +24,14 @@ _VERSION = '1.22'
 
 
 def remove(node_uuid: str) -> list[str]:
-    """Delete what a host's driver has made, and nothing of Nova's.
+    """Delete our providers of a host, and none of Nova's.
 
-    :param node_uuid: of the compute node, whose root provider has it
+    :param node_uuid: the uuid of the compute node and of its root provider
     :returns: the names of the providers that are deleted
-    :raises Conflict: names the consumers that have allocations of them;
-        nothing is deleted
-    :raises ServiceUnavailable: Placement gave no usable answer; the same
-        again goes on
+    :raises Conflict: there are allocations from them; the text names the
+        consumers, and nothing is deleted
+    :raises ServiceUnavailable: Placement gave no usable answer; repeating the
+        call continues
     """
     found: list[dict[str, Any]] = _call(
         'get', f'/resource_providers?in_tree={node_uuid}'
@@ -46,7 +46,7 @@ def remove(node_uuid: str) -> list[str]:
 
 
 def _check_unused(providers: list[dict[str, Any]]) -> None:
-    """:raises Conflict: somebody has allocations of them."""
+    """:raises Conflict: somebody has allocations from them."""
     consumers = {
         consumer for provider in providers for consumer in _call(
             'get', f'/resource_providers/{provider["uuid"]}/allocations'
@@ -60,7 +60,7 @@ def _check_unused(providers: list[dict[str, Any]]) -> None:
 
 def _call(method: str, path: str) -> Any:
     client = report.report_client_singleton()
-    # It names no microversion when it deletes, and needs none for that.
+    # Nova's client sends no microversion when it deletes, and needs none.
     version = {'version': _VERSION} if method == 'get' else {}
     try:
         answer = getattr(client, method)(path, **version)

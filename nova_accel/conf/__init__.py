@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The configuration: options of ours beside Nova's own."""
+"""The configuration: our options beside Nova's own."""
 
 import nova.conf
 

@@ -20,10 +20,10 @@ OPTS: list[cfg.Opt] = [
     cfg.IntOpt(
         'max_unpaged', default=10000, min=1,
         help="""
-How much a list of the accelerator API has at most where clients cannot ask for
-it in pages, as with microversions before 2.6 and of attributes. A longer one
-is refused with 400, so that no request fills the memory of a process. Pages
-have 1000 at most.
+The longest list of the accelerator API that clients cannot ask for in pages:
+lists of attributes, and all lists with microversions before 2.6. A longer list
+is refused with 400, so that no request fills the memory of a process. A page
+has 1000 entries at most.
 """),
 ]
 

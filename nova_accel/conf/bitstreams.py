@@ -23,73 +23,73 @@ OPTS = [
     cfg.StrOpt(
         'bitstream_cache_directory',
         default='$state_path/nova_accel_bitstreams',
-        help='Where this host keeps bitstreams that it has fetched from '
-             'Glance: a directory for nova_accel alone, which is made if it '
-             'is not there. Everything in it can be removed while '
+        help='The directory where this host keeps bitstreams that it has '
+             'fetched from Glance. Only nova_accel may use it. It is created '
+             'if it does not exist. Everything in it can be removed while '
              'nova-compute is stopped.'),
     cfg.IntOpt(
         'bitstream_cache_size_mb', default=10240, min=1,
-        help='Size in MiB of the cache of bitstreams. When a further one is '
-             'fetched, those make room that were not used for the longest '
-             'time; one that is being programmed never does.'),
+        help='The size of the cache of bitstreams in MiB. When the cache is '
+             'full, the least recently used bitstreams are removed, but none '
+             'that is being programmed.'),
     cfg.IntOpt(
         'bitstream_max_size_mb', default=1024, min=1,
         help='The largest bitstream, in MiB, that this host fetches. It has '
              'to fit into the cache, see bitstream_cache_size_mb.'),
     cfg.IntOpt(
         'bitstream_fetch_timeout_s', default=600, min=1,
-        help='Seconds that the download of a bitstream may take. It is '
-             'looked at whenever data arrives; that no data arrives at all '
-             'is ended by ``[glance] timeout``, which on a host with this '
-             'driver is 60 unless it is set.'),
+        help='Seconds that the download of a bitstream may take. The time is '
+             'checked whenever data arrives. If no data arrives at all, '
+             '``[glance] timeout`` ends the download; on a host with this '
+             'driver its default is 60.'),
     cfg.StrOpt(
         'bitstream_signatures', default='if_present',
         choices=[
-            ('off', 'Signatures are not looked at.'),
-            ('if_present', 'A bitstream without a signature may be loaded; '
-                           'one with a signature that does not verify may '
-                           'not.'),
+            ('off', 'Signatures are not verified.'),
+            ('if_present', 'A bitstream without a signature may be loaded, '
+                           'but not one with a wrong signature.'),
             ('required', 'Only bitstreams of the operator (see '
-                         'bitstream_projects) with a signature that '
-                         'verifies may be loaded.')],
+                         'bitstream_projects) with a correct signature may '
+                         'be loaded.')],
         help="""
-What is asked of the signatures of bitstreams, which are those of Glance images
-(the properties ``img_signature`` and three more). They are verified each time
-that a bitstream is about to be loaded, also from the cache, with the
-certificate that the image names and the key manager (``[key_manager]``) has.
+Whether bitstreams need signatures. A bitstream has the signature of its Glance
+image, the property ``img_signature`` and three more. It is verified each time
+that a bitstream is about to be loaded, also from the cache. The image names
+the certificate, which the key manager (``[key_manager]``) must have.
 
-By itself a signature says that somebody with a certificate in the key manager
-has signed the bitstream. Name the certificates that you trust in
-``bitstream_trusted_certificates`` to say who.
+A correct signature only proves that somebody with a certificate in the key
+manager has signed the bitstream. Name the certificates that you trust in
+``bitstream_trusted_certificates``.
 """),
     cfg.ListOpt(
         'bitstream_projects', default=[],
         help="""
 The ids of the projects whose images in Glance are the operator's bitstreams.
-Public images are, too, for Glance has only administrators publish images.
+Public images are, too, because Glance lets only administrators publish images.
 
-What the operator's bitstreams say that they do (``function_uuid``,
-``function_name``) is believed for everybody: it becomes traits in Placement,
-and they are found by a function. A bitstream of any other project is found by
-a function for its own project alone, never gives a trait, and is refused with
-``bitstream_signatures = required``, since a signature is about the bytes and
-not about what the image says. Set the same on all compute hosts.
+The functions of the operator's bitstreams (``function_uuid``,
+``function_name``) are believed for everybody. They become traits in Placement,
+and servers of all projects can ask for them. A bitstream of any other project
+is found by its function only in its own project, and never gives a trait. It
+is refused with ``bitstream_signatures = required``, because a signature covers
+the bytes but not the properties of the image. Set the same on all compute
+hosts.
 """),
     cfg.ListOpt(
         'bitstream_trusted_certificates', default=[],
-        help='The ids, in the key manager, of the certificates that are '
-             'trusted to issue those with which bitstreams are signed, and '
-             'of all between them. With an empty list they are those of '
-             '``[glance] default_trusted_certificate_ids`` if '
-             '``enable_certificate_validation`` there is true, and otherwise '
-             'the issuer is not asked for.'),
+        help='The ids, in the key manager, of the certificates of trusted '
+             'issuers: those that issue the certificates with which '
+             'bitstreams are signed, and all intermediate ones. If the list '
+             'is empty, ``[glance] default_trusted_certificate_ids`` is used '
+             'if ``[glance] enable_certificate_validation`` is true; '
+             'otherwise the issuer is not checked.'),
 ]
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     conf.register_opts(OPTS, group=GROUP)
-    # Otherwise a Glance that is silent is waited for for ever, and with it
-    # the next who want the bitstream.
+    # Without a timeout, a silent Glance would block this request for ever, and
+    # with it all others for the same bitstream.
     conf.set_default('timeout', GLANCE_TIMEOUT_S, 'glance')
 
 

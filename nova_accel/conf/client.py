@@ -19,17 +19,17 @@ from oslo_config import cfg
 GROUP = cfg.OptGroup(
     'nova_accel_client',
     title='Client of the accelerator API',
-    help='How nova-compute reaches the accelerator API: credentials of a '
-         'user with the service role (auth_section may name another group '
-         'that has them, for example service_user), and where the API is '
-         'found in the service catalogue.')
+    help='How nova-compute reaches the accelerator API. It needs the '
+         'credentials of a user with the service role; auth_section may name '
+         'another group that has them, for example service_user. The other '
+         'options say where the service catalogue has the API.')
 
 SERVICE_TYPE = 'accelerator'
 
 #: Seconds after which an unanswered call counts as failed.
 TIMEOUT_S = 30
 
-#: An acquire is idempotent, so a lost answer is asked for again.
+#: All calls are idempotent, so they can be repeated after a lost answer.
 RETRIES = 3
 
 

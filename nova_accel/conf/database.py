@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``[nova_accel_database]``: where devices and accelerator requests stand."""
+"""``[nova_accel_database]``: the database of nova_accel."""
 
 import copy
 
@@ -21,59 +21,59 @@ GROUP = cfg.OptGroup(
     'nova_accel_database',
     title='Accelerator database',
     help='The database of devices, device profiles and accelerator requests. '
-         'connection must be set: a sqlite:///<file> serves one machine, '
-         'MySQL, MariaDB or PostgreSQL a cloud. Only nova-api and '
-         'nova-scheduler may have it, never nova-compute.')
+         'connection must be set: sqlite:///<file> is for a single machine; '
+         'MySQL, MariaDB and PostgreSQL are for a cloud. Set it for nova-api '
+         'and nova-scheduler only, never for nova-compute.')
 
-# Copied, because oslo.config cannot tell apart deprecated names of one
-# option object in two groups (nova.conf.database does the same). The option
-# left out promises reconnects that oslo.db does not do for enginefacade.
+# The options are copied, because oslo.config cannot distinguish the deprecated
+# names of one option object in two groups. nova.conf.database does the same.
+# The omitted option promises reconnects that oslo.db does not do for
+# enginefacade.
 DATABASE_OPTS = [copy.deepcopy(option) for option in db_options.database_opts
                  if option.name != 'use_db_reconnect']
 
 for _option in DATABASE_OPTS:
     if _option.name == 'max_retries':
-        # With that of oslo.db the first request of a process would wait for
+        # With oslo.db's default the first request of a process would wait for
         # ten times ten seconds.
         _option.default = 0
 
 LIMIT_OPTS = [
     cfg.IntOpt(
         'deadline_s', default=12, min=1,
-        help='Seconds after which a call gives up a database that lets it '
-             'wait, however often it has begun again; it is answered with '
-             '503. With one answer_timeout_s more, and one to connect, it '
-             'should be less than the 30 seconds that clients wait.'),
+        help='Seconds after which a call stops waiting for the database and '
+             'is answered with 503. They include all repetitions of a '
+             'transaction. deadline_s plus twice answer_timeout_s should be '
+             'less than the 30 seconds that clients wait.'),
     cfg.IntOpt(
         'lock_wait_s', default=5, min=1,
-        help='Seconds that one statement waits for the lock of another '
-             'transaction. Then the transaction is begun again, until '
+        help='Seconds that a statement waits for the lock of another '
+             'transaction. Then its own transaction is repeated, until '
              'deadline_s have passed.'),
     cfg.IntOpt(
         'answer_timeout_s', default=8, min=1,
         help='Seconds that the server may take to accept a connection, and '
-             'to answer one statement. It is given to the drivers pymysql '
-             'and mysqldb as connect_timeout, read_timeout and '
-             'write_timeout, to psycopg2 as connect_timeout and to '
-             'PostgreSQL as statement_timeout; what connection has of these '
-             'has precedence. It is the default of pool_timeout, too. '
-             '"nova-accel-manage db sync" has no such limit.'),
+             'to answer a statement. The drivers pymysql and mysqldb get it '
+             'as connect_timeout, read_timeout and write_timeout, psycopg2 '
+             'as connect_timeout, and PostgreSQL as statement_timeout. Any '
+             'of these in connection takes precedence. It is also the '
+             'default of pool_timeout. "nova-accel-manage db sync" has no '
+             'such limit.'),
 ]
 
 OPTS = [
     cfg.IntOpt(
         'host_silence_s', default=180, min=1,
         help='Seconds after which a host that does not report its devices '
-             'counts as silent: accelerator requests that are bound to it '
-             'then read Unknown. Make it two reports of a host at least, '
-             'see report_interval_s.'),
+             'counts as silent. The accelerator requests that are bound to '
+             'it are then shown as Unknown. Set it to at least twice the '
+             'time between two reports of a host, see report_interval_s.'),
     cfg.IntOpt(
         'max_unbound_arqs', default=1000, min=0,
-        help='How many accelerator requests a project may have that are not '
-             'bound to an instance; 0 sets no limit. Nova makes them with '
-             'Cyborg\'s flavor key, one for each unit that a server is to '
-             'get, and binds them when it has found a host. More are refused '
-             'with 403.'),
+        help='How many accelerator requests of a project may be unbound; 0 '
+             'sets no limit. With Cyborg\'s flavor key Nova creates one for '
+             'each unit that a server is to get, and binds them when it has '
+             'found a host. More are refused with 403.'),
     cfg.IntOpt(
         'programmings_kept', default=1000, min=1,
         help='How many programmings of an FPGA region its history keeps. '

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``[nova_accel]`` of nova-scheduler: what it serves, how it weighs hosts."""
+"""``[nova_accel]`` of nova-scheduler: Cyborg's flavors, and weights."""
 
 from oslo_config import cfg
 
@@ -20,21 +20,20 @@ OPTS: list[cfg.Opt] = [
     cfg.BoolOpt(
         'cyborg_compatible', default=False,
         help="""
-Whether servers whose flavor names a device profile by Cyborg's extra spec
-``accel:device_profile`` get accelerators of nova_accel too, and of nothing
-else. The service of type ``accelerator`` in the catalogue must then be the
-accelerator API of nova_accel. Off by default, because in a cloud with a real
-Cyborg such requests are Cyborg's: it and not nova_accel knows the device
-profile and binds the devices.
+Whether nova_accel takes Cyborg's place. Servers whose flavor names a device
+profile by Cyborg's extra spec ``accel:device_profile`` then get accelerators
+of nova_accel only. The service of type ``accelerator`` in the catalogue must
+be the accelerator API of nova_accel. The option is off by default, because in
+a cloud with a real Cyborg such requests are Cyborg's.
 """),
     cfg.FloatOpt(
         'accelerator_weight_multiplier', default=1.0,
         help="""
-How strongly the number of free accelerators rules the choice of a host. A
+How strongly the number of free accelerators influences the choice of a host. A
 server that asks for accelerators goes to the host with the most of them, any
-other server to the host with the fewest. 0 turns this off, a negative value
-turns it around. Can be overridden for the hosts of an aggregate by its
-metadata key ``accelerator_weight_multiplier``.
+other server to the host with the fewest. 0 turns this off, and a negative
+value reverses it. The metadata key ``accelerator_weight_multiplier`` of an
+aggregate overrides it for the aggregate's hosts.
 """),
 ]
 

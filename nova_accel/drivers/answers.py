@@ -11,12 +11,12 @@
 # under the License.
 
 
-"""Checks the answers of drivers where they come in.
+"""Check the answers of drivers as they arrive.
 
-An answer goes into the journal, the provider tree and the host's report,
-which are of all devices. A value that would fail there is told here, where it
-costs its own device alone. Each check raises ValueError, whose text says what
-is wrong; :mod:`nova_accel.drivers.guard` adds of which driver and device.
+An answer goes into the journal, the provider tree and the host's report, which
+all devices share. A value that would fail there is refused here, where it
+costs only its own device. Each check raises ValueError with a text that says
+what is wrong. :mod:`nova_accel.drivers.guard` adds the driver and the device.
 """
 
 from collections.abc import Iterable
@@ -36,12 +36,14 @@ from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
 from nova_accel.model import naming
 
-#: Characters of what a region says that it holds: a file of sysfs has a page.
+#: The longest text in which a region says what it holds, in characters. A file
+#: in sysfs has one page.
 MAX_TEXT_LENGTH = 4096
 
 _FLAGS = ('repeats_programming', 'programs_under_guest', 'tells_contents')
 
-#: Types whose values are checked first: a card may have thousands of them.
+#: Types that are checked first, because a card may have thousands of such
+#: values.
 _PLAIN = frozenset({str, int, bool, type(None)})
 
 _UUID = re.compile(bounds.UUID)
@@ -49,7 +51,7 @@ _PLACEMENT_NAME = re.compile(bounds.PLACEMENT_NAME)
 
 
 def driver(made: Any) -> base.Driver:
-    """The object that an entry point has made, if it is a driver."""
+    """The object that an entry point made, checked to be a driver."""
     if not isinstance(made, base.Driver):
         raise ValueError(f'{_shown(made)} is no {base.Driver.__name__}')
     for name in _FLAGS:
@@ -69,7 +71,7 @@ def text(said: Any) -> str:
 
 def device(found: Any, function: pci_function.PciFunction,
            spec: device_spec.DeviceSpec) -> device_model.Device | None:
-    """The device that a function is said to be, if any."""
+    """The device that a driver found in a function, checked, None if none."""
     if found is None:
         return None
     _check(found, device_model.Device, 'the device')
@@ -88,7 +90,7 @@ def device(found: Any, function: pci_function.PciFunction,
 
 
 def _check_contents(made: device_model.Device) -> None:
-    """Its parts can be told apart, and named."""
+    """Check that the parts have valid and distinct names."""
     regions = [region.name for region in made.regions]
     deployables = [deployable.name for deployable in made.deployables]
     handles = [handle.uuid for handle in made.handles]
@@ -108,18 +110,18 @@ def _check_contents(made: device_model.Device) -> None:
 
 
 def _check_names(what: str, names: Iterable[str]) -> None:
-    """Each is a name, and no two are the same."""
+    """Check that all names are valid and no two are the same."""
     seen: set[str] = set()
     for name in names:
         if not 0 < len(name) <= bounds.MAX_TEXT or not name.isprintable():
             raise ValueError(f'{_shown(name)} is no name of a {what}')
         if name in seen:
-            raise ValueError(f'two are {what} {name}')
+            raise ValueError(f'it has two {what}s {name}')
         seen.add(name)
 
 
 def _check(value: object, annotation: Any, name: str) -> None:
-    """A value is what the annotation says, and all that is in it."""
+    """Check that a value and its parts are of the annotated type."""
     if annotation in _PLAIN and type(value) is annotation:
         return
     origin, arguments = typing.get_origin(annotation), typing.get_args(
@@ -129,7 +131,7 @@ def _check(value: object, annotation: Any, name: str) -> None:
             (annotation,) = set(arguments) - {type(None)}
             _check(value, annotation, name)
         return
-    # A subclass may be anything, also True where a number is meant.
+    # Subclasses are refused: True, for one, is an int.
     expected = origin or annotation
     is_one = (isinstance(value, expected)
               if expected is Mapping or issubclass(expected, enum.Enum)
@@ -141,7 +143,7 @@ def _check(value: object, annotation: Any, name: str) -> None:
 
 def _check_parts(value: object, arguments: tuple[Any, ...],
                  name: str) -> None:
-    """The parts of a value are of the types that its annotation asks for."""
+    """Check that the parts of a value are of the annotated types."""
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
         for field, its_type in _fields(kind):
@@ -162,5 +164,5 @@ def _fields(of: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def _shown(value: object) -> str:
-    """The beginning of it, for people."""
+    """The beginning of the value's repr, for error texts."""
     return repr(value)[:bounds.MAX_TEXT]

@@ -18,8 +18,8 @@ from nova_accel.drivers import pci_kind
 class AscendDriver(pci_kind.PciKindDriver):
     """A whole processor; a card may have several, each is a PCI function.
 
-    What Huawei calls virtual instances (``vnpu``) are mediated devices: they
-    are the driver ``mdev``'s, with ``"type": "AICHIP"``.
+    Huawei's virtual instances (``vnpu``) are mediated devices. The driver
+    ``mdev`` serves them, with ``"type": "AICHIP"``.
     """
 
     kind = 'AICHIP'

@@ -13,9 +13,9 @@
 
 """The contract of device drivers, entry points of ``nova_accel.drivers``.
 
-A driver is a few lines: it says what a device is and what can be handed out
-of it, and does the one odd step of its kind. Whether the device may be used,
-where it is published and who gets it is none of its business.
+A driver is a few lines. It says what a device is and what can be handed out of
+it, and does the special steps of its kind. The core decides whether the device
+may be used, where it is published and who gets it.
 """
 
 import abc
@@ -35,23 +35,22 @@ from nova_accel.model import region
 class Driver(abc.ABC):
     """All devices of one kind on one host.
 
-    Called from several threads at once; keeps no state of its own, because
-    nova-compute may be killed at any time.
+    Its methods are called from several threads at once. It keeps no state of
+    its own, because nova-compute may be killed at any time.
 
-    :cvar cleaning_methods: what the key ``clean`` of a line may be;
-        ``program`` is not this class's to do, but uses :meth:`program`
-    :cvar repeats_programming: whether a programming that failed may be tried
-        once more
+    :cvar cleaning_methods: the allowed values of the key ``clean`` of a line;
+        for ``program`` the core calls :meth:`program`
+    :cvar repeats_programming: whether a failed programming may be repeated
+        once
     :cvar programs_under_guest: whether a region may be programmed while a
         guest has it
-    :cvar tells_contents: whether what :meth:`loaded` says is another text for
-        each bitstream; otherwise what a region holds is known until the host
-        reboots
-    :param node_devices: for the odd step
-    :param sysfs: for what libvirt does not say
-    :param node_uuid: the uuid of the compute node, from which the uuids of
-        attach handles are derived, see
-        :func:`nova_accel.model.naming.derived_uuid`
+    :cvar tells_contents: whether :meth:`loaded` returns a different text for
+        each bitstream; if not, the contents of a region are known only until
+        the host reboots
+    :param node_devices: libvirt's node devices, for special steps
+    :param sysfs: the host's sysfs, for facts that libvirt does not have
+    :param node_uuid: the uuid of the compute node; the uuids of attach handles
+        are derived from it, see :func:`nova_accel.model.naming.derived_uuid`
     """
 
     cleaning_methods: frozenset[str] = frozenset({
@@ -71,38 +70,38 @@ class Driver(abc.ABC):
                  spec: device_spec.DeviceSpec,
                  host: node_devices_module.HostDevices,
                  ) -> device.Device | None:
-        """Say what a PCI function is that the operator gave to this driver.
+        """Describe a PCI function that the operator gave to this driver.
 
-        Facts only, nothing is changed. They are in the arguments; what
-        libvirt does not say may be read from sysfs.
-        :class:`nova_accel.drivers.facts.Facts` has what all drivers say in
-        the same way. What the handles are made of (a function's own address,
-        those of its virtual functions) is used for nothing else.
+        It only collects facts and changes nothing. They are in the arguments;
+        facts that libvirt does not have may be read from sysfs.
+        :class:`nova_accel.drivers.facts.Facts` has the facts that all drivers
+        state in the same way. The addresses in the handles, of the function
+        itself or of its virtual functions, go to no other device.
 
-        :param spec: the line of ``device_spec`` that rules the function
-        :param host: everything else on the host, seen at the same moment
-        :returns: None if it is offered by its virtual functions alone, each
-            of them a device, which the line has asked for
-        :raises DeviceError: it is not offered; the text says why, and is
-            what the operator reads.
-        :raises InvalidName: it cannot be named in Placement.
+        :param spec: the line of ``device_spec`` that applies to the function
+        :param host: all devices of the host, seen at the same moment
+        :returns: None if the line wants only its virtual functions handed out,
+            each as a device of its own
+        :raises DeviceError: the function is not offered; the text tells the
+            operator why.
+        :raises InvalidName: no valid name in Placement can be made for it.
         """
 
     def plug(  # noqa: B027
             self, handle: attach_handle.AttachHandle) -> None:
-        """Make a handle ready to go into a guest; idempotent.
+        """Prepare a handle to go into a guest; idempotent.
 
-        Called before every start of the guest, so after each reboot of the
-        host too.
+        It is called before every start of the guest, including after a reboot
+        of the host.
 
         :raises DeviceError: the device refused.
         """
 
     def check_migratable(
             self, handle: attach_handle.AttachHandle) -> None:
-        """Make sure that a guest can take the handle's state along, live.
+        """Check that the handle's state can be migrated live with a guest.
 
-        :raises DeviceError: it cannot; the text says why.
+        :raises DeviceError: it cannot be; the text says why.
         """
         raise exceptions.DeviceError(
             f'{handle.address} cannot be migrated live',
@@ -112,36 +111,36 @@ class Driver(abc.ABC):
             self, handle: attach_handle.AttachHandle) -> None:
         """Undo :meth:`plug` when no guest has the handle; idempotent.
 
-        :raises DeviceError: the device refused; it is tried again later.
+        :raises DeviceError: the device refused; the caller tries again later.
         """
 
     def loaded(self, device: device.Device, region: region.Region) -> str:
-        """What a device says that a region holds.
+        """The device's own word on what a region holds.
 
-        :raises DeviceError: it does not say, or is in an error: the region
-            holds nothing that a guest may be given.
+        :raises DeviceError: it does not say, or has an error, so that no guest
+            may get the region.
         """
         raise exceptions.DeviceError(
             f'{device.address} does not say what {region.name} holds')
 
     def program(self, device: device.Device, region: region.Region,
                 bitstream: pathlib.Path, timeout_s: float) -> None:
-        """Program a region, which no guest has, and wait until it is done.
+        """Program a region that no guest has, and wait until it is done.
 
-        The bitstream is verified and fits. Whoever calls it asks
-        :meth:`loaded` before and after.
+        The bitstream is verified and fits. The caller calls :meth:`loaded`
+        before and after.
 
         :param bitstream: a file that nobody else changes, readable by root
             and by nova-compute
-        :param timeout_s: longer than this it must not take
-        :raises DeviceError: it failed, or took too long; what the region
-            holds is not known.
+        :param timeout_s: the most seconds that it may take
+        :raises DeviceError: it failed, or took too long; the contents of the
+            region are unknown.
         """
         raise exceptions.DeviceError(
             f'{device.address} is not programmed: its driver cannot do it')
 
     def loaded_shell(self, device: device.Device) -> str:
-        """The id of the shell that a card has, or of what it has without one.
+        """The id of the shell that a card has, or of its contents without one.
 
         :raises DeviceError: it does not say, or is in an error.
         """
@@ -150,35 +149,39 @@ class Driver(abc.ABC):
 
     def load_shell(self, device: device.Device, shell: pathlib.Path,
                    timeout_s: float) -> None:
-        """Load another static part into a card, of which nobody has anything.
+        """Load another static part into a card that nobody uses.
 
-        Of devices that say that they have a ``shell``. As :meth:`program`;
-        whoever calls it asks :meth:`loaded_shell` before and after.
+        It is called for devices with a ``shell`` only, and like
+        :meth:`program`. The caller calls :meth:`loaded_shell` before and
+        after.
 
-        :raises DeviceError: it failed, or took too long; what the card holds
-            is not known.
+        :raises DeviceError: it failed, or took too long; the contents of the
+            card are unknown.
         """
         raise exceptions.DeviceError(
             f'{device.address} gets no shell: its driver cannot load one')
 
     def check_cleaning(self, spec: device_spec.DeviceSpec) -> None:
-        """Make sure that this driver cleans as the operator's line wants it.
+        """Check that this driver can clean as the operator's line demands.
 
-        :raises DeviceError: it does not; the text names the key.
+        :raises DeviceError: it cannot; the text names the key.
         """
         if (spec.clean is not None
                 and spec.clean not in self.cleaning_methods):
             raise exceptions.DeviceError(
-                f'"clean": "{spec.clean}" is not for {spec.driver}, but '
+                f'"clean": "{spec.clean}" does not work with the driver '
+                f'{spec.driver}, but '
                 f'{", ".join(sorted(self.cleaning_methods))}')
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:
-        """Take away what a guest left in a handle, and make sure of it.
+        """Remove what a guest left in a handle, and verify that it is gone.
 
-        Only of deployables that say ``is_cleaned``: after :meth:`unplug`,
-        before anyone else gets it. Idempotent, and may take hours.
+        It is called for deployables with ``is_cleaned``, after :meth:`unplug`
+        and before anyone else gets the handle. It is idempotent, and may take
+        hours.
 
-        :param handle: as discovered now, with its ``cleaning``
+        :param handle: the handle from the latest discovery, with its
+            ``cleaning``
         :raises DeviceError: it is not clean; nobody gets it.
         """
         method, *command = handle.cleaning or ('none',)

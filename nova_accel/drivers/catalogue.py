@@ -11,15 +11,15 @@
 # under the License.
 
 
-"""What is known of accelerators by their PCI ids alone: data, not code.
+"""The catalogue of accelerators by their PCI ids: data, not code.
 
-``catalogue.json`` has vendor id -> name and type -> product id -> name. Ids
-are from pci.ids (https://pci-ids.ucw.cz), and of the kernel's
-``drivers/fpga/dfl-pci.c`` and ``drivers/ptp/ptp_ocp.c``. The names are in
-traits: an entry may be added, but a name never changes.
+``catalogue.json`` has vendor id -> name and type -> product id -> name. The
+ids are from pci.ids (https://pci-ids.ucw.cz) and from the kernel's
+``drivers/fpga/dfl-pci.c`` and ``drivers/ptp/ptp_ocp.c``. The names become
+parts of traits, so entries may be added but names must never change.
 
-``[nova_accel] catalogue_file`` is the operator's own, in YAML of the same
-form. It adds entries and overrules those that are there.
+``[nova_accel] catalogue_file`` is the operator's own catalogue, in YAML of the
+same form. It adds entries and overrides existing ones.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ CONF = conf.CONF
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """What is known of a device; None is what is not known.
+    """The catalogue's facts about a device; None if unknown.
 
     ``type`` is one of :data:`nova_accel.model.naming.RESOURCE_CLASSES`.
     """
@@ -47,21 +47,21 @@ class Entry:
     product: str | None = None
 
 
-#: (vendor id, product id) -> entry; product id None is the vendor.
+#: (vendor id, product id) -> entry; the vendor itself has product id None.
 Entries = Mapping[tuple[str, str | None], Entry]
 
 
 def entries() -> Entries:
-    """The shipped catalogue with the operator's; each file is read once.
+    """The shipped catalogue and the operator's; each file is read once.
 
-    :raises ConfigurationError: the operator's cannot be used; the text has
-        the option, the file and what is wrong.
+    :raises ConfigurationError: the operator's catalogue is wrong; the text
+        names the option, the file and the fault.
     """
     return _entries(CONF.nova_accel.catalogue_file)
 
 
 def look_up(vendor_id: str, product_id: str) -> Entry:
-    """What is known of a device, of its vendor at least, or nothing.
+    """The entry of a device, or of its vendor alone, or an empty one.
 
     :param vendor_id: four lower-case hexadecimal digits, as ``product_id``
     """

@@ -32,7 +32,7 @@ import yaml
 from nova_accel import exceptions
 from nova_accel.model import naming
 
-# jsonschema searches with Python's re, whose $ lets a newline follow.
+# jsonschema uses Python's re, whose $ accepts a newline at the end.
 _ID = r'^[0-9a-f]{4}\Z'
 
 _NAME = {'type': 'string', 'minLength': 1}
@@ -61,13 +61,13 @@ _VALIDATOR = jsonschema.Draft202012Validator({
 
 
 def read(file: str) -> dict[str, Any]:
-    """Read and check it.
+    """Read and check the operator's catalogue.
 
     :returns: vendor id -> ``{'name': str, 'products': {type: {product id:
         name}}}``, ``products`` may be missing; ids are four lower-case
         hexadecimal digits
-    :raises ConfigurationError: it cannot be used; the text has the option,
-        the file and what is wrong.
+    :raises ConfigurationError: the catalogue is wrong; the text names the
+        option, the file and the fault.
     """
     try:
         catalogue = yaml.safe_load(pathlib.Path(file).read_text('utf-8'))
@@ -81,7 +81,8 @@ def read(file: str) -> dict[str, Any]:
 
 
 def _faults(catalogue: Any) -> Iterator[str]:
-    # Before the schema, which has no sense of keys that JSON cannot have.
+    # This comes before the schema, which cannot handle keys that JSON cannot
+    # have.
     yield from (f'the id {key!r} is no text, all ids must be in quotes'
                 for key in _keys(catalogue) if not isinstance(key, str))
     for error in _VALIDATOR.iter_errors(catalogue):

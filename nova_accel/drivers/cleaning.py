@@ -10,12 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Ways to take away what a guest left in a device, for any driver.
+"""Ways to remove what a guest left in a device, for any driver.
 
-Most need none: VFIO resets a function when a guest opens and when it closes
-it, and libvirt before it gives it back to the host
+Most devices need none. VFIO resets a function whenever a guest opens or closes
+it, and libvirt resets it before the host gets it back
 (``drivers/vfio/pci/vfio_pci_core.c``, https://libvirt.org/formatdomain.html,
-"Host device assignment"). A reset may not reach what a device stores.
+"Host device assignment"). However, a reset may leave data that a device
+stores.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ from nova_accel.model import pci_address
 #: How long an operator's command may take.
 COMMAND_TIMEOUT_S = 3600
 
-# The status of coreutils' timeout when it is over, and when it had to kill.
+# Exit statuses of coreutils' timeout: the time was over, or it had to kill.
 _TIMED_OUT = (124, 137)
 
 
@@ -37,9 +38,10 @@ def reset(sysfs: sysfs_module.Sysfs,
           address: pci_address.PciAddress) -> None:
     """Reset a PCI function; the kernel waits until it answers again.
 
-    ``reset_method`` (Linux 5.15) has what the kernel tries, in its order:
-    a reset of the function (``flr``), of the bus that it is alone on
-    (``bus``), or of its own kind. ``pm`` only puts it to sleep and wakes it.
+    ``reset_method`` (Linux 5.15) lists the methods that the kernel tries, in
+    order: a reset of the function (``flr``), of a bus without other functions
+    (``bus``), or a device's own. ``pm`` only puts the function to sleep and
+    wakes it.
 
     :raises DeviceError: it cannot be reset, or did not come back.
     """
@@ -55,11 +57,11 @@ def run(command: Sequence[str], address: pci_address.PciAddress) -> None:
     """Run the operator's command, as nova-compute's user, without a shell.
 
     :param command: a program and its arguments; the address is added
-    :raises DeviceError: it is not there, takes longer than
+    :raises DeviceError: the command does not exist, takes longer than
         :data:`COMMAND_TIMEOUT_S`, or its exit status is not 0.
     """
     try:
-        # Unlike processutils it also ends what the command has started.
+        # Unlike processutils' own timeout it also ends the command's children.
         processutils.execute(
             'timeout', '--kill-after=30', str(COMMAND_TIMEOUT_S),
             *command, str(address))

@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What every driver says of a device in the same way."""
+"""The facts that every driver states about a device in the same way."""
 
 from collections.abc import Iterable
 import dataclasses
@@ -27,7 +27,7 @@ from nova_accel.model import naming
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """A PCI function, the operator's line about it, and what is known of it.
+    """A PCI function, the operator's line for it, and its catalogue entry.
 
     ``type`` is one of :data:`nova_accel.model.naming.RESOURCE_CLASSES`.
     """
@@ -41,22 +41,22 @@ class Facts:
     def vendor(self) -> str:
         """The vendor's name in traits, the same on every host.
 
-        The names that libvirt has depend on the version of the host's own
-        list: what is not in the catalogue is called by its PCI id.
+        libvirt's names depend on the version of the host's own list. So a
+        vendor that is not in the catalogue is called by its PCI id.
         """
         return self.known.vendor or self.function.vendor_id
 
     @property
     def product(self) -> str:
-        """The product's name in traits, as :attr:`vendor`."""
+        """The product's name in traits, like :attr:`vendor`."""
         return self.known.product or self.function.product_id
 
     def deployable(self, name: str,
                    handles: Iterable[attach_handle.AttachHandle],
                    *traits: str) -> device.Deployable:
-        """A part of the device, with what the operator's line says of it.
+        """A part of the device, as the operator's line wants it.
 
-        :param traits: further ones
+        :param traits: additional traits
         :raises InvalidName: the device's trait would be too long.
         """
         cleaning = self.spec.cleaning
@@ -76,8 +76,8 @@ class Facts:
                pooled: bool = False) -> device.Device:
         """The device.
 
-        :param pooled: whether it is interchangeable with its like, unless
-            the operator's line says
+        :param pooled: whether it is interchangeable with others of its kind,
+            if the operator's line does not say
         """
         return device.Device(
             name=self.function.name, type=self.type,
@@ -96,7 +96,7 @@ class Facts:
 
 
 def _attributes(function: pci_function.PciFunction) -> dict[str, str]:
-    """What people want to know of it and is the same at every look."""
+    """Attributes for people, the same at every discovery."""
     found = {
         'pci_class': function.class_code,
         'iommu_group': function.iommu_group,
@@ -110,10 +110,10 @@ def _attributes(function: pci_function.PciFunction) -> dict[str, str]:
 
 def of(function: pci_function.PciFunction, spec: device_spec.DeviceSpec,
        default_type: str | None = None) -> Facts:
-    """Take the facts from the catalogue; the operator's line overrules it.
+    """The facts from the catalogue; the operator's line overrides it.
 
-    :param default_type: what the driver makes of what nobody knows
-    :raises DeviceError: nobody says of which type the device is.
+    :param default_type: the driver's type for devices of unknown type
+    :raises DeviceError: the type of the device is unknown.
     """
     known = catalogue.look_up(function.vendor_id, function.product_id)
     type_ = spec.type or known.type or default_type
@@ -125,7 +125,7 @@ def of(function: pci_function.PciFunction, spec: device_spec.DeviceSpec,
 
 
 def virtual(known: Facts) -> Facts:
-    """The same of a card that is handed out in parts: a GPU is a VGPU."""
+    """The facts of a card that is handed out in parts: its GPU is a VGPU."""
     if known.type == 'GPU':
         return dataclasses.replace(known, type='VGPU')
     return known

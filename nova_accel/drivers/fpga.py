@@ -10,11 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""FPGAs: what their drivers have in common, as the agent-driver spec has it.
+"""The common part of FPGA drivers, after Cyborg's agent-driver spec.
 
-A card has regions that are programmed apart from each other, a region has a
-type (which images fit) and accelerators, each with a PCI function of its own
-and a function that it was programmed with. All of these uuids are optional.
+A card has regions that are programmed separately. A region has a type, which
+says which images fit, and accelerators. An accelerator has a PCI function of
+its own and the uuid of the function that was programmed. All of these uuids
+are optional.
 """
 
 import abc
@@ -40,7 +41,7 @@ from nova_accel.model import region as region_module
 
 @dataclasses.dataclass(frozen=True)
 class Accelerator:
-    """One function of a region; ``function_uuid`` is what it does."""
+    """One accelerator of a region; ``function_uuid`` is its function."""
 
     address: pci_address.PciAddress
     function_uuid: str | None = None
@@ -48,9 +49,9 @@ class Accelerator:
 
 @dataclasses.dataclass(frozen=True)
 class Region:
-    """What is programmed at once; ``type_uuid`` is which bitstreams fit.
+    """A part programmed as one; ``type_uuid`` says which bitstreams fit.
 
-    ``shell_id`` is that of the static part, None if the card does not say.
+    ``shell_id`` is the id of the static part, None if the card does not say.
     """
 
     type_uuid: str | None
@@ -61,9 +62,9 @@ class Region:
 class FpgaDriver(base.Driver):
     """A card and its regions, or with ``"whole": true`` the card alone.
 
-    The accelerators of a region may do different things, and what one does
-    may be hidden while a guest has it: where a region has several, each is a
-    deployable of its own.
+    The accelerators of a region may have different functions, which may be
+    hidden while a guest has them. So each accelerator of a region with several
+    is a deployable of its own.
     """
 
     cleaning_methods = base.Driver.cleaning_methods | {'program'}
@@ -73,36 +74,36 @@ class FpgaDriver(base.Driver):
                 host: node_devices.HostDevices) -> Sequence[Region]:
         """The regions that can be handed out.
 
-        :returns: none of a card that needs a shell for it
-        :raises DeviceError: there are none; the text says why.
+        :returns: empty for a card that needs a shell first
+        :raises DeviceError: the card has none; the text says why.
         """
 
     def whole_region(
             self, function: pci_function.PciFunction) -> Region | None:
-        """What is programmed of a card that is handed out whole.
+        """The region to program on a card that is handed out whole.
 
-        :returns: None if it has several regions, or its driver does not
-            program it; its guest does
+        :returns: None if it has several regions, or the guest programs it
+            instead of the driver
         """
         return None
 
     def shell_id(self, function: pci_function.PciFunction) -> str | None:
-        """That of the static part, of a card into which one can be loaded."""
+        """The id of the static part, None if no shell can be loaded."""
         return None
 
     def check(self, function: pci_function.PciFunction) -> None:
-        """Make sure that a function is a card of this kind.
+        """Check that a function is a card of this kind.
 
         :raises DeviceError: it is not.
         """
 
     def attributes(
             self, function: pci_function.PciFunction) -> Mapping[str, str]:
-        """What people want to read of the card, see ``Device``."""
+        """Further attributes of the card, see ``Device.attributes``."""
         return {}
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
-        """Why no guest can be given any of the card at the moment."""
+        """Why no guest can get any of the card now, None if guests can."""
         return None
 
     def discover(self, function: pci_function.PciFunction,
@@ -122,15 +123,14 @@ class FpgaDriver(base.Driver):
                 region=None if region is None else _name(0))]
         else:
             regions = self.regions(function, host)
-            # Without a shell it is published for the one that it is to get.
+            # A card without a shell is published so that it can get one.
             deployables = (list(self._deployables(known, regions))
                            or [known.deployable('card', [])])
         if spec.clean == 'program' and not all(
                 deployable.region for deployable in deployables
                 if deployable.handles):
             raise exceptions.DeviceError(
-                '"clean": "program" is for what has a region that can be '
-                'programmed')
+                '"clean": "program" needs a region that can be programmed')
         result = known.device(deployables)
         return dataclasses.replace(
             result, fault=result.fault or self.fault(function) or (
@@ -180,7 +180,7 @@ class FpgaDriver(base.Driver):
 
     def read_uuid(self, address: pci_address.PciAddress,
                   attribute: str) -> str | None:
-        """A uuid in sysfs, which has it without hyphens.
+        """A uuid from sysfs, where it has no hyphens.
 
         :returns: None if there is no such attribute, or it is empty
         :raises DeviceError: it is no uuid.
@@ -214,11 +214,13 @@ def on_virtual_functions(
             pci_address.PciAddress, str | None]) -> list[Region]:
     """The regions of a card whose accelerators are its virtual functions.
 
-    One region has all of them; of several, each has one, in their order.
+    A single region has all accelerators. Several regions have one each, in
+    their order.
 
-    :param types: the type of each region, none if the card says none
-    :param function_uuids: what each virtual function does
-    :raises DeviceError: there are none, or they cannot be told apart.
+    :param types: the type of each region, empty if the card does not say
+    :param function_uuids: the function of each virtual function's accelerator
+    :raises DeviceError: there are none, or it is unknown which region has
+        which.
     """
     accelerators = [Accelerator(address, function_uuids.get(address))
                     for address in function.virtual_functions
@@ -234,4 +236,4 @@ def on_virtual_functions(
                 in zip(types, accelerators, strict=True)]
     raise exceptions.DeviceError(
         f'it has {len(types)} regions and {len(accelerators)} virtual '
-        'functions: which is in which is not known')
+        'functions: it is not known which region has which')

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""FPGAs of Intel with a Device Feature List, the cards of OPAE."""
+"""Intel's FPGAs with a Device Feature List, the cards of OPAE."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -31,19 +31,19 @@ from nova_accel.privileged import fpga
 class FpgaDflDriver(fpga_region.FpgaRegionDriver):
     """A card whose ports have been given to virtual functions.
 
-    The kernel's ``Documentation/fpga/dfl.rst`` has the tree: a container
-    ``fpga_region/regionN`` with the management engine ``dfl-fme.N``, below it
-    a ``dfl-fme-region.N`` for each region that is programmed. ``afu_id`` of a
-    port (``Documentation/ABI/testing/sysfs-platform-dfl-port``) is the
-    accelerator type, ``bitstream_id`` of the engine
-    (``sysfs-platform-dfl-fme``) the image of the card's static part. A port
-    that a guest has cannot be read.
+    The kernel's ``Documentation/fpga/dfl.rst`` describes the tree. A container
+    ``fpga_region/regionN`` has the management engine ``dfl-fme.N``. Below that
+    is a ``dfl-fme-region.N`` for each programmable region. A port's ``afu_id``
+    (``Documentation/ABI/testing/sysfs-platform-dfl-port``) is the accelerator
+    type. The engine's ``bitstream_id`` (``sysfs-platform-dfl-fme``) is the
+    image of the card's static part. The port cannot be read while a guest has
+    it.
 
-    It is programmed by OPAE's ``fpgasupdate``, which knows one region, as
-    ``fpgaconf`` does, and refuses one whose port is in use
-    (https://opae.github.io, ``opae-libs/plugins/xfpga/reconf.c``). Whether it
-    may try again is not said. ``afu_id`` is the same for all images of one
-    accelerator.
+    OPAE's ``fpgasupdate`` programs the card. Like ``fpgaconf`` it knows only
+    one region, and it refuses one whose port is in use
+    (https://opae.github.io, ``opae-libs/plugins/xfpga/reconf.c``). OPAE does
+    not say whether a failed programming may be repeated. ``afu_id`` is the
+    same for all images of one accelerator.
     """
 
     repeats_programming = False
@@ -117,7 +117,7 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
 
     def _below(self, address: pci_address.PciAddress,
                prefix: str) -> Iterator[str]:
-        """The paths of the devices that a container has."""
+        """The paths of the devices in the card's containers."""
         for container in fpga_region.in_order(
                 self._sysfs.names(address, 'fpga_region')):
             yield from self._paths(

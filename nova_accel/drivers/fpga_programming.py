@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the programming of all FPGAs has in common."""
+"""The common part of programming FPGAs."""
 
 from collections.abc import Callable
 from collections.abc import Collection
@@ -27,9 +27,11 @@ from nova_accel.privileged import fpga
 def call(device: device_module.Device, region: region_module.Region,
          timeout_s: float, what: Callable[..., None],
          *arguments: object) -> None:
-    """Have a function of :mod:`nova_accel.privileged.fpga` program a card.
+    """Program a card by a function of :mod:`nova_accel.privileged.fpga`.
 
-    :param arguments: all but the last, how long it may take; as texts
+    :param what: the function; its last argument is the time limit
+
+    :param arguments: its other arguments, which become texts
     :raises DeviceError: it failed, or took too long.
     """
     try:
@@ -40,20 +42,21 @@ def call(device: device_module.Device, region: region_module.Region,
 
 def refusal(device: device_module.Device, region: region_module.Region,
             reason: str) -> exceptions.DeviceError:
-    """The error of a programming that failed."""
+    """The error of a failed programming."""
     return exceptions.DeviceError(
         f'{region.name} of {device.address} is not programmed: {reason}')
 
 
 def check(device: device_module.Device, region: region_module.Region,
           loaded: str, wanted: Collection[str]) -> None:
-    """Make sure that a card says of itself what the bitstream has.
+    """Check that a card reports what the bitstream has.
 
     :raises DeviceError: it does not.
     """
     if not set(loaded.split()) <= set(wanted):
-        raise refusal(device, region, 'its tool says that it is, but it holds '
-                      f'{loaded}, not {", ".join(wanted)}')
+        raise refusal(
+            device, region, 'its tool says that it is, but the card holds '
+            f'{loaded}, not {", ".join(wanted)}')
 
 
 def _reason(error: Exception, timeout_s: float) -> str:
@@ -63,6 +66,6 @@ def _reason(error: Exception, timeout_s: float) -> str:
         return f'not finished after {timeout_s:g} s'
     if error.exit_code == fpga.BUSY:
         return f'the card is still being programmed after {timeout_s:g} s'
-    # OPAE's tools log to stdout, and say on stderr what is wrong.
+    # OPAE's tools log to stdout and report errors on stderr.
     output = ' '.join(f'{error.stderr or ""} {error.stdout or ""}'.split())
     return f'exit status {error.exit_code}, {output[:500]}'

@@ -29,7 +29,7 @@ from nova_accel.model import device_spec
 from nova_accel.model import region as region_module
 from nova_accel.privileged import fpga as privileged_fpga
 
-# What a card is bound to while a guest has it whole.
+# The driver of a card while a guest has it whole.
 _GUEST = 'vfio-pci'
 
 
@@ -37,17 +37,18 @@ class FpgaRegionDriver(fpga.FpgaDriver):
     """A card with ``fpga_region`` devices below its PCI function.
 
     See the kernel's ``Documentation/ABI/testing/sysfs-class-fpga-region`` and
-    ``sysfs-class-fpga-manager``: ``compat_id`` is the type of a region, a
+    ``sysfs-class-fpga-manager``. ``compat_id`` is the type of a region. A
     manager's ``state`` ends in "error" when programming has failed.
 
-    It is programmed by the attribute ``firmware`` of its manager, as the
-    kernels of AMD and Altera have it
+    It is programmed through its manager's attribute ``firmware``, which the
+    kernels of AMD and Altera have
     (https://docs.amd.com/r/en-US/Linux-Drivers/FPGA-programming-using-sysfs-attributes);
-    the kernel of kernel.org leaves that to each driver. Each write begins from
-    the start, whatever went wrong before. It goes past the bridges that the
-    kernel's ``Documentation/driver-api/fpga/fpga-region.rst`` closes
-    meanwhile, so not while a guest has an accelerator. What is loaded the
-    kernel does not say; ``contents_attribute`` may.
+    the upstream kernel leaves programming to each driver. Each write begins
+    from the start, whatever went wrong before. It bypasses the bridges that,
+    by the kernel's ``Documentation/driver-api/fpga/fpga-region.rst``, should
+    be closed meanwhile. So it must not be done while a guest has an
+    accelerator. The kernel does not say what is loaded; ``contents_attribute``
+    may.
     """
 
     repeats_programming = True
@@ -75,8 +76,9 @@ class FpgaRegionDriver(fpga.FpgaDriver):
                 f'the FPGA manager of {device.address} is in the state '
                 f'"{state}"')
         if region.contents_attribute is None:
-            # A guest that had the whole card may have programmed it; its
-            # manager was taken away for that.
+            # A guest that had the whole card may have programmed it. The
+            # kernel removed the manager for that guest, so its new one has
+            # another identity.
             identity = self._sysfs.identity(
                 device.address, f'fpga_manager/{manager}')
             return f'{state} {identity}'
@@ -133,13 +135,13 @@ class FpgaRegionDriver(fpga.FpgaDriver):
 
     def region_paths(
             self, function: pci_function.PciFunction) -> Sequence[str]:
-        """Where the regions that are programmed are in sysfs."""
+        """The paths of the programmable regions in sysfs."""
         return [f'fpga_region/{name}' for name in in_order(
             self._sysfs.names(function.address, 'fpga_region'))]
 
     def function_uuid(
             self, function: pci_function.PciFunction) -> str | None:
-        """What a virtual function does, None if it does not say."""
+        """The uuid of a virtual function's function, None if unknown."""
         return None
 
     def attributes(
@@ -155,18 +157,18 @@ class FpgaRegionDriver(fpga.FpgaDriver):
 
     def _manager_of(self, device: device_module.Device,
                     region: region_module.Region) -> str:
-        """:raises DeviceError: it is not known which one it is."""
+        """:raises DeviceError: it is not known which manager it is."""
         names = self._sysfs.names(device.address, 'fpga_manager')
         if len(names) != 1 or device.regions != (region,):
             raise exceptions.DeviceError(
                 f'{device.address} has {len(names)} FPGA managers for '
-                f'{len(device.regions)} regions: which one has {region.name} '
-                'is not known')
+                f'{len(device.regions)} regions: it is not known which one '
+                f'has {region.name}')
         return names[0]
 
     def _managers(self, function: pci_function.PciFunction,
                   ) -> Iterator[tuple[str | None, str | None]]:
-        """State and name of each."""
+        """State and name of each FPGA manager."""
         for manager in self._sysfs.names(function.address, 'fpga_manager'):
             yield (self._sysfs.read(
                        function.address, f'fpga_manager/{manager}/state'),

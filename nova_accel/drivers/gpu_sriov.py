@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""GPUs of Intel and AMD whose virtual functions are handed out."""
+"""Intel's and AMD's GPUs whose virtual functions are handed out."""
 
 from nova_accel import exceptions
 from nova_accel.drivers import facts
@@ -27,13 +27,13 @@ _VENDORS = {'8086': 'Intel', '1002': 'AMD'}
 
 
 class GpuSriovDriver(pci.PciDriver):
-    """A card, which the host keeps, and its interchangeable functions.
+    """A card that the host keeps, with its interchangeable functions.
 
     Intel Data Center GPU Flex and Max with the kernel's ``i915`` or ``xe``
     (https://docs.kernel.org/gpu/xe), and AMD's with its ``gim``
     (https://github.com/amd/MxGPU-Virtualization), share their engines and
-    memory evenly among the virtual functions that are enabled. The driver of
-    the card schedules them, so the card itself is no guest's.
+    memory evenly among the virtual functions that are enabled. The card's
+    driver schedules them, so no guest gets the card itself.
     """
 
     def discover(self, function: pci_function.PciFunction,

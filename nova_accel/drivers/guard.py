@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The guard around every driver: a driver's bug is its device's fault.
+"""The guard around drivers: it turns a driver's bug into a device's fault.
 
 The callers of a driver handle the contract's errors and nothing else. So any
-other error that a driver raises becomes one of them here, and so does a value
-that is no answer. The text names the driver, its method and the device.
+other error of a driver becomes one of them here, and so does an invalid
+answer. The text names the driver, its method and the device.
 """
 
 from collections.abc import Callable
@@ -39,14 +39,14 @@ LOG = logging.getLogger(__name__)
 
 
 class Guard(base.Driver):
-    """A driver that raises nothing but what the contract names.
+    """A driver that raises only the errors of the contract.
 
-    A vendor's library may even leave by ``sys.exit``, which would end the
-    thread of nova-compute that called it. A driver that cannot be made
-    refuses whatever it is asked.
+    A vendor's library may even call ``sys.exit``, which would end the calling
+    thread of nova-compute. If the driver cannot be created, all methods
+    refuse.
 
-    :param name: of its entry point
-    :param make: imports and makes the driver
+    :param name: the name of its entry point
+    :param make: imports and creates the driver
     """
 
     _driver: base.Driver
@@ -55,8 +55,8 @@ class Guard(base.Driver):
         self._name = name
         # Why there is no driver.
         self._fault: str | None = None
-        # (Method, device) -> the last bug there, of which the log has the
-        # traceback. Discovery meets the same one every minute.
+        # (Method, device) -> its last bug, whose traceback is in the log
+        # already. Discovery meets the same bug every minute.
         self._bugs: dict[tuple[str, str], str] = {}
         try:
             with self._contract('__init__', 'all devices'):
@@ -122,9 +122,10 @@ class Guard(base.Driver):
     def _contract(self, method: str, device: object,
                   errors: tuple[type[exceptions.AcceleratorError], ...] = (
                       exceptions.DeviceError,)) -> Iterator[None]:
-        """The body may raise these errors, and no others.
+        """Let only ``errors`` out of the body.
 
-        :raises DeviceError: it raised another, or a text without an end.
+        :raises DeviceError: the body raised another error, or one with a text
+            that is too long.
         """
         if self._fault is not None:
             raise exceptions.DeviceError(self._fault)
@@ -150,7 +151,7 @@ class Guard(base.Driver):
 
 
 def _text(error: BaseException) -> str:
-    """The error as it shows itself, its type if it cannot."""
+    """The error's repr, or its type's name if repr fails."""
     try:
         return repr(error)
     except Exception:

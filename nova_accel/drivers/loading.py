@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Finds the device drivers that are installed, and guards them.
+"""Find the installed device drivers, and guard them.
 
-A driver that is broken costs its own devices alone: nova-compute starts, and
-refuses with the reason the devices that ``device_spec`` gives to that driver.
+A broken driver costs only its own devices. nova-compute starts, and refuses,
+with the reason, the devices that ``device_spec`` gives to that driver.
 """
 
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ def load(
     node_devices: node_devices_module.NodeDevices, sysfs: sysfs_module.Sysfs,
     node_uuid: str,
 ) -> Mapping[str, base.Driver]:
-    """Name -> driver, of all that are installed.
+    """Name -> driver, for all installed drivers.
 
-    One that cannot be imported or made is told in the log, and refuses
-    whatever it is asked.
+    A driver that cannot be imported or created is logged, and refuses all
+    calls.
     """
     def guarded(point: metadata.EntryPoint) -> base.Driver:
         return guard.Guard(point.name, lambda: _class(point)(
@@ -45,13 +45,13 @@ def load(
 
 
 def names() -> list[str]:
-    """The drivers that are installed, whether they can be used or not."""
+    """The installed drivers, whether they can be used or not."""
     return sorted({point.name for point in _points()})
 
 
 def _points() -> metadata.EntryPoints:
-    # stevedore lets a plugin's AssertionError through, which would take the
-    # other drivers along.
+    # stevedore lets a plugin's AssertionError through, which would also lose
+    # the other drivers.
     return metadata.entry_points(group=NAMESPACE)
 
 

@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""Cards that make mediated devices on demand: vGPUs, mostly."""
+"""Cards that make mediated devices on demand, mostly vGPUs."""
 
 from collections.abc import Iterator
 from collections.abc import Sequence
@@ -31,27 +31,27 @@ from nova_accel.model import device
 from nova_accel.model import device_spec
 from nova_accel.model import naming
 
-# More than any card makes; a search for ours among those that exist.
+# More units than any card makes: how far our existing ones are searched for.
 _MOST_UNITS = 256
 
-# In the description of a type, as NVIDIA has it: how many of it a card makes
-# that makes nothing else.
+# The description of NVIDIA's types states how many units a card makes if it
+# makes no other type.
 _MAX_INSTANCE = re.compile(r'\bmax_instance=([1-9][0-9]*)')
 
 
 class MdevDriver(base.Driver):
-    """A card and the mediated devices that it makes when they are plugged.
+    """A card that makes mediated devices when they are plugged.
 
     Where the virtual functions are the parents, as on SR-IOV cards of NVIDIA
     (https://docs.nvidia.com/vgpu), the card is still one device. The devices
     are transient: the host forgets them when it reboots, and each start of
     the guest makes them again.
 
-    Several types share what a card has. What a unit takes of it is one part
-    of as many as the card makes of that type alone, and no more is offered
-    than there is: first goes what others have made, then the line's types in
-    their order. Virtual functions, which make one each, are dealt out in that
-    order too.
+    Several types share a card. If the card makes N units of one type alone,
+    each takes 1/N of the card. Others' mediated devices are subtracted first,
+    then come the line's types in their order, as long as there is room.
+    Virtual functions make one unit each, and are assigned to the types in the
+    same order.
     """
 
     cleaning_methods = frozenset({'none'})
@@ -72,8 +72,8 @@ class MdevDriver(base.Driver):
                         self._read(parents[0], mdev_type, 'name'))))
         if not deployables:
             raise exceptions.DeviceError(
-                f'it can make no more {", ".join(dict(types))}: all it can '
-                'make are there and none is ours')
+                f'it can make no more {", ".join(dict(types))}: others have '
+                'made all that it can make')
         result = known.device(deployables)
         # Cards that make other types are not interchangeable with this one.
         return dataclasses.replace(
@@ -89,7 +89,7 @@ class MdevDriver(base.Driver):
             handle.uuid, handle.address, handle.mdev_type)
 
     def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
-        """Nova looks at the versions, and the vendor's driver at its own."""
+        """Nova checks its versions, and the vendor's driver its own."""
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         self._node_devices.destroy_mdev(handle.uuid)
@@ -98,9 +98,10 @@ class MdevDriver(base.Driver):
         self, parents: Sequence[pci_function.PciFunction],
         types: Sequence[tuple[str, int]], host: node_devices.HostDevices,
     ) -> Iterator[tuple[str, tuple[attach_handle.AttachHandle, ...]]]:
-        """Each type, and what can be had of it beside the others.
+        """Each type, and its units that fit beside the others.
 
-        :raises DeviceError: the card does not say what its types take of it.
+        :raises DeviceError: the card does not say how much of it its types
+            take.
         """
         most = {mdev_type: self._max_instances(parents[0], mdev_type)
                 for mdev_type, _units in types}
@@ -123,7 +124,7 @@ class MdevDriver(base.Driver):
             maximum = most[mdev_type]
             if maximum is not None:
                 units = min(units, max(0, int(share * maximum)))
-            # What is there stays, whatever else could be made instead.
+            # Existing units stay, even if others could be made instead.
             chosen = {handle.uuid for handle in sorted(
                 handles, key=lambda handle: handle.uuid not in made)[:units]}
             if maximum is not None:
@@ -134,7 +135,7 @@ class MdevDriver(base.Driver):
     def _taken(self, parents: Sequence[pci_function.PciFunction],
                ours: set[str],
                host: node_devices.HostDevices) -> fractions.Fraction:
-        """The share of the card that is in mediated devices of others."""
+        """The share of the card that others' mediated devices take."""
         addresses = {parent.address for parent in parents}
         taken = fractions.Fraction(0)
         for mdev in host.mdevs:
@@ -146,10 +147,10 @@ class MdevDriver(base.Driver):
 
     def _max_instances(self, parent: pci_function.PciFunction,
                        mdev_type: str) -> int | None:
-        """How many the card makes of a type alone; None if it is not said.
+        """How many units the card makes of a type alone, None if unknown.
 
-        A parent that is a virtual function makes one of any type, as long as
-        its card has room for one: the sum of them is not what the card makes.
+        A virtual function offers one unit of any type for which its card still
+        has room. So the sum over the functions is not what the card makes.
         """
         match = _MAX_INSTANCE.search(
             self._read(parent, mdev_type, 'description') or '')
@@ -157,7 +158,7 @@ class MdevDriver(base.Driver):
 
     def _read(self, parent: pci_function.PciFunction, mdev_type: str,
               attribute: str) -> str | None:
-        """An attribute of a type, None if the card's driver does not say it.
+        """An attribute of a type, None if the card's driver does not have it.
 
         ``name`` and ``description`` are for people, and optional
         (https://docs.kernel.org/driver-api/vfio-mediated-device.html).
@@ -169,9 +170,10 @@ class MdevDriver(base.Driver):
         self, parent: pci_function.PciFunction, mdev_type: str,
         host: node_devices.HostDevices,
     ) -> Iterator[attach_handle.AttachHandle]:
-        """One for each unit that is ours already or can still be made.
+        """A handle for each unit that is ours already or can still be made.
 
-        What others have made of the card is missing from what it can make.
+        The card's number of available units excludes those that others have
+        made.
         """
         made = {mdev.uuid for mdev in host.mdevs
                 if (mdev.parent, mdev.type) == (parent.address, mdev_type)}
@@ -192,7 +194,7 @@ def _parents(
 ) -> Sequence[pci_function.PciFunction]:
     """The functions of the card that make mediated devices.
 
-    :raises DeviceError: there is none.
+    :raises DeviceError: no function makes any.
     """
     if function.mdev_types:
         return [function]
@@ -211,7 +213,8 @@ def _types(parents: Sequence[pci_function.PciFunction],
            spec: device_spec.DeviceSpec) -> Sequence[tuple[str, int]]:
     """The types that the card is to make, and how many of each at most.
 
-    :raises DeviceError: the choice is not clear, or not there.
+    :raises DeviceError: the choice is ambiguous, or the card does not make the
+        type.
     """
     if spec.mdev_type is not None and spec.mdev_types:
         raise exceptions.DeviceError(
@@ -232,7 +235,7 @@ def _types(parents: Sequence[pci_function.PciFunction],
 def _check_is_no_part(function: pci_function.PciFunction,
                       spec: device_spec.DeviceSpec,
                       host: node_devices.HostDevices) -> None:
-    """:raises DeviceError: its card makes them, with it."""
+    """:raises DeviceError: the line also matches its card."""
     card = host.functions.get(function.parent_address or function.address)
     if card is not None and card != function and spec.matches(
             card.address, card.vendor_id, card.product_id):

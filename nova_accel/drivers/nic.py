@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Functions of network cards, for the ports of servers too."""
+"""Functions of network cards, also for the ports of servers."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ from nova_accel.model import device_spec
 
 
 class NicDriver(pci_kind.PciKindDriver):
-    """A virtual function, or a card that has none, and the network it is in.
+    """A virtual function, or a card without any, and its physical network.
 
     Neutron binds a port to a function by its physical network, so the line
     must have one. ``uplink`` is the interface of a virtual function's card.
@@ -41,7 +41,7 @@ class NicDriver(pci_kind.PciKindDriver):
 
     def attributes(
             self, function: pci_function.PciFunction) -> Mapping[str, str]:
-        # Its own interface goes away when a guest gets it.
+        # The function's own interface disappears when a guest gets it.
         if function.parent_address is None:
             return {}
         interfaces = self._sysfs.names(function.parent_address, 'net')

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Whole GPUs of NVIDIA."""
+"""NVIDIA's GPUs as a whole."""
 
 import dataclasses
 
@@ -25,9 +25,9 @@ from nova_accel.model import device_spec
 class NvidiaGpuDriver(pci_kind.PciKindDriver):
     """A GPU with the audio, USB and USB-C functions of its card, as one unit.
 
-    The GPU is function 0 of its slot; what else is in the slot belongs to it
-    (https://docs.nvidia.com/vgpu, "Using GPU Pass-Through"). A card that is
-    carved, by virtual functions or mediated devices, is not offered.
+    The GPU is function 0 of its slot; the slot's other functions belong to it
+    (https://docs.nvidia.com/vgpu, "Using GPU Pass-Through"). A card with
+    virtual functions or mediated devices is not offered.
     """
 
     kind = 'GPU'
@@ -41,7 +41,7 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
                 'it is a virtual function, which is no whole GPU')
         if function.address.function != 0:
             raise exceptions.DeviceError(
-                'it is not function 0 of its slot, which the GPU is')
+                'it is not function 0 of its slot, and only that is the GPU')
         mdevs = sum(mdev.parent == function.address for mdev in host.mdevs)
         if mdevs:
             raise exceptions.DeviceError(

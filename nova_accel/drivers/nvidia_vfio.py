@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""vGPUs of NVIDIA that are virtual functions with a vGPU type."""
+"""NVIDIA's vGPUs that are virtual functions with a vGPU type."""
 
 from collections.abc import Iterator
 import dataclasses
@@ -30,19 +30,18 @@ from nova_accel.model import pci_address
 
 
 class NvidiaVfioDriver(base.Driver):
-    """A card, its virtual functions, and the vGPU type that each is to be.
+    """A card, its virtual functions, and the vGPU type that each is to get.
 
-    With Linux 6.8 and vGPU software 17 a virtual function is handed over as
-    it is, bound to NVIDIA's own driver, once a type has been written to it
-    (https://docs.nvidia.com/vgpu, "Creating an NVIDIA vGPU on a Linux with
-    KVM Hypervisor that Uses a Vendor-Specific VFIO Framework"). A type of a
-    MIG-backed vGPU is a type as any other; the GPU instances are made by the
-    operator.
+    With Linux 6.8 and vGPU software 17, a virtual function gets a type by a
+    write to sysfs. It then goes into a guest bound to NVIDIA's own driver
+    (https://docs.nvidia.com/vgpu, "Creating an NVIDIA vGPU on a Linux with KVM
+    Hypervisor that Uses a Vendor-Specific VFIO Framework"). MIG-backed types
+    are like any others; the operator creates their GPU instances.
 
-    What fits on a card beside what is there already is known to the card
-    alone, and each function says so for itself: all of them could be told to
-    be what the card has room for once. So the operator says how many of each
-    type, and the first functions are those of the first type.
+    Only the card knows what still fits on it, and each function reports that
+    for itself. If the card has room for one more unit, all functions offer it.
+    So the operator says how many units of each type are wanted, and the first
+    functions get the first type.
     """
 
     cleaning_methods = frozenset({'none'})
@@ -94,7 +93,7 @@ class NvidiaVfioDriver(base.Driver):
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
-        # What has another type is not what was plugged.
+        # A function with another type now is not the one that was plugged.
         if (handle.vgpu_type is not None
                 and vgpus.current(handle.address) == handle.vgpu_type):
             vgpus.set_type(handle.address, vfio_vgpu.NO_TYPE)
@@ -103,7 +102,7 @@ class NvidiaVfioDriver(base.Driver):
         self, functions: list[pci_address.PciAddress], type_id: str,
         host: node_devices.HostDevices, vgpus: vfio_vgpu.VfioVgpu,
     ) -> Iterator[attach_handle.AttachHandle]:
-        """One for each function that is of the type, or can become it."""
+        """A handle for each function that has the type or can get it."""
         for address in functions:
             current = vgpus.current(address)
             if current == type_id or (

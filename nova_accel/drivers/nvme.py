@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""NVMe controllers, and the erasing of what a guest has written."""
+"""NVMe controllers; they are erased after each guest."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -25,17 +25,18 @@ from nova_accel.model import device
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
 
-# Of sanitize and format, if the line leaves it to the driver.
+# Choose sanitize or format; for lines without "clean".
 _BEST = 'erase'
 
 
 class NvmeDriver(pci_kind.PciKindDriver):
-    """A controller: a card without virtual functions, or one of these.
+    """A controller: a card without virtual functions, or a virtual function.
 
-    It is erased after each guest, unless the line says ``"clean": "none"``.
-    By default it is sanitized if it can be and is the only controller of its
-    subsystem, which sanitizing erases as a whole; else its namespaces are
-    formatted. For that libvirt has given it back to the host's ``nvme``.
+    It is erased after each guest, unless the line says ``"clean": "none"``. By
+    default it is sanitized if it can be and is the only controller of its
+    subsystem, because sanitizing erases the whole subsystem. Otherwise its
+    namespaces are formatted. Before that, libvirt has given it back to the
+    host's driver ``nvme``.
     """
 
     kind = 'SSD'
@@ -57,7 +58,7 @@ class NvmeDriver(pci_kind.PciKindDriver):
             for deployable in result.deployables))
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
-        """Look once more at which drive it is: it may have just come."""
+        """Check the serial number again: the drive may be a new one."""
         handle.check_same(dataclasses.replace(
             handle, identity=self._serial(handle.address)))
         super().plug(handle)
@@ -79,7 +80,7 @@ class NvmeDriver(pci_kind.PciKindDriver):
             controller.format()
 
     def _serial(self, address: pci_address.PciAddress) -> str | None:
-        """Its serial number, None while a guest has it."""
+        """The drive's serial number, None while a guest has it."""
         names = self._sysfs.names(address, 'nvme')
         return (self._sysfs.read(address, f'nvme/{names[0]}/serial') or None
                 if names else None)

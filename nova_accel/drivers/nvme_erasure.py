@@ -10,12 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Erases NVMe controllers with nvme-cli, and makes sure that it has happened.
+"""Erase NVMe controllers with nvme-cli, and verify the result.
 
-Fields, bits and commands are those of the NVM Express Base Specification 2.0:
+Fields, bits and commands are from the NVM Express Base Specification 2.0:
 Identify Controller (figure 275), Format NVM (5.14), Sanitize (5.24) and its
-log (5.16.1.20). They are read in their raw form, which does not change with
-the version of nvme-cli.
+log (5.16.1.20). They are read in raw form, which is the same in all versions
+of nvme-cli.
 """
 
 from collections.abc import Callable
@@ -32,31 +32,32 @@ from nova_accel.model import pci_address
 from nova_accel.privileged import nvme
 from nova_accel.privileged import nvme_drive
 
-#: How long a drive may take to sanitize itself: hours, if it overwrites.
+#: How long a drive may take to sanitize itself; overwriting takes hours.
 SANITIZE_TIMEOUT_S = 12 * 3600
 
-# SANICAP: the bit of each ability, and the action (SANACT) that uses it;
-# erasing blocks first, because what is left of it can be told from data.
+# SANICAP: the bit of each ability, and the action (SANACT) that uses it. Block
+# erase is first, because erased blocks can be told from data.
 _ACTIONS = ((1 << 1, 2), (1 << 0, 4), (1 << 2, 3))
 
 # SSTAT, bits 2:0.
 _COMPLETED = {1, 4}
 _IN_PROGRESS = 2
 
-# CMIC: others may be in its subsystem, or are, for it is a VF's.
+# CMIC: its subsystem may have other controllers, or has them, as a VF's.
 _MAY_BE_SHARED, _IS_VIRTUAL = 1 << 1, 1 << 2
 
 
 class Controller:
-    """One that is bound to the host's ``nvme`` driver.
+    """A controller that is bound to the host's ``nvme`` driver.
 
-    It is found by its address and serial number in each step: the kernel
-    gives the name of one that is gone to the next.
+    Each step finds it by its address and serial number, because the kernel
+    gives the name of a vanished controller to the next one.
 
-    :param serial: the serial number that it has to have, None for whichever
-        is there
-    :param bound_within_s: how long libvirt and the kernel may take for it
-    :raises DeviceError: it is not bound, is another one, or cannot be asked.
+    :param serial: the serial number that it must have, None for any
+    :param bound_within_s: how long libvirt and the kernel may take to bind it,
+        in seconds
+    :raises DeviceError: it is not bound, is another controller, or does not
+        answer.
     """
 
     def __init__(self, sysfs: sysfs_module.Sysfs,
@@ -78,13 +79,13 @@ class Controller:
         self._identity = self._ask(nvme.identify)
 
     def can_be_sanitized(self) -> bool:
-        """Whether it can erase its subsystem, and is alone in it."""
+        """Whether it can sanitize its subsystem, and is alone in it."""
         return bool(self._action()) and not self._is_shared
 
     def sanitize(self, is_virtual: bool) -> None:
-        """Erase the whole subsystem; one that is at it already is waited for.
+        """Erase the whole subsystem, or wait for a sanitize that is running.
 
-        :param is_virtual: it is a virtual function
+        :param is_virtual: whether it is a virtual function
         :raises DeviceError: it cannot, or has failed.
         """
         if is_virtual or not self.can_be_sanitized():
@@ -111,12 +112,13 @@ class Controller:
                 f'in its log is {status}')
 
     def format(self) -> None:
-        """Erase the user data of each of its namespaces, and read it.
+        """Erase the user data of its namespaces, and verify that by reading.
 
-        :raises DeviceError: it cannot, would erase more than that, has none,
-            or something is left.
+        :raises DeviceError: it cannot format, would erase other namespaces,
+            too, has no namespace, or data are left.
         """
-        # OACS bit 1; FNA bits 0 and 1: it is always all of the subsystem's.
+        # OACS bit 1: it can format. FNA bits 0 and 1: formatting erases the
+        # whole subsystem.
         if not self._number(256, 2) & 0b10:
             raise exceptions.DeviceError(f'{self._address} cannot format')
         if self._number(524, 1) & 0b11 and self._is_shared:
@@ -140,9 +142,9 @@ class Controller:
                     'after it was formatted')
 
     def _check_none_is_detached(self, attached: Collection[int]) -> None:
-        """A guest can detach one, with what is in it.
+        """Check for namespaces that a guest detached with its data.
 
-        :raises DeviceError: one is, or that cannot be known.
+        :raises DeviceError: there is one, or it cannot be known.
         """
         # OACS bit 3: it manages namespaces.
         if not self._number(256, 2) & 0b1000:
@@ -156,7 +158,7 @@ class Controller:
             attached)
         if detached:
             raise exceptions.DeviceError(
-                f'{self._address} is not formatted: of its namespaces '
+                f'{self._address} is not formatted: its namespaces '
                 f'{sorted(detached)} are detached')
 
     def _action(self) -> int | None:
@@ -168,14 +170,15 @@ class Controller:
     def _is_shared(self) -> bool:
         """Whether other controllers are in its subsystem.
 
-        Many say that there may be some, and only the subsystem's list says
-        whether there are. One without such a list is taken for shared.
+        Many controllers say that there may be others; only the subsystem's
+        list says whether there are. A subsystem without such a list is taken
+        for shared.
         """
         abilities = self._number(76, 1)
         if abilities & _IS_VIRTUAL or not abilities & _MAY_BE_SHARED:
             return bool(abilities & _IS_VIRTUAL)
         try:
-            # CNTLID is its own number.
+            # CNTLID is the controller's own id.
             return set(self._ask(nvme.controllers)) != {self._number(78, 2)}
         except exceptions.DeviceError:
             return True

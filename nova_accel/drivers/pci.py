@@ -29,15 +29,16 @@ from nova_accel.model import device_spec
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 
-#: libvirt binds it if the kernel has none of the vendor's for the function.
+#: The driver that libvirt binds if the kernel has no vendor's driver for the
+#: function.
 _GENERIC = 'vfio-pci'
 
 
 class PciDriver(base.Driver):
-    """A function is interchangeable with its like, unless the line says no.
+    """A function, interchangeable with its like unless the line says no.
 
-    libvirt unbinds it from its host driver and binds it again. The line may
-    say that others of its slot or IOMMU group go along.
+    libvirt unbinds it from its host driver and binds it again. By the line's
+    ``unit``, the other functions of its slot or IOMMU group may go along.
     """
 
     def discover(self, function: pci_function.PciFunction,
@@ -61,7 +62,7 @@ class PciDriver(base.Driver):
             [known.deployable('function', [handle])], pooled=True)
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
-        """Make sure that libvirt takes it from nobody."""
+        """Check that nobody on the host uses it."""
         host_use.HostUse(self._sysfs).check_disks(handle.functions)
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:
@@ -71,7 +72,8 @@ class PciDriver(base.Driver):
     def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
         """While a guest has it, a function is bound to a driver of VFIO.
 
-        Those of vendors (``mlx5_vfio_pci``) save a device's state, see
+        In a guest a function is bound to a VFIO driver. Only vendors' drivers,
+        such as ``mlx5_vfio_pci``, save a device's state, see
         https://docs.kernel.org/driver-api/vfio-pci-device-specific-driver-acceptance.html
         """
         for address in handle.functions:
@@ -87,10 +89,10 @@ class PciDriver(base.Driver):
 
     def _check_no_vgpus(
             self, functions: Iterable[pci_address.PciAddress]) -> None:
-        """:raises DeviceError: one is nothing without a vGPU type."""
+        """:raises DeviceError: a function needs a vGPU type to be usable."""
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
         for address in functions:
             if vgpus.current(address) is not None:
                 raise exceptions.DeviceError(
-                    f'{address} is what its card is carved into: it is a '
-                    'vGPU of a type that its vendor\'s driver gives it')
+                    f'{address} is a part of a carved card: it is a vGPU, '
+                    'which a driver like nvidia_vfio offers')

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Whole PCI functions of one kind: what their drivers have in common."""
+"""The common part of drivers for whole PCI functions of one kind."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -25,10 +25,11 @@ from nova_accel.model import device_spec
 
 
 class PciKindDriver(pci.PciDriver):
-    """As ``pci``, and it knows which functions are its own.
+    """Like ``pci``, but for one type of devices and some vendors.
 
-    :cvar kind: the type of its devices, which the operator's line overrules
-    :cvar vendors: vendor id -> name of those who make them; any if empty
+    :cvar kind: the type of its devices, unless the operator's line sets
+        another
+    :cvar vendors: the supported vendors, vendor id -> name; any if empty
     """
 
     kind: ClassVar[str]
@@ -49,14 +50,14 @@ class PciKindDriver(pci.PciDriver):
 
     def attributes(
             self, function: pci_function.PciFunction) -> Mapping[str, str]:
-        """What people want to read of the device, see ``Device``.
+        """Further attributes of the device, see ``Device.attributes``.
 
         :raises DeviceError: it cannot be read.
         """
         return {}
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
-        """Why no guest can be given the device at the moment.
+        """Why no guest can get the device at the moment, None if one can.
 
         :raises DeviceError: it cannot be read.
         """
@@ -64,10 +65,10 @@ class PciKindDriver(pci.PciDriver):
 
     def read_all(self, function: pci_function.PciFunction,
                  files: Mapping[str, str]) -> dict[str, str]:
-        """Attributes of the function that are there and not empty.
+        """The attributes of the function that exist and are not empty.
 
         :param files: name -> path below the function's directory in sysfs
-        :raises DeviceError: one cannot be read.
+        :raises DeviceError: an attribute cannot be read.
         """
         found = {name: self._sysfs.read(function.address, path)
                  for name, path in files.items()}
@@ -75,9 +76,9 @@ class PciKindDriver(pci.PciDriver):
 
 
 def check_card(function: pci_function.PciFunction) -> None:
-    """Make sure that a function is a card's own, of which others are parts.
+    """Check that a function is a card, not a virtual function of one.
 
-    :raises DeviceError: it is one of these.
+    :raises DeviceError: it is a virtual function.
     """
     if function.parent_address is not None:
         raise exceptions.DeviceError(
@@ -87,10 +88,10 @@ def check_card(function: pci_function.PciFunction) -> None:
 
 def check_vendor(function: pci_function.PciFunction,
                  vendors: Mapping[str, str]) -> None:
-    """Make sure of who made a function.
+    """Check the vendor of a function.
 
     :param vendors: vendor id -> name; any if empty
-    :raises DeviceError: it is another's.
+    :raises DeviceError: it is of another vendor.
     """
     if vendors and function.vendor_id not in vendors:
         raise exceptions.DeviceError(

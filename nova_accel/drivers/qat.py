@@ -25,14 +25,14 @@ from nova_accel.model import naming
 
 
 class QatDriver(pci_kind.PciKindDriver):
-    """A virtual function, or a card that has none.
+    """A virtual function, or a card without any.
 
-    ``qat/state`` and ``qat/cfg_services`` are those of the kernel's
-    ``Documentation/ABI/testing/sysfs-driver-qat``: cards of the 4xxx series
-    and later have them, the services of others cannot be told. What a card
-    serves (``sym;asym``, ``dc``) is for its virtual functions too, so each
+    The kernel's ``Documentation/ABI/testing/sysfs-driver-qat`` describes
+    ``qat/state`` and ``qat/cfg_services``. Cards of the 4xxx series and later
+    have them; the services of other cards are unknown. A card's services
+    (``sym;asym``, ``dc``) are also those of its virtual functions. So each
     service is a trait ``CUSTOM_QAT_SERVICE_<SERVICE>``, and functions with
-    other services are no pool.
+    different services do not share a pool.
     """
 
     kind = 'QAT'

@@ -22,11 +22,11 @@ _FILES = ('serialnum', 'clock_source', 'gnss_sync')
 
 
 class TimeCardDriver(pci_kind.PciKindDriver):
-    """A whole card, as the Open Compute Project's Time Card.
+    """A whole card, such as the Open Compute Project's Time Card.
 
-    The host's clock must not be ruled by it: the card leaves the host with
-    the guest. What the kernel's ``ptp_ocp`` knows of it is there as long as
-    no guest has it.
+    The host's own clock must not depend on it, because the card goes into the
+    guest. The attributes of the kernel's ``ptp_ocp`` exist while no guest has
+    the card.
     """
 
     kind = 'TIME'

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""FPGAs of AMD (Xilinx) with the Xilinx Runtime: Alveo."""
+"""AMD's (Xilinx's) FPGAs with the Xilinx Runtime: Alveo."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -30,34 +30,36 @@ from nova_accel.model import pci_address
 from nova_accel.model import region as region_module
 from nova_accel.privileged import fpga as privileged_fpga
 
-# What the kernel prints of a card that has no image.
+# The kernel's xclbinuuid of a card without an image.
 _NONE = str(uuid.UUID(int=0))
 
 
 class XrtDriver(fpga.FpgaDriver):
-    """A card: the host keeps its management function, a guest gets the user's.
+    """A card: the host keeps its management function, guests get the user's.
 
-    Function 0 manages, function 1 is the user's
-    (https://xilinx.github.io/XRT/master/html/platforms.html); a card with its
-    factory image has the first alone. What sysfs has is read as XRT does,
-    ``src/runtime_src/core/pcie/linux/device_linux.cpp``: the last of
-    ``interface_uuids`` is that of the shell that users' images are linked
-    with, ``logic_uuids`` are the shell's own, ``xclbinuuid`` of the user's
-    function is the image that is loaded.
+    Function 0 manages the card, function 1 is the user's
+    (https://xilinx.github.io/XRT/master/html/platforms.html). A card with its
+    factory image has only function 0. sysfs is read as in XRT's
+    ``src/runtime_src/core/pcie/linux/device_linux.cpp``. The last of
+    ``interface_uuids`` belongs to the shell that users' images are linked
+    with. ``logic_uuids`` are the shell's own, and ``xclbinuuid`` of the user's
+    function is the loaded image.
 
-    It is programmed by ``xrt-smi program``, formerly ``xbutil``
-    (https://xilinx.github.io/XRT/master/html/xrt-smi.html), through the
-    user's function, as each application does when it begins, whatever was
-    loaded before. The linker makes a new uuid for each image. A guest may load
-    one of its own, unless that is forbidden to the host too
-    (https://xilinx.github.io/XRT/master/html/security.html, "mailbox"). A card
-    that is handed out whole is not programmed: its guest has all of it.
+    ``xrt-smi program``, formerly ``xbutil``
+    (https://xilinx.github.io/XRT/master/html/xrt-smi.html), programs the card
+    through the user's function, whatever was loaded before. Each application
+    does the same when it starts. The linker makes a new uuid for each image. A
+    guest may load an image of its own, unless that is forbidden to the host,
+    too (https://xilinx.github.io/XRT/master/html/security.html, "mailbox"). A
+    card that is handed out whole is not programmed, because its guest has all
+    of it.
 
     A platform of two stages (DFX-2RP) has a base in its flash and gets its
-    shell by ``xbmgmt program --shell``, which makes sure that it is for that
-    base (``src/runtime_src/core/tools/xbmgmt2``). Until then it has the base's
-    uuids alone and no user's function. A cold boot of the host takes the shell
-    away. What is in the flash is replaced by cold boots and left alone.
+    shell by ``xbmgmt program --shell``, which checks that the shell is for
+    that base (``src/runtime_src/core/tools/xbmgmt2``). Until then it only has
+    the base's uuids and no user's function. A cold boot of the host removes
+    the shell. The flash is left alone, because replacing its contents needs a
+    cold boot.
     """
 
     repeats_programming = True

@@ -10,12 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Whether a guest can be given what a driver says can be handed out.
+"""Check that the units that a driver offers can be attached to guests.
 
-The rules are VFIO's and libvirt's: an IOMMU group goes to one guest as a
-whole, save for the bridges on the way to it
-(https://docs.kernel.org/driver-api/vfio.html), and what a card is carved into
-goes when the card does.
+The rules are VFIO's and libvirt's. An IOMMU group goes to one guest as a
+whole, except for the bridges above it
+(https://docs.kernel.org/driver-api/vfio.html). A card takes its virtual
+functions and mediated devices along.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,9 @@ _Functions = Mapping[pci_address.PciAddress, pci_function.PciFunction]
 
 def unit(function: pci_function.PciFunction, kind: device_spec.Unit,
          functions: _Functions) -> tuple[pci_address.PciAddress, ...]:
-    """The functions that are handed over with one, which is the first.
+    """The functions that go into a guest together; the given one is first.
 
-    :param functions: all of the host's
+    :param functions: all functions of the host
     """
     if kind is device_spec.Unit.SLOT:
         others = {other.address for other in functions.values()
@@ -50,9 +50,9 @@ def unit(function: pci_function.PciFunction, kind: device_spec.Unit,
 
 def check(device: device_model.Device,
           host: node_devices.HostDevices) -> None:
-    """Make sure that each unit of a device can be attached to a guest.
+    """Check that each unit of a device can be attached to a guest.
 
-    :raises DeviceError: one cannot, or is also a part of another one.
+    :raises DeviceError: a unit cannot be, or two units share a function.
     """
     seen: set[pci_address.PciAddress] = set()
     for handle in device.handles:
@@ -68,12 +68,12 @@ def check(device: device_model.Device,
 
 def _present(address: pci_address.PciAddress,
              host: node_devices.HostDevices) -> pci_function.PciFunction:
-    """:raises DeviceError: libvirt does not know it, or cannot describe it."""
+    """:raises DeviceError: libvirt does not list it, or not describe it."""
     try:
         return host.functions[address]
     except KeyError:
         raise exceptions.DeviceError(
-            f'{address} is none of libvirt\'s node devices') from None
+            f'{address} is not among libvirt\'s node devices') from None
 
 
 def _check_function(function: pci_function.PciFunction,
@@ -125,7 +125,7 @@ def _check_isolated(function: pci_function.PciFunction,
 
 def _group(function: pci_function.PciFunction,
            functions: _Functions) -> set[pci_address.PciAddress]:
-    """The IOMMU group, without the bridges that are known to be some."""
+    """The function's IOMMU group without its known bridges."""
     return {address for address in function.iommu_members
             if address not in functions or not functions[address].is_bridge}
 

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Which GPUs the host's own processes use, without the tools of vendors.
+"""Which GPUs the host's own processes use, without vendors' tools.
 
-AMD's driver says it in sysfs. A process that uses a GPU of another vendor has
-a node of it open (``/dev/nvidia0``, ``/dev/dri/renderD128``). Only root is
-told which nodes the processes of others have open.
+AMD's driver reports it in sysfs. A process that uses another vendor's GPU has
+a device node of it open (``/dev/nvidia0``, ``/dev/dri/renderD128``). Only root
+can see which nodes other users' processes have open.
 """
 
 from collections.abc import Iterator
@@ -34,18 +34,18 @@ LOG = logging.getLogger(__name__)
 _MINOR = re.compile(r'^Device Minor:\s*([0-9]+)\s*$', re.MULTILINE)
 _MEMORY = re.compile(r'vram_(?P<gpu>[0-9]+)')
 
-# It keeps GPUs awake for others, and lets go of one that is unbound.
+# This daemon keeps GPUs awake for others, and releases a GPU that is unbound.
 _PERSISTENCE_DAEMON = 'nvidia-persiste'
 
 
 class GpuProcesses:
-    """The processes of GPUs at one moment."""
+    """The processes that use GPUs at one moment."""
 
     def __init__(self, sysfs: sysfs_module.Sysfs) -> None:
         self._sysfs = sysfs
 
     def uses(self, address: pci_address.PciAddress) -> Iterator[str]:
-        """The uses of a function, none if it is no GPU.
+        """The uses of a function, empty if it is no GPU.
 
         :raises DeviceError: it cannot be read.
         :raises OSError: it cannot be read.
@@ -61,7 +61,7 @@ class GpuProcesses:
                     yield f'process {process} ({command}) has {node} open'
 
     def _nodes(self, address: pci_address.PciAddress) -> Iterator[str]:
-        """Its nodes, below ``/dev``."""
+        """The function's device nodes, below ``/dev``."""
         for directory, pattern in (('drm', r'(card|renderD)[0-9]+'),
                                    ('accel', r'accel[0-9]+')):
             for name in self._sysfs.names(address, directory):
@@ -78,27 +78,27 @@ class GpuProcesses:
 
     @functools.cached_property
     def _opened(self) -> Mapping[str, list[tuple[int, str]]]:
-        """Node -> (process, its command); nothing if it cannot be told."""
+        """Device node -> (process, its command); empty if it is unreadable."""
         try:
             return gpu_nodes.opened()
         except privileged.ERRORS as error:
-            LOG.warning('Which processes of this host use GPUs cannot be '
-                        'told: %s', error)
+            LOG.warning('Cannot find out which processes of this host use '
+                        'GPUs: %s', error)
             return {}
 
     @functools.cached_property
     def _of_kfd(self) -> Mapping[pci_address.PciAddress, list[str]]:
-        """As :meth:`_look_at_kfd`; nothing if it cannot be told."""
+        """As :meth:`_look_at_kfd`; empty if it cannot be read."""
         try:
             return self._look_at_kfd()
         except (OSError, ValueError) as error:
-            # As in a container whose devices are restricted.
-            LOG.warning('Which processes of this host compute with GPUs of '
-                        'AMD cannot be told: %s', error)
+            # This happens in a container whose devices are restricted.
+            LOG.warning('Cannot find out which processes of this host compute '
+                        'with GPUs of AMD: %s', error)
             return {}
 
     def _look_at_kfd(self) -> Mapping[pci_address.PciAddress, list[str]]:
-        """Processes with memory of a GPU, by AMD's compute driver.
+        """GPU -> processes with memory in it, by AMD's compute driver.
 
         See ``drivers/gpu/drm/amd/amdkfd``: kfd_topology.c, kfd_process.c.
 

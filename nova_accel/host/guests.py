@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""The guests that libvirt knows, Nova's and others, running or not."""
+"""libvirt's guests, Nova's and others, running or not."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
 
-# Nova marks its guests with it.
+# Nova marks its guests with this element.
 _NOVA = f'metadata/{{{vconfig.NOVA_NS}}}instance'
 
 
@@ -37,7 +37,7 @@ class Guests:
         self._host = host
 
     def uuids(self) -> frozenset[str]:
-        """The uuids of their instances.
+        """The uuids of all guests, which are also those of their instances.
 
         :raises DeviceError: libvirt does not list them.
         """
@@ -52,10 +52,10 @@ class Guests:
             guest.uuid for guest in self._list(only_running=True))
 
     def devices(self) -> Mapping[str, frozenset[str]]:
-        """What each has, by its uuid.
+        """Guest uuid -> the devices that the guest has.
 
-        The addresses of PCI functions, whether they are devices, interfaces
-        or NVMe disks to libvirt, and the uuids of mediated devices.
+        A device is the address of a PCI function, which may be a device,
+        interface or NVMe disk for libvirt, or the uuid of a mediated device.
 
         :raises DeviceError: libvirt does not say.
         """
@@ -63,10 +63,10 @@ class Guests:
                 for uuid, element in self._described()}
 
     def strangers(self) -> Mapping[str, str]:
-        """What guests have that are none of Nova's.
+        """The devices of guests that are not Nova's.
 
-        A guest of Nova's has the devices that it holds, also where the
-        journal that says so is lost.
+        Nova's own guests are left out: they hold their devices, even if the
+        journal was lost.
 
         :returns: device, as in :meth:`devices` -> uuid of the guest
         :raises DeviceError: libvirt does not say.
@@ -76,9 +76,9 @@ class Guests:
                 for device in _devices(element)}
 
     def check_unused(self, handle: attach_handle.AttachHandle) -> None:
-        """Make sure that no guest has any of it.
+        """Check that no guest has any part of a handle.
 
-        :raises DeviceError: one has, or libvirt does not say.
+        :raises DeviceError: a guest has it, or libvirt does not say.
         """
         wanted = {handle.uuid, *map(str, handle.functions)}
         for uuid, devices in self.devices().items():
@@ -105,16 +105,16 @@ class Guests:
                 only_running=only_running)
             return guests
         except (libvirt_host.libvirt.libvirtError,
-                # Nova's, when there is no connection to libvirt.
+                # Nova raises this without a connection to libvirt.
                 exception.HypervisorUnavailable) as error:
             raise exceptions.DeviceError(
                 f'libvirt does not list its guests: {error}') from error
 
 
 def _devices(guest: etree._Element) -> Iterator[str]:
-    """Each ``<address>`` of a source that is of PCI, or of an mdev.
+    """The PCI addresses and mdev uuids in a guest's XML.
 
-    Those of USB and SCSI have no slot.
+    The addresses of USB and SCSI devices have no slot.
     """
     for address in guest.iterfind('devices/*/source/address'):
         if address.get('uuid') is not None:

@@ -12,11 +12,11 @@
 
 """The host's own uses of the PCI functions that guests could get.
 
-libvirt would take a function from the host's driver all the same, with the
-file system, the network or the console that is on it. The files that are read
-here need no privilege, so a few uses cannot be told: a disk of ZFS, an
-interface in another network namespace. The code that erases a drive looks
-again, as root (:func:`nova_accel.privileged.nvme_drive.unused`).
+libvirt would take a function from the host's driver even if a file system, a
+network or the console is on it. The files that are read here need no
+privilege, so a few uses are not seen, such as a disk of ZFS or an interface in
+another network namespace. The code that erases a drive checks again, as root
+(:func:`nova_accel.privileged.nvme_drive.unused`).
 """
 
 from collections.abc import Iterable
@@ -37,23 +37,23 @@ _IFF_UP = 1
 _FRAMEBUFFER = re.compile(r'fb[0-9]+')
 _CONTROLLER = re.compile(r'nvme[0-9]+')
 
-# A scope of if_inet6: an address that an interface gives to itself, too.
+# The scope in if_inet6 of addresses that interfaces give to themselves.
 _LINK_LOCAL = '20'
 
 _Members = Mapping[pci_address.PciAddress, tuple[pathlib.Path, ...]]
 
 
 class HostUse:
-    """The host's own uses at one moment; everything is read once at most."""
+    """The host's own uses at one moment; each file is read once at most."""
 
     def __init__(self, sysfs: sysfs_module.Sysfs) -> None:
         self._sysfs = sysfs
         self._root, self._proc = sysfs.root, sysfs.proc
 
     def reason(self, address: pci_address.PciAddress) -> str | None:
-        """Why a function is the host's own, None if it is free.
+        """How the host itself uses a function, None if it does not.
 
-        The host has given up a function that is bound to a driver of VFIO.
+        A function that is bound to a VFIO driver is not used by the host.
 
         :raises DeviceError: it cannot be read.
         """
@@ -66,9 +66,9 @@ class HostUse:
 
     def check_disks(
             self, addresses: Iterable[pci_address.PciAddress]) -> None:
-        """Make sure that no data of the host is on some functions.
+        """Check that functions have no data of the host.
 
-        :raises DeviceError: it is, or that cannot be read.
+        :raises DeviceError: a function has data, or that cannot be read.
         """
         for address in addresses:
             with _readable(address):
@@ -88,7 +88,7 @@ class HostUse:
 
     def _uses_of_disks(
             self, address: pci_address.PciAddress) -> Iterator[str]:
-        """Uses of disks and their partitions, which are block devices, too."""
+        """The uses of disks and partitions, which are block devices, too."""
         for path in self._disks.get(address, ()):
             holders = _names(path / 'holders')
             if holders:
@@ -102,7 +102,7 @@ class HostUse:
                 yield f'{path.name} is a part of a btrfs'
 
     def _uses_of_interface(self, interface: pathlib.Path) -> Iterator[str]:
-        """Uses of an interface that is up; its carrier changes by itself."""
+        """The uses of an interface that is up, with or without a carrier."""
         if not int(_read(interface / 'flags') or '0', 16) & _IFF_UP:
             return
         name = interface.name
@@ -120,7 +120,7 @@ class HostUse:
 
     @functools.cached_property
     def _disks(self) -> _Members:
-        """One with several paths is that of each."""
+        """The disks of each function; a disk with several paths is in each."""
         return self._members('block')
 
     @functools.cached_property
@@ -132,7 +132,7 @@ class HostUse:
         return gpu_processes.GpuProcesses(self._sysfs)
 
     def _members(self, class_: str) -> _Members:
-        """Which objects of a class each function has."""
+        """Function -> its objects of a class in sysfs."""
         found: dict[pci_address.PciAddress, list[pathlib.Path]] = {}
         directory = self._root / 'class' / class_
         for name in _names(directory):
@@ -143,10 +143,10 @@ class HostUse:
 
     @functools.cached_property
     def _mounts(self) -> Mapping[str | None, str]:
-        """``<major>:<minor>`` -> where it is mounted.
+        """``<major>:<minor>`` -> mount point.
 
-        Also as the first process of the host has it, whose mounts are not
-        those of nova-compute in a container. See proc_pid_mountinfo(5).
+        It includes the mounts of the host's first process, because
+        nova-compute in a container has others. See proc_pid_mountinfo(5).
         """
         places: dict[str | None, str] = {}
         for process in ('1', 'self'):
@@ -166,17 +166,17 @@ class HostUse:
     def _of_btrfs(self) -> frozenset[str]:
         """The devices of all btrfs file systems.
 
-        Mounts name only one device of each, and none by its number.
+        A mount names only one device of its file system, and not by number.
         """
         return frozenset(path.name for path in (
             self._root / 'fs/btrfs').glob('*/devices/*'))
 
     @functools.cached_property
     def _interfaces_with_addresses(self) -> frozenset[str]:
-        """The interfaces with a route of IPv4 or an address of IPv6.
+        """The interfaces with an IPv4 route or an IPv6 address.
 
-        An address of IPv4 has a route, if only to its network. A link-local
-        address of IPv6 does not count: an interface gives it to itself.
+        An IPv4 address has a route, at least to its own network. A link-local
+        IPv6 address does not count, because the interface gives it to itself.
         """
         routes = _lines(self._proc / 'net/route')[1:]
         addresses = map(str.split, _lines(self._proc / 'net/if_inet6'))
@@ -193,7 +193,7 @@ def _readable(address: pci_address.PciAddress) -> Iterator[None]:
         yield
     except (OSError, ValueError, LookupError) as error:
         raise exceptions.DeviceError(
-            f'whether the host uses {address} cannot be read: {error}',
+            f'cannot find out whether the host uses {address}: {error}',
         ) from error
 
 
@@ -202,11 +202,11 @@ def _text(address: pci_address.PciAddress, use: str) -> str:
 
 
 def _functions(path: pathlib.Path) -> frozenset[pci_address.PciAddress]:
-    """The functions that an object of the kernel is below.
+    """The PCI functions to which an object in sysfs belongs.
 
-    The heads of native NVMe multipathing, and their partitions, are below
-    their subsystem, which has links to the controllers. Some controllers
-    have a path to a head.
+    With native NVMe multipathing, disks (heads) and their partitions are below
+    their subsystem, which has links to the controllers. A disk belongs to the
+    controllers that have a path to it.
     """
     nearest = _nearest(path)
     if nearest is not None:
@@ -224,7 +224,7 @@ def _functions(path: pathlib.Path) -> frozenset[pci_address.PciAddress]:
 
 
 def _head(path: str) -> str | None:
-    """The name of the disk that a path of a controller leads to."""
+    """The name of the disk to which a controller's path leads."""
     match = nvme_drive.NAMESPACE.fullmatch(path)
     return match and match['head'] + match['tail']
 

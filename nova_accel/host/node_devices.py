@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""libvirt's node devices: what is there, and the making of mediated devices.
+"""libvirt's node devices: list them, create and destroy mediated devices.
 
 libvirt is used through Nova's ``Host``, which keeps the connection alive and
 works in both of Nova's concurrency modes.
@@ -39,8 +39,8 @@ from nova_accel.model import pci_address
 
 _Parsed = TypeVar('_Parsed')
 
-#: Nova lists mediated devices, and then looks each of them up, under this
-#: lock; one that we destroy in between fails the boot of its server.
+#: Nova holds this lock while it lists mediated devices and looks each of them
+#: up. If we destroyed one in between, the boot of Nova's server would fail.
 exclusive = nova_utils.synchronized(libvirt_driver.VGPU_RESOURCE_SEMAPHORE)
 
 
@@ -48,7 +48,8 @@ exclusive = nova_utils.synchronized(libvirt_driver.VGPU_RESOURCE_SEMAPHORE)
 class HostDevices:
     """All of the host's devices at one moment.
 
-    ``unreadable`` says which node devices are left out, and why.
+    ``unreadable`` are texts that name the node devices that are left out, and
+    why.
     """
 
     functions: Mapping[pci_address.PciAddress, pci_function.PciFunction]
@@ -59,8 +60,9 @@ class HostDevices:
 class NodeDevices:
     """The node devices of one host.
 
-    :param gone_within_s: how long a destroyed device may still be listed:
-        libvirt takes it off its list when the kernel's event arrives
+    :param gone_within_s: how long a destroyed device may still be listed, in
+        seconds; libvirt removes it from its list when the kernel's event
+        arrives
     """
 
     def __init__(self, host: libvirt_host.Host,
@@ -69,7 +71,7 @@ class NodeDevices:
         self._gone_within_s = gone_within_s
 
     def look(self) -> HostDevices:
-        """See what is there.
+        """The host's devices at this moment.
 
         :raises DeviceError: libvirt does not list its devices.
         """
@@ -88,9 +90,9 @@ class NodeDevices:
 
     def function(self,
                  address: pci_address.PciAddress) -> pci_function.PciFunction:
-        """See what a function is now.
+        """A function as it is at this moment.
 
-        :raises DeviceError: it is not there, or its XML is unusable.
+        :raises DeviceError: it does not exist, or its XML is unusable.
         """
         with _libvirt_errors(f'{address} is not there'):
             return pci_function.parse_pci(self._xml(address.node_device))
@@ -99,9 +101,10 @@ class NodeDevices:
     def _look_at_mdevs(
         self, parents: Iterable[str], unreadable: list[str],
     ) -> tuple[list[pci_function.PciFunction], tuple[pci_function.Mdev, ...]]:
-        """What parents can still make, and what they have made.
+        """The parents of mediated devices, and the devices they have made.
 
-        None comes or goes meanwhile, else it would count twice or not at all.
+        The lock keeps devices from coming or going meanwhile. One that did
+        would count twice or not at all.
         """
         functions = list(self._read(
             parents, pci_function.parse_pci, unreadable))
@@ -109,7 +112,7 @@ class NodeDevices:
 
     @exclusive
     def mdevs(self) -> tuple[pci_function.Mdev, ...]:
-        """The mediated devices that are there and can be read.
+        """The existing mediated devices that can be read.
 
         :raises DeviceError: libvirt does not list them.
         """
@@ -119,9 +122,9 @@ class NodeDevices:
     @exclusive
     def create_mdev(self, uuid: str, parent: pci_address.PciAddress,
                     mdev_type: str) -> None:
-        """Make a transient mediated device; one that is there already is fine.
+        """Create a transient mediated device, unless it exists already.
 
-        :raises DeviceError: the parent refuses, or the one that is there has
+        :raises DeviceError: the parent refuses, or the existing one has
             another parent or type.
         """
         wanted = pci_function.Mdev(uuid, mdev_type, parent)
@@ -141,9 +144,9 @@ class NodeDevices:
 
     @exclusive
     def destroy_mdev(self, uuid: str) -> None:
-        """Destroy a mediated device; one that is not there is fine.
+        """Destroy a mediated device if it exists.
 
-        :raises DeviceError: it is in use, or does not go.
+        :raises DeviceError: it is in use, or does not disappear.
         """
         with _libvirt_errors(f'the mediated device {uuid} is not destroyed'):
             for name in self._names(uuid):
@@ -169,7 +172,7 @@ class NodeDevices:
 
     def _read(self, names: Iterable[str], parse: Callable[[str], _Parsed],
               unreadable: list[str]) -> Iterator[_Parsed]:
-        """Parse each node device that is still there."""
+        """Parse each node device that still exists."""
         for name in names:
             try:
                 with _gone_is_fine():
@@ -182,16 +185,16 @@ class NodeDevices:
         return xml
 
     def _find(self, uuid: str) -> pci_function.Mdev | None:
-        """:raises DeviceError: libvirt has no sense of it."""
+        """:raises DeviceError: its XML is unusable."""
         for name in self._names(uuid):
             with _gone_is_fine():
                 return pci_function.parse_mdev(self._xml(name))
         return None
 
     def _names(self, uuid: str) -> list[str]:
-        """The node devices of a mediated device, one at most.
+        """The names of a mediated device's node devices, one at most.
 
-        libvirt adds the parent's address to the name since 7.7.
+        Since 7.7 libvirt appends the parent's address to the name.
         """
         prefix = libvirt_utils.mdev_uuid2name(uuid)
         return [name for name in self._host.list_mediated_devices()
@@ -212,14 +215,14 @@ def _libvirt_errors(fault: str) -> Iterator[None]:
     try:
         yield
     except (libvirt_host.libvirt.libvirtError,
-            # Nova's, when there is no connection to libvirt.
+            # Nova raises this without a connection to libvirt.
             exception.HypervisorUnavailable) as error:
         raise exceptions.DeviceError(f'{fault}: {error}') from error
 
 
 @contextlib.contextmanager
 def _gone_is_fine() -> Iterator[None]:
-    """A device may vanish between two looks at it."""
+    """Ignore that a device disappeared after it was listed."""
     try:
         yield
     except libvirt_host.libvirt.libvirtError as error:

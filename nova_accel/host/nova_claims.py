@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What Nova's own configuration takes of the host's devices."""
+"""The host's devices that Nova's own configuration claims."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -28,9 +28,9 @@ from nova_accel.model import provider_layout
 
 
 class NovaClaims:
-    """All that Nova's configuration claims, read once.
+    """The claims of Nova's configuration, which is read once.
 
-    In doubt Nova has the device: a line that may mean it is a claim.
+    In doubt a device is Nova's: a line that may mean the device is a claim.
 
     :param nodename: Nova's and Placement's name of the compute node
     :param node_uuid: the uuid of its root resource provider
@@ -49,8 +49,8 @@ class NovaClaims:
                      host: node_devices.HostDevices) -> str | None:
         """Why functions of the host cannot be ours; None if they can.
 
-        Those above and below them count as well: a guest that is given a
-        physical function takes its virtual ones along.
+        Claims on their physical and virtual functions count as well, because a
+        guest with a physical function takes its virtual ones along.
         """
         for function, what in _concerned(addresses, host):
             line = (self._passthrough.line_for(function, host)
@@ -77,7 +77,7 @@ class NovaClaims:
         return None
 
     def _on_ownership(self, host: node_devices.HostDevices) -> str | None:
-        """Why nothing of the host can be told from what is Nova's."""
+        """Why our providers on the host cannot be told from Nova's."""
         trait = naming.OWNERSHIP_TRAIT
         line = (self._provider_configs.line_giving(trait)
                 or self._passthrough.line_giving(trait, host))
@@ -91,7 +91,7 @@ def _concerned(
     addresses: Iterable[pci_address.PciAddress],
     host: node_devices.HostDevices,
 ) -> Iterator[tuple[pci_function.PciFunction, str]]:
-    """The functions that nobody else may hand out, and what they are."""
+    """The functions that nobody else may hand out, and their description."""
     parts = [host.functions[address] for address in sorted(addresses)
              if address in host.functions]
     for part in parts:

@@ -26,7 +26,7 @@ CONF = conf.CONF
 
 
 class Passthrough:
-    """The lines of the option, read once, with Nova's own rules.
+    """The lines of the option, read once, by Nova's own rules.
 
     :raises nova.exception.NovaException: a line cannot be used; Nova does not
         start with it either.
@@ -38,13 +38,13 @@ class Passthrough:
 
     def line_for(self, function: pci_function.PciFunction,
                  host: node_devices.HostDevices) -> str | None:
-        """The line by which Nova takes a function of the host, if any."""
+        """The line by which Nova claims a function, None if none does."""
         match = self._match(function, host)
         return None if match is None else _named(match[0])
 
     def line_giving(self, trait: str,
                     host: node_devices.HostDevices) -> str | None:
-        """A line that has Nova give the trait to a provider of its own."""
+        """A line that makes Nova set a trait on its own provider, or None."""
         if not CONF.pci.report_in_placement or not any(
                 _gives(spec, trait)
                 for _, lines in self._lines for spec in lines.specs):
@@ -58,20 +58,20 @@ class Passthrough:
         self, function: pci_function.PciFunction,
         host: node_devices.HostDevices,
     ) -> tuple[str, devspec.PciDeviceSpec] | None:
-        """The first line, and the specification in it, that matches."""
+        """The first line that matches, with the specification in it."""
         device = _described(function, host)
         try:
             return next(((line, spec) for line, lines in self._lines
                          if (spec := lines.device_assignable(device))
                          is not None), None)
         except exception.PciConfigInvalidSpec:
-            # Nova leaves alone what has a PCI domain above ffff.
+            # Nova ignores functions with a PCI domain above ffff.
             return None
 
 
 def _described(function: pci_function.PciFunction,
                host: node_devices.HostDevices) -> dict[str, object]:
-    """What Nova compares with its lines, as its ``Host`` describes it."""
+    """A function as Nova's ``Host`` describes it, to compare with lines."""
     card = (None if function.parent_address is None
             else host.functions.get(function.parent_address))
     serial = function.card_serial_number or (
@@ -86,9 +86,9 @@ def _described(function: pci_function.PciFunction,
 
 
 def _gives(spec: devspec.PciDeviceSpec, trait: str) -> bool:
-    """Whether what it matches has the trait in Placement.
+    """Whether the devices that a line matches have the trait in Placement.
 
-    Nova does not publish what has a physical network.
+    Nova does not publish devices with a physical network.
     """
     tags = spec.get_tags()
     return (not tags.get('physical_network')

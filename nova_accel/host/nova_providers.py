@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""``provider.yaml``: what operators have Nova add to resource providers.
+"""``provider.yaml``: operators' additions to Nova's resource providers.
 
 See https://docs.openstack.org/nova/latest/admin/managing-resource-providers.html
 """
@@ -31,7 +31,7 @@ _COMPUTE_NODE = '$COMPUTE_NODE'
 
 
 class ProviderConfigs:
-    """The files, read once, as ``ResourceTracker._merge_provider_configs``.
+    """The files, read once, like ``ResourceTracker._merge_provider_configs``.
 
     :raises nova.exception.ProviderConfigException: a file cannot be used;
         Nova does not start with it either.
@@ -46,27 +46,27 @@ class ProviderConfigs:
              if name in self._entries), None)
 
     def line_for(self, provider: provider_layout.Provider) -> str | None:
-        """The entry that changes a provider of ours, if any.
+        """The entry that changes one of our providers, None if none does.
 
-        Nova would call it its own (``OWNER_NOVA``), and publish nothing of
-        the host any more if the entry has a resource class of ours.
+        Nova would mark the provider as its own (``OWNER_NOVA``). If the entry
+        has one of our resource classes, Nova would publish nothing of the host
+        any more.
         """
         return next((self._named(name)
                      for name in (provider.name, provider.uuid)
                      if name in self._entries), None)
 
     def line_giving(self, trait: str) -> str | None:
-        """An entry that gives a trait to a provider of Nova, if any."""
+        """An entry that sets a trait on a provider of Nova, or None."""
         return next((self._named(name)
                      for name, entry in self._entries.items()
                      if trait in entry.get('traits', {}).get('additional', ())
                      and (name == self._root or self._is_novas(name))), None)
 
     def _is_novas(self, name: str) -> bool:
-        """Whether it is a card's or a PCI device's below this host's root.
+        """Whether it names a provider of Nova's below this host's root.
 
-        An entry for another host, or for a device that is not there, means
-        nothing here.
+        An entry for another host, or for a missing device, has no effect here.
         """
         return (name.startswith(f'{self._nodename}_')
                 and not naming.is_provider_name(name, self._nodename))

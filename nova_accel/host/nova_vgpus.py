@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""``[devices]`` and ``[mdev_*]``: the cards that Nova makes vGPUs of."""
+"""``[devices]`` and ``[mdev_*]``: the cards on which Nova makes vGPUs."""
 
 from nova.conf import devices as nova_devices_conf
 
@@ -22,10 +22,10 @@ CONF = conf.CONF
 
 
 class Vgpus:
-    """As ``LibvirtDriver._get_supported_vgpu_types`` reads them, once.
+    """The options, read as by ``LibvirtDriver._get_supported_vgpu_types``.
 
-    How many Nova may make (``max_instances``) and of which resource class
-    (``mdev_class``) does not matter: what is ours has to be all ours.
+    The number (``max_instances``) and the resource class (``mdev_class``) do
+    not matter, because our cards must be ours alone.
     """
 
     def __init__(self) -> None:
@@ -40,10 +40,10 @@ class Vgpus:
                 self._default = mdev_type
 
     def line_for(self, function: pci_function.PciFunction) -> str | None:
-        """The line by which a function is Nova's, if any.
+        """The line by which Nova claims a function, None if none does.
 
-        One that a line names is, even if it does not make the type now: with
-        another driver or mode it may.
+        A function that a line names is Nova's even if it does not offer the
+        type now. With another driver or mode it may.
         """
         mdev_type = self._type_of.get(str(function.address))
         if mdev_type is not None:

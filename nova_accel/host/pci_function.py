@@ -13,7 +13,7 @@
 
 """libvirt's XML of node devices, read with Nova's own parser.
 
-What that leaves out is read with lxml; the format is libvirt's, see
+lxml reads what that parser leaves out. The format is libvirt's, see
 https://libvirt.org/formatnode.html
 """
 
@@ -28,15 +28,15 @@ from nova.virt.libvirt import config as vconfig
 from nova_accel import exceptions
 from nova_accel.model import pci_address
 
-# PCI classes that are a part of the path to a device: host bridges, and
-# bridges between buses, root ports among them (PCI Code and ID Assignment
+# The PCI classes of bridges on the path to a device: host bridges, and bridges
+# between buses, including root ports (PCI Code and ID Assignment
 # Specification, 1.7).
 _BRIDGES = ('0600', '0604', '0609')
 
 
 @dataclasses.dataclass(frozen=True)
 class Link:
-    """A link of PCI Express: GT/s, and the number of lanes."""
+    """A PCI Express link: its speed in GT/s, and its number of lanes."""
 
     speed: float
     width: int
@@ -49,21 +49,21 @@ class Link:
 class PciFunction:
     """One PCI function of the host.
 
-    ``name`` is that of its node device. ``vendor_id`` and ``product_id`` are
-    four lower-case hexadecimal digits; ``vendor`` and ``product`` the names
-    that the host knows for them. ``driver`` is what the host has it bound to.
-    ``parent_address`` is the physical function of a virtual one.
-    ``mdev_types`` maps the types of mediated devices that it makes to how many
-    more of each it can make now.
+    ``name`` is libvirt's name of its node device. ``vendor_id`` and
+    ``product_id`` are four lower-case hexadecimal digits, ``vendor`` and
+    ``product`` the host's names for them. ``driver`` is the host driver that
+    it is bound to. ``parent_address`` is the physical function of a virtual
+    one. ``mdev_types`` maps its types of mediated devices to how many more of
+    each it can make now.
 
-    ``class_code`` is that of PCI, six lower-case hexadecimal digits.
-    ``iommu_group`` is the number of its IOMMU group, None if there is no
-    IOMMU, and ``iommu_members`` all functions of that, this one too.
-    ``max_virtual_functions`` is how many it can have. ``link_max`` is what it
-    is capable of, ``link`` what it has now, which changes with its power
-    state. ``upstream`` is the port or bridge that it is behind. ``vpd`` are
-    its Vital Product Data, by libvirt's names: ``part_number``,
-    ``serial_number``, ``change_level``, ``vendor_field_<index>``.
+    ``class_code`` is its PCI class, six lower-case hexadecimal digits.
+    ``iommu_group`` is the number of its IOMMU group, None without an IOMMU.
+    ``iommu_members`` are all functions of the group, including this one.
+    ``max_virtual_functions`` is how many it can have. ``link_max`` is its
+    fastest link, ``link`` the present one, which changes with the power state.
+    ``upstream`` is the port or bridge above it. ``vpd`` are its Vital Product
+    Data, under libvirt's names: ``part_number``, ``serial_number``,
+    ``change_level``, ``vendor_field_<index>``.
     """
 
     name: str
@@ -89,18 +89,18 @@ class PciFunction:
 
     @property
     def card(self) -> pci_address.PciAddress:
-        """The physical function of its card: itself, if it is none."""
+        """The card's physical function, which may be this one."""
         return self.parent_address or self.address
 
     @property
     def card_serial_number(self) -> str | None:
-        """That of its Vital Product Data."""
+        """The serial number in its Vital Product Data, None without one."""
         return self.vpd.get('serial_number')
 
 
 @dataclasses.dataclass(frozen=True)
 class Mdev:
-    """A mediated device that exists, and the PCI function that made it."""
+    """An existing mediated device, and the PCI function that made it."""
 
     uuid: str
     type: str
@@ -143,7 +143,7 @@ def parse_pci(xml: str) -> PciFunction:
 
 
 def _beyond_nova(pci: etree._Element) -> dict[str, Any]:
-    """What Nova's parser leaves out.
+    """The attributes that Nova's parser leaves out.
 
     :raises ValueError, TypeError: it is malformed.
     """
@@ -169,7 +169,7 @@ def _beyond_nova(pci: etree._Element) -> dict[str, Any]:
 
 def _link(pci: etree._Element, validity: str) -> Link | None:
     link = pci.find(f"pci-express/link[@validity='{validity}']")
-    # A root complex has no speed of its own.
+    # A root complex has no speed.
     if link is None or link.get('speed') is None:
         return None
     return Link(float(link.get('speed')), int(link.get('width')))
@@ -179,7 +179,7 @@ def _upstream(parent: str | None) -> pci_address.PciAddress | None:
     try:
         return pci_address.PciAddress.parse_node_device(parent or '')
     except exceptions.InvalidName:
-        # The root of the tree, "computer".
+        # It is the root of the tree, "computer".
         return None
 
 

@@ -10,9 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""sysfs, for what libvirt does not say of a PCI function, and cannot do.
+"""sysfs, for facts and actions on PCI functions that libvirt lacks.
 
-Everything is below one root, so that tests can have one of their own.
+Everything is below one root, so that tests can use their own.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,9 @@ from nova_accel.privileged import sysfs as privileged_sysfs
 
 
 def of(host: libvirt_host.Host) -> 'Sysfs':
-    """The sysfs of the host that libvirt is on.
+    """The sysfs of libvirt's host.
 
-    The seam for tests, see :mod:`nova_accel.testing.sysfs`.
+    Tests replace this function, see :mod:`nova_accel.testing.sysfs`.
     """
     return Sysfs()
 
@@ -42,10 +42,11 @@ class Sysfs:
     An attribute is named by its path below the function's directory, like
     ``sriov_numvfs`` or ``nvidia/current_vgpu_type``.
 
-    :param root: where sysfs is
-    :param proc: where the files of processes are, and of some drivers
-    :param write: writes an attribute, given (address, attribute, value) as
-        texts; by default a privileged process, which knows one root only
+    :param root: the mount point of sysfs
+    :param proc: the mount point of proc
+    :param write: writes an attribute, called with (address, attribute, value)
+        as texts; the default is a privileged process, which only knows the
+        real sysfs
     """
 
     def __init__(
@@ -59,9 +60,9 @@ class Sysfs:
 
     def read(self, address: pci_address.PciAddress,
              attribute: str) -> str | None:
-        """The value, without the white space around it.
+        """The value of an attribute, without surrounding white space.
 
-        :returns: None if there is no such attribute, or function
+        :returns: None if there is no such attribute or function
         :raises DeviceError: it cannot be read.
         """
         with _unless_absent(f'{attribute} of {address}'):
@@ -71,7 +72,7 @@ class Sysfs:
 
     def names(self, address: pci_address.PciAddress,
               directory: str = '.') -> tuple[str, ...]:
-        """What is in a directory, sorted; nothing if there is none.
+        """The sorted names in a directory, empty if there is none.
 
         :raises DeviceError: it cannot be read.
         """
@@ -83,10 +84,10 @@ class Sysfs:
 
     def link(self, address: pci_address.PciAddress,
              attribute: str) -> str | None:
-        """The last part of what a link leads to, None if it is not there.
+        """The last part of a symbolic link's target, None if there is none.
 
-        That of ``driver`` is the name of the driver, that of
-        ``iommu_group`` the number of the group.
+        ``driver`` gives the name of the driver, ``iommu_group`` the number of
+        the group.
 
         :raises DeviceError: it cannot be read.
         """
@@ -96,16 +97,16 @@ class Sysfs:
 
     def identity(self, address: pci_address.PciAddress,
                  directory: str) -> str | None:
-        """What no other directory has, None if there is no such directory.
+        """A text unique to the directory, None if there is no such directory.
 
-        It is of the kernel's object behind it (``fs/kernfs/dir.c`` gives each
-        a number that none had before): another one if the driver has made
-        the object anew, and until the host reboots.
+        It is the number of the kernel's object; ``fs/kernfs/dir.c`` never
+        gives a number twice until the host reboots. If the driver creates the
+        object again, the text is another one.
 
         :raises DeviceError: it cannot be read.
         """
         with _unless_absent(f'{directory} of {address}'):
-            # The objects of a class are links to them, or directories.
+            # An object of a class may be a link, which stat() follows.
             return str(self._path(address, directory).stat().st_ino)
         return None
 
@@ -113,7 +114,8 @@ class Sysfs:
               value: str) -> None:
         """Write an attribute, one of ``privileged.sysfs.ATTRIBUTES``.
 
-        :raises DeviceError: it is not there, or the function refuses.
+        :raises DeviceError: it does not exist, or the function refuses the
+            value.
         """
         try:
             self._write(str(address), attribute, value)
@@ -130,7 +132,7 @@ class Sysfs:
 
 @contextlib.contextmanager
 def _unless_absent(what: str) -> Iterator[None]:
-    """:raises DeviceError: it is there, but cannot be read."""
+    """:raises DeviceError: it exists, but cannot be read."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Virtual functions that their vendor's VFIO driver makes a vGPU of.
+"""Virtual functions that their vendor's VFIO driver turns into vGPUs.
 
-Since Linux 6.x NVIDIA's driver makes no mediated devices of the virtual
-functions of a card: a function gets its vGPU type by a write to
-``nvidia/current_vgpu_type`` and is then handed over as it is
+On newer kernels NVIDIA's driver makes no mediated devices of a card's virtual
+functions. A function gets its vGPU type by a write to
+``nvidia/current_vgpu_type``, and then goes into a guest itself
 (https://docs.nvidia.com/vgpu, "Vendor-Specific VFIO Framework").
 """
 
@@ -25,7 +25,8 @@ from nova_accel import exceptions
 from nova_accel.host import sysfs as sysfs_module
 from nova_accel.model import pci_address
 
-#: What stands for no vGPU, in the file and in :meth:`VfioVgpu.set_type`.
+#: The type of a function without a vGPU, in sysfs and in
+#: :meth:`VfioVgpu.set_type`.
 NO_TYPE = '0'
 
 _CREATABLE = 'nvidia/creatable_vgpu_types'
@@ -44,10 +45,10 @@ class VfioVgpu:
     def types(self, address: pci_address.PciAddress) -> Mapping[str, str]:
         """Name -> id of the types that a function can be given now.
 
-        Those that fit beside what the other functions of its card are:
-        none if the card is full.
+        These types fit beside the vGPUs of the card's other functions. If the
+        card is full, there are none.
 
-        :raises DeviceError: it cannot be read, or is not what is expected.
+        :raises DeviceError: the list cannot be read, or is malformed.
         """
         text = self._sysfs.read(address, _CREATABLE) or ''
         types = {}
@@ -64,17 +65,18 @@ class VfioVgpu:
     def current(self, address: pci_address.PciAddress) -> str | None:
         """The id of the type that a function has.
 
-        :returns: :data:`NO_TYPE` if it has none; None if it is none that can
-            be given a type
+        :returns: :data:`NO_TYPE` if it has none; None if the function cannot
+            get types
         :raises DeviceError: it cannot be read.
         """
         return self._sysfs.read(address, _CURRENT)
 
     def set_type(self, address: pci_address.PciAddress, type_id: str) -> None:
-        """Give a function a type; one that it has already is fine.
+        """Set the type of a function, unless it has it already.
 
-        :param type_id: :data:`NO_TYPE` takes the vGPU away
-        :raises DeviceError: the function refuses, or has another type now.
+        :param type_id: :data:`NO_TYPE` removes the vGPU
+        :raises DeviceError: the function refuses, or has another type
+            afterwards.
         """
         if self.current(address) == type_id:
             return

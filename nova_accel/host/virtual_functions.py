@@ -12,10 +12,10 @@
 
 """The virtual functions that lines of ``device_spec`` ask for.
 
-They are gone after a reboot of the host, and made again when nova-compute
-starts, which is before Nova resumes guests. There is no journal of it: what is
-wanted stands in the configuration and what is there in sysfs, and the kernel
-makes all of them or none, so a start that was cut short is simply repeated.
+A reboot of the host removes them. nova-compute creates them again when it
+starts, before Nova resumes guests. This needs no journal: the configuration
+has the wanted number, sysfs has the present one, and the kernel creates all of
+them or none. So an interrupted start is simply repeated.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ _ATTRIBUTE = 'sriov_numvfs'
 
 def check(function: pci_function.PciFunction,
           spec: device_spec.DeviceSpec) -> None:
-    """Make sure that a physical function has those that its line asks for.
+    """Check that a physical function has virtual ones if its line wants any.
 
     :raises DeviceError: it has none.
     """
@@ -57,23 +57,24 @@ def check(function: pci_function.PciFunction,
 
 def mismatch(function: pci_function.PciFunction,
              spec: device_spec.DeviceSpec) -> str | None:
-    """Why those that are there stay as they are, if the line asks for more.
+    """Why the existing number stays although the line asks for another.
 
-    Guests may have them; the kernel only knows all or none.
+    Guests may have the existing functions, and the kernel can only remove all
+    or none.
     """
     wanted, has = _wanted(function, spec), len(function.virtual_functions)
     if wanted is None or has in (0, wanted):
         return None
     return (f'its line asks for {wanted} virtual functions, it has {has}: the '
-            'number is not changed while there are any. Without guests that '
-            f'have them, write 0 to its {_ATTRIBUTE} in sysfs and restart '
+            'number is not changed while there are any. When no guest has '
+            f'them, write 0 to its {_ATTRIBUTE} in sysfs and restart '
             'nova-compute')
 
 
 class VirtualFunctions:
-    """Makes them, at the start.
+    """Create the virtual functions when nova-compute starts.
 
-    :param within_s: how long libvirt may take to know them
+    :param within_s: how long libvirt may take to list them, in seconds
     """
 
     def __init__(self, node_devices: node_devices_module.NodeDevices,
@@ -88,9 +89,9 @@ class VirtualFunctions:
         self._within_s = within_s
 
     def make(self, specs: Sequence[device_spec.DeviceSpec]) -> None:
-        """Make what is asked for of physical functions that have none.
+        """Create virtual functions where lines ask for them and none exist.
 
-        What fails is logged, and the rest is made.
+        A failure is logged, and the others are created.
 
         :raises DeviceError: libvirt does not list its devices, or guests.
         """
@@ -104,7 +105,7 @@ class VirtualFunctions:
                 specs, function.address, function.vendor_id,
                 function.product_id)
             wanted = None if spec is None else _wanted(function, spec)
-            # What discovery refuses anyway it also explains.
+            # Discovery refuses and explains the other cases.
             if (wanted is None or function.virtual_functions
                     or wanted > function.max_virtual_functions
                     or self._claims.on_functions(
@@ -119,7 +120,7 @@ class VirtualFunctions:
                           wanted, function.address, error)
 
     def _make(self, function: pci_function.PciFunction, wanted: int) -> None:
-        """:raises DeviceError: not all are there afterwards."""
+        """:raises DeviceError: not all exist afterwards."""
         address = function.address
         there = self._sysfs.read(address, _ATTRIBUTE)
         if there == '0':
@@ -154,5 +155,5 @@ class VirtualFunctions:
 
 def _wanted(function: pci_function.PciFunction,
             spec: device_spec.DeviceSpec) -> int | None:
-    """How many the line asks for: of a virtual function itself none."""
+    """The wanted number; None for a function that is itself virtual."""
     return None if function.parent_address is not None else spec.sriov_numvfs

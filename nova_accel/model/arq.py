@@ -58,7 +58,7 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.UNKNOWN: frozenset(),
 }
 
-#: Nova waits no longer for an ARQ in one of these.
+#: The states in which Nova no longer waits for an ARQ.
 RESOLVED = frozenset({State.BOUND, State.BIND_FAILED, State.DELETING})
 
 
@@ -76,16 +76,16 @@ def check_transition(uuid: str, present: State, wanted: State) -> None:
 
 
 def resource_class(group: Mapping[str, str]) -> str:
-    """What an ARQ of a device profile's group is a unit of.
+    """The resource class of the ARQs of a device profile's group.
 
-    A group has one class only, as a provider of ours has.
+    A group has only one class, because each of our providers has only one.
     """
     return next(key.removeprefix('resources:') for key in group
                 if key.startswith('resources:'))
 
 
 class Role(enum.StrEnum):
-    """What an ARQ is to the instance on the host that it is bound to."""
+    """Why an instance has an ARQ on a host."""
 
     ACTIVE = 'active'
     #: Held by the source of a resize or cold migration until its end.

@@ -35,16 +35,16 @@ class AttachHandle:
     ``uuid`` names the handle; a mediated device has it as its own uuid.
     ``address`` is the PCI function, or the mediated device's parent.
     ``mdev_type`` is the parent's mdev type id, None for a PCI function.
-    ``physical_network`` is the one that the function is plugged into, which
-    Nova wants to know of a function that it gives to a port.
-    ``further_functions`` go into the guest together with the function.
-    ``vgpu_type`` is what a function that is bound to its vendor's VFIO driver
-    is set to be (``current_vgpu_type`` of NVIDIA's). ``is_managed`` says that
-    libvirt takes the function from its host driver and gives it back.
-    ``identity`` is what tells the device from others that could be put in its
-    place, such as a serial number; None as long as it does not say: a guest
-    may have it. ``cleaning`` is how its driver cleans it after a guest: the
-    value of the key ``clean``, and the command. Only its host knows and needs
+    ``physical_network`` is the network that the function is plugged into; Nova
+    needs it for a function that it gives to a port. ``further_functions`` go
+    into the guest together with the function. ``vgpu_type`` is the vGPU type
+    of a function that stays bound to its vendor's VFIO driver
+    (``current_vgpu_type`` of NVIDIA's). ``is_managed`` says that libvirt takes
+    the function from its host driver and gives it back. ``identity`` tells the
+    device from another that is put in its place, for example by its serial
+    number. It is None while the device does not say, such as when a guest has
+    it. ``cleaning`` is how its driver cleans it after a guest: the value of
+    the key ``clean``, and the command. Only the device's host knows and needs
     it.
     """
 
@@ -64,7 +64,10 @@ class AttachHandle:
 
     @property
     def functions(self) -> tuple[pci_address.PciAddress, ...]:
-        """The PCI functions that the guest gets, none of a mediated device."""
+        """The PCI functions that the guest gets.
+
+        Empty for a mediated device.
+        """
         if self.type is HandleType.MDEV:
             return ()
         return (self.address, *self.further_functions)
@@ -89,10 +92,10 @@ class AttachHandle:
             **value, 'identity': self.identity}
 
     def check_same(self, present: 'AttachHandle') -> None:
-        """Make sure that it is still the same device.
+        """Check that the device is still the same one.
 
-        :param present: the handle as it is seen now
-        :raises DeviceError: another one is in its place.
+        :param present: the handle as its host sees it now
+        :raises DeviceError: another device is in its place.
         """
         if is_another(self.identity, present.identity):
             raise exceptions.DeviceError(
@@ -123,5 +126,5 @@ def from_dict(value: Mapping[str, Any]) -> AttachHandle:
             for address in info.get('further_functions', ())),
         vgpu_type=None if is_mdev else info.get('asked_type'),
         is_managed=info.get('managed') != 'no',
-        # An older release has written none.
+        # Older releases did not store it.
         identity=value.get('identity'))

@@ -12,23 +12,23 @@
 
 """The number of an attempt to hold something for an instance on a host.
 
-It counts: the host proposes one more than the last that it knows, and the
-database admits what is newer than all that it knows of. A host that lost its
-journal, or forgot an instance that was gone for a while, is told the newest
-and goes on from there. No clock has a say in it, with one exception: hosts of
-the release before take the time in nanoseconds. Such a number is admitted if
-it is no later than a day from now.
+Attempts are counted. A host proposes one more than the last number that it
+knows, and the database accepts it if it is higher than all that it has seen. A
+host that lost its journal, or forgot an instance that was gone for a while, is
+told the newest number and goes on from there. Clocks play no part, with one
+exception: hosts of the previous release send the time in nanoseconds. Such a
+number is accepted if it is at most a day in the future.
 """
 
-#: The highest number that a host may propose. So a number that the database
-#: stores is never near the end of its column.
+#: The highest number that a host may propose. It keeps stored numbers far from
+#: the end of their column.
 MAX = 2 ** 62
 
-#: How far ahead of the newest known number one may be. Each attempt that the
-#: database has not heard of, for a lost request, is one number.
+#: How far a number may be ahead of the newest known one. Each attempt whose
+#: request was lost uses up one number.
 REACH = 2 ** 20
 
-#: Numbers from here on are times in nanoseconds (it was in 2006).
+#: Numbers from here on are times in nanoseconds (this one was in 2006).
 _FIRST_TIME = 2 ** 60
 
 _DAY_NS = 24 * 60 * 60 * 10 ** 9
@@ -37,7 +37,8 @@ _DAY_NS = 24 * 60 * 60 * 10 ** 9
 def is_in_reach(attempt: int, newest: int, now_ns: int) -> bool:
     """Whether a host can have come to the number by counting.
 
-    :param newest: of what is known of the instance on the host, 0 if nothing
+    :param newest: the highest number known for the instance on the host, 0 if
+        none
     :param now_ns: the time in nanoseconds since 1970
     """
     return (attempt <= newest + REACH

@@ -13,19 +13,19 @@
 
 """Attributes of a deployable: keys and values for people to read.
 
-Some are what its host reports; the others are what operators have noted.
+Some are reported by its host, the others are set by operators.
 """
 
 from collections.abc import Mapping
 from collections.abc import Sequence
 
-#: The most characters of a value that an operator notes.
+#: The maximum length of a value that an operator sets, in characters.
 MAX_VALUE_LENGTH = 4095
 
 
 def of_placement(traits: Sequence[str],
                  resource_class: str) -> dict[str, str]:
-    """What Placement knows of a deployable, under Cyborg's keys."""
+    """A deployable's traits and resource class, under Cyborg's keys."""
     return {**{f'traits{number}': trait
                for number, trait in enumerate(traits, 1)},
             'rc': resource_class}
@@ -33,10 +33,10 @@ def of_placement(traits: Sequence[str],
 
 def reported(traits: Sequence[str], resource_class: str,
              facts: Mapping[str, str]) -> dict[str, str]:
-    """All that the host of a deployable says of it.
+    """All attributes that the host of a deployable reports.
 
-    :param facts: the attributes of its device; none of them can stand for
-        what Placement knows
+    :param facts: the attributes of its device; they never replace those of
+        :func:`of_placement`
     """
     known = of_placement(traits, resource_class)
     return {**known, **{key: value for key, value in facts.items()

@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What an instance holds on one host in one role."""
+"""The ARQs that an instance holds on one host in one role."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -19,7 +19,7 @@ from typing import Any
 
 from nova_accel.model import arq
 
-#: The states of an ARQ that stands for a device.
+#: The states in which an ARQ holds a device.
 HOLDING = frozenset({arq.State.BOUND, arq.State.PROVISIONING})
 
 
@@ -27,9 +27,10 @@ HOLDING = frozenset({arq.State.BOUND, arq.State.PROVISIONING})
 class Binding:
     """The ARQs of an instance on a host.
 
-    ``role`` and ``attempt`` are None for what Nova's own Cyborg client has
-    bound and the host has not adopted. ``arqs`` are those of ``arq_uuids``
-    that have an attach handle and can use it.
+    ``role`` and ``attempt`` are None for ARQs that Nova's own Cyborg client
+    bound and that the host has not adopted. ``arqs`` are the ones of
+    ``arq_uuids`` that are usable: they have an attach handle and a state of
+    :data:`HOLDING`.
     """
 
     instance_uuid: str
@@ -40,7 +41,7 @@ class Binding:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each ARQ stands for a device."""
+        """Whether each ARQ holds a device."""
         return len(self.arqs) == len(self.arq_uuids)
 
 

@@ -12,11 +12,11 @@
 
 """Bitstreams: which one is asked for, and whether one fits a region.
 
-A bitstream is an image in Glance; what it is stands in its properties, under
-Cyborg's names (``vendor``, ``board``, ``shell_id``, ``region_uuid``,
-``function_uuid``, ``function_name``), and in ``provides_shell_id``, ours, of
-an image that is the static part of a card. Whoever may change an image may
-write anything there: see :mod:`nova_accel.model.stated`.
+A bitstream is an image in Glance. Its properties describe it, under Cyborg's
+names: ``vendor``, ``board``, ``shell_id``, ``region_uuid``, ``function_uuid``,
+``function_name``. One name is our own: ``provides_shell_id``, of an image that
+is the static part of a card. All who may change an image may write anything
+there, see :mod:`nova_accel.model.stated`.
 """
 
 from collections.abc import Collection
@@ -32,7 +32,7 @@ from nova_accel.model import device_profile
 from nova_accel.model import region as region_model
 from nova_accel.model import stated as stated_model
 
-#: What the image of a bitstream is tagged with.
+#: The tag of images that are bitstreams.
 TAG = 'FPGA'
 
 #: The namespace of the keys in a group, and in the properties of the image
@@ -42,7 +42,7 @@ _PREFIX = 'accel:'
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """A bitstream by its id, or by a function that it has: one of the three.
+    """A bitstream by its id, or by a function: one of the three is set.
 
     ``bitstream_id`` is the uuid of an image, ``function_id`` that of a
     function.
@@ -60,7 +60,7 @@ class Wanted:
         return f'function {self.function_name!r}'
 
     def is_met_by(self, bitstream: 'Bitstream') -> bool:
-        """Whether it is that image, or has that function."""
+        """Whether the bitstream is that image, or has that function."""
         if self.bitstream_id is not None:
             return bitstream.id == self.bitstream_id
         if self.function_id is not None:
@@ -71,15 +71,15 @@ class Wanted:
 def wanted(group_properties: Mapping[str, str],
            image_properties: Mapping[str, Any] | None = None,
            ) -> Wanted | None:
-    """What a group of a device profile, or a server's image, asks for.
+    """The bitstream that a group or a server's image asks for.
 
-    :param group_properties: those of a group, with ``accel:`` before their
-        names or without; other keys are left alone
-    :param image_properties: those of the image that the server boots from;
-        the ones with ``accel:`` are meant
+    :param group_properties: the properties of a group, with or without
+        ``accel:`` before their names; other keys are ignored
+    :param image_properties: the properties of the image that the server boots
+        from; only the ones with ``accel:`` count
     :returns: None if nothing is asked for
-    :raises InvalidDeviceProfile: more than one thing is asked for, or an id
-        is no uuid.
+    :raises InvalidDeviceProfile: more than one thing is asked for, or an id is
+        not a uuid.
     """
     asked = {(name, device_profile.property_value(name, value))
              for properties in (
@@ -89,8 +89,8 @@ def wanted(group_properties: Mapping[str, str],
              for name, value in _asked(properties)}
     if len(asked) > 1:
         raise exceptions.InvalidDeviceProfile(
-            'one bitstream or function at most can be asked for, by the '
-            'group of the device profile and the image together, not '
+            'the group of the device profile and the image together can ask '
+            'for one bitstream or function only, not '
             + ' and '.join(f'{_PREFIX}{name}={value}'
                            for name, value in sorted(asked)))
     return Wanted(**dict(asked)) if asked else None
@@ -105,9 +105,9 @@ def _asked(properties: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 @dataclasses.dataclass(frozen=True)
 class Signature:
-    """The signature of an image, as Nova and Glance have it; all of it text.
+    """The signature of an image, in Nova's and Glance's terms, all as text.
 
-    None is what is missing of it.
+    Parts that the image does not have are None.
     """
 
     signature: str | None
@@ -118,13 +118,14 @@ class Signature:
 
 @dataclasses.dataclass(frozen=True)
 class Bitstream:
-    """An image in Glance that says what it is.
+    """A bitstream, as its image in Glance describes it.
 
     ``size`` is in bytes. ``hash_value`` is Glance's own hash of the data in
-    lower-case hexadecimal, ``hash_algorithm`` its name as hashlib knows it.
-    ``shell_id`` is the shell that it needs, ``provides_shell_id`` the one that
-    it is. ``owner`` is as for :class:`nova_accel.model.region.Contents`.
-    Further values are None, or empty, if the image does not say.
+    lower-case hexadecimal, ``hash_algorithm`` the algorithm's name in hashlib.
+    ``shell_id`` is the shell that the bitstream needs, ``provides_shell_id``
+    the one that it is itself. ``owner`` is as for
+    :class:`nova_accel.model.region.Contents`. Other values are None, or empty,
+    if the image does not state them.
     """
 
     id: str
@@ -149,17 +150,16 @@ class Bitstream:
 
 def from_image(image: Mapping[str, Any],
                operator_projects: Collection[str] = ()) -> Bitstream:
-    """The bitstream that an image is, as Nova's Glance API shows images.
+    """The bitstream that an image describes, from Nova's image API.
 
-    A bitstream of several functions has their uuids with commas between
-    them.
+    A bitstream with several functions states their uuids separated by commas.
 
-    An image is the operator's if it is public, since Glance has only
-    administrators publish images, or if it is that of a project of his.
+    An image is the operator's if one of the operator's projects owns it, or if
+    it is public: Glance lets only administrators publish images.
 
     :param operator_projects: the ids of the operator's projects
-    :raises BitstreamRefused: it says what no bitstream may; the text names
-        the image, the property and the cure.
+    :raises BitstreamRefused: a property has a value that is not allowed; the
+        text names the image, the property and the cure.
     """
     image_id = _canonical(str(image['id']))
     stated = stated_model.Stated(image_id, image.get('properties') or {})
@@ -213,10 +213,10 @@ def misfits(bitstream: Bitstream, device: device_model.Device,
             region: region_model.Region) -> list[str]:
     """Why a bitstream may not be loaded into a region; nothing if it may.
 
-    A region that says its type takes bitstreams for that type alone. What
-    else an image states must be what the device is; what it does not state
-    is not asked, unless it is a shell, which has to state its card. The case
-    of letters does not matter.
+    A region with a known type takes only bitstreams for that type. Whatever
+    else an image states must agree with the device; what it does not state is
+    not checked. A shell, however, must state its vendor and board. Upper and
+    lower case are the same.
     """
     found = list(_shell_misfits(bitstream, region))
     if bitstream.status != 'active':
@@ -257,5 +257,5 @@ def _shell_misfits(bitstream: Bitstream,
 
 
 def _ids(name: str, pci_id: str) -> list[str]:
-    """What a vendor or product may be called."""
+    """The names by which an image may state a vendor or product."""
     return [name, pci_id, f'0x{pci_id}']

@@ -10,14 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the files of FPGA vendors say of themselves, in their first bytes.
+"""The file formats of FPGA vendors, as far as their first bytes tell.
 
-Of OPAE an image of a region, "green bitstream" (GBS): a magic number, the
-length of its metadata, and these as JSON
+OPAE's image of a region, a "green bitstream" (GBS), has a magic number, the
+length of its metadata, and the metadata as JSON
 (``opae-libs/libbitstream/bitstream.c``). PACSign puts two blocks before it,
-which say what it is for
-(``python/opae.admin/opae/admin/tools/fpgasupdate.py``). Of the Xilinx Runtime
-an xclbin, or a shell in the same form
+which state its purpose
+(``python/opae.admin/opae/admin/tools/fpgasupdate.py``). An image or a shell
+for the Xilinx Runtime is an xclbin
 (``src/runtime_src/core/include/xrt/detail/xclbin.h``, ``struct axlf``).
 """
 
@@ -36,12 +36,12 @@ _UPDATE_OF_A_REGION = 2
 _XCLBIN = b'xclbin2\x00'
 _XCLBIN_UUID = slice(416, 432)
 
-#: So much of a file is looked at.
+#: How many bytes of a file are read.
 HEAD_BYTES = _BLOCKS_BYTES + len(_GBS) + _LENGTH_BYTES + _METADATA_BYTES
 
 
 def is_gbs(head: bytes) -> bool:
-    """Whether OPAE would program a region with it, and nothing else."""
+    """Whether OPAE would program only a region with it."""
     if not head.startswith(_BLOCK0):
         return head.startswith(_GBS)
     return (int.from_bytes(head[_CONTENT_TYPE], 'little')
@@ -52,7 +52,7 @@ def is_gbs(head: bytes) -> bool:
 def gbs_types(head: bytes) -> tuple[str, ...]:
     """The types of the accelerators that a GBS makes.
 
-    :raises ValueError: it is none, or does not say.
+    :raises ValueError: it is not a GBS, or its metadata do not tell.
     """
     if not is_gbs(head):
         raise ValueError('it is no image of a region (GBS)')
@@ -76,9 +76,9 @@ def is_xclbin(head: bytes) -> bool:
 
 
 def xclbin_uuid(head: bytes) -> str:
-    """The uuid of an image for the Xilinx Runtime.
+    """The uuid of an xclbin.
 
-    :raises ValueError: it is none.
+    :raises ValueError: it is not an xclbin.
     """
     if not is_xclbin(head) or len(head) < _XCLBIN_UUID.stop:
         raise ValueError('it is no xclbin')

@@ -10,20 +10,20 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Bounds of what a host may report, and of what Placement may be told.
+"""Limits on the values in a host's report and in requests to Placement.
 
-The API's schema has them.
+The API's JSON schemas use them.
 
-Patterns end with ``\\Z``: ``$`` would let a line feed after it through. No
-text may have a NUL, which PostgreSQL does not store, or half of a surrogate
-pair, which is no UTF-8.
+Patterns end with ``\\Z``: ``$`` would accept a line feed at the end. No text
+may have a NUL, which PostgreSQL cannot store, or half of a surrogate pair,
+which cannot be encoded as UTF-8.
 """
 
 MAX_TEXT = 255
 
 TEXT = '^[^\0\ud800-\udfff]*\\Z'
 
-#: Canonical only: the database compares texts.
+#: Only the canonical form, because the database compares texts.
 UUID = r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'
 
 #: The name of a trait or a resource class.
@@ -33,10 +33,10 @@ PCI_ADDRESS = r'^[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]\Z'
 
 PCI_ID = r'^[0-9a-f]{4}\Z'
 
-#: Devices of a host: some forty thousand functions are a device each.
+#: Devices of a host. Some hosts have forty thousand functions, each a device.
 MAX_DEVICES = 48 * 1024
 
-#: Devices in one part of a report.
+#: Devices in one part of a host's report.
 MAX_DEVICES_OF_PART = 1024
 
 #: Bounds of a device.

@@ -24,15 +24,15 @@ from nova_accel.model import pci_address
 from nova_accel.model import reason
 from nova_accel.model import region as region_module
 
-#: Characters of an attribute's value that are told to the API.
+#: How many characters of an attribute's value are reported to the API.
 MAX_ATTRIBUTE_LENGTH = 255
 
 
 class Status(enum.StrEnum):
-    """What an administrator wants of a device, in Cyborg's words."""
+    """The state that an administrator wants of a device, in Cyborg's words."""
 
     ENABLED = 'enabled'
-    #: Disabled: no further guest gets any of it.
+    #: Disabled: no new guest gets any part of it.
     MAINTAINING = 'maintaining'
 
 
@@ -40,14 +40,14 @@ class Status(enum.StrEnum):
 class Deployable:
     """A part of a device that is handed out in interchangeable units.
 
-    ``name`` is unique within the device. ``traits`` repeat those of the
-    device, because a numbered request group is served by one provider.
-    One handle is one unit of ``resource_class``. ``is_cleaned`` says that
-    its driver cleans a unit after each guest, before another gets it.
-    ``region`` is the name of the FPGA region that it is in, None if it is in
-    none that can be programmed; ``bitstream_id`` the uuid of the image in
-    Glance that the region holds, if that is known. ``fault`` is why no guest
-    can be given any of it at the moment, None if one can.
+    ``name`` is unique within the device. ``traits`` repeat the device's own,
+    because one provider serves a whole numbered request group. Each handle is
+    one unit of ``resource_class``. ``is_cleaned`` says that its driver cleans
+    a unit after each guest, before another gets it. ``region`` is the name of
+    its FPGA region, None without a programmable region. ``bitstream_id`` is
+    the uuid of the image in Glance that the region holds, None if that is not
+    known. ``fault`` is why no guest can have any of it at the moment, None if
+    guests can.
     """
 
     name: str
@@ -62,18 +62,18 @@ class Deployable:
 
 @dataclasses.dataclass(frozen=True)
 class Device:
-    """One piece of hardware, with what can be handed out of it.
+    """One piece of hardware, with the parts that guests can get.
 
     ``name`` is libvirt's name of its node device, ``type`` one of
     :data:`nova_accel.model.naming.RESOURCE_CLASSES`, ``driver`` the entry
     point name of the driver that found it. ``vendor_id`` and ``product_id``
-    are four lower-case hexadecimal digits. ``pooled`` says that the device
-    is interchangeable with others of its kind on the same NUMA node, told
-    apart only by ``operator_traits``. ``fault`` is why no guest can be given
-    any of it at the moment, None if it is healthy; it is published all the
-    same, as reserved. ``attributes`` are for people to read: firmware,
-    memory, link. ``regions`` are what of it can be programmed, ``shell`` the
-    static part, None if none can be loaded.
+    are four lower-case hexadecimal digits. ``pooled`` says that the device is
+    interchangeable with others of its kind on the same NUMA node, told apart
+    only by ``operator_traits``. ``fault`` is why no guest can have any of it
+    at the moment, None if it is healthy; a faulty device is published as
+    reserved. ``attributes`` are for people to read: firmware, memory, link.
+    ``regions`` are its programmable parts. ``shell`` is its static part, None
+    if no shell can be loaded.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Device:
 
     @property
     def handles(self) -> Iterator[attach_handle.AttachHandle]:
-        """All that can be handed out of it."""
+        """All units that guests can get of it."""
         return (handle for deployable in self.deployables
                 for handle in deployable.handles)
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Device profiles: what a tenant's server may ask for, set by the admin.
+"""Device profiles: an administrator's lists of what servers may ask for.
 
 A profile is a list of groups; a group is a flat mapping of three kinds of
 keys (Cyborg's format, "User Requests" in the acceleration service spec)::
@@ -33,7 +33,7 @@ from nova_accel.model import naming
 #: The flavor extra spec with the name of a device profile.
 FLAVOR_KEY = 'nova_accel:device_profile'
 
-#: That of Cyborg, on which Nova's own client acts.
+#: Cyborg's extra spec for it, to which Nova's own client reacts.
 CYBORG_FLAVOR_KEY = 'accel:device_profile'
 
 #: The regular expression of the whole name of a device profile.
@@ -43,30 +43,30 @@ _NAME = re.compile(NAME_PATTERN)
 _CUSTOM_NAME = re.compile(r'CUSTOM_[A-Z0-9_]{1,248}')
 _AMOUNT = re.compile(r'[0-9]{1,4}')
 
-#: What may follow ``accel:``, of which a group has one at most: what its
-#: device is to be programmed with. All but the name are uuids.
+#: The ``accel:`` keys that say how the group's device is programmed. A group
+#: has at most one of them. All values but ``function_name`` are uuids.
 PROPERTIES = frozenset({'bitstream_id', 'function_id', 'function_name'})
 
-#: What else may follow it: whether hosts fetch the group's bitstream before a
-#: server needs it.
+#: The ``accel:`` key that says whether hosts fetch the group's bitstream
+#: before a server needs it.
 PREFETCH = 'prefetch'
 
 _BOOLEANS = {'true': True, 'false': False}
 
-#: What a server asks for: the name of a device profile, or groups as those of
-#: a profile, which are in none.
+#: A server's request: the name of a device profile, or groups that are in no
+#: profile but have the same form.
 Asked = str | Sequence[Mapping[str, str]]
 
-#: The name of the device profile of an ARQ whose group is in none.
+#: The device profile's name of an ARQ whose group is in no profile.
 NO_PROFILE = ''
 
-#: The most units of one resource class that one group may ask for.
+#: The maximum number of units of a resource class in one group.
 MAX_UNITS = 64
 
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """One request group: served by a single resource provider."""
+    """One request group, which a single resource provider serves."""
 
     resources: Mapping[str, int]
     required: frozenset[str] = frozenset()
@@ -84,14 +84,14 @@ class Group:
 def requester_id(index: int, port_uuid: str = '') -> str:
     """The id of the ``index``-th group, counted from zero, in Nova.
 
-    :param port_uuid: of the port that has the profile, if it is not the
-        flavor's
+    :param port_uuid: the port that has the profile, empty for the flavor's
+        profile
     """
     return f'device_profile_{index}{port_uuid}'
 
 
 def check_name(name: str) -> None:
-    """:raises InvalidDeviceProfile: the name has a character it may not."""
+    """:raises InvalidDeviceProfile: the name is too long or malformed."""
     if not _NAME.fullmatch(name):
         raise exceptions.InvalidDeviceProfile(
             'Device profile name must be of the form '
@@ -100,12 +100,12 @@ def check_name(name: str) -> None:
 
 def checked_groups(
         raw: Sequence[Mapping[str, str | int]]) -> list[dict[str, str]]:
-    """The groups as they are stored, of any form that clients send.
+    """The groups of a client's request, in the form that is stored.
 
-    Values are texts, and there are no blanks around the name in a key.
+    Values become texts, and blanks around the name in a key are removed.
 
-    :raises InvalidDeviceProfile: names a key that is there twice, or the key
-        or value that is wrong
+    :raises InvalidDeviceProfile: a key occurs twice, or a key or value is
+        wrong; the text names it
     """
     groups = [_normalized_group(group) for group in raw]
     parse_groups(groups)
@@ -120,15 +120,15 @@ def _normalized_group(raw: Mapping[str, str | int]) -> dict[str, str]:
         if key in group:
             raise exceptions.InvalidDeviceProfile(
                 f'A device profile group has the key {key} twice')
-        # JSON Schema has 1.0 for an integer.
+        # For JSON Schema 1.0 is an integer.
         group[key] = value if isinstance(value, str) else str(int(value))
     return group
 
 
 def parse_groups(raw: Sequence[Mapping[str, str]]) -> tuple[Group, ...]:
-    """Read and check the groups of a profile, in their order.
+    """The groups of a profile, checked, in their order.
 
-    :raises InvalidDeviceProfile: names the key or value that is wrong.
+    :raises InvalidDeviceProfile: a key or value is wrong; the text names it.
     """
     if not raw:
         raise exceptions.InvalidDeviceProfile(
@@ -184,9 +184,9 @@ def _properties(accel: Mapping[str, str]) -> dict[str, str]:
 
 
 def property_value(name: str, value: str) -> str:
-    """The value of one of :data:`PROPERTIES`, a uuid in its usual form.
+    """The checked value of one of :data:`PROPERTIES`, uuids in canonical form.
 
-    :raises InvalidDeviceProfile: it has none that makes sense.
+    :raises InvalidDeviceProfile: the value is not a name or uuid.
     """
     if name == 'function_name' and value.strip():
         return value.strip()

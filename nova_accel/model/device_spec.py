@@ -12,8 +12,8 @@
 
 """``[nova_accel] device_spec``: which devices of the host are accelerators.
 
-One value of the option is one JSON object, in the form that operators know
-from ``[pci] device_spec``::
+Each value of the option is a JSON object, in the form of ``[pci]
+device_spec``::
 
     {"vendor_id": "8086", "product_id": "37c9", "address": "0000:3d:*.*",
      "driver": "pci", "type": "QAT", "traits": ["CUSTOM_RACK_7"]}
@@ -33,20 +33,20 @@ from nova_accel import exceptions
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 
-# jsonschema searches with Python's re, whose $ lets a newline follow.
+# jsonschema uses Python's re, whose $ accepts a newline at the end.
 _UUID = r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'
 _HEX_ID = {'type': 'string', 'pattern': r'^([0-9a-fA-F]{4}|[*])\Z'}
 
 
 class Unit(enum.StrEnum):
-    """What a guest gets of a device as one: the value of ``unit``."""
+    """The unit in which a device is handed out: the value of ``unit``."""
 
     FUNCTION = 'function'
     SLOT = 'slot'
     IOMMU_GROUP = 'iommu_group'
 
 
-# How many of each type; JSON keeps their order.
+# Type -> number of units, in the order of the JSON text.
 _UNITS = {
     'type': 'object', 'minProperties': 1,
     'additionalProperties': {'type': 'integer', 'minimum': 1,
@@ -74,7 +74,7 @@ SCHEMA = {
         'mdev_types': _UNITS,
         'vgpu_types': _UNITS | {'propertyNames': {'pattern': r'^[0-9]+\Z'}},
         'whole': {'type': 'boolean'},
-        # A path, without a way up.
+        # A relative path without "..".
         'contents_attribute': {
             'type': 'string',
             'pattern': r'^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}\Z'},
@@ -103,17 +103,17 @@ _VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 class DeviceSpec:
     """One line of the option; ``text`` is the line as the operator wrote it.
 
-    ``address`` may have ``*`` for any of its parts. ``pool`` None leaves it
-    to the driver whether its devices are interchangeable. ``traits`` have
-    that of the physical network. ``unit`` is what is handed over together
-    with a function. ``sriov_numvfs`` is how many virtual functions the
-    physical ones are to have, None if that is none of our business.
-    ``mdev_types`` and ``vgpu_types`` say how many of each type a card is to
-    make, ``whole`` that an FPGA is handed out as it is, and
-    ``contents_attribute`` which of its attributes in sysfs tells what is
-    loaded. ``clean`` is how a unit is cleaned after a guest, None as the
-    driver does by itself; ``clean_command`` is what does it then, and
-    ``clean_bitstream`` the image in Glance with which it is programmed.
+    ``address`` may have ``*`` for any of its parts. ``pool`` None lets the
+    driver decide whether its devices are interchangeable. ``traits`` include
+    the trait of the physical network. ``unit`` is what is handed over together
+    with a function. ``sriov_numvfs`` is how many virtual functions each
+    physical one is to have, None to leave them as they are. ``mdev_types`` and
+    ``vgpu_types`` say how many of each type a card is to make. ``whole`` says
+    that an FPGA is handed out as it is, and ``contents_attribute`` names the
+    attribute in sysfs that tells what is loaded. ``clean`` is how a unit is
+    cleaned after a guest, None for the driver's own way; ``clean_command`` is
+    the command for it, and ``clean_bitstream`` the image in Glance for
+    programming.
     """
 
     text: str
@@ -150,7 +150,7 @@ class DeviceSpec:
 
     def matches(self, address: pci_address.PciAddress, vendor_id: str,
                 product_id: str) -> bool:
-        """Whether this line speaks of the PCI function."""
+        """Whether this line applies to the PCI function."""
         return (self.vendor_id in ('*', vendor_id)
                 and self.product_id in ('*', product_id)
                 and _address_pattern(self.address).fullmatch(str(address))
@@ -159,7 +159,7 @@ class DeviceSpec:
 
 def _address_pattern(glob: str) -> re.Pattern[str]:
     *domains, bus, rest = glob.lower().split(':')
-    # Left out it is any, as in Nova's own option.
+    # Without a domain any domain matches, as in Nova's own option.
     domain = domains[0] if domains else '*'
     if domain != '*':
         domain = f'{int(domain, 16):04x}'
@@ -169,10 +169,11 @@ def _address_pattern(glob: str) -> re.Pattern[str]:
 
 def parse(lines: Iterable[str],
           drivers: Iterable[str]) -> tuple[DeviceSpec, ...]:
-    """Read the option's values, in their order.
+    """The lines of the option, in their order.
 
     :param drivers: the names of the drivers that are installed
-    :raises InvalidDeviceSpec: names the line and what is wrong in it.
+    :raises InvalidDeviceSpec: a line is wrong; the text names the line and its
+        fault.
     """
     known = sorted(drivers)
     return tuple(_parse_line(line, known) for line in lines)
@@ -180,7 +181,7 @@ def parse(lines: Iterable[str],
 
 def first_match(specs: Iterable[DeviceSpec], address: pci_address.PciAddress,
                 vendor_id: str, product_id: str) -> DeviceSpec | None:
-    """The line that rules a PCI function: the first that matches."""
+    """The first line that applies to a PCI function, None if none does."""
     return next((spec for spec in specs
                  if spec.matches(address, vendor_id, product_id)), None)
 
@@ -202,8 +203,7 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
     for method, key in (('command', 'clean_command'),
                         ('program', 'clean_bitstream')):
         if (value.get('clean') == method) != (key in value):
-            raise refuse(f'"clean": "{method}" and "{key}" are one without '
-                         'the other')
+            raise refuse(f'"clean": "{method}" and "{key}" need each other')
     if value['driver'] not in drivers:
         raise refuse(f'unknown driver {value["driver"]!r}, the installed '
                      f'drivers are {", ".join(drivers)}')

@@ -11,10 +11,10 @@
 # under the License.
 
 
-"""Where what is held of accelerators has drifted from what Nova knows.
+"""How the accelerators that are held differ from what Nova knows.
 
-Nova has operations that fail without a word to the driver. What they leave is
-found by comparing; what may be under way is never touched.
+Some of Nova's operations fail without telling the driver. Comparing finds the
+leftovers; whatever an unfinished operation may still need is never touched.
 """
 
 from collections.abc import Collection
@@ -29,31 +29,32 @@ from nova_accel.model import binding as binding_model
 
 Binding = binding_model.Binding
 
-#: The states of Nova's migrations that can still end in one way or another.
-#: "finished" waits for its owner to confirm or revert it.
+#: The states of migrations in Nova that have not ended yet. A "finished" one
+#: waits until its owner confirms or reverts it.
 UNFINISHED = frozenset({
     'accepted', 'queued', 'preparing', 'pre-migrating', 'migrating',
     'running', 'running (post-copy)', 'post-migrating', 'finished',
     'confirming', 'reverting'})
 
-#: Those of a live migration.
+#: The unfinished states of a live migration.
 LIVE = frozenset({
     'accepted', 'queued', 'preparing', 'running', 'running (post-copy)'})
 
-#: Nova's ``vm_state`` from the record of an instance to its first guest.
+#: Nova's ``vm_state`` of an instance that has not had a guest yet.
 _BUILDING = 'building'
 
-#: Its ``task_state`` until the source of a reverted resize has it again.
+#: Nova's ``task_state`` until the source of a reverted resize has the instance
+#: again.
 _REVERTING = 'resize_reverting'
 
 
 @dataclasses.dataclass(frozen=True)
 class Server:
-    """An instance of Nova's that exists.
+    """An existing instance of Nova.
 
-    ``host`` is the service host that it is on, None if it is on none;
-    ``is_migrating`` says that a migration of it is unfinished; ``is_resized``
-    that Nova remembers the flavor that it had before.
+    ``host`` is its service host, None if it has none. ``is_migrating`` says
+    that it has an unfinished migration. ``is_resized`` says that Nova still
+    remembers its previous flavor.
     """
 
     host: str | None
@@ -64,25 +65,25 @@ class Server:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an operation of it is under way."""
+        """Whether Nova is running an operation on it."""
         return self.task_state is not None or self.vm_state == _BUILDING
 
 
 class Step(enum.Enum):
-    """What a host does about a binding."""
+    """The ways in which a host repairs a binding."""
 
-    #: Give back what the journal has.
+    #: Release what the journal has.
     RELEASE = 'given back'
-    #: Give back what only the API has.
-    TAKE_BACK = 'given back, which the journal did not know'
-    #: Delete what Nova's own Cyborg client has bound.
+    #: Release what only the API has.
+    TAKE_BACK = 'given back, unknown to the journal'
+    #: Delete what Nova's own Cyborg client bound.
     DELETE = 'deleted'
     #: Note in the journal what only the API has.
     RECOVER = 'noted in the journal again'
-    #: Make it that of the guest.
+    #: Give it the role of the guest's own.
     ACTIVATE = 'made active'
-    #: Nothing can be done here; say so.
-    TELL = 'left, somebody has to look'
+    #: Only log it: the host cannot repair it.
+    TELL = 'left for an administrator'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,9 +97,9 @@ class Repair:
 
 def leak(role: arq.Role | None, server: Server | None,
          host: str) -> str | None:
-    """Why nobody needs what is held on a host in a role; None: they may.
+    """Why nobody needs a binding any more, None if somebody may.
 
-    :param role: None for what Nova has bound and the host has not adopted
+    :param role: None for ARQs that Nova bound and the host has not adopted
     :param server: None if there is no such instance
     :param host: the host's name in Nova's RPC
     """
@@ -106,10 +107,11 @@ def leak(role: arq.Role | None, server: Server | None,
         return 'its instance does not exist'
     if server.is_migrating:
         return None
-    # What is only for the time of a migration ends with it; Nova may forget
-    # to end the task.
+    # A role for the time of a migration ends with it, even if Nova has not
+    # reset the task.
     if role is arq.Role.OLD:
-        # Its migration is over before the source has taken up the server.
+        # A reverted migration ends before the source has taken over the
+        # server.
         if server.task_state == _REVERTING:
             return None
         return 'no migration of its instance can be confirmed or reverted'
@@ -123,16 +125,17 @@ def leak(role: arq.Role | None, server: Server | None,
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """What one host and Nova say, each read after the one before.
+    """The state of one host and of its instances in Nova, read in this order.
 
-    In this order nothing that began meanwhile looks like a leak: a guest's
-    accelerators are journaled before they are the API's, and Nova has the
-    instance on the host, or a migration of it, before they are journaled.
+    The order matters: nothing that began meanwhile looks like a leak. Nova has
+    the instance on the host, or a migration of it, before the journal has its
+    accelerators. The journal has them before the API does.
 
-    ``name`` is the host's in Nova's RPC. ``held`` are the complete bindings
-    of its journal, ``journaled`` the instance and role of all that it has;
-    ``listed`` is what the API has of this host, ``servers`` the instances of
-    all these that exist, ``guests`` the uuids of those that libvirt knows.
+    ``name`` is the host's name in Nova's RPC. ``held`` are the complete
+    bindings of its journal, ``journaled`` the instance and role of each of its
+    entries. ``listed`` are the API's bindings of this host. ``servers`` are
+    the existing instances of all these, ``guests`` the uuids of libvirt's
+    guests.
     """
 
     name: str
@@ -143,7 +146,7 @@ class Host:
     guests: Collection[str]
 
     def repairs(self) -> list[Repair]:
-        """What is to be done, in this order."""
+        """The repairs to make, in this order."""
         return [*self._of_held(), *self._of_listed()]
 
     def _of_held(self) -> Iterator[Repair]:
@@ -154,17 +157,17 @@ class Host:
             server = self.servers.get(held.instance_uuid)
             if self._ended_here(held, server):
                 yield (Repair(Step.ACTIVATE, held,
-                              'its instance came to stay on this host')
+                              'its instance stays on this host now')
                        if _is_the_guests(
                            held, active.get(held.instance_uuid))
                        else Repair(Step.RELEASE, held,
-                                   'its guest has others'))
+                                   'its guest has other accelerators'))
             elif why := self._leak(held):
                 yield Repair(Step.RELEASE, held, why)
             elif not known.issuperset(held.arq_uuids) and (
                     server is not None and not server.is_busy):
-                yield Repair(Step.TELL, held, 'the accelerator API has not '
-                             'all of its ARQs, and may give its devices away')
+                yield Repair(Step.TELL, held, 'the accelerator API lacks '
+                             'some of its ARQs, and may give its devices away')
 
     def _of_listed(self) -> Iterator[Repair]:
         for listed in self.listed:
@@ -175,7 +178,7 @@ class Host:
                 yield from self._of_unknown(listed)
 
     def _of_unknown(self, listed: Binding) -> Iterator[Repair]:
-        """What the API has and the journal has not."""
+        """The repair of a binding that only the API has."""
         if why := self._leak(listed):
             yield Repair(Step.TAKE_BACK, listed, why)
         elif self._needs(listed):
@@ -189,18 +192,18 @@ class Host:
     def _leak(self, binding: Binding) -> str | None:
         why = leak(binding.role, self.servers.get(binding.instance_uuid),
                    self.name)
-        # What has been set aside is no guest's, the rest goes after it: Nova
-        # destroys it sooner or later.
+        # Nova destroys the guest sooner or later, and then its bindings are
+        # released. An old one belongs to no guest.
         if (binding.role is not arq.Role.OLD
                 and binding.instance_uuid in self.guests):
             return None
         return why
 
     def _ended_here(self, held: Binding, server: Server | None) -> bool:
-        """Whether a move ended here although its last step is not done.
+        """Whether a move ended on this host without its last step.
 
-        Nova forgets the old flavor at the end of a revert, failed or not, and
-        keeps it when a resize fails on the destination.
+        At the end of a revert, even a failed one, Nova forgets the old flavor.
+        When a resize fails on the destination, Nova keeps it.
         """
         if (server is None or server.is_migrating
                 or server.host != self.name):
@@ -209,7 +212,7 @@ class Host:
                 or (held.role is arq.Role.OLD and not server.is_resized))
 
     def _needs(self, listed: Binding) -> bool:
-        """Whether its instance is to have it, and nothing is under way."""
+        """Whether its instance should have it, and is not busy."""
         server = self.servers.get(listed.instance_uuid)
         if server is None or server.is_busy:
             return False
@@ -219,9 +222,9 @@ class Host:
 
 
 def _is_the_guests(held: Binding, active: Binding | None) -> bool:
-    """Whether the guest of a server that has moved has it, or has the active.
+    """Whether a moved server's guest has this binding, not the active one.
 
-    A guest that came live has what was acquired last.
+    After a live migration the guest has the binding that was acquired last.
     """
     if active is None:
         return True
@@ -230,20 +233,21 @@ def _is_the_guests(held: Binding, active: Binding | None) -> bool:
 
 
 def orphans(ours: Iterable[str], *held: Collection[str]) -> list[str]:
-    """The devices of ours that nobody has, or may have.
+    """Our devices that belong to nobody.
 
-    :param ours: the uuids of attach handles whose devices exist
-    :param held: the uuids of those that are somebody's
+    :param ours: the uuids of attach handles whose devices exist on the host
+    :param held: collections of uuids of attach handles that have, or may have,
+        an owner
     """
     return [uuid for uuid in ours
             if not any(uuid in some for some in held)]
 
 
 def stale_consumers(host: Host, consumers: Iterable[str]) -> list[str]:
-    """Instances that Placement gives units of a host's that is not theirs.
+    """Instances with an allocation on a host that is not theirs any more.
 
-    What is no instance may be a migration, or a server that Nova has claimed
-    for and not made yet: that is left to Nova's own audit.
+    A consumer that is no instance may be a migration, or a server that Nova is
+    about to create. Nova's own audit takes care of it.
     """
     bound = {binding.instance_uuid for binding in (*host.held, *host.listed)}
     bound.update(instance_uuid for instance_uuid, _role in host.journaled)

@@ -11,11 +11,11 @@
 # under the License.
 
 
-"""Why the groups of a device profile can be served, or cannot.
+"""Whether the groups of a device profile can be served, and why not.
 
-As Placement does, a group is served by one resource provider: it has as many
-free units as are asked for, all required traits and none that is forbidden.
-Each group is looked at by itself.
+As in Placement, one resource provider serves a whole group. It needs as many
+free units as the group asks for, all required traits and no forbidden one.
+Each group is judged on its own.
 """
 
 import collections
@@ -27,19 +27,19 @@ import dataclasses
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 
-#: Why a unit is not free that a guest has.
+#: The reason why a unit is not free: a guest has it.
 IN_USE = 'in use'
 
-#: Traits that every provider of ours has, and no host reports.
+#: The traits that all our providers have; hosts do not report them.
 _OF_ALL = frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT})
 
 
 @dataclasses.dataclass(frozen=True)
 class Provider:
-    """A resource provider of ours, as its host has reported it.
+    """One of our resource providers, as its host has reported it.
 
-    ``units`` maps why units of it are not free to how many these are; None
-    stands for those that are free.
+    ``units`` maps the reason why units are not free to their number. The
+    number of free units has the key None.
     """
 
     hostname: str
@@ -61,9 +61,9 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A provider of what a group asks for, and why it cannot serve it.
+    """A provider of the group's resource class, and why it cannot serve it.
 
-    There are no ``reasons`` if it can.
+    ``reasons`` is empty if it can.
     """
 
     provider: Provider
@@ -106,7 +106,7 @@ def _not_free(units: Mapping[str | None, int]) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Units:
-    """Units of one provider that are alike."""
+    """Identical units of one provider."""
 
     hostname: str
     rp_uuid: str
@@ -119,9 +119,9 @@ class Units:
 
 
 def providers(units: Sequence[Units]) -> list[Provider]:
-    """The providers that the units are of, by host.
+    """The providers to which the units belong, sorted by host.
 
-    A pool has the devices of all of them, and their traits.
+    A pool has all their devices and all their traits.
     """
     of_one: dict[tuple[str, str, str], list[Units]] = {}
     for some in units:
@@ -136,7 +136,7 @@ def providers(units: Sequence[Units]) -> list[Provider]:
         found.append(Provider(
             *key, _OF_ALL.union(*(part.traits for part in parts)),
             tuple(dict.fromkeys(part.device_uuid for part in parts)),
-            # None of a deployable that has no units at the moment.
+            # A deployable may have no units at the moment.
             {why: amount for why, amount in amounts.items() if amount},
             any(part.is_silent for part in parts)))
     return found

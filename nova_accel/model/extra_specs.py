@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the extra specs of a flavor ask for themselves, beside a profile.
+"""Accelerators that a flavor's extra specs ask for without a profile.
 
-They have the keys of a device profile's group, see
-:mod:`nova_accel.model.device_profile`. A flavor asks with them for more than
-accelerators: what the compute node itself is to have is left to Placement.
+The extra specs have the keys of a device profile's group, see
+:mod:`nova_accel.model.device_profile`. A flavor also uses these keys for
+resources and traits of the compute node, which are left to Placement.
 """
 
 from collections.abc import Collection
@@ -24,15 +24,15 @@ from nova_accel.model import device_profile
 
 
 def profile(extra_specs: Mapping[str, str]) -> str | None:
-    """The name of the device profile, by our key or by Cyborg's."""
+    """The name of the flavor's device profile, by our key or Cyborg's."""
     return (extra_specs.get(device_profile.FLAVOR_KEY)
             or extra_specs.get(device_profile.CYBORG_FLAVOR_KEY))
 
 
 def programming(extra_specs: Mapping[str, str]) -> dict[str, str]:
-    """The keys that say what a device is to be programmed with.
+    """The extra specs that say how a device is to be programmed.
 
-    As with images, a key with nothing behind it says nothing.
+    A key with an empty value is ignored, as in images.
     """
     keys = (f'accel:{name}' for name in sorted(device_profile.PROPERTIES))
     return {key: extra_specs[key] for key in keys
@@ -41,10 +41,10 @@ def programming(extra_specs: Mapping[str, str]) -> dict[str, str]:
 
 def group(extra_specs: Mapping[str, str],
           allocated: Collection[str]) -> dict[str, str]:
-    """The group that one provider is to serve, not checked.
+    """The group that one provider is to serve, unchecked.
 
-    :param allocated: the resource classes that are allocated of it
-    :returns: empty if none of them is asked for
+    :param allocated: the resource classes that are allocated from the provider
+    :returns: empty if the flavor asks for none of them
     """
     keys = (f'resources:{name}' for name in sorted(allocated))
     resources = {key: extra_specs[key] for key in keys if key in extra_specs}
@@ -52,7 +52,7 @@ def group(extra_specs: Mapping[str, str],
         return {}
     return {
         **resources,
-        # A group has no others: they are the node's, or Placement's matter.
+        # Other traits are the node's, or a matter of Placement.
         **{key: value for key, value in extra_specs.items()
            if key.startswith('trait:CUSTOM_')},
         **programming(extra_specs)}

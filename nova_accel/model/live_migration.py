@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a live migration puts in the place of what."""
+"""The devices that replace a guest's own when it is migrated live."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from nova_accel.model import attach_handle
 
 @dataclasses.dataclass(frozen=True)
 class Targets:
-    """On the source -> on the destination.
+    """Device on the source -> device on the destination.
 
     ``mdevs`` maps the uuids of mediated devices, ``pci`` the addresses of PCI
     functions (``0000:81:00.1``).
@@ -38,8 +38,8 @@ def targets(source: Iterable[arq.Arq],
             destination: Iterable[arq.Arq]) -> Targets:
     """Pair the devices of a guest on two hosts, group by group.
 
-    :raises NoAssignment: a group has more of them on one of the hosts, or of
-        another type: the guest would find its devices changed.
+    :raises NoAssignment: a group has more devices on one of the hosts, or
+        devices of another type, so that the guest's devices would change.
     """
     mdevs: dict[str, str] = {}
     pci: dict[str, str] = {}
@@ -48,8 +48,9 @@ def targets(source: Iterable[arq.Arq],
         if (ours is None or theirs is None or _group(ours) != _group(theirs)):
             group = min(map(_group, filter(None, (ours, theirs))))
             raise exceptions.NoAssignment.for_all(
-                f'group {group} has not as many devices on the source as on '
-                'the destination: has the device profile been changed?')
+                f'group {group} has different numbers of devices on the '
+                'source and the destination: has the device profile been '
+                'changed?')
         if _kind(ours) != _kind(theirs):
             raise exceptions.NoAssignment.for_all(
                 f'group {_group(ours)} is {_kind(ours)} on the source and '

@@ -10,12 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Which provider serves which group, found from the allocations alone.
+"""Find out which provider serves which group, from allocations alone.
 
-Nova's request groups never reach the compute host: it knows only how much of
-each resource class was claimed from each provider. An assignment is right if
-every group is served by one provider that has its required and none of its
-forbidden traits, and together the groups consume the allocations exactly.
+Nova's request groups never reach the compute host. It only knows how much of
+each resource class was claimed from each provider. An assignment is correct if
+two things hold. Each group is served by one provider that has all of its
+required and none of its forbidden traits. Together the groups use up the
+allocations exactly.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ from nova_accel.model import device_profile
 class Provider:
     """A provider as the instance's allocations and the tree show it.
 
-    ``allocated`` is what the instance holds of it: resource class -> amount.
+    ``allocated`` is the instance's share: resource class -> amount.
     """
 
     uuid: str
@@ -48,9 +49,10 @@ class Provider:
 
 def without(providers: Sequence[Provider],
             held: Mapping[tuple[str, str], int]) -> tuple[Provider, ...]:
-    """The providers, with what is left when something of them is held.
+    """The providers with what is left of their allocations.
 
-    :param held: (provider uuid, resource class) -> amount
+    :param held: the amounts to subtract: (provider uuid, resource class) ->
+        amount
     """
     left = (
         dataclasses.replace(provider, allocated={
@@ -71,21 +73,20 @@ _Left = tuple[int, ...]
 #: For each kind of provider, the amounts that its providers have left, sorted.
 _State = tuple[tuple[_Left, ...], ...]
 
-#: How many choices are looked at, each times the number of providers. Groups
-#: and providers that differ in nothing that matters count once, so that only a
-#: profile of many different groups comes near it. This many take a fraction of
-#: a second, in a transaction.
+#: The most choices that are tried, each counted once for each provider.
+#: Equivalent groups and providers count once, so only a profile of many
+#: different groups comes near the limit. The search runs in a transaction, and
+#: this many choices take a fraction of a second.
 MAX_STEPS = 1_000_000
 
 
 def assign(groups: Sequence[device_profile.Group],
            providers: Sequence[Provider],
            cost: Cost = lambda index, uuid: 0) -> list[str]:
-    """The cheapest exact assignment; of equal ones, that of the first
-    providers.
+    """The cheapest exact assignment; ties go to the first providers.
 
     :returns: for each group, the uuid of its provider
-    :raises NoAssignment: there is none, or none was found among
+    :raises NoAssignment: there is none, or the search took more than
         :data:`MAX_STEPS`
     """
     classes = sorted({resource_class for each in (
@@ -112,9 +113,9 @@ def _told(providers: Sequence[Provider]) -> str:
 class _Search:
     """The search for one assignment.
 
-    The best choice for the groups from one on depends only on what the groups
-    before have left. It does not matter which of two providers of a kind has
-    left it. So each such state is searched once.
+    The best choice for the remaining groups depends only on what the earlier
+    groups have left. Providers of one kind are interchangeable in this. So
+    each such state is searched once.
     """
 
     def __init__(self, groups: Sequence[device_profile.Group],
@@ -126,7 +127,8 @@ class _Search:
                         for group in groups]
         self._left = [_amounts(provider.allocated, classes)
                       for provider in providers]
-        # Position -> for each group the price, None if it does not suit.
+        # For each provider, its price for each group; None if it does not
+        # suit.
         self._prices = [tuple(
             cost(index, provider.uuid) if provider.suits(group) else None
             for index, group in enumerate(groups)) for provider in providers]
@@ -145,7 +147,7 @@ class _Search:
                 for index in range(len(self._groups))]
 
     def _first(self, index: int, left: list[_Left]) -> int:
-        """The first provider that is a cheapest choice; takes it."""
+        """The position of the first cheapest provider, which is then taken."""
         best = self._rest(index, self._state(left))
         for position, kind in enumerate(self._kind_of):
             after = list(left)
@@ -166,9 +168,9 @@ class _Search:
         return tuple(tuple(sorted(of_kind)) for of_kind in of_kinds)
 
     def _rest(self, index: int, state: _State) -> float | None:
-        """The price of the groups from one on, None if they do not fit."""
+        """The price of the groups from ``index`` on; None if none fits."""
         if index == len(self._groups):
-            # All is given out, since the sums are the same.
+            # Everything is used up, because the sums are equal.
             return 0
         known = (index, state)
         if known not in self._price:
@@ -210,7 +212,7 @@ def _minus(left: _Left, wanted: _Left) -> _Left:
 
 
 def _with(state: _State, kind: int, before: _Left, after: _Left) -> _State:
-    """The state when one provider of a kind has less."""
+    """The state after one provider of a kind has less left."""
     of_kind = list(state[kind])
     of_kind[of_kind.index(before)] = after
     return (*state[:kind], tuple(sorted(of_kind)), *state[kind + 1:])

@@ -12,8 +12,8 @@
 
 """The names that devices get in Placement.
 
-Forms are those of the Cyborg agent-driver specification (device, region and
-function traits) and of the libvirt vGPU specification (owner and vGPU type).
+Their forms come from Cyborg's agent-driver specification (device, region and
+function traits) and from the libvirt vGPU specification (owner and vGPU type).
 """
 
 import contextlib
@@ -31,14 +31,14 @@ MAX_LENGTH = 255
 #: Placement's limit for the name of a resource provider.
 MAX_PROVIDER_NAME_LENGTH = 200
 
-#: Every provider of ours has it and every group of ours requires it, so that
-#: no provider of another owner can serve a device profile.
+#: All our providers have this trait and all our groups require it, so that no
+#: other owner's provider can serve a device profile.
 OWNERSHIP_TRAIT = 'CUSTOM_NOVA_ACCEL'
 
-#: The owner that the vGPU specification asks for.
+#: The owner trait that the vGPU specification asks for.
 OWNER_TRAIT = os_traits.OWNER_CYBORG
 
-#: Resource classes by device type. Standard ones where they exist.
+#: Device type -> resource class, a standard one where it exists.
 RESOURCE_CLASSES = {
     'AICHIP': 'CUSTOM_AICHIP',
     'FPGA': os_resource_classes.FPGA,
@@ -51,8 +51,8 @@ RESOURCE_CLASSES = {
 }
 
 
-# As the functions below make them of a uuid; others may say the same of
-# something else.
+# The form that the functions below make from a uuid. Operators' traits may
+# look alike, but have none.
 _UUID = r'[0-9A-F]{8}(_[0-9A-F]{4}){3}_[0-9A-F]{12}'
 _REGION = re.compile(f'CUSTOM_.+_REGION_{_UUID}')
 _FUNCTION = re.compile(f'CUSTOM_.+_FUNCTION_{_UUID}')
@@ -88,7 +88,7 @@ def region_trait(type_: str, vendor: str, region_type_uuid: str) -> str:
 
 
 def is_region_trait(trait: str) -> bool:
-    """Whether it is one that :func:`region_trait` gives for a uuid."""
+    """Whether :func:`region_trait` makes this trait from a uuid."""
     return _REGION.fullmatch(trait) is not None
 
 
@@ -98,25 +98,25 @@ def function_trait(type_: str, vendor: str, function_uuid: str) -> str:
 
 
 def is_function_trait(trait: str) -> bool:
-    """Whether it is one that :func:`function_trait` gives for a uuid."""
+    """Whether :func:`function_trait` makes this trait from a uuid."""
     return _FUNCTION.fullmatch(trait) is not None
 
 
 def vgpu_trait(vendor: str, product_id: str, vgpu_type: str) -> str:
-    """``CUSTOM_<VENDOR>_<PRODUCT_ID>_<VGPU_TYPE>``, of the type's id."""
+    """``CUSTOM_<VENDOR>_<PRODUCT_ID>_<VGPU_TYPE>``, with the type's id."""
     return custom_trait(vendor, product_id, vgpu_type)
 
 
 def vgpu_traits(vendor: str, product_id: str, vgpu_type: str,
                 name: str | None) -> frozenset[str]:
-    """The traits of a vGPU type: of its id, and the one that Cyborg gives.
+    """The traits of a vGPU type: one from its id, and Cyborg's own.
 
-    That is ``CUSTOM_<VENDOR>_<PRODUCT_ID>_<Virtual_GPU_Type>`` of the libvirt
-    vGPU specification: ``CUSTOM_NVIDIA_1EB8_T4_2B`` of the type that is named
-    ``GRID T4-2B``, without the first word, the brand's.
+    Cyborg's is ``CUSTOM_<VENDOR>_<PRODUCT_ID>_<Virtual_GPU_Type>`` of the
+    libvirt vGPU specification. The type ``GRID T4-2B`` gets
+    ``CUSTOM_NVIDIA_1EB8_T4_2B``, without the brand, which is the first word.
 
-    :param name: the type's name for people, None if it has none; one that
-        makes no trait is left out
+    :param name: the type's name for people, None if it has none; ignored if no
+        trait can be made of it
     :raises InvalidName: no trait can be made of the id.
     """
     traits = {vgpu_trait(vendor, product_id, vgpu_type)}
@@ -128,15 +128,16 @@ def vgpu_traits(vendor: str, product_id: str, vgpu_type: str,
 
 
 def network_trait(physical_network: str) -> str:
-    """``CUSTOM_PHYSNET_<NAME>``, as Neutron's own providers have it."""
+    """``CUSTOM_PHYSNET_<NAME>``, the same trait as of Neutron's providers."""
     return custom_trait('PHYSNET', physical_network)
 
 
 def provider_name(nodename: str, *parts: str) -> str:
-    """``<nodename>_accel_<device>``; parts below it are joined with ``_``.
+    """``<nodename>_accel_<device>``, with further parts joined by ``_``.
 
-    Nova guesses devices from names such as ``<nodename>_pci_0000_81_00_0``
-    and ``<nodename>_0000:81:00.0``; the infix keeps ours out of that.
+    Nova takes providers with names such as ``<nodename>_pci_0000_81_00_0`` and
+    ``<nodename>_0000:81:00.0`` for its own devices. The infix keeps ours
+    apart.
 
     :raises InvalidName: the name is longer than Placement allows.
     """
@@ -149,13 +150,13 @@ def provider_name(nodename: str, *parts: str) -> str:
 
 
 def is_provider_name(name: str, nodename: str) -> bool:
-    """Whether it is one that :func:`provider_name` gives on the node."""
+    """Whether :func:`provider_name` makes this name on the node."""
     return name.startswith(f'{nodename}_accel_')
 
 
 def derived_uuid(node_uuid: str, *parts: str) -> str:
-    """The uuid of a thing on a host, the same at every discovery.
+    """The uuid of an object on a host, the same at every discovery.
 
-    The companion DB and Placement agree on it without asking each other.
+    So the database and Placement agree on it without asking each other.
     """
     return str(uuid.uuid5(uuid.UUID(node_uuid), '/'.join(parts)))

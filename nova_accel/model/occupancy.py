@@ -12,11 +12,11 @@
 
 """How many units of each resource provider new servers can get.
 
-The rule: a unit that an instance holds counts where Placement has allocated
-it, whatever has become of its device since; any other counts where it would
-be handed out, and is reserved while it cannot be. So what Placement computes,
-total - reserved - used, is the number of units that can be handed out, and
-never negative.
+A unit that an instance holds counts where Placement has allocated it, even if
+its device has changed since. Any other unit counts where it would be handed
+out, and is reserved while it cannot be. So Placement's own computation, total
+- reserved - used, gives the number of units that are free, and is never
+negative.
 """
 
 import collections
@@ -28,7 +28,7 @@ from nova_accel.model import provider_layout
 Place = provider_layout.Place
 Units = provider_layout.Units
 
-#: Attach handle uuid -> where Placement has it allocated to an instance.
+#: Attach handle uuid -> the place from which Placement allocated it.
 Held = Mapping[str, Place]
 
 _Inventories = dict[str, dict[str, Units]]
@@ -36,11 +36,12 @@ _Inventories = dict[str, dict[str, Units]]
 
 def inventories(layout: provider_layout.Layout, unusable: Set[str],
                 held: Held) -> _Inventories:
-    """Those of all providers of the layout, and of others that are held.
+    """The inventories of the layout's providers, and of others in use.
 
-    Placement knows no total of zero: such a resource class is left out.
+    Placement does not accept a total of zero, so such a resource class is left
+    out.
 
-    :param unusable: uuids of the attach handles that nobody must be given
+    :param unusable: the uuids of the attach handles that nobody may get
     """
     totals = {provider.uuid: collections.Counter(provider.totals)
               for provider in layout.providers}
@@ -63,9 +64,9 @@ def inventories(layout: provider_layout.Layout, unusable: Set[str],
 
 def keep_reserved(found: _Inventories, held: Held,
                   present: provider_layout.Inventories) -> _Inventories:
-    """Reserve what is reserved already, too, and instances do not hold.
+    """Keep units reserved that are so already and that nobody holds.
 
-    For as long as it is not known why.
+    For use while the reasons for the reservations are not known.
     """
     used = collections.Counter(held.values())
     return {rp_uuid: {
@@ -78,12 +79,12 @@ def keep_reserved(found: _Inventories, held: Held,
 
 def fit(found: _Inventories,
         allocated: Mapping[Place, int]) -> _Inventories:
-    """Make room for all that is allocated.
+    """Raise the totals to what is allocated.
 
-    Placement refuses a reshape whose allocations do not fit, also those that
-    it leaves as they are.
+    Placement refuses a reshape if any allocation does not fit, even one that
+    it does not change.
 
-    :param allocated: of our providers alone
+    :param allocated: the allocations from our providers alone
     """
     result = {rp_uuid: dict(classes) for rp_uuid, classes in found.items()}
     for place, amount in allocated.items():

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the control plane wants a host to do, in the answer to its report."""
+"""The control plane's orders to a host, in the answer to its report."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -19,13 +19,13 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Orders:
-    """All of a host's orders: they replace what it was told before.
+    """All orders for a host; they replace any earlier ones.
 
-    ``revision`` grows with each change of them. ``disabled`` are the uuids of
-    the devices that an administrator keeps from further guests. ``uncleaned``
-    are those of the attach handles that a guest has had, or may have had, and
-    that are to be cleaned before another one gets them; the host may lack
-    some of them at the moment.
+    ``revision`` grows with each change. ``disabled`` are the uuids of the
+    devices that an administrator has closed to new guests. ``uncleaned`` are
+    the uuids of attach handles that a guest has had, or may have had, and that
+    must be cleaned before another guest gets them. Some of these may be
+    missing on the host at the moment.
     """
 
     revision: int

@@ -11,9 +11,9 @@
 # under the License.
 
 
-"""What part of a list is asked for, and in which order.
+"""Which part of a list a client asks for, and in which order.
 
-``sort``, ``limit`` and ``marker`` are those of OpenStack's API guidelines.
+``sort``, ``limit`` and ``marker`` follow OpenStack's API guidelines.
 """
 
 from collections.abc import Collection
@@ -21,7 +21,7 @@ import dataclasses
 
 from nova_accel import exceptions
 
-#: The longest page, and the one of who does not say how long.
+#: The longest page, and the default.
 MAX_LIMIT = 1000
 
 _DIRECTIONS = ('asc', 'desc')
@@ -29,7 +29,7 @@ _DIRECTIONS = ('asc', 'desc')
 
 @dataclasses.dataclass(frozen=True)
 class SortKey:
-    """By what to sort; smallest first unless it is descending."""
+    """A key to sort by, in ascending order unless ``descending`` is set."""
 
     name: str
     descending: bool = False
@@ -37,10 +37,10 @@ class SortKey:
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """A part of a list: all of it, in its usual order, unless it says more.
+    """A part of a list; by default all of it, in its usual order.
 
-    ``limit`` is how many at most, ``marker`` the uuid of the one after which
-    to go on.
+    ``limit`` is the maximum number of rows. ``marker`` is the uuid of the last
+    row of the previous page.
     """
 
     limit: int | None = None
@@ -48,19 +48,19 @@ class Page:
     sort: tuple[SortKey, ...] = ()
 
     def is_all(self, amount: int) -> bool:
-        """Whether a page with so many rows is the whole list."""
+        """Whether a page with ``amount`` rows is the whole list."""
         return self.marker is None and (
             self.limit is None or amount < self.limit)
 
 
-#: All of a list.
+#: The whole list.
 ALL = Page()
 
 
 def parse_limit(text: str) -> int:
-    """How many are asked for, but no more than a page has.
+    """The wanted number of rows, at most :data:`MAX_LIMIT`.
 
-    :raises InvalidRequest: it is no positive number
+    :raises InvalidRequest: it is not a positive number
     """
     if not (text.isascii() and text.isdigit() and len(text) < 10
             and int(text) > 0):
@@ -70,11 +70,11 @@ def parse_limit(text: str) -> int:
 
 
 def parse_sort(text: str, known: Collection[str]) -> tuple[SortKey, ...]:
-    """Read ``key:direction,key:direction``; a direction may be left out.
+    """Parse ``key:direction,key:direction``; directions are optional.
 
     :param known: the keys that the list can be sorted by
-    :raises InvalidRequest: names a key or a direction that is none, or a key
-        that is there twice
+    :raises InvalidRequest: a key or direction is unknown, or a key occurs
+        twice; the text names it
     """
     keys: dict[str, SortKey] = {}
     for part in text.split(','):

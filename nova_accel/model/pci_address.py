@@ -65,7 +65,7 @@ class PciAddress:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The address in the wire's four parts, without a ``0x``."""
+        """The address in the API's four parts, without ``0x``."""
         return {'domain': f'{self.domain:04x}', 'bus': f'{self.bus:02x}',
                 'device': f'{self.slot:02x}', 'function': f'{self.function}'}
 

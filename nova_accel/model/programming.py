@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A programming of an FPGA region, as it is asked for and remembered."""
+"""The programming of an FPGA region: results and history."""
 
 import dataclasses
 import datetime
@@ -18,28 +18,28 @@ import enum
 
 
 class Result(enum.IntEnum):
-    """What ``program_fpga_with_bitstream`` answers, as its spec has it."""
+    """The results of ``program_fpga_with_bitstream``, as in its spec."""
 
     PROGRAMMED = 0
     FAILED = 1
     NO_SUCH_DEPLOYABLE = 2
-    #: It is not there, cannot be downloaded, or is not to be trusted.
+    #: It does not exist, cannot be downloaded, or cannot be trusted.
     NO_SUCH_BITSTREAM = 3
 
 
 class ShellLoading(enum.StrEnum):
-    """What the API says of loading a shell on the card of a deployable."""
+    """Whether a shell may be loaded on the card of a deployable."""
 
     ALLOWED = 'allowed'
-    #: Not to this caller.
+    #: The caller may not load shells.
     FORBIDDEN = 'forbidden'
-    #: Somebody has something of the card.
+    #: Somebody uses a part of the card.
     IN_USE = 'in_use'
 
 
 @dataclasses.dataclass(frozen=True)
 class Asker:
-    """Whose programming it is; a server's has an ``instance_uuid``."""
+    """The origin of a programming; ``instance_uuid`` is set for a server's."""
 
     project_id: str | None = None
     user_id: str | None = None
@@ -48,10 +48,10 @@ class Asker:
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """One of the history. Times are aware, in UTC.
+    """One programming in the history. Times are aware, in UTC.
 
-    ``finished_at`` is None as long as it goes on, ``failure`` if it was
-    none.
+    ``finished_at`` is None while the programming is running. ``failure`` is
+    None unless it failed.
     """
 
     uuid: str

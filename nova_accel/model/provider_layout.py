@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The resource providers that a host's devices become, and what to change.
+"""A host's devices as resource providers, and the changes to the tree.
 
-View first, then apply: :func:`layout` says what should be in Placement,
-:func:`nova_accel.model.occupancy.inventories` with how many units, and
-:func:`diff` what that means for a tree that is there already. All are pure;
+:func:`layout` says which providers should be in Placement,
+:func:`nova_accel.model.occupancy.inventories` how many units they have, and
+:func:`diff` how an existing tree has to change. All are pure functions;
 ``nova_accel.virt.publishing.provider_tree`` applies the result.
 """
 
@@ -31,7 +31,7 @@ from nova_accel.model import naming
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """What Placement counts a unit as."""
+    """Where Placement counts a unit."""
 
     rp_uuid: str
     resource_class: str
@@ -39,7 +39,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Units:
-    """The inventory of a resource class; nobody can get those reserved."""
+    """The inventory of a resource class; nobody gets reserved units."""
 
     total: int
     reserved: int = 0
@@ -53,9 +53,9 @@ Inventories = Mapping[str, Mapping[str, Units]]
 class Provider:
     """A wanted resource provider.
 
-    ``parent`` is the uuid of another provider of the layout; None stands for
-    the compute node's own. ``handles`` are keyed by resource class, of which
-    there is one or none.
+    ``parent`` is the uuid of another provider of the layout, None for the
+    compute node's own. ``handles`` are keyed by resource class; there is one
+    class at most.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """All providers of a host, parents first, and who is served by which.
+    """All providers of a host, parents first, and their deployables.
 
     ``rp_uuids`` maps (device name, deployable name) to a provider's uuid.
     """
@@ -89,7 +89,7 @@ class Layout:
 
     @functools.cached_property
     def places(self) -> Mapping[str, Place]:
-        """Attach handle uuid -> where it is handed out."""
+        """Attach handle uuid -> the place where it is handed out."""
         return {handle.uuid: Place(provider.uuid, resource_class)
                 for provider in self.providers
                 for resource_class, handles in provider.handles.items()
@@ -98,12 +98,12 @@ class Layout:
 
 def layout(nodename: str, node_uuid: str,
            devices: Iterable[device_model.Device]) -> Layout:
-    """Lay the devices of a host out as resource providers.
+    """The resource providers of a host's devices.
 
-    Interchangeable devices share one pooled provider; any other device has
-    its own, with one below it for each deployable where there are several.
+    Interchangeable devices share one pooled provider. Any other device has its
+    own. If it has several deployables, each has a provider below that.
 
-    :raises InvalidName: a name would be too long for Placement.
+    :raises InvalidName: a provider's name would be too long for Placement.
     """
     providers: dict[str, Provider] = {}
     handles: dict[str, dict[str, list[attach_handle.AttachHandle]]] = {}
@@ -160,9 +160,9 @@ def pool(device: device_model.Device,
 
 @dataclasses.dataclass(frozen=True)
 class Present:
-    """What the tree has now of one provider that is ours.
+    """One of our providers as the tree has it now.
 
-    ``traits`` may have an operator's.
+    ``traits`` may include an operator's.
     """
 
     uuid: str
@@ -173,14 +173,15 @@ class Present:
 
 @dataclasses.dataclass(frozen=True)
 class Changes:
-    """What turns the present tree into the wanted one.
+    """The changes that turn the present tree into the wanted one.
 
-    ``put`` are wanted providers that are absent or differ, parents first;
-    ``inventories`` has theirs, and those of present ones that are not wanted
-    but differ. ``remove`` are uuids of present ones, children first.
-    ``stale`` has, by uuid, traits that wanted providers have no more.
-    ``unwanted`` are present ones that nobody can be given any more, and that
-    are to be removed once nobody has anything of them.
+    ``put`` are wanted providers that are missing or differ, parents first.
+    ``inventories`` are the new ones of these, and of unwanted providers whose
+    inventories change. ``remove`` are the uuids of providers to remove,
+    children first. ``stale`` maps uuids of wanted providers to traits that
+    they no longer have. ``unwanted`` are present providers from which nobody
+    gets anything any more. They are removed once their last allocation is
+    gone.
     """
 
     put: tuple[Provider, ...] = ()
@@ -191,27 +192,26 @@ class Changes:
     unwanted: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
-        """Whether there is anything to be changed."""
+        """Whether there is anything to change."""
         return bool(self.put or self.inventories or self.remove or self.stale)
 
 
 def diff(wanted: Layout, inventories: Inventories,
          present: Iterable[Present], unused: frozenset[str],
          given: Mapping[str, frozenset[str]]) -> Changes:
-    """Compare the layout with the providers of ours that exist.
+    """Compare the layout with our existing providers.
 
-    A provider that is wanted no more is reserved as a whole, apart from what
-    instances hold of it, and removed only when Placement is known to have no
-    allocation of it: Placement refuses before, and Nova then fails whatever
-    it was doing. A trait that nobody is known to have given is an operator's
-    and stays.
+    All free units of an unwanted provider are reserved first. It is removed
+    only when Placement is known to have no allocation from it. Placement
+    refuses an earlier removal, and Nova then fails whatever it was doing. A
+    trait that we did not set belongs to an operator and stays.
 
-    :param inventories: of the layout's providers, and of others that
-        instances hold something of
+    :param inventories: the inventories of the layout's providers, and of
+        others from which instances hold units
     :param present: our providers in the tree, parents first
-    :param unused: uuids of providers without allocations, seen after they
-        were ``unwanted``
-    :param given: provider uuid -> the traits that we gave it
+    :param unused: the uuids of providers that had no allocations after they
+        became ``unwanted``
+    :param given: provider uuid -> the traits that we have set
     """
     existing = {provider.uuid: provider for provider in present}
     put = tuple(provider for provider in wanted.providers
@@ -251,10 +251,10 @@ def diff(wanted: Layout, inventories: Inventories,
 def now_given(wanted: Layout, changes: Changes,
               given: Mapping[str, frozenset[str]],
               ) -> dict[str, frozenset[str]]:
-    """What has been given once the changes are made.
+    """The traits that we have set, once the changes are made.
 
-    A stale trait counts until it is seen that the tree has it no more: the
-    change may never have reached Placement.
+    A stale trait counts until the tree no longer has it, because the change
+    may never have reached Placement.
     """
     result = {uuid: traits for uuid, traits in given.items()
               if uuid not in changes.remove}

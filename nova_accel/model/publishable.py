@@ -10,12 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The parts of a host's devices that can be published; each fails alone.
+"""The devices and parts that can be published; each one fails alone.
 
-Drivers, and what hardware says of itself, may name things as they like.
-Placement and the API refuse a whole host for one name that is too long. So
-what they would refuse is left out before, by the API's own bounds
-(:mod:`nova_accel.model.bounds`), and told.
+Drivers and hardware may use any names. Placement and the API refuse a whole
+host for one name that is too long. So everything that they would refuse is
+left out first, by the API's own bounds (:mod:`nova_accel.model.bounds`), and
+the operator is told.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ from nova_accel.model import naming
 from nova_accel.model import provider_layout
 from nova_accel.model import reason
 
-#: The attribute of a device of which something is left out.
+#: The attribute that lists the parts of a device that are left out.
 LEFT_OUT = 'not published'
 
 _KNOWN_TRAITS = frozenset(os_traits.get_traits())
@@ -44,7 +44,7 @@ _CUSTOM = 'CUSTOM_'
 
 @dataclasses.dataclass(frozen=True)
 class Publishable:
-    """The devices that can be published, and texts about what cannot be.
+    """The devices that can be published, and texts about the others.
 
     Each text of ``left_out`` names one device, for the operator.
     """
@@ -57,8 +57,8 @@ def of(nodename: str, devices: Iterable[device_model.Device],
        max_devices: int = bounds.MAX_DEVICES) -> Publishable:
     """Leave out what Placement or the API would refuse.
 
-    A device of which nothing can be handed out that could be before is
-    faulty; one of which a part is left out has an attribute that says so.
+    A device that loses all its deployables by this is faulty. A device that
+    loses a part has an attribute that says so.
     """
     host = _Host(nodename, max_devices)
     for device in devices:
@@ -67,14 +67,15 @@ def of(nodename: str, devices: Iterable[device_model.Device],
 
 
 class _Host:
-    """The devices that have been found to be publishable so far."""
+    """The publishable devices that have been found so far."""
 
     def __init__(self, nodename: str, max_devices: int) -> None:
         self.devices: list[device_model.Device] = []
         self.left_out: list[str] = []
         self._nodename = nodename
         self._max_devices = max_devices
-        # Names of devices, of providers and for their uuids -> whose they are.
+        # The names of devices and providers, and those that uuids are derived
+        # from -> owner.
         self._names: dict[str, tuple[str, ...]] = {}
         self._handles: set[str] = set()
 
@@ -86,7 +87,7 @@ class _Host:
         except exceptions.AcceleratorError as error:
             told = f'is not published: {error}'
             complaints.append(told)
-        # Whatever a driver returns is no reason to lose the others.
+        # Whatever a driver returns, the other devices stay.
         except Exception as error:
             told = f'is not published, it is no device: {error!r}'
             complaints.append(told)
@@ -140,7 +141,7 @@ class _Host:
             except exceptions.AcceleratorError as error:
                 complaints.append(f'{deployable.name!a:.64}: {error}')
             except Exception as error:
-                complaints.append(f'what is no deployable: {error!r}')
+                complaints.append(f'an invalid deployable: {error!r}')
         return found
 
     def _deployable(self, device: device_model.Device,
@@ -165,7 +166,7 @@ class _Host:
     def _usable(self, deployable: device_model.Deployable,
                 complaints: list[str],
                 ) -> tuple[attach_handle.AttachHandle, ...]:
-        """The attach handles that can be reported, of each uuid one."""
+        """The attach handles that can be reported, one for each uuid."""
         found: list[attach_handle.AttachHandle] = []
         lost = 0
         for handle in deployable.handles:
@@ -178,15 +179,15 @@ class _Host:
                 lost += 1
         if lost:
             complaints.append(
-                f'{lost} units of {deployable.name}, which are more than '
-                f'{bounds.MAX_HANDLES}, there already or wrongly named')
+                f'{lost} units of {deployable.name}, which exceed '
+                f'{bounds.MAX_HANDLES}, are duplicates or have bad names')
         return tuple(found)
 
     def _claim(self, path: tuple[str, ...], device: str) -> None:
-        """Have a device's provider the only one of its name and uuid.
+        """Reserve the name and the uuid for a device's provider.
 
         :raises InvalidName: the name is too long.
-        :raises DeviceError: another one has it.
+        :raises DeviceError: another provider has it.
         """
         names = (naming.provider_name(self._nodename, *path), '/'.join(path))
         for name in names:
@@ -196,7 +197,7 @@ class _Host:
         self._names.update(dict.fromkeys(names, (device,)))
 
     def _claim_pool(self, path: tuple[str, ...]) -> None:
-        """:raises AcceleratorError: as for :meth:`_claim`, of no pool."""
+        """:raises AcceleratorError: another kind of provider has the name."""
         name = naming.provider_name(self._nodename, *path)
         if self._names.setdefault(name, path) != path:
             raise exceptions.DeviceError(
@@ -204,13 +205,13 @@ class _Host:
 
 
 def _where(device: device_model.Device) -> str:
-    """A device in words, whatever it is."""
+    """A name for the device in messages, even if it is no device."""
     address = getattr(device, 'address', None)
     return f'{address!s:.64} (driver {getattr(device, "driver", None)!s:.64})'
 
 
 def _check_facts(device: device_model.Device) -> None:
-    """:raises DeviceError: it has no name, or is nothing that is known."""
+    """:raises DeviceError: a name, address, id or type is wrong."""
     _check_text('its name', device.name)
     _check_text('its driver', device.driver)
     for name, pattern, value in (
@@ -224,7 +225,7 @@ def _check_facts(device: device_model.Device) -> None:
 
 
 def _check_text(what: str, value: object) -> None:
-    """:raises DeviceError: it is none, too long, or no database has it."""
+    """:raises DeviceError: it is no valid text, empty, or too long."""
     if not (_matches(bounds.TEXT, value)
             and 0 < len(str(value)) <= bounds.MAX_TEXT):
         raise exceptions.DeviceError(
@@ -237,7 +238,7 @@ def _matches(pattern: str, value: object) -> bool:
 
 
 def _is_name(value: object, known: frozenset[str]) -> bool:
-    """Whether Placement knows it, or has it made."""
+    """Whether Placement knows the name, or lets it be created."""
     return isinstance(value, str) and (value in known or (
         value.startswith(_CUSTOM) and len(value) > len(_CUSTOM)
         and _matches(bounds.PLACEMENT_NAME, value)))
@@ -245,7 +246,7 @@ def _is_name(value: object, known: frozenset[str]) -> bool:
 
 def _traits(device: device_model.Device, deployable: device_model.Deployable,
             complaints: list[str]) -> frozenset[str]:
-    """The traits that Placement takes; if too many, the operator's first."""
+    """The traits that Placement accepts; if too many, the operator's first."""
     good = {trait for trait in deployable.traits
             if _is_name(trait, _KNOWN_TRAITS)}
     bad = len(deployable.traits) - len(good)
@@ -273,12 +274,12 @@ def _is_reportable(handle: attach_handle.AttachHandle) -> bool:
 
 def _attributes(attributes: Mapping[str, str],
                 complaints: list[str]) -> dict[str, str]:
-    """The attributes that can be told, with room for one more."""
+    """The attributes that can be reported, with room for one more."""
     good = [(name, text) for name, text in attributes.items()
             if isinstance(text, str) and _matches(bounds.TEXT, name)
             and 0 < len(name) <= bounds.MAX_TEXT]
     lost = len(attributes) - len(good[:bounds.MAX_ATTRIBUTES - 1])
     if lost:
-        complaints.append(f'{lost} attributes, which are more than '
-                          f'{bounds.MAX_ATTRIBUTES - 1} or wrongly named')
+        complaints.append(f'{lost} attributes, which exceed '
+                          f'{bounds.MAX_ATTRIBUTES - 1} or have bad names')
     return dict(good[:bounds.MAX_ATTRIBUTES - 1])

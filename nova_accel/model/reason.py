@@ -10,26 +10,26 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Texts for people, made of what hardware and other programs say."""
+"""Texts for people, from the words of hardware and other programs."""
 
-#: Characters of a reason that are told to the API.
+#: How many characters of a reason are reported to the API.
 MAX_LENGTH = 1023
 
 
 def told(text: str, max_length: int = MAX_LENGTH) -> str:
-    """The text as the API takes it, cut and with what it refuses as ``?``.
+    """The text cut to a length, with ``?`` for what the API refuses.
 
-    No database has half of a surrogate pair (bytes of sysfs that are no
-    UTF-8), and PostgreSQL no NUL.
+    No database stores half of a surrogate pair, which Python makes of bytes in
+    sysfs that are not UTF-8. PostgreSQL does not store NUL.
     """
     return (text[:max_length].replace('\0', '?')
             .encode('utf-8', 'replace').decode())
 
 
 def printable(text: str) -> str:
-    """The text with what ends lines, or moves a cursor, as ``\\n`` is written.
+    """The text with control characters written as escapes, such as ``\\n``.
 
-    So a text that a client has sent can be told and logged.
+    So a client's text can safely be returned and logged.
     """
     return ''.join(
         character if character.isprintable()

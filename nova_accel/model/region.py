@@ -10,19 +10,19 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Regions of FPGAs: what is programmed at once, and what they hold.
+"""Regions of FPGAs, the parts that are programmed as one; their contents.
 
-A card that cannot be programmed in parts is one region. What a region holds
-is known from its host's journal, never guessed: :class:`Contents` is what was
+A card that cannot be programmed in parts is one region. The contents of a
+region are known from its host's journal, never guessed: :class:`Contents` were
 programmed, verified and read back.
 """
 
 import dataclasses
 
-#: The name of what a card's regions are in, its static part.
+#: The name of a card's static part, around its regions.
 SHELL = 'shell'
 
-#: The owner of an image of which nobody remembers whose it was.
+#: The owner of an image if nobody remembers whose it was.
 UNKNOWN_OWNER = ''
 
 
@@ -31,10 +31,10 @@ class Region:
     """A part of a card.
 
     ``name`` is unique within the device. ``type_uuid`` says which bitstreams
-    fit, ``shell_id`` is that of the card's static part; None if the card does
-    not say. ``contents_attribute`` is the attribute of the card in sysfs that
-    the operator trusts to tell what is loaded. ``is_shell`` says that it is no
-    region but the static part, with which all regions are replaced.
+    fit, and ``shell_id`` is the id of the card's static part; None if the card
+    does not say. ``contents_attribute`` is the card's attribute in sysfs that
+    the operator trusts to tell what is loaded. ``is_shell`` marks the static
+    part itself; loading it replaces all regions.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Region:
 class Circuit:
     """A circuit that a region can get again, without asking Glance.
 
-    Its parts are those of :class:`Contents`.
+    The attributes are as for :class:`Contents`.
     """
 
     bitstream_id: str
@@ -59,15 +59,15 @@ class Circuit:
 
 @dataclasses.dataclass(frozen=True)
 class Contents:
-    """What a region holds.
+    """The verified contents of a region.
 
-    ``bitstream_id`` is the uuid of the image in Glance, ``sha256`` the hash
-    of its bytes in hexadecimal, ``function_uuids`` what it does, as far as it
-    says. ``loaded`` is what the device said of itself when it had just been
-    programmed (see :meth:`nova_accel.drivers.base.Driver.loaded`): as long as
-    it says the same, the region holds the same. ``is_shell`` is as for
-    :class:`Region`. ``owner`` is the id of the project whose image it is, None
-    if it is the operator's, :data:`UNKNOWN_OWNER` if nobody remembers.
+    ``bitstream_id`` is the uuid of the image in Glance, ``sha256`` the hash of
+    its bytes in hexadecimal, ``function_uuids`` its functions, as far as it
+    states them. ``loaded`` is the device's own word just after programming,
+    see :meth:`nova_accel.drivers.base.Driver.loaded`. As long as the device
+    says the same, the region holds the same. ``is_shell`` is as for
+    :class:`Region`. ``owner`` is the id of the project that owns the image,
+    None if it is the operator's, :data:`UNKNOWN_OWNER` if nobody remembers.
     """
 
     bitstream_id: str

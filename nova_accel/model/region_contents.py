@@ -10,11 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What is known of the regions of a device, put into what is published.
+"""Add to a device the known contents of its regions.
 
-A driver says what it finds; what was programmed, verified and read back is
-known from the host's journal. Both together are what Placement and the API
-are told.
+A driver reports what it finds. The host's journal knows what was programmed,
+verified and read back. Placement and the API get both together.
 """
 
 from collections.abc import Mapping
@@ -28,10 +27,10 @@ from nova_accel.model import region as region_model
 
 @dataclasses.dataclass(frozen=True)
 class Unclean:
-    """Why a region is not given to others before it is programmed anew.
+    """Why a region must be programmed again before others get it.
 
-    ``owner`` is the project whose servers get it as it is,
-    :data:`nova_accel.model.region.UNKNOWN_OWNER` if none does. ``reason`` is
+    ``owner`` is the project whose servers may get it as it is,
+    :data:`nova_accel.model.region.UNKNOWN_OWNER` if none may. ``reason`` is
     for administrators.
     """
 
@@ -41,12 +40,12 @@ class Unclean:
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What is known of one region at the moment.
+    """The present knowledge of one region.
 
-    ``contents`` are verified, None if it holds something that was not
-    programmed by us. ``fault`` is why nobody can be given it, None if
-    somebody can. ``is_changing`` says that it is being programmed,
-    ``unclean`` why it may have to be programmed before somebody gets it.
+    ``contents`` are verified; None if we did not program what the region
+    holds. ``fault`` is why nobody can get it, None if somebody can.
+    ``is_changing`` says that it is being programmed. ``unclean`` is why it may
+    have to be programmed before somebody gets it.
     """
 
     contents: region_model.Contents | None = None
@@ -56,17 +55,17 @@ class Known:
 
     @property
     def is_operators(self) -> bool:
-        """Whether it holds nothing of a project's."""
+        """Whether no project's image is, or was, in the region."""
         if self.contents is not None:
             return self.contents.owner is None
         return not self.is_changing and self.unclean is None
 
     def unclean_for(self, project_id: str | None) -> str | None:
-        """Why a project's servers do not get it as it is.
+        """Why a project's servers may not get the region as it is.
 
         Contents from a project's own image are for that project alone.
 
-        :returns: None if they do
+        :returns: None if they may
         """
         if self.unclean is None or (project_id is not None and (
                 project_id == self.unclean.owner
@@ -77,7 +76,7 @@ class Known:
 
 @dataclasses.dataclass(frozen=True)
 class ToldType:
-    """The type that a region has told, and the traits that say so."""
+    """The type that a region reported, and the traits for it."""
 
     type_uuid: str
     traits: frozenset[str]
@@ -85,17 +84,17 @@ class ToldType:
 
 def overlaid(device: device_model.Device,
              known: Mapping[str, Known]) -> device_model.Device:
-    """The device with what is known of its regions.
+    """The device with the knowledge of its regions added.
 
-    If nobody can be given any of it, it is faulty as a whole. Otherwise what
-    is wrong with a region is an attribute, for people to read. One that is
-    unclean can be given to whoever has it programmed.
+    If nobody can get any part of the device, it is faulty as a whole.
+    Otherwise a region's fault is an attribute, for people to read. An unclean
+    region can still be given to a server that has it programmed.
 
-    What a region does is believed of the operator's bitstreams alone, and of
-    the device itself if nothing of a project's was programmed into it: what a
-    circuit says of itself is its maker's word, too.
+    Function traits are believed only from the operator's bitstreams, and from
+    the device itself unless a project's image was programmed into it. The
+    words of a circuit are its maker's, too.
 
-    :param known: by the name of the region; nothing is known of others
+    :param known: region name -> knowledge; other regions are unknown
     """
     if not known:
         return device
@@ -119,7 +118,7 @@ def overlaid(device: device_model.Device,
 
 
 def told_types(device: device_model.Device) -> dict[str, ToldType]:
-    """By the name of the region, of those that tell their types."""
+    """Region name -> type, for the regions that report their types."""
     return {region.name: ToldType(region.type_uuid, frozenset(
         trait for deployable in device.deployables
         if deployable.region == region.name
@@ -130,11 +129,11 @@ def told_types(device: device_model.Device) -> dict[str, ToldType]:
 
 def remembered(device: device_model.Device,
                told: Mapping[str, ToldType]) -> device_model.Device:
-    """The device with those types of its regions that it does not tell now.
+    """The device with remembered types where it reports none at present.
 
-    As long as a guest has the whole of a card, its host cannot ask it.
+    While a guest has a whole card, the host cannot ask the card.
 
-    :param told: what it told last, by the name of the region
+    :param told: region name -> the type that the device reported last
     """
     untold = {region.name: told[region.name] for region in device.regions
               if region.type_uuid is None and region.name in told}
@@ -155,9 +154,9 @@ def remembered(device: device_model.Device,
 
 def with_shell(device: device_model.Device,
                shell: Known) -> device_model.Device:
-    """The device with what is known of its shell.
+    """The device with the knowledge of its shell added.
 
-    If that is bad, nobody can be given any of the card.
+    If the shell is faulty, nobody can get any part of the card.
     """
     if shell.fault is not None:
         return dataclasses.replace(device, fault=f'the shell: {shell.fault}')
@@ -179,8 +178,8 @@ def _overlaid(device: device_model.Device,
     if known.contents is None:
         return dataclasses.replace(
             deployable, traits=traits, fault=known.fault)
-    # Units of a pool are told apart by an operator's traits alone, and a
-    # device that says itself what it does is believed.
+    # Only an operator's traits distinguish the units of a pool. A device that
+    # reports its function itself is believed.
     if (known.is_operators and not device.pooled
             and not function_traits(traits)):
         traits |= _function_traits(device, known.contents)
@@ -191,7 +190,7 @@ def _overlaid(device: device_model.Device,
 
 def _function_traits(device: device_model.Device,
                      contents: region_model.Contents) -> frozenset[str]:
-    """None if they cannot be made of the name that the vendor has."""
+    """The traits of the functions, none if the vendor's name prevents it."""
     try:
         return frozenset(
             naming.function_trait(device.type, device.vendor, uuid)
@@ -201,5 +200,5 @@ def _function_traits(device: device_model.Device,
 
 
 def function_traits(traits: frozenset[str]) -> frozenset[str]:
-    """Those that say what an FPGA does."""
+    """The traits that name an FPGA's function."""
     return frozenset(filter(naming.is_function_trait, traits))

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""FPGA region types: which images fit; each belongs to one product.
+"""FPGA region types: they say which images fit, and belong to a product.
 
-The Cyborg agent-driver specification has it so: "the same region type ID
-will never show up in products with different PCI IDs". A product may have
-several PCI ids, and a PCI id several region types.
+Cyborg's agent-driver specification demands this: "the same region type ID will
+never show up in products with different PCI IDs". A product may have several
+PCI ids, and a PCI id several region types.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from nova_accel.model import naming
 
 
 def of(device: device_model.Device) -> frozenset[str]:
-    """The traits of the types that its regions have."""
+    """The traits of the types of the device's regions."""
     return frozenset(
         trait for deployable in device.deployables
         for trait in deployable.traits if naming.is_region_trait(trait))
@@ -33,9 +33,9 @@ def of(device: device_model.Device) -> frozenset[str]:
 
 def check(device: device_model.Device,
           others: Iterable[device_model.Device]) -> None:
-    """Make sure that no other product has regions of the same types.
+    """Check that no other product has regions of the same types.
 
-    :raises DeviceError: one has; the text names both devices.
+    :raises DeviceError: another product has one; the text names both devices.
     """
     mine = of(device)
     for other in others:

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A host's report in parts: no request may take long, or be long."""
+"""Split a host's report into parts, so that every request is short."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -19,16 +19,16 @@ from typing import Any
 
 from nova_accel.model import bounds
 
-#: Bytes of one part's devices as JSON, which is checked and stored within a
-#: second. A device that is longer is a part of its own.
+#: The maximum size of a part's devices as JSON, in bytes. The API checks and
+#: stores this much within a second. A longer device is a part of its own.
 MAX_BYTES = 512 * 1024
 
 
 def split(devices: Iterable[Mapping[str, Any]],
           ) -> list[list[Mapping[str, Any]]]:
-    """The parts, in the order of the devices; one at least.
+    """The parts, in the order of the devices; at least one.
 
-    :param devices: as :meth:`nova_accel.model.device.Device.to_report`
+    :param devices: as from :meth:`nova_accel.model.device.Device.to_report`
     """
     parts: list[list[Mapping[str, Any]]] = [[]]
     length = 0

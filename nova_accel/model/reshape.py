@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What instances hold of one provider and another one serves by now.
+"""Move allocations of devices that another provider serves by now.
 
-When the operator's lines change (``pool``, ``traits``), devices are served by
-other providers. Nova can move allocations when nova-compute starts, and only
-then; see ``ComputeDriver.update_provider_tree`` of Nova.
+When the operator's lines change (``pool``, ``traits``), devices change to
+other providers. Nova can move their allocations only when nova-compute starts,
+see Nova's ``ComputeDriver.update_provider_tree``.
 """
 
 import collections
@@ -28,13 +28,13 @@ from nova_accel.model import arq
 from nova_accel.model import binding as binding_model
 from nova_accel.model import provider_layout
 
-#: Consumer uuid -> what ``GET /allocations/{consumer}`` of Placement has.
+#: Consumer uuid -> Placement's answer to ``GET /allocations/{consumer}``.
 Allocations = Mapping[str, MutableMapping[str, Any]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Move:
-    """One unit of an instance, from provider to provider."""
+    """The move of one unit of an instance to another provider."""
 
     instance_uuid: str
     role: arq.Role
@@ -46,10 +46,10 @@ class Move:
 
 @dataclasses.dataclass(frozen=True)
 class Moved:
-    """What the moves make of the allocations.
+    """The moves, and the proof that Placement has made them.
 
-    ``evidence`` is what some consumers then have of the targets: consumer
-    uuid -> provider uuid -> resource class -> amount.
+    ``evidence`` is what some consumers have from the targets after the moves:
+    consumer uuid -> provider uuid -> resource class -> amount.
     """
 
     moves: tuple[Move, ...] = ()
@@ -58,7 +58,7 @@ class Moved:
 
     @property
     def targets(self) -> dict[str, provider_layout.Place]:
-        """Attach handle uuid -> where its unit is then."""
+        """Attach handle uuid -> the place of its unit after the moves."""
         return {move.handle_uuid: provider_layout.Place(
             move.target, move.resource_class) for move in self.moves}
 
@@ -66,7 +66,8 @@ class Moved:
               ) -> bool:
         """Whether Placement has made the moves: it makes all of them or none.
 
-        :param allocated: what consumers have of the targets, as ``evidence``
+        :param allocated: what consumers have from the targets, in the form of
+            ``evidence``
         """
         return not self.evidence or any(
             allocated.get(consumer, {}).get(rp_uuid, {}).get(
@@ -78,10 +79,10 @@ class Moved:
 
 def needed(layout: provider_layout.Layout,
            held: Iterable[binding_model.Binding]) -> tuple[Move, ...]:
-    """The moves that let all that is held be where the layout serves it.
+    """The moves that bring all held units to the layout's providers.
 
-    What has another resource class by now stays where it is, as what is gone:
-    the flavor asks for the old one.
+    A unit that has another resource class by now stays, because the flavor
+    asks for the old class. A unit whose device is gone stays, too.
     """
     return tuple(
         Move(binding.instance_uuid, binding.role, request.handle.uuid,
@@ -96,13 +97,15 @@ def needed(layout: provider_layout.Layout,
 def make(layout: provider_layout.Layout,
          held: Iterable[binding_model.Binding], allocations: Allocations,
          migrations: Mapping[str, str]) -> Moved:
-    """Make the moves in the allocations; all else in them stays.
+    """Make the moves in the allocations, and change nothing else.
 
-    What is not allocated at its source any more has been moved by a
-    nova-compute that died before it knew.
+    A unit that is no longer allocated at its source was moved earlier, by a
+    nova-compute that died before it got the answer.
 
-    :param allocations: of all consumers of the host's providers
-    :param migrations: of those consumers that are migrations, their instance
+    :param allocations: the allocations of all consumers of the host's
+        providers
+    :param migrations: uuids of the consumers that are migrations -> instance
+        uuid
     """
     bindings = tuple(held)
     evidence = {}
@@ -127,10 +130,10 @@ def make(layout: provider_layout.Layout,
 
 def _own(held: Iterable[binding_model.Binding], instance_uuid: str,
          is_migration: bool) -> list[binding_model.Binding]:
-    """What an instance, or its migration, is the consumer of.
+    """The bindings whose units an instance, or its migration, consumes.
 
-    The migration is that of what the source of a resize keeps; a live
-    migration, of all that the source has.
+    A migration consumes what the source of a resize keeps; a live migration
+    consumes all that the source has.
     """
     bindings = [binding for binding in held
                 if binding.instance_uuid == instance_uuid]
@@ -143,7 +146,7 @@ def _own(held: Iterable[binding_model.Binding], instance_uuid: str,
 def _make(move: Move, resources: dict[str, Any], stay: int) -> None:
     """Move one unit of a consumer: provider uuid -> ``resources``.
 
-    :param stay: how much of the source it has besides
+    :param stay: how many other units the consumer keeps at the source
     """
     of_source = resources.get(move.source, {}).get('resources', {})
     if of_source.get(move.resource_class, 0) <= stay:
@@ -160,7 +163,7 @@ def _make(move: Move, resources: dict[str, Any], stay: int) -> None:
 
 def allocated(allocations: Allocations, rp_uuids: Iterable[str],
               ) -> dict[provider_layout.Place, int]:
-    """How much the consumers have of these providers together."""
+    """How much all consumers together have from these providers."""
     ours = set(rp_uuids)
     amounts: collections.Counter[provider_layout.Place] = (
         collections.Counter())

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Where a compute host listens for what cannot wait for its next report.
+"""The RPC of compute hosts, for orders that cannot wait for a report.
 
-RPC lets only Nova's own exceptions through whole, so what a host refuses goes
-as the text of one exception: the name of the fault, and both of its texts.
+RPC passes only Nova's own exceptions on unchanged. So a host's refusal travels
+as the text of one exception, with the name of the fault and both of its texts.
 """
 
 import json
@@ -22,8 +22,8 @@ from nova_accel import exceptions
 
 TOPIC = 'nova_accel'
 
-#: Of the methods; 1.1 has shells. A host serves callers of its own and of
-#: older minor ones.
+#: The version of the methods; 1.1 adds shells. A host serves callers of the
+#: same and of older minor versions.
 VERSION = '1.1'
 
 #: The faults with which a host may refuse, by their names.
@@ -35,7 +35,7 @@ FAULTS = {fault.__name__: fault for fault in (
 
 
 def refusal(fault: exceptions.AcceleratorError) -> str:
-    """The text of :class:`RefusedByHost` that a fault goes through RPC as."""
+    """The text of :class:`RefusedByHost` for sending a fault through RPC."""
     name = next((each.__name__ for each in type(fault).__mro__
                  if each.__name__ in FAULTS), exceptions.DeviceError.__name__)
     return json.dumps(
@@ -43,7 +43,7 @@ def refusal(fault: exceptions.AcceleratorError) -> str:
 
 
 def refused(text: str) -> exceptions.AcceleratorError:
-    """The fault that went through RPC as this text."""
+    """The fault that was sent through RPC as this text."""
     try:
         told = json.loads(text)
         return FAULTS[told['fault']](str(told['text']),

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Reads what an image says of itself, with bounds.
+"""Read the properties of an image, within bounds.
 
 Anybody who may change an image in Glance may write any text of up to 64 KiB
-into its properties. A text goes no further than here unless it is short, can
-be printed, and is what it has to be.
+into its properties. A text passes this module only if it is short, printable
+and of the expected form.
 """
 
 from collections.abc import Mapping
@@ -24,21 +24,21 @@ import uuid
 
 from nova_accel import exceptions
 
-#: Characters of a text; Glance's own limit for a name.
+#: The longest text, in characters; Glance's own limit for names.
 MAX_LENGTH = 255
 
-#: Characters of a signature: base64 of that of an RSA key of 16,384 bits is
-#: shorter.
+#: The longest signature, in characters. A 16,384-bit RSA signature in base64
+#: is shorter.
 MAX_SIGNATURE_LENGTH = 4096
 
-#: Functions that a bitstream may have.
+#: The most functions of a bitstream.
 MAX_FUNCTIONS = 16
 
 _CANONICAL = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 def is_uuid(value: object) -> bool:
-    """Whether it is the canonical form of one."""
+    """Whether the value is a uuid in canonical form."""
     return (isinstance(value, str)
             and _CANONICAL.fullmatch(value) is not None)
 
@@ -46,7 +46,7 @@ def is_uuid(value: object) -> bool:
 class Stated:
     """The properties of one image.
 
-    :param image: its id, for faults
+    :param image: the image's id, for error texts
     """
 
     def __init__(self, image: str, properties: Mapping[str, Any]) -> None:
@@ -54,7 +54,7 @@ class Stated:
         self._properties = properties
 
     def text(self, name: str, max_length: int = MAX_LENGTH) -> str | None:
-        """A property without the space around it, None if it is empty.
+        """A property without surrounding blanks, None if it is empty.
 
         :raises BitstreamRefused: it is too long, or cannot be printed.
         """
@@ -69,9 +69,9 @@ class Stated:
         return text or None
 
     def uuid(self, name: str) -> str | None:
-        """A property that is a uuid, in canonical form.
+        """A property that is a uuid, in canonical form, None if it is empty.
 
-        :raises BitstreamRefused: it is none.
+        :raises BitstreamRefused: it is not a uuid.
         """
         text = self.text(name)
         return None if text is None else self._uuid(name, text)
@@ -79,9 +79,10 @@ class Stated:
     def uuids(self, name: str, most: int) -> tuple[str, ...]:
         """A property of uuids with commas between them, each once.
 
-        :raises BitstreamRefused: one is none, or there are more than ``most``.
+        :raises BitstreamRefused: one is malformed, or there are more than
+            ``most``.
         """
-        # None is longer than with the braces and the prefix of a URN.
+        # The longest form of a uuid has braces and a URN's prefix.
         text = self.text(name, most * 64) or ''
         found = dict.fromkeys(self._uuid(name, part)
                               for part in text.split(',') if part.strip())

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Why an attach handle that no instance has cannot be given to one."""
+"""Why no instance can get an attach handle that is free."""
 
 import dataclasses
 
@@ -19,11 +19,11 @@ from nova_accel.model import device
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """What is known of an attach handle and of its device.
+    """The condition of an attach handle and of its device.
 
-    ``is_present`` says that its host reports it. ``status`` is one of
-    :class:`nova_accel.model.device.Status`, ``fault`` the device's. An
-    unclean handle has an ``unclean_reason`` if its cleaning has failed.
+    ``is_present`` says that its host reports it. ``status`` is the device's
+    :class:`nova_accel.model.device.Status`, and ``fault`` the device's fault.
+    An unclean handle has an ``unclean_reason`` if its cleaning has failed.
     """
 
     is_present: bool
@@ -34,7 +34,7 @@ class Condition:
 
     @property
     def unclean(self) -> str | None:
-        """Why it is not clean, None if it is."""
+        """Why the handle is not clean, None if it is."""
         if self.is_clean:
             return None
         if self.unclean_reason is not None:

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What needs root on a compute host, in daemons of oslo.privsep.
+"""Functions that need root on a compute host, in oslo.privsep daemons.
 
-Each context has the fewest capabilities that its work needs, and each function
-checks what it is told: who calls it may have been taken over.
+Each context has only the capabilities that its work needs. Each function
+checks its arguments, because an attacker may have taken over its caller.
 """
 
 from oslo_concurrency import processutils
@@ -22,23 +22,23 @@ from oslo_privsep import comm
 from oslo_privsep import daemon
 from oslo_privsep import priv_context
 
-#: What whoever calls one of these functions has to expect.
+#: The exceptions that callers of these functions have to expect.
 ERRORS = (
     processutils.ProcessExecutionError, OSError, ValueError,
     daemon.FailedToDropPrivileges, daemon.ProtocolError, comm.PrivsepTimeout)
 
-# The files of sysfs belong to root, who may write them without any capability.
+# The files in sysfs belong to root, which needs no capability to write them.
 sysfs_pctxt = priv_context.PrivContext(
     'nova_accel', cfg_section='nova_accel_sysfs',
     pypath=f'{__name__}.sysfs_pctxt', capabilities=[])
 
-# The kernel asks for it of who sends commands to a drive.
+# The kernel requires this capability for sending commands to a drive.
 nvme_pctxt = priv_context.PrivContext(
     'nova_accel', cfg_section='nova_accel_nvme',
     pypath=f'{__name__}.nvme_pctxt',
     capabilities=[capabilities.CAP_SYS_ADMIN])
 
-# A bitstream is in a directory of nova-compute's.
+# Bitstreams are in a directory of nova-compute's user.
 fpga_pctxt = priv_context.PrivContext(
     'nova_accel', cfg_section='nova_accel_fpga',
     pypath=f'{__name__}.fpga_pctxt',

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Programs FPGAs, through the kernel and with their vendors' tools, as root.
+"""Program FPGAs, through the kernel and with vendors' tools, as root.
 
-What is programmed is a copy that belongs to root: what has been checked of it
-cannot be changed afterwards.
+A file is copied for root first, so that nobody can change it after it was
+checked.
 """
 
 from collections.abc import Iterator
@@ -33,36 +33,36 @@ from nova_accel import privileged
 from nova_accel.model import bitstream_format
 from nova_accel.privileged import pci_function
 
-#: Where sysfs is. Who calls has no say in it.
+#: The mount point of sysfs; callers cannot choose it.
 SYSFS = pathlib.Path('/sys')
 
-#: Where the kernel looks for firmware, unless its parameter says otherwise,
-#: see Documentation/driver-api/firmware/fw_search_path.rst.
+#: The kernel's directory of firmware, unless its parameter names another, see
+#: Documentation/driver-api/firmware/fw_search_path.rst.
 FIRMWARE = pathlib.Path('/lib/firmware')
 
-#: Where the locks of cards are.
+#: The directory of the cards' locks.
 RUN = pathlib.Path('/run')
 
-#: Where AMD's packages have their tools.
+#: The directory of the tools in AMD's packages.
 _XRT = '/opt/xilinx/xrt/bin'
 
 _MANAGER = re.compile(r'fpga[0-9]{1,6}')
 
 _LONGEST_S = 24 * 3600
 
-#: The status of coreutils' timeout when it is over, and when that was not
-#: enough; that of flock when it has waited in vain.
+#: Exit statuses: coreutils' timeout ended the command, or had to kill it;
+#: flock waited in vain.
 TIMED_OUT = (124, 137)
 BUSY = 75
 
-# How long something that is asked to end may take, and the kernel then.
+# How long a command may take to end when asked to, and when killed.
 _KILL_AFTER_S = 10
 _GIVE_UP_AFTER_S = 30
 
 
 @contextlib.contextmanager
 def _naming_files() -> Iterator[None]:
-    """Have a fault say of which file it is; privsep would lose its name."""
+    """Put the file's name into an error's text; privsep would lose it."""
     try:
         yield
     except OSError as error:
@@ -78,38 +78,40 @@ def load_firmware(address: str, manager: str, bitstream: str,
                   timeout_s: float) -> None:
     """Have the kernel's FPGA manager program a file.
 
-    As all of them:
+    As for all functions here:
 
-    :param address: ``0000:81:00.0``, of the card
-    :param manager: ``fpga0``, which is below it
+    :param address: the card's PCI address, ``0000:81:00.0``
+    :param manager: the name of the card's FPGA manager, ``fpga0``
     :param bitstream: the path of the file
-    :param timeout_s: longer than this it must not take
-    :raises ValueError: an argument is not what it has to be.
+    :param timeout_s: the most seconds that it may take
+    :raises ValueError: an argument is wrong.
     :raises ProcessExecutionError: it failed, or took too long.
-    :raises OSError: there is no such card, file or tool, or it could not even
-        be killed.
+    :raises OSError: there is no such card, file or tool, or the tool could not
+        even be killed.
     """
     name = pci_function.address(address)
     if _MANAGER.fullmatch(manager) is None:
         raise ValueError(f'{manager!r} is no FPGA manager')
     attribute = pci_function.attribute(
         SYSFS, name, f'fpga_manager/{manager}/firmware')
-    # One name for each: the kernel remembers all that it was asked for.
+    # One fixed name for each manager, because the kernel remembers every name
+    # that it was asked for.
     firmware = _firmware_path() / f'nova_accel-{name}-{manager}.bin'
     # A host without firmware has no directory for it.
     # The daemon of privsep has no umask.
     firmware.parent.mkdir(mode=0o755, exist_ok=True)
-    # A process that was killed may have left it.
+    # A killed process may have left the file.
     firmware.unlink(missing_ok=True)
     _copy(bitstream, firmware)
-    # While it is open, no other file gets its inode.
+    # While the file is open, no other file gets its inode.
     with firmware.open('rb') as own:
         try:
-            # In one piece, as the kernel wants it.
+            # The kernel wants the name in a single write.
             _run(name, timeout_s, 'tee', str(attribute), text=firmware.name)
         finally:
-            # By now it may be that of another process: this one's
-            # nova-compute was killed, and the next programs the card again.
+            # By now the file may belong to another process. It does if
+            # nova-compute was killed, and the next one programs the card
+            # again.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(firmware.stat(), os.fstat(own.fileno())):
                     firmware.unlink()
@@ -118,9 +120,10 @@ def load_firmware(address: str, manager: str, bitstream: str,
 @privileged.fpga_pctxt.entrypoint
 @_naming_files()
 def fpgasupdate(address: str, bitstream: str, timeout_s: float) -> None:
-    """Program the region of a card with OPAE, as :func:`load_firmware`.
+    """Program a card's region with OPAE, like :func:`load_firmware`.
 
-    The tool would write the card's static part and its controller, too.
+    The file is checked because the tool could also write the card's static
+    part and its controller.
 
     :raises ValueError: the file is no image of a region.
     """
@@ -134,9 +137,9 @@ def fpgasupdate(address: str, bitstream: str, timeout_s: float) -> None:
 @privileged.fpga_pctxt.entrypoint
 @_naming_files()
 def xbutil(address: str, bitstream: str, timeout_s: float) -> None:
-    """Program a card with the Xilinx Runtime, as :func:`load_firmware`.
+    """Program a card with the Xilinx Runtime, like :func:`load_firmware`.
 
-    :param address: that of the user's function
+    :param address: the PCI address of the user's function
     :raises ValueError: the file is no xclbin.
     """
     name = pci_function.address(address)
@@ -150,16 +153,16 @@ def xbutil(address: str, bitstream: str, timeout_s: float) -> None:
 @privileged.fpga_pctxt.entrypoint
 @_naming_files()
 def xbmgmt(address: str, shell: str, timeout_s: float) -> None:
-    """Load a shell with the Xilinx Runtime, as :func:`load_firmware`.
+    """Load a shell with the Xilinx Runtime, like :func:`load_firmware`.
 
     Nothing is written into the card's flash.
 
-    :param address: that of the management function
-    :raises ValueError: the file is no xsabin, which begins as an xclbin does.
+    :param address: the PCI address of the management function
+    :raises ValueError: the file is no xsabin, which begins like an xclbin.
     """
     name = pci_function.address(address)
     tool = _xrt_tool('xbmgmt')
-    # It goes by the end of the name.
+    # The tool recognizes the file by its suffix.
     with _private_copy(shell, 'partition.xsabin') as copy:
         _check_xclbin(copy)
         _run(name, timeout_s, tool, 'program', '--device', name,
@@ -172,7 +175,7 @@ def _check_xclbin(path: pathlib.Path) -> None:
 
 
 def head(path: pathlib.Path) -> bytes:
-    """What :mod:`nova_accel.model.bitstream_format` looks at.
+    """A file's first bytes, for :mod:`nova_accel.model.bitstream_format`.
 
     :raises OSError: it cannot be read.
     """
@@ -187,7 +190,9 @@ def _firmware_path() -> pathlib.Path:
 
 
 def _xrt_tool(*names: str) -> str:
-    """The first of them; ``xrt-smi`` was ``xbutil`` until 2024.2.
+    """The path of the first installed tool.
+
+    ``xrt-smi`` was called ``xbutil`` until 2024.2.
 
     :raises OSError: none is installed.
     """
@@ -209,7 +214,8 @@ def _private_copy(bitstream: str, name: str) -> Iterator[pathlib.Path]:
 
 def _copy(source: str, target: pathlib.Path) -> None:
     """:raises ValueError, OSError: the source is no plain file."""
-    # What it is, is known when it is open: a pipe would be waited for.
+    # The type can only be checked after opening; O_NONBLOCK keeps a pipe from
+    # blocking.
     file = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
                    | os.O_CLOEXEC)
     with open(file, 'rb') as read:
@@ -227,28 +233,30 @@ def _copy(source: str, target: pathlib.Path) -> None:
 
 def _run(address: str, timeout_s: float, *command: str,
          text: str | None = None) -> None:
-    """Run a command that changes a card, one at a time for each.
+    """Run a command that changes a card, one at a time for each card.
 
-    One that a killed process has left is waited for: it has the lock.
+    A command that a killed process left still has the lock, and is waited for.
 
-    :param text: what it reads
+    :param text: the command's input
     """
     if not 0 < timeout_s <= _LONGEST_S:
         raise ValueError(f'{timeout_s} s is no time limit')
     seconds = math.ceil(timeout_s)
     lock = RUN / f'nova_accel-{address}.lock'
-    # Whoever may read it could hold the lock; flock itself would let all.
+    # Anybody who may read the file could hold the lock. flock would create it
+    # readable for all.
     os.close(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
                      | os.O_CLOEXEC, 0o600))
     try:
         processutils.execute(
             'flock', f'--wait={seconds}', f'--conflict-exit-code={BUSY}',
             str(lock),
-            # Unlike processutils it also ends what the command has started.
+            # Unlike processutils' own timeout it also ends the command's
+            # children.
             'timeout', f'--kill-after={_KILL_AFTER_S}', str(seconds),
             *command, process_input=text,
             timeout=2 * seconds + _GIVE_UP_AFTER_S)
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(
-            f'{command[0]} cannot be ended: the kernel is still at it'
+            f'{command[0]} cannot be ended: the kernel is still working'
         ) from error

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Says which processes have nodes of GPUs open, as root."""
+"""Find which processes have device nodes of GPUs open, as root."""
 
 from collections.abc import Iterator
 import os
@@ -19,7 +19,7 @@ import re
 
 from nova_accel import privileged
 
-#: The caller has no say in it.
+#: The mount point of proc; callers cannot choose it.
 PROC = pathlib.Path('/proc')
 
 _NODE = re.compile(
@@ -28,16 +28,16 @@ _NODE = re.compile(
 
 @privileged.processes_pctxt.entrypoint
 def opened() -> dict[str, list[tuple[int, str]]]:
-    """Node below ``/dev`` -> each process that has it open, and its command.
+    """Node below ``/dev`` -> (process, its command) for all that have it open.
 
-    Links are read and not followed: who follows one into a file system whose
-    server is away does not come back.
+    Links are read but not followed. Following one into a file system whose
+    server is away would block.
     """
     found: dict[str, list[tuple[int, str]]] = {}
     for process in PROC.iterdir():
         if not process.name.isdecimal():
             continue
-        # It may end at any moment, and with it all that is read of it.
+        # The process may end at any moment, and its files disappear.
         nodes = set(_nodes(process))
         if nodes:
             command = _command(process)

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Asks and erases NVMe controllers with nvme-cli, as root.
+"""Query and erase NVMe controllers with nvme-cli, as root.
 
-Each function is told which drive is meant, by PCI address and serial number,
-and makes sure before and after that this is the drive that it has reached.
+Each function gets the PCI address and the serial number of a drive. It checks
+before and after its work that it has reached this drive.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from nova_accel.privileged import nvme_drive
 _SAMPLE_BYTES = 1 << 20
 _SAMPLES = 64
 
-#: What erased blocks read as: zeroes, or ones.
+#: Erased blocks read as zeroes or ones.
 _BLANK = (b'\x00', b'\xff')
 
 
@@ -38,12 +38,11 @@ _BLANK = (b'\x00', b'\xff')
 def identify(address: str, serial: str) -> bytes:
     """The Identify Controller data structure of a drive, 4096 bytes.
 
-    As all of them:
+    As for all functions here:
 
     :param address: ``0000:3d:00.0``
     :param serial: the drive's serial number, as sysfs has it
-    :raises ValueError: another drive is there, or an argument is not of the
-        form that it has.
+    :raises ValueError: another drive is there, or an argument is malformed.
     :raises ProcessExecutionError: nvme-cli, or the drive, refused.
     :raises OSError: there is no drive, or nvme-cli is not installed.
     """
@@ -55,7 +54,7 @@ def identify(address: str, serial: str) -> bytes:
 def allocated_namespaces(address: str, serial: str) -> list[int]:
     """The ids of the subsystem's namespaces, attached or not; 1024 at most.
 
-    Identify with CNS 10h, of the NVM Express Base Specification.
+    It sends Identify with CNS 10h of the NVM Express Base Specification.
     """
     with nvme_drive.drive(address, serial) as drive:
         ids = struct.unpack('<1024I', _identify(drive, 0x10))
@@ -66,7 +65,7 @@ def allocated_namespaces(address: str, serial: str) -> list[int]:
 def controllers(address: str, serial: str) -> list[int]:
     """The ids of the subsystem's controllers, this one among them.
 
-    Identify with CNS 13h.
+    It sends Identify with CNS 13h.
     """
     with nvme_drive.drive(address, serial) as drive:
         amount, *ids = struct.unpack('<2048H', _identify(drive, 0x13))
@@ -75,17 +74,17 @@ def controllers(address: str, serial: str) -> list[int]:
 
 @privileged.nvme_pctxt.entrypoint
 def sanitize_log(address: str, serial: str) -> bytes:
-    """The Sanitize Status log page, from its begin; 512 bytes."""
+    """The first 512 bytes of the Sanitize Status log page."""
     with nvme_drive.drive(address, serial) as drive:
         return _raw(drive, 'sanitize-log', size=512)
 
 
 @privileged.nvme_pctxt.entrypoint
 def sanitize(address: str, serial: str, action: int) -> None:
-    """Begin to erase the subsystem of a drive.
+    """Start to erase the subsystem of a drive.
 
     :param action: the command's SANACT: 2 erases blocks, 3 overwrites, 4
-        forgets the key
+        deletes the key
     :raises ValueError: the host uses one of its namespaces.
     """
     if action not in (2, 3, 4):
@@ -99,8 +98,8 @@ def sanitize(address: str, serial: str, action: int) -> None:
 def format_namespace(address: str, serial: str, namespace_id: int) -> None:
     """Erase the user data of a namespace of a drive.
 
-    :raises ValueError: the host uses one of the drive's namespaces: a drive
-        may erase all of them, whichever is named.
+    :raises ValueError: the host uses one of the drive's namespaces, since a
+        drive may erase all of them, whichever is named.
     """
     if not 0 < namespace_id < 0xffffffff:
         raise ValueError(f'{namespace_id} is no namespace')
@@ -112,10 +111,10 @@ def format_namespace(address: str, serial: str, namespace_id: int) -> None:
 
 @privileged.nvme_pctxt.entrypoint
 def is_blank(address: str, serial: str, namespace_id: int) -> bool:
-    """Whether the samples of a namespace have nothing in them.
+    """Whether samples of a namespace are erased.
 
-    They are its first and its last megabyte, and those in between at even
-    distances.
+    The samples are the first and the last megabyte, and others at even
+    distances in between.
     """
     with nvme_drive.drive(address, serial) as drive:
         if namespace_id not in drive.namespaces:
@@ -124,13 +123,13 @@ def is_blank(address: str, serial: str, namespace_id: int) -> bool:
 
 
 def is_blank_file(path: pathlib.Path) -> bool:
-    """As :func:`is_blank`, of any file or block device."""
+    """Like :func:`is_blank`, for any file or block device."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.lseek(file, 0, os.SEEK_END)
         if not size:
             return False
-        # What the host has read before is not what is there now.
+        # Drop the host's cache, which may have older data.
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
         last = max(0, size - _SAMPLE_BYTES)
         samples = [os.pread(file, _SAMPLE_BYTES, last * number // _SAMPLES)

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Finds an NVMe drive by its PCI address and serial number, as root.
+"""Find an NVMe drive by its PCI address and serial number, as root.
 
-The kernel gives the name of a drive that is gone (``nvme0``) to the next one.
-So a name is only good for as long as the kernel's object that has it exists.
+The kernel gives the name of a vanished drive (``nvme0``) to the next one. So a
+name is valid only while the kernel's object with that name exists.
 """
 
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ import re
 
 from nova_accel.privileged import pci_function
 
-#: Where sysfs and the nodes of devices are. The caller has no say in it.
+#: The directories of sysfs and of device nodes; callers cannot choose them.
 SYSFS = pathlib.Path('/sys')
 DEVICES = pathlib.Path('/dev')
 
 _CONTROLLER = re.compile(r'nvme[0-9]{1,6}')
 
-#: A path of native multipathing has the controller in it: nvme0c1n1 is a path
-#: to nvme0n1, and has no node.
+#: With native multipathing the name of a path includes the controller:
+#: nvme0c1n1 is a path to nvme0n1, and has no device node.
 NAMESPACE = re.compile(
     r'(?P<head>nvme[0-9]{1,6})(c[0-9]{1,6})?(?P<tail>n[0-9]{1,6})')
 
@@ -43,8 +43,8 @@ NAMESPACE = re.compile(
 class Drive:
     """A controller that is bound to the driver ``nvme``.
 
-    ``object_number`` is that of the kernel's object behind the name; no
-    other has it while the host is up (``fs/kernfs/dir.c``).
+    ``object_number`` is the number of the kernel's object with this name; no
+    other object gets it while the host is up (``fs/kernfs/dir.c``).
     """
 
     address: str
@@ -58,7 +58,7 @@ class Drive:
 
     @property
     def namespaces(self) -> Mapping[int, pathlib.Path]:
-        """The id of each namespace that is attached, and its block device."""
+        """Id -> block device of the attached namespaces."""
         found = {}
         for path in sorted(_directory(self.address, self.name).iterdir()):
             match = NAMESPACE.fullmatch(path.name)
@@ -70,12 +70,12 @@ class Drive:
 
 @contextlib.contextmanager
 def drive(address: str, serial: str) -> Iterator[Drive]:
-    """The drive at an address, for as long as the body takes.
+    """The drive at an address, checked before and after the body.
 
     :param address: ``0000:3d:00.0``
     :param serial: its serial number, as sysfs has it
-    :raises ValueError: it is not there, or not any more after the body.
-    :raises OSError: it is taken away at this moment.
+    :raises ValueError: it is not there, or no longer after the body.
+    :raises OSError: it disappears at this moment.
     """
     found = _look(pci_function.address(address))
     if not serial or found.serial != serial:
@@ -90,12 +90,13 @@ def drive(address: str, serial: str) -> Iterator[Drive]:
 
 @contextlib.contextmanager
 def unused(found: Drive) -> Iterator[None]:
-    """Have nothing on the host use the drive's namespaces during the body.
+    """Keep the host from using the drive's namespaces during the body.
 
-    The kernel gives a block device to one holder alone: a file system, swap,
-    LVM, MD, multipathing and ZFS claim theirs, or one of its partitions.
+    The kernel gives a block device to one exclusive holder only. File systems,
+    swap, LVM, MD, multipathing and ZFS claim their devices or partitions in
+    this way.
 
-    :raises ValueError: the host uses one.
+    :raises ValueError: the host uses one of them.
     """
     with contextlib.ExitStack() as stack:
         for path in found.namespaces.values():

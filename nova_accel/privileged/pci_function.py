@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The PCI functions that callers name, and the attributes these have."""
+"""Check the PCI functions and attributes that callers name."""
 
 import pathlib
 
@@ -18,27 +18,28 @@ from nova_accel.model import pci_address
 
 
 def address(text: str) -> str:
-    """The address, as sysfs has it.
+    """The address in the form of sysfs.
 
     :param text: ``0000:81:00.0``
-    :raises ValueError: it is none.
+    :raises ValueError: it is malformed.
     """
     try:
         return str(pci_address.PciAddress.parse(text))
     except Exception as error:
-        # The caller, another process, can only be told builtin ones.
+        # Only builtin exceptions reach the caller, which is another process.
         raise ValueError(str(error)) from error
 
 
 def attribute(sysfs: pathlib.Path, function: str, name: str) -> pathlib.Path:
-    """Where a function has an attribute.
+    """The path of a function's attribute.
 
-    :param function: its address, of :func:`address`
+    :param function: the function's address, from :func:`address`
     :param name: a path below the function's directory
-    :raises ValueError: it leads somewhere else.
-    :raises OSError: it is not there.
+    :raises ValueError: the path leads out of the function's directory.
+    :raises OSError: it does not exist.
     """
-    # The function is a link into the tree of devices; below it is none.
+    # The function is a link into the tree of devices; no link may follow below
+    # it.
     devices = (sysfs / 'devices').resolve(strict=True)
     directory = (sysfs / 'bus/pci/devices' / function).resolve(strict=True)
     path = (directory / name).resolve(strict=True)

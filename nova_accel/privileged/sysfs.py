@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Writes attributes of PCI functions in sysfs, as root."""
+"""Write attributes of PCI functions in sysfs, as root."""
 
 import os
 import pathlib
@@ -19,11 +19,12 @@ import re
 from nova_accel import privileged
 from nova_accel.privileged import pci_function
 
-#: Where sysfs is. Who calls has no say in it.
+#: The mount point of sysfs; callers cannot choose it.
 ROOT = pathlib.Path('/sys')
 
-#: What is written, see Documentation/ABI/testing/sysfs-bus-pci of the kernel,
-#: and for the last one https://docs.nvidia.com/vgpu
+#: The attributes that may be written. See the kernel's
+#: Documentation/ABI/testing/sysfs-bus-pci, and for the last one
+#: https://docs.nvidia.com/vgpu
 ATTRIBUTES = frozenset({
     'reset', 'sriov_numvfs', 'nvidia/current_vgpu_type'})
 
@@ -37,7 +38,7 @@ def write(address: str, attribute: str, value: str) -> None:
     :param address: ``0000:81:00.0``
     :param attribute: one of :data:`ATTRIBUTES`
     :param value: a decimal number
-    :raises ValueError: it is none of that.
+    :raises ValueError: an argument is not allowed.
     :raises OSError: the function has no such attribute, or refuses.
     """
     write_below(ROOT, address, attribute, value)
@@ -45,17 +46,17 @@ def write(address: str, attribute: str, value: str) -> None:
 
 def write_below(root: pathlib.Path, address: str, attribute: str,
                 value: str) -> None:
-    """As :func:`write`, where sysfs is at ``root``."""
+    """Like :func:`write`, with sysfs at ``root``."""
     if attribute not in ATTRIBUTES:
         raise ValueError(f'{attribute!r} is not written')
     if _VALUE.fullmatch(value) is None:
         raise ValueError(f'{value!r} is not a decimal number')
     path = pci_function.attribute(
         root, pci_function.address(address), attribute)
-    # No O_CREAT and no O_TRUNC: it is there, or it is an error.
+    # Without O_CREAT and O_TRUNC, a missing attribute is an error.
     file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        # In one piece, as the kernel wants it.
+        # The kernel wants the value in a single write.
         os.write(file, value.encode())
     finally:
         os.close(file)

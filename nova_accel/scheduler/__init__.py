@@ -10,8 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What nova-scheduler adds: a request filter, a host filter, a weigher.
+"""nova-scheduler's part: request filters, a host filter, a weigher.
 
-Naming the host filter or the weigher in ``[filter_scheduler]`` is what makes
-nova-scheduler load all of it, before its first request.
+nova-scheduler loads all of them before its first request if
+``[filter_scheduler]`` names the host filter or the weigher.
 """

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The region that a group's bitstream is for, as a trait that it requires.
+"""Make a group require the type of region that its bitstream is for.
 
-Without it a server may be placed on a region that its bitstream does not fit,
-and fail there. Only the host has the last word: what cannot be found out here
-leaves the group as it is.
+Otherwise a server may be placed on a region that its bitstream does not fit,
+and fail there. The host makes the final check. If the type cannot be found out
+here, the group stays as it is.
 """
 
 from collections.abc import Sequence
@@ -36,9 +36,9 @@ LOG = logging.getLogger(__name__)
 def require(context: nova_context.RequestContext,
             groups: Sequence[device_profile.Group],
             ) -> tuple[device_profile.Group, ...]:
-    """The groups, with the regions that their bitstreams are for.
+    """The groups, requiring the regions that their bitstreams are for.
 
-    Glance is asked, with the request's own token, only for groups that have
+    Glance is asked, with the request's own token, only about groups that have
     ``accel:bitstream_id`` and require no region themselves.
 
     :raises NotFound: no accelerator has such a region.
@@ -59,22 +59,22 @@ def _with_region(context: nova_context.RequestContext,
     found = traits.of_region(context, region_uuid)
     if not found:
         raise exceptions.NotFound(
-            f'no accelerator has a region of type {region_uuid}, for which '
-            f'bitstream {bitstream_id} is')
+            f'bitstream {bitstream_id} is for a region of type {region_uuid}, '
+            'and no accelerator has one')
     if len(found) > 1:
-        # Placement cannot be asked for any of several in a group.
+        # A group cannot ask Placement for one of several traits.
         return group
     return dataclasses.replace(group, required=group.required | found)
 
 
 def _region_uuid(context: nova_context.RequestContext,
                  bitstream_id: str) -> str | None:
-    """The region that the image names; None if it or Glance does not."""
+    """The region type that the image names; None if it is unknown."""
     try:
         image = glance.API().get(context, bitstream_id)
         return bitstream.from_image(image).region_uuid
-    # Whatever is wrong with the image, or Glance, the host finds and tells; a
-    # server that has its bitstream in a host's cache needs neither.
+    # The host finds and reports whatever is wrong with the image or Glance. A
+    # server whose bitstream is in the host's cache needs neither.
     except Exception as error:
         LOG.warning('The server is placed without regard to the region of '
                     'bitstream %s: %r', bitstream_id, error)

@@ -10,16 +10,16 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The host filter: which allocation candidate of a host Nova is to claim.
+"""The host filter: choose the allocation candidate that Nova claims.
 
-Nova claims a host's first one, and gives the host up if that fails. Requests
-of the same moment get the same ones from Placement, so each has them in an
-order of its own.
+Nova claims a host's first candidate, and gives the host up if that fails.
+Concurrent requests get the same candidates from Placement, so each request
+shuffles them.
 
 Placement answers once for all servers of a multi-create, and Nova claims a
 host's first allocation candidate for each of them. So that the next server
-can have the next accelerator of the host, what this request has used comes
-last among the host's candidates, and what does not fit any more has to go.
+gets the host's next accelerator, candidates with providers that this request
+has used come last. Candidates that no longer fit are removed.
 """
 
 from collections.abc import Collection
@@ -40,7 +40,7 @@ from nova_accel.scheduler import ownership
 from nova_accel.scheduler import request_filter  # noqa: F401 registers itself
 from nova_accel.scheduler import silence
 
-#: Provider uuid -> resource class -> units that are free.
+#: Provider uuid -> resource class -> number of free units.
 _Free = Mapping[str, Mapping[str, int]]
 
 
@@ -49,9 +49,9 @@ class AcceleratorFilter(filters.BaseHostFilter,
     """Passes hosts with an allocation candidate that can be claimed.
 
     Before each further server of a multi-create, Placement is asked what is
-    left of the one host that got the server before. For a single server
-    Placement is not asked. Hosts that report no more are left out, which is
-    one statement. A request without accelerators is left as it is.
+    left on the host that got the previous server. For a single server
+    Placement is not asked. Hosts that no longer report are left out, which
+    takes one statement. A request without accelerators passes unchanged.
     """
 
     def filter_all(self, filter_obj_list: Iterable[host_manager.HostState],
@@ -73,8 +73,8 @@ class AcceleratorFilter(filters.BaseHostFilter,
         if not any(claimed & candidate['allocations'].keys()
                    for candidate in host_state.allocation_candidates):
             return True
-        # The servers of one request spread over the devices of a host; what
-        # is equal stays in the order that it has got.
+        # The servers of one request spread over the devices of a host. Equal
+        # candidates stay in their shuffled order.
         host_state.allocation_candidates.sort(
             key=lambda candidate: len(
                 claimed & candidate['allocations'].keys()))
@@ -86,9 +86,10 @@ class AcceleratorFilter(filters.BaseHostFilter,
 
 
 def _free(host_uuid: str, group: 'objects.RequestGroup') -> _Free | None:
-    """What is free in the host's tree; nothing if it cannot serve the group.
+    """The free units in the host's tree.
 
-    None if Placement does not say.
+    It is None if Placement does not answer, and empty if the host cannot serve
+    the group.
     """
     asked = group.obj_clone()
     asked.in_tree = host_uuid
@@ -102,7 +103,7 @@ def _free(host_uuid: str, group: 'objects.RequestGroup') -> _Free | None:
 
 def _fits(candidate: Mapping[str, Any],
           groups: 'Sequence[objects.RequestGroup]', free: _Free) -> bool:
-    """Whether the providers of our groups have what the candidate takes."""
+    """Whether our groups' providers have the units that a candidate takes."""
     uuids = {uuid for group in groups
              for uuid in candidate['mappings'][group.requester_id]}
     return all(

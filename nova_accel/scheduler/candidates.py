@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Asking Placement for the allocation candidates of some groups alone."""
+"""Ask Placement for the allocation candidates of some groups alone."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Answer(NamedTuple):
-    """What ``GET /allocation_candidates`` has, in Placement's own form."""
+    """The answer to ``GET /allocation_candidates``, in Placement's form."""
 
     requests: list[dict[str, Any]]
     summaries: dict[str, dict[str, Any]]
@@ -37,10 +37,10 @@ def ask(context: nova_context.RequestContext,
         groups: 'Sequence[objects.RequestGroup]',
         group_policy: str | None = None,
         limit: int | None = None) -> Answer | None:
-    """The candidates that serve the groups, whatever else a server needs.
+    """The candidates that serve the groups, regardless of other groups.
 
     :param group_policy: needed for two groups or more
-    :returns: None if Placement does not say
+    :returns: None if Placement gave no answer
     """
     request = utils.ResourceRequest.from_request_groups(
         groups, objects.RequestLevelParams(), group_policy)
@@ -50,10 +50,12 @@ def ask(context: nova_context.RequestContext,
         answer = report.report_client_singleton().get_allocation_candidates(
             context, request)
     except ks_exc.ClientException as error:
-        LOG.warning('Placement does not say who could serve %s: %s',
-                    ', '.join(group.requester_id for group in groups), error)
+        LOG.warning('Placement does not say which providers could serve %s: '
+                    '%s', ', '.join(group.requester_id for group in groups),
+                    error)
         return None
-    # The client returns None for some failures, and Nones for others.
+    # The client returns None for some failures, and a tuple of Nones for
+    # others.
     if answer is None or answer[0] is None:
         return None
     return Answer(answer[0], answer[1])

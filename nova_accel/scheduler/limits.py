@@ -12,9 +12,9 @@
 
 """Unified limits of accelerators: how many of a class a project may have.
 
-nova-api counts what a flavor asks for itself, and Cyborg's device profiles.
-It does not know ours, whose groups come into the request in nova-scheduler:
-so they are counted here, by the same rules. Placement says what is in use.
+nova-api counts the flavor's own resources, and Cyborg's device profiles. It
+does not know our profiles, whose groups join the request in nova-scheduler. So
+they are counted here, by the same rules. Placement knows the usage.
 """
 
 import collections
@@ -38,32 +38,33 @@ from nova_accel.scheduler import ownership
 
 LOG = logging.getLogger(__name__)
 
-#: Of a resource class, as Nova names its limit.
+#: The prefix of a resource class in Nova's name of its limit.
 _PREFIX = 'class:'
 
-#: ValueError is oslo.limit's for what is not configured.
+#: oslo.limit raises ValueError for missing options.
 _NO_ANSWER = (
     exception.UsagesRetrievalFailed, limit_exc.SessionInitError,
     ks_exc.ClientException, sdk_exc.SDKException, ValueError)
 
-#: An instance that is in one of these has nothing of a host.
+#: In these states an instance holds no resources of a host.
 _HOLDS_NOTHING = frozenset({vm_states.BUILDING, vm_states.SHELVED_OFFLOADED})
 
 
 @request_filter.trace_request_filter
 def enforce_limits(ctxt: nova_context.RequestContext,
                    request_spec: 'objects.RequestSpec') -> bool:
-    """Refuse a request by which a project would get more than its limits.
+    """Refuse a request that would take a project over its limits.
 
-    As in nova-api, a migration is not counted, and a resize adds what the new
-    flavor asks for to what the old one has until it is confirmed.
+    As in nova-api, a migration is not counted. Until a resize is confirmed,
+    the old flavor counts as well as the new one.
 
     :returns: whether the request has accelerators that are limited
-    :raises TooManyInstances: names the device profile, each class over its
-        limit, the limit, what is in use and what is wanted. As Nova's own
-        limits raise it, and users see it whatever they have asked for; of
-        what fails in a filter they do not hear after a resize or unshelving.
-    :raises RequestFilterFailed: the limits or the usage are not known
+    :raises TooManyInstances: a limit is exceeded; the text names the device
+        profile, each class over its limit, the limit, the usage and the wanted
+        amount. Nova's own limits raise the same. Users see it after any
+        request, while a filter's failure is hidden after a resize or
+        unshelving.
+    :raises RequestFilterFailed: the limits or the usage are unknown
     """
     if not limit_utils.use_unified_limits():
         return False
@@ -82,7 +83,7 @@ def enforce_limits(ctxt: nova_context.RequestContext,
             f'{info.resource_name}: limit {info.limit}, in use '
             f'{info.current_usage}, wanted {info.delta}'
             for info in fault.over_limit_info_list)
-        # nova-api answers 403, too; the exception itself has EC2's 413.
+        # nova-api answers 403, too. The exception's own code is EC2's 413.
         raise exception.TooManyInstances(
             f'device profile {name}: quota exceeded: {over}', code=403,
         ) from fault
@@ -90,19 +91,19 @@ def enforce_limits(ctxt: nova_context.RequestContext,
         LOG.exception('The limits of accelerators cannot be enforced')
         raise exception.RequestFilterFailed(
             reason=f'device profile {name}: the limits of project '
-                   f'{request_spec.project_id} are not known, or what it has '
-                   'in use') from fault
+                   f'{request_spec.project_id}, or its usage, are not known',
+        ) from fault
     return True
 
 
 def _wanted(request_spec: 'objects.RequestSpec') -> dict[str, int]:
-    """Limit -> units of a server, of groups that nova-api does not know."""
+    """Limit -> units for one server, of groups that nova-api does not know."""
     if device_profile.FLAVOR_KEY not in ownership.extra_specs(request_spec):
         return {}
     of_ports = tuple(ownership.port_profiles(request_spec))
     wanted: dict[str, int] = collections.defaultdict(int)
     for group in ownership.our_groups(request_spec):
-        # Of a port, by Cyborg's rules.
+        # As with Cyborg, groups of ports are not limited.
         if of_ports and group.requester_id.endswith(of_ports):
             continue
         for resource_class, amount in group.resources.items():
@@ -116,7 +117,7 @@ def _enforce(ctxt: nova_context.RequestContext, project_id: str,
                names: Collection[str]) -> dict[str, int]:
         counts = report.report_client_singleton(
             ).get_usages_counts_for_limits(ctxt, project_id)
-        # Placement leaves out what is not used at all.
+        # Placement leaves out classes without usage.
         return {name: counts.get(name.removeprefix(_PREFIX), 0)
                 for name in names}
 
@@ -125,10 +126,11 @@ def _enforce(ctxt: nova_context.RequestContext, project_id: str,
 
 def _servers(ctxt: nova_context.RequestContext,
              request_spec: 'objects.RequestSpec') -> int:
-    """How many servers of the request do not have its accelerators yet.
+    """How many servers of the request do not have their accelerators yet.
 
-    A migrated one has them, on another host. Of one that is in a cell the
-    request still says with how many others it was created once.
+    A server that is being migrated has them on another host. For a server in a
+    cell, ``num_instances`` is still the number of the multi-create that made
+    it.
     """
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(

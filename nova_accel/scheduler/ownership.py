@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Whose a request group is: ours require our trait, all others forbid it.
+"""The owner of a request group: ours require our trait, others forbid it.
 
 A group that is not ours, such as a flavor's ``resources:VGPU=1``, must be
 served by Nova's own providers, which know what to do with it.
@@ -44,15 +44,15 @@ def our_groups(
 
 def exposed_groups(
         request_spec: 'objects.RequestSpec') -> 'list[objects.RequestGroup]':
-    """Groups of ports, PCI requests and Cyborg that ours could serve too."""
+    """Groups of ports, PCI requests and Cyborg that we could serve, too."""
     return [group for group in request_spec.requested_resources or ()
             if not is_ours(group) and _could_serve(group)]
 
 
 def exposed_suffixes(request_spec: 'objects.RequestSpec') -> list[str]:
-    """The suffixes of those groups of the flavor that ours could serve too.
+    """The suffixes of the flavor's groups that we could serve, too.
 
-    That of the unnumbered group is empty.
+    The suffix of the unnumbered group is empty.
     """
     groups: dict[str, Any] = collections.defaultdict(objects.RequestGroup)
     for prefix, suffix, name, value in flavor_groups(request_spec):
@@ -80,7 +80,7 @@ def extra_specs(request_spec: 'objects.RequestSpec') -> Mapping[str, str]:
 
 
 def profile_keys(request_spec: 'objects.RequestSpec') -> list[str]:
-    """Those extra specs of the flavor that name a device profile."""
+    """The flavor's extra specs that name a device profile."""
     return [key for key in (device_profile.FLAVOR_KEY,
                             device_profile.CYBORG_FLAVOR_KEY)
             if key in extra_specs(request_spec)]
@@ -97,7 +97,7 @@ def port_profiles(request_spec: 'objects.RequestSpec') -> dict[str, str]:
 
 def profile_name(request_spec: 'objects.RequestSpec',
                  group: 'objects.RequestGroup') -> str:
-    """The device profile that one of our groups is of."""
+    """The name of the device profile of one of our groups."""
     for port_uuid, name in port_profiles(request_spec).items():
         if group.requester_id.endswith(port_uuid):
             return name
@@ -109,8 +109,8 @@ def add_extra_specs(request_spec: 'objects.RequestSpec',
                     added: Mapping[str, str]) -> None:
     """Change the flavor for this one scheduling.
 
-    The flavor is cloned, and the request does not know that it has changed,
-    so that neither its owner nor a database ever sees it.
+    The flavor is cloned, and the request is not marked as changed. So neither
+    the flavor's owner nor a database ever sees it.
     """
     flavor = request_spec.flavor.obj_clone()
     flavor.extra_specs = {**extra_specs(request_spec), **added}
@@ -120,7 +120,7 @@ def add_extra_specs(request_spec: 'objects.RequestSpec',
 
 
 def _could_serve(group: 'objects.RequestGroup') -> bool:
-    """Whether a class of the group is one that an accelerator may have."""
+    """Whether accelerators may have one of the group's resource classes."""
     return any(
         resource_class in _CLASSES
         or resource_class.startswith(os_resource_classes.CUSTOM_NAMESPACE)

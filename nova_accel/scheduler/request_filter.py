@@ -13,8 +13,8 @@
 """The request-spec filter: device profiles become request groups.
 
 It sees every request that is scheduled (boot, unshelve, resize, cold and live
-migration, evacuation; not a rebuild). What it changes is nova-scheduler's own
-copy of the request, which nobody saves.
+migration, evacuation; not a rebuild). It changes nova-scheduler's own copy of
+the request, which nobody saves.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,8 @@ _GROUP_POLICIES = frozenset({'none', 'isolate'})
 class _Served(NamedTuple):
     """A device profile of the flavor, or of a port.
 
-    ``replace``: Nova has put the same groups, as anyone's, into the request.
+    ``replace`` says that Nova has put the same groups into the request,
+    without our trait.
     """
 
     name: str
@@ -62,8 +63,8 @@ def merge_device_profile(ctxt: nova_context.RequestContext,
                          request_spec: 'objects.RequestSpec') -> bool:
     """Add the groups of the flavor's device profile to the request.
 
-    In place of a real Cyborg those of the ports' profiles are ours too. All
-    other groups are kept away from our providers, whatever the flavor.
+    If we replace Cyborg, the groups of the ports' profiles are added, too. All
+    other groups are kept away from our providers, with any flavor.
 
     :returns: whether there was anything to do
     :raises RequestFilterFailed: the reason names the device profile
@@ -90,9 +91,9 @@ def _keep_away(request_spec: 'objects.RequestSpec', suffixes: Sequence[str],
 
 
 def _served(request_spec: 'objects.RequestSpec') -> list[_Served]:
-    """The profiles whose groups we serve: the flavor's, and of its ports.
+    """The profiles whose groups we serve: the flavor's and the ports'.
 
-    :raises RequestFilterFailed: the flavor has two of them
+    :raises RequestFilterFailed: the flavor has two profiles
     """
     keys = ownership.profile_keys(request_spec)
     if len(keys) > 1:
@@ -139,7 +140,7 @@ def _load(name: str) -> tuple[device_profile.Group, ...]:
 def _placeable(ctxt: nova_context.RequestContext,
                groups: Sequence[device_profile.Group], port_uuid: str,
                ) -> 'list[objects.RequestGroup]':
-    """The groups as Nova's, with no trait that Placement does not know."""
+    """The groups as Nova's objects, with traits that Placement knows."""
     traits.ensure_ownership(ctxt)
     groups = bitstream_region.require(ctxt, groups)
     known = frozenset({naming.OWNERSHIP_TRAIT})
@@ -160,7 +161,7 @@ def _placeable(ctxt: nova_context.RequestContext,
         requester_id=device_profile.requester_id(index, port_uuid),
         resources=dict(group.resources),
         required_traits={*group.required, naming.OWNERSHIP_TRAIT},
-        # What no provider has needs not be forbidden.
+        # A trait that no provider has need not be forbidden.
         forbidden_traits=set(group.forbidden & known),
     ) for index, group in enumerate(groups)]
 
@@ -168,10 +169,11 @@ def _placeable(ctxt: nova_context.RequestContext,
 def _merged(request_spec: 'objects.RequestSpec',
             groups: 'Sequence[objects.RequestGroup]',
             replace: bool) -> 'list[objects.RequestGroup]':
-    """All groups of the request: those that it has, and the given ones.
+    """All groups of the request: its present ones and the given ones.
 
-    :param replace: whether the given ones stand for those of the same id
-    :raises Conflict: there is one of the same id that is not ours
+    :param replace: whether the given groups replace present ones with the same
+        id
+    :raises Conflict: a present group with the same id is not ours
     """
     merged = {group.requester_id: group
               for group in request_spec.requested_resources or ()}
@@ -187,9 +189,9 @@ def _merged(request_spec: 'objects.RequestSpec',
 
 
 def _set_group_policy(request_spec: 'objects.RequestSpec') -> None:
-    """Have a policy, without which Placement refuses numbered groups.
+    """Set a group policy, without which Placement refuses numbered groups.
 
-    Nova provides one itself, unless the flavor has two such groups.
+    Nova sets one itself, unless the flavor has two numbered groups.
     """
     suffixes = {suffix for _prefix, suffix, _name, _value
                 in ownership.flavor_groups(request_spec) if suffix}
@@ -199,13 +201,13 @@ def _set_group_policy(request_spec: 'objects.RequestSpec') -> None:
 
 
 def register() -> None:
-    """Have nova-scheduler call our filters, once for each request.
+    """Make nova-scheduler call our filters, once for each request.
 
-    Nova has no other seam for it. The groups are merged first, so that Nova's
+    Nova has no option for this. The groups are merged first, so that Nova's
     isolation of aggregates (``[scheduler]
     enable_isolated_aggregate_filtering``) sees the traits that a device
-    profile requires; Keystone and Placement are asked last, when nothing
-    else refuses the request. Filters of an earlier load of this module are
+    profile requires. Keystone and Placement are asked last, when nothing else
+    refuses the request. Filters of an earlier load of this module are
     replaced.
     """
     ours = {(filter_.__module__, filter_.__name__)

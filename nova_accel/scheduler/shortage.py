@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Says which groups of a device profile cannot be met, and why.
+"""Tell which groups of a device profile cannot be met, and why.
 
-Nova asks Placement once for all that a server needs, and has no reason to
-give when there is no candidate. So what we add to the request is looked at
-on its own first.
+Nova asks Placement once for all that a server needs. If there is no candidate,
+it does not know the reason. So the groups that we add are checked on their own
+first.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def explain_shortage(ctxt: nova_context.RequestContext,
         return False
     policy = ownership.extra_specs(request_spec).get('group_policy', 'none')
     found = candidates.ask(ctxt, groups, policy, limit=1)
-    # Without an answer Nova is not going to get one either, and says so.
+    # Without an answer here Nova gets none either, and says so itself.
     if found is None or found.requests:
         return True
     unmet = _unmet(ctxt, groups)
@@ -59,7 +59,7 @@ def explain_shortage(ctxt: nova_context.RequestContext,
 def _unmet(ctxt: nova_context.RequestContext,
            groups: 'Sequence[objects.RequestGroup]',
            ) -> 'list[objects.RequestGroup]':
-    """Those that no device of any host can serve on its own."""
+    """The groups that no device of any host can serve, each on its own."""
     unmet = []
     for group in groups:
         found = candidates.ask(ctxt, [group], limit=1)
@@ -69,7 +69,11 @@ def _unmet(ctxt: nova_context.RequestContext,
 
 
 def _names(groups: 'Sequence[objects.RequestGroup]') -> str:
-    """Nova cuts a fault after 255 characters: first which, then what."""
+    """The groups' ids.
+
+    They come before the details, because Nova cuts a fault after 255
+    characters.
+    """
     return ', '.join(group.requester_id for group in groups)
 
 

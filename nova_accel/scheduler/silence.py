@@ -10,10 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The hosts that report no more: nobody there makes a guest's devices.
+"""The hosts that no longer report: nobody there attaches devices.
 
-Placement has what a host published last, also when its nova-compute is down
-or runs Nova's own driver again, which starts guests without their devices.
+Placement keeps what a host published last. It does so even if the host's
+nova-compute is down or runs Nova's own driver again, which starts guests
+without their devices.
 """
 
 from oslo_db import exception as db_exc
@@ -29,11 +30,11 @@ LOG = logging.getLogger(__name__)
 
 
 def nodenames() -> frozenset[str]:
-    """The names of the silent hosts; none if the database is, too."""
+    """The names of the silent hosts, none if the database does not answer."""
     try:
         return host.get_silent(CONF.nova_accel.host_silence_s)
     except (exceptions.AcceleratorError, db_exc.DBError,
             sa_exc.SQLAlchemyError) as error:
-        LOG.warning('Hosts that report no accelerators any more are not left '
+        LOG.warning('Hosts that no longer report accelerators are not left '
                     'out: %s', error)
         return frozenset()

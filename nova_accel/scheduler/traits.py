@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The traits that Placement knows: it answers 400 to any other one."""
+"""The traits that Placement knows; it answers 400 to any other trait."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -30,13 +30,13 @@ LOG = logging.getLogger(__name__)
 #: The first microversion of Placement that has traits.
 _VERSION = '1.6'
 
-#: The clients of those Placements that have been given our trait.
+#: The clients through which Placement has got our trait.
 _given: 'weakref.WeakSet[Any]' = weakref.WeakSet()
 
 
 def known(context: nova_context.RequestContext,
           names: Iterable[str]) -> frozenset[str]:
-    """Those of the traits that exist.
+    """The existing ones of the traits.
 
     :raises RequestFilterFailed: Placement gave no usable answer
     """
@@ -49,14 +49,14 @@ def known(context: nova_context.RequestContext,
 
 def of_region(context: nova_context.RequestContext,
               region_uuid: str) -> frozenset[str]:
-    """The traits that say of a region that it is of a type.
+    """The traits of regions of a type.
 
-    :param region_uuid: canonical
+    :param region_uuid: the type, a uuid in canonical form
     :raises RequestFilterFailed: Placement gave no usable answer
     """
     end = naming.region_trait('FPGA', 'ANY', region_uuid).removeprefix(
         'CUSTOM_FPGA_ANY')
-    # A line of the operator's may call a card otherwise than an FPGA.
+    # An operator's line may give a card another type than FPGA.
     for beginning in ('CUSTOM_FPGA_', 'CUSTOM_'):
         answer = _ask(
             report.report_client_singleton().get,
@@ -71,7 +71,7 @@ def of_region(context: nova_context.RequestContext,
 
 
 def ensure_ownership(context: nova_context.RequestContext) -> None:
-    """Have our trait exist, also before any of our providers does.
+    """Create our trait, even before any of our providers exists.
 
     :raises RequestFilterFailed: Placement gave no usable answer
     """

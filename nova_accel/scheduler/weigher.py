@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The weigher: accelerators are kept for those who ask for them."""
+"""The weigher: keep accelerators for servers that ask for them."""
 
 from collections.abc import Sequence
 

@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Accelerators in nova-compute: a mixin over Nova's libvirt driver."""
+"""Durable files in which nova-compute keeps its state."""

@@ -23,14 +23,14 @@ from typing import IO
 
 from nova_accel import exceptions
 
-# Others wait for a sync, too, if the disk has a journal.
+# On a journaling file system a sync makes other writers wait, too.
 _SYNC_BYTES = 16 * 1024 * 1024
 
 
 def write(path: pathlib.Path, text: str) -> None:
-    """Replace the file's content; only its owner may read it.
+    """Replace the content of a file that only its owner may read.
 
-    :raises DiskError: the disk refused, for example as it is full.
+    :raises DiskError: the disk refused, for example because it is full.
     """
     with _disk_errors(path, 'written'):
         _write(path, text)
@@ -51,9 +51,9 @@ def _write(path: pathlib.Path, text: str) -> None:
 
 
 def write_chunks(file: IO[bytes], chunks: Iterable[bytes]) -> None:
-    """Write what comes, and have the disk take it while more is coming.
+    """Write the chunks, and sync them while more are coming.
 
-    Whoever syncs the file afterwards waits for little.
+    So a sync at the end takes little time.
     """
     with futures.ThreadPoolExecutor(1) as executor:
         synced: futures.Future[None] = futures.Future()
@@ -63,7 +63,8 @@ def write_chunks(file: IO[bytes], chunks: Iterable[bytes]) -> None:
             file.write(chunk)
             unsynced_bytes += len(chunk)
             if unsynced_bytes >= _SYNC_BYTES and synced.done():
-                # A fault is told once: no later sync has it.
+                # The kernel reports a fault once, so no later sync would raise
+                # it.
                 synced.result()
                 synced = executor.submit(os.fdatasync, file.fileno())
                 unsynced_bytes = 0
@@ -71,7 +72,7 @@ def write_chunks(file: IO[bytes], chunks: Iterable[bytes]) -> None:
 
 
 def remove(path: pathlib.Path) -> None:
-    """Remove the file; one that is not there is fine.
+    """Remove the file if it exists.
 
     :raises DiskError: the disk refused.
     """
@@ -81,7 +82,7 @@ def remove(path: pathlib.Path) -> None:
 
 
 def sync(directory: pathlib.Path) -> None:
-    """Make a rename or removal in it durable."""
+    """Make renames and removals in a directory durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a host must not forget: a durable JSON file for each entry."""
+"""Records that a host must not lose, each in a durable JSON file."""
 
 from collections.abc import Callable
 import json
@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Entry(Protocol):
-    """What is stored."""
+    """A record that can be stored."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -39,16 +39,15 @@ _Entry = TypeVar('_Entry', bound=Entry)
 
 
 class EntryFiles(Generic[_Entry]):
-    """The entries below a directory, by name.
+    """The entries in a directory, by name.
 
-    Read from disk once, when nova-compute starts; from then on reads cost
-    nothing and writes go through.
+    They are read from disk once, when nova-compute starts. From then on reads
+    come from memory, and writes go to disk at once.
 
     :param parse: the reverse of an entry's ``to_dict``; it raises ValueError,
-        KeyError, TypeError or AcceleratorError for what is none
-    :param what: is stored, in words, such as ``accelerators``
-    :param damage: what it means that a file cannot be understood, and what is
-        to be done
+        KeyError, TypeError or AcceleratorError for malformed input
+    :param what: a word for the entries in messages, such as ``accelerators``
+    :param damage: the consequence of an unreadable file, and the cure
     """
 
     def __init__(self, directory: pathlib.Path,
@@ -72,7 +71,7 @@ class EntryFiles(Generic[_Entry]):
     def read(self, name: str) -> _Entry | None:
         """The entry of a name, None if there is none.
 
-        :raises DeviceError: its file could not be understood.
+        :raises DeviceError: its file was unreadable.
         """
         if name in self._damaged:
             raise exceptions.DeviceError(self._damaged[name])
@@ -97,12 +96,12 @@ class EntryFiles(Generic[_Entry]):
         self._entries.pop(name, None)
 
     def entries(self) -> list[_Entry]:
-        """Every one that could be understood."""
+        """All readable entries."""
         return list(self._entries.values())
 
     @property
     def damaged(self) -> frozenset[str]:
-        """The names of those that could not be understood."""
+        """The names of the unreadable entries."""
         return frozenset(self._damaged)
 
     def _path(self, name: str) -> pathlib.Path:

@@ -10,9 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a host had better not forget: one durable JSON file.
+"""A value that a host should not lose, in one durable JSON file.
 
-Unlike the journals nothing is wrong without it.
+Unlike with the journals, everything still works if it is lost.
 """
 
 from collections.abc import Callable
@@ -36,12 +36,12 @@ class MemoryFile(Generic[_Value]):
     """A value, read from disk once, when nova-compute starts.
 
     :param parse: the reverse of ``to_json``; it raises ValueError, KeyError,
-        TypeError or AttributeError for what is none
+        TypeError or AttributeError for malformed input
     :param to_json: makes plain JSON of a value
     :param nothing: the value without a file
-    :param loss: what it means that a file cannot be understood
-    :param unwritten: what it means that it cannot be written, as a sentence
-    :ivar value: that is known, whether the disk has it or not
+    :param loss: the consequence of an unreadable file
+    :param unwritten: the consequence of a failed write, as a sentence
+    :ivar value: the present value, whether the disk has it or not
     """
 
     def __init__(self, path: pathlib.Path, parse: Callable[[Any], _Value],
@@ -61,10 +61,11 @@ class MemoryFile(Generic[_Value]):
             LOG.warning('%s is damaged (%r): %s', path, error, loss)
 
     def write(self, value: _Value) -> None:
-        """Remember; nothing is written if nothing is new.
+        """Set the value, and write it to disk if it has changed.
 
-        Does not raise. What the disk refuses is told once, and written the
-        next time; until then it is forgotten if nova-compute ends.
+        It does not raise. If the disk refuses, that is logged once and the
+        next call tries again. Until then the value is lost if nova-compute
+        ends.
         """
         if value == self.value and self._is_written:
             return

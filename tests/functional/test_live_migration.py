@@ -275,7 +275,8 @@ class TestMediatedDevices(LiveMigrationTestCase):
 
     def test_a_device_profile_that_has_changed(self):
         self.change_profile('vgpus', [{'resources:VGPU': '1'}])
-        self.assert_refused(self.server, 'group 0 has not as many devices')
+        self.assert_refused(
+            self.server, 'group 0 has different numbers of devices')
 
     def test_nova_compute_dies_on_the_destination(self):
         """It comes back while the guest arrives, and knows of it."""

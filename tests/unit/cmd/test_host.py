@@ -148,7 +148,7 @@ class TestRemove(base.DriftTestCase):
         self.assertEqual(['compute-1', 'compute-1_pci'], self.providers())
         self.assertEqual([], host_rows.get_all(180))
         for part in ('compute-1_accel_card_region0 deleted in Placement',
-                     '2 attach_handles deleted', 'Left: '):
+                     '2 attach_handles deleted', 'Not removed: '):
             self.assertIn(part, output)
 
     def test_refused_while_it_reports(self) -> None:

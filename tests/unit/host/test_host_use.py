@@ -166,13 +166,13 @@ class TestDisk(HostUseTestCase):
         (self.disk / 'dev').unlink()
         (self.disk / 'dev').mkdir()
         error = self.assertRaises(exceptions.DeviceError, self.reason)
-        self.assertIn('cannot be read', str(error))
+        self.assertIn('cannot find out', str(error))
 
 
     def test_it_is_malformed(self):
         self.proc('self/mountinfo', 'nonsense\n')
         error = self.assertRaises(exceptions.DeviceError, self.reason)
-        self.assertIn('cannot be read', str(error))
+        self.assertIn('cannot find out', str(error))
 
 
 class TestInterface(HostUseTestCase):

@@ -75,7 +75,7 @@ class TestTargets(testtools.TestCase):
                 ([0, 1], [0]), ([0], [0, 1]), ([0, 0], [0, 1]), ([1], [2])):
             self.assert_refused(
                 map(self.here, source), map(self.there, destination),
-                'has not as many devices on the source')
+                'has different numbers of devices')
 
     @hypothesis.given(strategies.lists(
         strategies.tuples(strategies.integers(0, 3),

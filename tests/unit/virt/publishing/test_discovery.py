@@ -464,7 +464,7 @@ class TestHostUse(EmptyHostTestCase):
         path.symlink_to(path)
         inventory = self.use()
         self.assertEqual((), inventory.devices)
-        self.assert_refused(inventory, 'cannot be read')
+        self.assert_refused(inventory, 'cannot find out')
 
 
 class TestUnits(EmptyHostTestCase):

@@ -20,7 +20,7 @@ import sys
 import fixtures
 import testtools
 
-from nova_accel.testing import nova_conf
+from rig.serving import nova_conf
 
 _ASK = """
 import sys, webob

@@ -17,8 +17,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import servers
 from nova_accel.model import drift
-from nova_accel.testing import nova_records
 from nova_accel.virt.fpga import region_use
+from rig.stubs import nova_records
 
 HERE, THERE = 'here', 'there'
 

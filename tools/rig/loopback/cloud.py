@@ -32,6 +32,7 @@ from nova.tests.functional.libvirt import base
 from nova.virt.libvirt import utils as libvirt_utils
 
 from nova_accel.testing import devices
+from nova_accel.testing import driver as fake_driver
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
 from nova_accel.testing import sysfs as fake_sysfs
@@ -94,6 +95,7 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
             start_until_the_end))
         self.useFixture(libvirt.MediatedDevices())
         self.useFixture(libvirt_guest.GuestDevices())
+        self.useFixture(fake_driver.Installed())
         self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
 
     def start_accelerated_compute(

@@ -15,6 +15,7 @@
 from collections.abc import Iterable
 from collections.abc import Mapping
 import pathlib
+import shutil
 import sys
 
 from keystoneauth1 import loading as ks_loading
@@ -108,3 +109,16 @@ def write(path: pathlib.Path, content: Sections) -> None:
             lines.extend(f'{name} = {one}' for one in values)
         lines.append('')
     path.write_text('\n'.join(lines))
+
+
+def write_api(directory: pathlib.Path, connection: str) -> None:
+    """Write what ``nova_accel.api.wsgi`` reads; there is no Keystone.
+
+    :param connection: the URL of the database
+    """
+    shutil.copy(api_paste_path(), directory / 'api-paste.ini')
+    write(directory / 'nova.conf', {
+        'DEFAULT': {'state_path': str(directory)},
+        'keystone_authtoken': {
+            'www_authenticate_uri': 'http://identity.invalid'},
+        'nova_accel_database': {'connection': connection}})

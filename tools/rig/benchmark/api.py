@@ -17,24 +17,24 @@ import contextlib
 from typing import Any
 
 from nova_accel.testing import reports
-from rig.benchmark import arqs as benchmark_arqs
+from rig.benchmark import arqs
 from rig.benchmark import counted_database
-from rig.benchmark import cycle as benchmark_cycle
+from rig.benchmark import cycle
 from rig.serving import api as served_api
 
 #: Processes of uWSGI.
 PROCESSES = 2
 
 
-def figures(scale: benchmark_cycle.Scale) -> dict[str, Any]:
+def figures(scale: cycle.Scale) -> dict[str, Any]:
     """Measure."""
     with served(handles=64) as api:
-        benchmark_cycle.measure(scale, api)
+        cycle.measure(scale, api)
         return {'others': api.found, 'rss_mb': round(api.memory_mb(), 1)}
 
 
 @contextlib.contextmanager
-def served(handles: int) -> Iterator[benchmark_cycle.Subject]:
+def served(handles: int) -> Iterator[cycle.Subject]:
     """The API, to be measured.
 
     :param handles: that the host has whose handles are bound
@@ -43,11 +43,11 @@ def served(handles: int) -> Iterator[benchmark_cycle.Subject]:
     with (counted_database.CountedDatabase() as database,
           served_api.ServedApi(database.url, database.url,
                                PROCESSES) as api):
-        benchmark_arqs.make_profile()
-        yield benchmark_cycle.Subject(
-            benchmark_cycle.Target(
-                api.port, benchmark_arqs.PROFILE, host.hostname,
+        arqs.make_profile()
+        yield cycle.Subject(
+            cycle.Target(
+                api.port, arqs.PROFILE, host.hostname,
                 host.allocated_functions(1).uuid),
-            database, benchmark_arqs.fill, api.memory_mb,
+            database, arqs.fill, api.memory_mb,
             # A host that is silent for long is taken for dead.
             prepare=host.report)

@@ -138,14 +138,14 @@ def _natural(text: str) -> int:
 
 
 def _api(arguments: argparse.Namespace) -> dict[str, Any]:
-    from rig.benchmark import api as benchmark_api
+    from rig.benchmark import api
     from rig.benchmark import cycle as benchmark_cycle
     scale = benchmark_cycle.Scale(
         arguments.others, arguments.clients, arguments.seconds)
     if not arguments.peer:
-        return benchmark_api.figures(scale)
-    from rig.benchmark import peer as benchmark_peer
-    return benchmark_peer.compared(scale)
+        return api.figures(scale)
+    from rig.benchmark import peer
+    return peer.compared(scale)
 
 
 def _report(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -156,12 +156,12 @@ def _report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _fpga(arguments: argparse.Namespace) -> dict[str, Any]:
     """Each part of it measures something, and adds its keys."""
-    from rig.benchmark import fpga as benchmark_fpga
+    from rig.benchmark import fpga
     return {
-        **benchmark_fpga.verification(
+        **fpga.verification(
             arguments.bitstream_mb, arguments.times),
         **_measured_in(
-            benchmark_fpga.BootCloud(), benchmark_fpga.boots,
+            fpga.BootCloud(), fpga.boots,
             arguments.image_s, arguments.program_s)}
 
 

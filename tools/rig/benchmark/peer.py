@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""How fast Cyborg is, measured as ``benchmark_api`` measures ours."""
+"""How fast Cyborg is, measured as ``api`` measures ours."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ from typing import Any
 
 import requests
 
-from rig.benchmark import api as benchmark_api
+from rig.benchmark import api
 from rig.benchmark import counted_database
-from rig.benchmark import cycle as benchmark_cycle
+from rig.benchmark import cycle
 from rig.cyborg import arqs as cyborg_arqs
 from rig.cyborg import services as cyborg
 
@@ -41,19 +41,19 @@ _DIFFERENCES = (
     'The agent of Cyborg is stopped when the devices are reported.')
 
 
-def compared(scale: benchmark_cycle.Scale) -> dict[str, Any]:
+def compared(scale: cycle.Scale) -> dict[str, Any]:
     """Measure both, in turns.
 
     Each is asked by a member of a project and by an administrator, to whom
     Cyborg's API reads all ARQs. Cyborg is not measured beside more than
     ``MOST_OTHERS``.
 
-    :returns: what ``benchmark_api.figures`` does, with Cyborg's figures and
+    :returns: what ``api.figures`` does, with Cyborg's figures and
         :func:`ratio`
     """
-    scale = dataclasses.replace(scale, callers=tuple(benchmark_cycle.ROLES))
-    with benchmark_api.served(cyborg.HANDLES) as ours, _served() as peer:
-        benchmark_cycle.measure(scale, ours, peer)
+    scale = dataclasses.replace(scale, callers=tuple(cycle.ROLES))
+    with api.served(cyborg.HANDLES) as ours, _served() as peer:
+        cycle.measure(scale, ours, peer)
         return {
             'others': ours.found, 'rss_mb': round(ours.memory_mb(), 1),
             'peer': peer.found, 'peer_rss_mb': round(peer.memory_mb(), 1),
@@ -76,12 +76,12 @@ def ratio(ours: Mapping[str, Any],
 
 
 @contextlib.contextmanager
-def _served() -> Iterator[benchmark_cycle.Subject]:
+def _served() -> Iterator[cycle.Subject]:
     with (counted_database.CountedDatabase(is_ours=False) as database,
-          cyborg.Cyborg(database.url, benchmark_api.PROCESSES) as peer):
+          cyborg.Cyborg(database.url, api.PROCESSES) as peer):
         _make_profile(peer.port)
-        yield benchmark_cycle.Subject(
-            benchmark_cycle.Target(
+        yield cycle.Subject(
+            cycle.Target(
                 peer.port, _PROFILE, cyborg.HOSTNAME, peer.rp_uuid),
             database, functools.partial(cyborg_arqs.fill, database.engine),
             peer.memory_mb, most_others=MOST_OTHERS)
@@ -90,6 +90,6 @@ def _served() -> Iterator[benchmark_cycle.Subject]:
 def _make_profile(port: int) -> None:
     requests.post(
         f'http://127.0.0.1:{port}/v2/device_profiles', timeout=60,
-        headers=benchmark_cycle.headers('admin'),
+        headers=cycle.headers('admin'),
         json=[{'name': _PROFILE, 'groups': [cyborg.GROUP]}],
     ).raise_for_status()

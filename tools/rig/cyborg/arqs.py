@@ -19,7 +19,7 @@ from typing import Any
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 
-from rig.cyborg import services as cyborg
+from rig.cyborg import services
 
 
 def fill(engine: sa.Engine, amount: int, already: int) -> None:
@@ -33,9 +33,9 @@ def fill(engine: sa.Engine, amount: int, already: int) -> None:
     tables = sa.MetaData()
     tables.reflect(engine)
     with engine.begin() as connection:
-        for first in range(already, amount, cyborg.HANDLES):
+        for first in range(already, amount, services.HANDLES):
             _Host(connection, tables.tables, f'other-{first}').fill(
-                min(cyborg.HANDLES, amount - first))
+                min(services.HANDLES, amount - first))
 
 
 class _Host:
@@ -58,7 +58,7 @@ class _Host:
         rp_uuid = uuidutils.generate_uuid()
         [deployable] = self._insert('deployables', [{
             'name': f'{self._name}_FakeDevice', 'device_id': device,
-            'num_accelerators': cyborg.HANDLES, 'rp_uuid': rp_uuid,
+            'num_accelerators': services.HANDLES, 'rp_uuid': rp_uuid,
             'driver_name': 'fake'}])
         handles = self._insert('attach_handles', [{
             'deployable_id': deployable, 'cpid_id': control_path,

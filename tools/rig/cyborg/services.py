@@ -27,7 +27,7 @@ import fixtures
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from rig.cyborg import neighbours as cyborg_neighbours
+from rig.cyborg import neighbours
 from rig.serving import nova_conf
 from rig.serving import process
 from rig.serving import uwsgi
@@ -80,7 +80,7 @@ class Cyborg(process.StartedFixture):
         self._directory = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path)
         self._conf = self._directory / 'cyborg.conf'
-        self._neighbours = self.useFixture(cyborg_neighbours.Neighbours())
+        self._neighbours = self.useFixture(neighbours.Neighbours())
 
     def memory_mb(self) -> float:
         """Resident memory of its processes; the agent's at its end."""

@@ -47,13 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     warnings.simplefilter('ignore')
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from rig.quickstart import cloud as quickstart_cloud
-    from rig.quickstart import scenario as quickstart_scenario
+    from rig.quickstart import scenario
     cloud = quickstart_cloud.QuickstartCloud(arguments.port)
     status = _INTERRUPTED
     try:
         status = _run(cloud, report)
         if arguments.keep and status == 0:
-            cloud.keep(report, quickstart_scenario.TWO_GROUPS)
+            cloud.keep(report, scenario.TWO_GROUPS)
     except KeyboardInterrupt:
         report.text('interrupted')
     finally:
@@ -82,14 +82,14 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run(cloud: Any, report: quickstart_report.Report) -> int:
-    from rig.quickstart import scenario as quickstart_scenario
+    from rig.quickstart import scenario
     # Nova's fixtures move it to a place of their own, which they remove.
     temporary = tempfile.gettempdir()
     failure = None
     try:
         with report.busy('starting the services'):
             cloud.setUp()
-        quickstart_scenario.Scenario(cloud, report).run()
+        scenario.Scenario(cloud, report).run()
     except Exception as error:
         failure = error
     log = None

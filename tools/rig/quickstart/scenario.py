@@ -23,7 +23,7 @@ from nova_accel.model import device_profile
 from nova_accel.model import naming
 from rig.loopback import cloud as cloud_module
 from rig.quickstart import cloud as quickstart_cloud
-from rig.quickstart import hardware as quickstart_hardware
+from rig.quickstart import hardware
 from rig.quickstart import report as quickstart_report
 from rig.quickstart import server as quickstart_server
 
@@ -42,7 +42,7 @@ class Scenario:
                  report: quickstart_report.Report) -> None:
         self._cloud = cloud
         self._report = report
-        self._hardware = quickstart_hardware.Hardware()
+        self._hardware = hardware.Hardware()
         self._flavors: dict[str, str] = {}
         self._booted: list[quickstart_server.Server] = []
 

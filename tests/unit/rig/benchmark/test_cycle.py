@@ -17,7 +17,7 @@ import testtools
 import webob
 import webob.dec
 
-from rig.benchmark import cycle as benchmark_cycle
+from rig.benchmark import cycle
 from rig.serving import wsgi_server
 
 _STATUSES = {'POST': 201, 'PATCH': 202, 'GET': 200, 'DELETE': 204}
@@ -51,12 +51,12 @@ class Api:
 class TestClient(testtools.TestCase):
 
     def client(self, api: Api, caller: str = 'member',
-               ) -> benchmark_cycle.Client:
+               ) -> cycle.Client:
         server = self.useFixture(wsgi_server.WsgiServer())
         server.mount('/', api)
         port = int(server.url.rpartition(':')[2])
-        return benchmark_cycle.Client(
-            benchmark_cycle.Target(port, 'gold', 'host1', 'rp1'), caller)
+        return cycle.Client(
+            cycle.Target(port, 'gold', 'host1', 'rp1'), caller)
 
     def test_cycle(self) -> None:
         api = Api('Initial', 'BindStarted', 'Bound')
@@ -85,7 +85,7 @@ class TestClient(testtools.TestCase):
         self.assertRaises(AssertionError, client.cycle)
 
     def test_who_asks(self) -> None:
-        for caller, roles in benchmark_cycle.ROLES.items():
+        for caller, roles in cycle.ROLES.items():
             api = Api('Bound')
             self.client(api, caller).cycle()
             self.assertEqual(

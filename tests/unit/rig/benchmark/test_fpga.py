@@ -14,7 +14,7 @@ import fixtures
 import testtools
 
 from nova_accel import conf
-from rig.benchmark import fpga as benchmark_fpga
+from rig.benchmark import fpga
 
 
 class TestVerification(testtools.TestCase):
@@ -24,7 +24,7 @@ class TestVerification(testtools.TestCase):
         self.useFixture(fixtures.FakeLogger())
 
     def test_figures(self):
-        found = benchmark_fpga.verification(size_mb=2, times=1)
+        found = fpga.verification(size_mb=2, times=1)
         self.assertEqual(2, found.pop('bitstream_mb'))
         self.assertEqual(
             {'hashes_mb_per_s', 'fetch_and_verify_mb_per_s', 'verify_ratio'},
@@ -34,7 +34,7 @@ class TestVerification(testtools.TestCase):
 
     def test_the_configuration_is_as_before(self):
         before = conf.CONF.glance.api_servers
-        benchmark_fpga.verification(size_mb=1, times=1)
+        fpga.verification(size_mb=1, times=1)
         self.assertEqual(before, conf.CONF.glance.api_servers)
 
 
@@ -42,7 +42,7 @@ class TestBitstreams(testtools.TestCase):
 
     def test_a_second_time_nothing_is_downloaded(self):
         self.useFixture(fixtures.FakeLogger())
-        found = self.useFixture(benchmark_fpga.Bitstreams(10000))
+        found = self.useFixture(fpga.Bitstreams(10000))
         image_id = found.glance.add(b'bits' * 100)
         self.assertEqual(
             [400, 0], [found.fetch(image_id) for _time in range(2)])

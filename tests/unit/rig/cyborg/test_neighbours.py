@@ -15,14 +15,14 @@ from keystoneauth1 import session
 from keystoneauth1.identity import v3
 import testtools
 
-from rig.cyborg import neighbours as cyborg_neighbours
+from rig.cyborg import neighbours
 
 
 class TestNeighbours(testtools.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.neighbours = self.useFixture(cyborg_neighbours.Neighbours())
+        self.neighbours = self.useFixture(neighbours.Neighbours())
         user = self.neighbours.user
         self.session = session.Session(v3.Password(
             self.neighbours.auth_url, username=user.name,

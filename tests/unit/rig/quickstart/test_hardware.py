@@ -12,13 +12,13 @@
 
 import testtools
 
-from rig.quickstart import hardware as quickstart_hardware
+from rig.quickstart import hardware
 
 MDEV = '9ac4ad62-6bcd-51e7-b1fa-8a2a99f58213'
 
 
-def kind(*inventories: int) -> quickstart_hardware.Kind:
-    return quickstart_hardware.Kind('k', 'FPGA', inventories, frozenset())
+def kind(*inventories: int) -> hardware.Kind:
+    return hardware.Kind('k', 'FPGA', inventories, frozenset())
 
 
 class TestKind(testtools.TestCase):
@@ -37,7 +37,7 @@ class TestHardware(testtools.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.hardware = quickstart_hardware.Hardware()
+        self.hardware = hardware.Hardware()
 
     def test_kind_of(self) -> None:
         gpu = (*self.hardware.vgpu.addresses, 'nvidia-11')

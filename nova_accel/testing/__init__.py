@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Published fixtures: simulated hosts and a whole cloud on loopback."""
+"""Published fixtures: simulated hosts, databases and an API in the process."""

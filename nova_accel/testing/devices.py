@@ -35,6 +35,7 @@ VGPU_TYPES = {fakelibvirt.NVIDIA_11_VGPU_TYPE: 16,
 GPU_SPEC = json.dumps({
     'vendor_id': '10de', 'product_id': '13f2', 'driver': 'mdev',
     'mdev_type': fakelibvirt.NVIDIA_11_VGPU_TYPE})
+#: Its driver is ``nova_accel.testing.driver.Installed``.
 FPGA_SPEC = json.dumps({
     'vendor_id': '8086', 'product_id': '09c4', 'driver': 'fake'})
 QAT_SPEC = json.dumps({

@@ -11,7 +11,11 @@
 # under the License.
 
 
-"""A device driver for simulated FPGA cards, entry point ``fake``."""
+"""A device driver for simulated FPGA cards.
+
+It is of no use for real ones, so no entry point names it: a test installs it
+with :class:`Installed`.
+"""
 
 from collections.abc import Iterator
 import contextlib
@@ -35,6 +39,7 @@ from nova_accel.model import device
 from nova_accel.model import device_spec
 from nova_accel.model import naming
 from nova_accel.model import region
+from nova_accel.testing import installed_driver
 
 _REGION_TYPES = uuid.UUID('6b0b1f0e-5c0e-4d5b-9c8e-2f4b7a1d9e30')
 
@@ -121,6 +126,13 @@ class FakeFpgaDriver(base.Driver):
             super().clean(handle)
         else:
             self.cleaning.clean(handle)
+
+
+class Installed(installed_driver.InstalledDriver):
+    """Has it among the installed drivers, as ``fake``."""
+
+    def __init__(self) -> None:
+        super().__init__('fake', f'{__name__}:{FakeFpgaDriver.__name__}')
 
 
 class Cleaning(fixtures.Fixture):

@@ -14,7 +14,7 @@
 
 from functional import base
 from nova_accel.api import routes
-from nova_accel.testing import fpga_cloud
+from rig.loopback import fpga_cloud
 
 GROUPS = [{'resources:FPGA': '1'}]
 

@@ -12,8 +12,8 @@
 
 import testtools
 
-from nova_accel.testing import benchmark_api
-from nova_accel.testing import benchmark_cycle
+from rig.benchmark import api as benchmark_api
+from rig.benchmark import cycle as benchmark_cycle
 
 
 class TestBenchmarkApi(testtools.TestCase):

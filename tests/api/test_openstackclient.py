@@ -27,8 +27,8 @@ import sys
 import testtools
 
 from api import base
-from nova_accel.testing import control_plane
-from nova_accel.testing import keystone
+from rig.loopback import control_plane
+from rig.stubs import keystone
 
 _OPENSTACK = pathlib.Path(sys.executable).with_name('openstack')
 

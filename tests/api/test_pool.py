@@ -30,7 +30,7 @@ from unit.api import described
 
 from nova_accel.api import microversion
 from nova_accel.api import routes
-from nova_accel.testing import served_api
+from rig.serving import api as served_api
 
 _GUIDE = (pathlib.Path(__file__).parents[2]
           / 'doc/source/install/snippets/nova-accel-api.ini')

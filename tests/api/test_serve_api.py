@@ -18,7 +18,7 @@ import fixtures
 import requests
 import testtools
 
-COMMAND = [sys.executable, '-m', 'nova_accel.testing.serve_api']
+COMMAND = [sys.executable, '-m', 'rig.serving.main']
 
 WHO = {'X-User-Id': 'user', 'X-Project-Id': 'project'}
 

@@ -55,7 +55,7 @@ class Cyborg(fixtures.Fixture):
     def connect(self, admin, service):
         """Where it asks, as admin and as nova-compute.
 
-        :param admin: :class:`nova_accel.testing.clients.AcceleratorClient`
+        :param admin: :class:`rig.loopback.clients.AcceleratorClient`
         """
         self._admin, self._service = admin, service
 

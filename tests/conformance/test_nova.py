@@ -31,8 +31,8 @@ import testtools
 
 from conformance import cyborg
 from nova_accel.model import naming
-from nova_accel.testing import clients
-from nova_accel.testing import control_plane
+from rig.loopback import clients
+from rig.loopback import control_plane
 
 #: Before Nova's test case stubs them.
 _SDK = {

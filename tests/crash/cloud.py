@@ -37,6 +37,7 @@ from nova_accel.model import arq
 from nova_accel.model import drift
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import devices
+from nova_accel.testing import driver as fake_driver
 from nova_accel.testing import hostdev
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
@@ -94,6 +95,7 @@ class Cloud(fixtures.Fixture):
                  lambda: self)):
             self.useFixture(fixtures.MonkeyPatch(name, value))
         for fixture in (nova_fixtures.LibvirtFixture(),
+                        fake_driver.Installed(),
                         libvirt.MediatedDevices(),
                         libvirt_guest.GuestDevices()):
             self.useFixture(fixture)

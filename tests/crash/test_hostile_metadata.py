@@ -33,11 +33,11 @@ from unit.model import hostile_metadata
 
 from crash import cloud as cloud_module
 from nova_accel.model import device_profile
-from nova_accel.testing import bitstreams
 from nova_accel.testing import driver as fake_driver
-from nova_accel.testing import glance as glance_stub
 from nova_accel.testing import scheduling
-from nova_accel.testing import wsgi_server
+from rig.serving import wsgi_server
+from rig.stubs import bitstreams
+from rig.stubs import glance as glance_stub
 
 CONF = nova_conf.CONF
 

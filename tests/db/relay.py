@@ -27,7 +27,7 @@ import threading
 
 import fixtures
 
-from nova_accel.testing import process
+from rig.serving import process
 
 
 class Relay(fixtures.Fixture):

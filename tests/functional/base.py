@@ -24,9 +24,9 @@ from nova_accel import exceptions
 from nova_accel.drivers import mdev
 from nova_accel.model import attach_handle
 from nova_accel.model import device_profile
-from nova_accel.testing import cloud
 from nova_accel.testing import driver as fake_driver
 from nova_accel.testing import hostdev
+from rig.loopback import cloud
 
 FPGA = {'resources:FPGA': '1'}
 QAT = {'resources:CUSTOM_QAT': '1'}

@@ -17,9 +17,9 @@ import sys
 import testtools
 
 from functional import base
-from nova_accel.testing import benchmark
-from nova_accel.testing import benchmark_cloud
-from nova_accel.testing import benchmark_fpga
+from rig.benchmark import cloud as benchmark_cloud
+from rig.benchmark import fpga as benchmark_fpga
+from rig.benchmark import main as benchmark
 
 HOST = 'host1'
 
@@ -72,7 +72,7 @@ class TestCommand(testtools.TestCase):
 
     def test_prints_one_object(self):
         done = subprocess.run(
-            [sys.executable, '-m', 'nova_accel.testing.benchmark', 'fpga',
+            [sys.executable, '-m', 'rig.benchmark.main', 'fpga',
              '--bitstream-mb=1', '--times=1', '--image-s=1', '--program-s=1'],
             capture_output=True, check=True, timeout=240)
         self.assertEqual(1, json.loads(done.stdout)['programmings'])

@@ -23,8 +23,8 @@ from functional import base
 from functional import one_server
 from functional import operations
 from nova_accel.model import device_profile
-from nova_accel.testing import clients
 from nova_accel.testing import libvirt
+from rig.loopback import clients
 
 
 class CompatTestCase(base.AcceleratorTestCase):

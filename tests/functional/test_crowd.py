@@ -21,8 +21,8 @@ import fixtures
 from nova.scheduler.client import report
 
 from functional import base
-from nova_accel.testing import crowd
 from nova_accel.testing import devices
+from rig.loopback import crowd
 
 _APART = json.dumps({**json.loads(devices.QAT_SPEC), 'pool': False})
 

@@ -18,8 +18,8 @@ import time
 import uuid
 
 from functional import base
-from nova_accel.testing import bitstreams
-from nova_accel.testing import fpga_cloud
+from rig.loopback import fpga_cloud
+from rig.stubs import bitstreams
 
 TENANT = uuid.uuid4().hex
 

@@ -23,11 +23,11 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova.volume import cinder
 
 from functional import base
-from nova_accel.testing import bitstreams
 from nova_accel.testing import devices
 from nova_accel.testing import driver
-from nova_accel.testing import fpga_cloud
 from nova_accel.testing.driver import Fault
+from rig.loopback import fpga_cloud
+from rig.stubs import bitstreams
 
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
 BITS = b'bits'

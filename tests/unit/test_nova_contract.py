@@ -287,7 +287,7 @@ SIGNATURES = {
     'virt/fpga/rpc_agent.py': {
         'nova.rpc:get_server': 'target endpoints serializer',
     },
-    'testing/crowd.py': {
+    'tools/rig/loopback/crowd.py': {
         'nova.tests.fixtures.nova:CellDatabases._wrap_target_cell':
             'self context cell_mapping',
         'nova.tests.fixtures.nova:CellDatabases._wrap_get_context_manager':

@@ -13,14 +13,13 @@
 """The process of its own: it configures all of Nova, so not in this one."""
 
 import pathlib
-import shutil
 import subprocess
 import sys
 
 import fixtures
 import testtools
 
-from nova_accel.testing import nova_conf
+from rig.serving import nova_conf
 
 _ASK = """
 import sys, webob
@@ -36,12 +35,7 @@ class WsgiTest(testtools.TestCase):
     def start(self, connection: str, paths: str,
               ) -> subprocess.CompletedProcess[str]:
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        shutil.copy(nova_conf.api_paste_path(), directory / 'api-paste.ini')
-        nova_conf.write(directory / 'nova.conf', {
-            'DEFAULT': {'state_path': str(directory)},
-            'keystone_authtoken': {
-                'www_authenticate_uri': 'http://identity.invalid'},
-            'nova_accel_database': {'connection': connection}})
+        nova_conf.write_api(directory, connection)
         self.useFixture(fixtures.EnvironmentVariable(
             'OS_NOVA_CONFIG_DIR', str(directory)))
         return subprocess.run(

@@ -22,7 +22,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.bitstreams import cache
 from nova_accel.model import bitstream as bitstream_model
-from nova_accel.testing import bitstreams
+from rig.stubs import bitstreams
 
 
 def described(data, **properties):

@@ -23,9 +23,9 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.bitstreams import glance
 from nova_accel.model import bitstream as bitstream_model
-from nova_accel.testing import bitstreams
-from nova_accel.testing import glance as glance_stub
-from nova_accel.testing import wsgi_server
+from rig.serving import wsgi_server
+from rig.stubs import bitstreams
+from rig.stubs import glance as glance_stub
 
 DATA = b'bits' * 1000000
 UNKNOWN = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'

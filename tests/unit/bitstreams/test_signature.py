@@ -19,8 +19,8 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.bitstreams import signature
 from nova_accel.model import bitstream as bitstream_model
-from nova_accel.testing import bitstreams
-from nova_accel.testing import key_manager
+from rig.stubs import bitstreams
+from rig.stubs import key_manager
 
 DATA = b'bits'
 CONTEXT = object()

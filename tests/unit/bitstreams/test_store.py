@@ -29,8 +29,8 @@ from nova_accel.model import bitstream as bitstream_model
 from nova_accel.model import device
 from nova_accel.model import pci_address
 from nova_accel.model import region
-from nova_accel.testing import bitstreams
-from nova_accel.testing import key_manager
+from rig.stubs import bitstreams
+from rig.stubs import key_manager
 
 FUNCTION = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 REGION_TYPE = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'

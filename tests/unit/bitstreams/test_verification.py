@@ -20,7 +20,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.bitstreams import verification
 from nova_accel.model import bitstream as bitstream_model
-from nova_accel.testing import bitstreams
+from rig.stubs import bitstreams
 
 CHUNKS = [b'first', b'', b'second']
 DATA = b''.join(CHUNKS)

@@ -35,8 +35,8 @@ from nova_accel.model import orders
 from nova_accel.model import pci_address
 from nova_accel.model import programming as programming_model
 from nova_accel.testing import accelerator_api
-from nova_accel.testing import nova_conf
 from nova_accel.testing import reports
+from rig.serving import nova_conf
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 

@@ -17,7 +17,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.client import allocations
-from nova_accel.testing import nova_records
+from rig.stubs import nova_records
 
 
 class TestAllocations(testtools.TestCase):

@@ -18,7 +18,7 @@ from nova_accel import exceptions
 from nova_accel.client import servers
 from nova_accel.model import drift
 from nova_accel.model import programming
-from nova_accel.testing import nova_records
+from rig.stubs import nova_records
 
 HERE, THERE = 'here', 'there'
 

@@ -19,9 +19,9 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import service_user
 from nova_accel.conf import CONF
-from nova_accel.testing import keystone
-from nova_accel.testing import nova_conf
-from nova_accel.testing import wsgi_server
+from rig.serving import nova_conf
+from rig.serving import wsgi_server
+from rig.stubs import keystone
 
 USER = keystone.User('1' * 32, 'nova', 'secret',
                      keystone.Project('a' * 32, 'service'), ('service',))

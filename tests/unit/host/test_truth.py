@@ -30,6 +30,7 @@ from nova_accel.host import sysfs
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import naming
+from nova_accel.testing import driver as fake_driver
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import discovery
 
@@ -239,6 +240,10 @@ def discover(world):
 
 
 class TestTruth(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fake_driver.Installed())
 
     @settings(max_examples=500, deadline=None)
     @given(worlds())

@@ -19,8 +19,8 @@ from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import bitstream_region
-from nova_accel.testing import bitstreams
 from nova_accel.testing import scheduling
+from rig.stubs import bitstreams
 
 REGION = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
 OTHER = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'

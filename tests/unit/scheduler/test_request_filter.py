@@ -24,9 +24,9 @@ from nova_accel import conf
 from nova_accel.db import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import request_filter
-from nova_accel.testing import bitstreams
 from nova_accel.testing import database
 from nova_accel.testing import scheduling
+from rig.stubs import bitstreams
 
 CONF = conf.CONF
 

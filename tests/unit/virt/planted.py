@@ -28,8 +28,8 @@ from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import matching
 from nova_accel.model import pci_address
-from nova_accel.testing import nova_records
 from nova_accel.testing import reports
+from rig.stubs import nova_records
 from unit.virt import started
 
 HERE, THERE = started.SERVICE_HOST, 'elsewhere'

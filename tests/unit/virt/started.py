@@ -21,6 +21,7 @@ import testtools
 
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import devices
+from nova_accel.testing import driver as fake_driver
 from nova_accel.testing import libvirt
 from nova_accel.virt import wiring
 
@@ -44,6 +45,7 @@ class StartedTestCase(testtools.TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'nova_accel.client.accelerator_api.adapter_from_conf',
             lambda: self.api.adapter))
+        self.useFixture(fake_driver.Installed())
         self.libvirt = self.useFixture(
             libvirt.Libvirt(devices.pci_info(gpus=self.gpus)))
         self.useFixture(fixtures.MonkeyPatch(

@@ -25,9 +25,9 @@ from nova_accel.model import arq
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.testing import nova_records
 from nova_accel.virt import driver
 from nova_accel.virt import os_acc
+from rig.stubs import nova_records
 
 OURS = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
 NOVAS = 'aaaaaaaa-27a8-4bd9-96a1-f2a37a1f4c55'

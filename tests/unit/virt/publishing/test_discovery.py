@@ -30,6 +30,7 @@ from nova_accel.host import nova_claims
 from nova_accel.model import device_spec
 from nova_accel.model import provider_layout
 from nova_accel.testing import devices
+from nova_accel.testing import driver as fake_driver
 from nova_accel.testing import libvirt
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import discovery
@@ -49,6 +50,7 @@ class DiscoveryTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.useFixture(fake_driver.Installed())
         self.fake = self.useFixture(libvirt.Libvirt(self.hardware()))
         self.config = self.useFixture(config_fixture.Config(conf.CONF))
         self.node_devices = node_devices.NodeDevices(self.fake.host)

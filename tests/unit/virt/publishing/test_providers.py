@@ -31,12 +31,12 @@ from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
 from nova_accel.model import view
 from nova_accel.state import durable_file
-from nova_accel.testing import nova_records
 from nova_accel.virt.holding import attachments
 from nova_accel.virt.holding import held
 from nova_accel.virt.holding import journal
 from nova_accel.virt.publishing import given_traits
 from nova_accel.virt.publishing import providers
+from rig.stubs import nova_records
 
 NODE = 'c1'
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'

@@ -24,11 +24,11 @@ from nova_accel.db import schema
 from nova_accel.model import device
 from nova_accel.model import view
 from nova_accel.testing import accelerator_api
-from nova_accel.testing import calls
 from nova_accel.testing import reports
 from nova_accel.virt.publishing import cycle
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import publisher
+from rig.benchmark import calls
 
 HOST = 'compute-1'
 LONG_S = 3600

@@ -1,0 +1,106 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The wheel, without what only tests have."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import fixtures
+import testtools
+
+from rig.serving import nova_conf
+
+_CHECKOUT = pathlib.Path(__file__).parents[2]
+_FILES = ('LICENSE', 'MANIFEST.in', 'README.rst', 'pyproject.toml',
+          'requirements.txt', 'setup.cfg', 'setup.py')
+
+#: Imports all but the fixtures; first what Nova's processes do.
+_IMPORT = """
+import importlib, pathlib, pkgutil, sys
+
+class Refuses:
+    names = {'ddt', 'fixtures', 'hypothesis', 'oslotest', 'placement',
+             'requests_mock', 'rich', 'stestr', 'testresources',
+             'testscenarios', 'testtools', 'wsgi_intercept'}
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition('.')[0] in self.names or name == 'nova.tests':
+            raise ModuleNotFoundError(f'{name} is for tests', name=name)
+
+sys.meta_path.insert(0, Refuses())
+
+import nova_accel.api.wsgi
+import os_vif
+from oslo_utils import importutils
+
+os_vif.initialize()
+importutils.import_class('nova.virt.nova_accel.LibvirtDriver')
+importutils.import_class(
+    'nova_accel.scheduler.candidate_filter.AcceleratorFilter')
+importutils.import_class('nova_accel.scheduler.weigher.AcceleratorWeigher')
+import nova_accel.scheduler.request_filter
+import nova_accel.cmd.manage
+
+from nova_accel.drivers import loading
+
+for point in importlib.metadata.distribution('nova_accel').entry_points:
+    point.load()
+for module in pkgutil.walk_packages(nova_accel.__path__, 'nova_accel.'):
+    if not module.name.startswith(('nova_accel.testing',
+                                   'nova_accel.db.migrations.env')):
+        importlib.import_module(module.name)
+print('imported', pathlib.Path(nova_accel.__file__).parents[1])
+"""
+
+
+class TestWheel(testtools.TestCase):
+
+    def directory(self):
+        return pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+
+    def installed(self):
+        """What the wheel has, in a directory of its own.
+
+        It is made of a copy, as a build leaves its files where it is made.
+        """
+        copy, site = self.directory(), self.directory()
+        for name in ('nova_accel', 'etc'):
+            shutil.copytree(_CHECKOUT / name, copy / name)
+        for name in _FILES:
+            shutil.copy(_CHECKOUT / name, copy)
+        self.run_python(
+            ['-m', 'pip', 'install', '--no-deps', '--no-index',
+             '--no-build-isolation', '--target', str(site), str(copy)],
+            PBR_VERSION='0.0.1')
+        return site
+
+    def run_python(self, arguments, **environment):
+        done = subprocess.run(
+            [sys.executable, *arguments], env={**os.environ, **environment},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False)
+        self.assertEqual(0, done.returncode, done.stdout)
+        return done.stdout
+
+    def test_it_needs_nothing_of_the_tests(self):
+        site, configuration = self.installed(), self.directory()
+        nova_conf.write_api(configuration, 'sqlite://')
+        self.assertEqual(
+            {'bin', 'etc', 'nova_accel', 'nova_accel-0.0.1.dist-info'},
+            {path.name for path in site.iterdir()})
+        self.assertIn(f'imported {site}', self.run_python(
+            ['-c', _IMPORT], PYTHONPATH=str(site),
+            OS_NOVA_CONFIG_DIR=str(configuration)))

@@ -1,0 +1,288 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The cycle that is measured, of whatever serves Cyborg's API.
+
+It is what Nova 34 asks with its Cyborg client while a server is built and when
+it is deleted: create an accelerator request (ARQ), bind it, get what the
+instance has until that is bound, delete what the instance has.
+"""
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from concurrent import futures
+import dataclasses
+import itertools
+import json
+import math
+import socket
+import statistics
+import time
+from typing import Any
+
+from oslo_utils import uuidutils
+
+from rig.benchmark import counted_database
+
+#: Who asks: a member of a project that has no other ARQs, or one that an
+#: administrator is of as well.
+ROLES = {'member': 'member,reader', 'admin': 'admin,member,reader'}
+
+#: So many cycles, in at most so many seconds, come before those that are
+#: measured: they make caches. After them, as many are counted.
+_WARM_UP = 20
+_WARM_UP_S = 15
+
+_STEPS = ('create', 'bind', 'get', 'delete')
+
+#: Each measurement is so many, between which others are measured.
+_TURNS = 3
+
+#: Cyborg's answers take half a minute when there is much to do.
+_TIMEOUT_S = 600
+_POLL_S = 0.01
+
+_CHUNK = 65536
+
+_PATH = '/v2/accelerator_requests'
+
+
+def headers(caller: str) -> dict[str, str]:
+    """Of a request of Nova's for a caller, where no token is asked for."""
+    return {
+        'Content-Type': 'application/json', 'X-User-Id': 'nova',
+        'X-Project-Id': 'a' * 32, 'X-Roles': ROLES[caller],
+        'X-Service-Roles': 'service'}
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What is bound, and where it is asked for.
+
+    :ivar port: on 127.0.0.1
+    :ivar profile: the name of a device profile
+    :ivar hostname: whose handles are bound
+    :ivar rp_uuid: their provider
+    """
+
+    port: int
+    profile: str
+    hostname: str
+    rp_uuid: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """What is asked for on the command line.
+
+    :ivar others: numbers of other ARQs, which are another project's
+    :ivar clients: numbers of clients at once
+    :ivar seconds: that each measurement takes; a client does at least one
+        cycle in each turn
+    :ivar callers: of ``ROLES``
+    """
+
+    others: Sequence[int]
+    clients: Sequence[int]
+    seconds: float
+    callers: Sequence[str] = ('member',)
+
+
+class Client:
+    """Goes through cycles, one after the other.
+
+    :ivar latencies_ms: of each step, in the order of the cycles
+    """
+
+    def __init__(self, target: Target, caller: str) -> None:
+        self._target = target
+        self._headers = ''.join(
+            f'{name}: {value}\r\n' for name, value in {
+                'Host': f'127.0.0.1:{target.port}',
+                **headers(caller)}.items())
+        self.latencies_ms: dict[str, list[float]] = {
+            step: [] for step in _STEPS}
+
+    def cycle(self) -> None:
+        """:raises AssertionError: an answer is not what it should be"""
+        body = {'device_profile_name': self._target.profile}
+        [arq] = self._ask('create', 201, 'POST', _PATH, body)['arqs']
+        instance_uuid = uuidutils.generate_uuid()
+        fields = {'hostname': self._target.hostname,
+                  'device_rp_uuid': self._target.rp_uuid,
+                  'instance_uuid': instance_uuid}
+        self._ask('bind', 202, 'PATCH', _PATH, {arq['uuid']: [
+            {'op': 'add', 'path': f'/{name}', 'value': value}
+            for name, value in fields.items()]})
+        of_instance = f'{_PATH}?instance={instance_uuid}'
+        self._wait_until_bound(of_instance)
+        self._ask('delete', 204, 'DELETE', of_instance)
+
+    def _wait_until_bound(self, path: str) -> None:
+        end = time.monotonic() + _TIMEOUT_S
+        while True:
+            [found] = self._ask('get', 200, 'GET', path)['arqs']
+            if found['state'] == 'Bound':
+                return
+            assert found['state'] in ('Initial', 'BindStarted'), found
+            assert time.monotonic() < end, found
+            time.sleep(_POLL_S)
+
+    def _ask(self, step: str, status: int, method: str, path: str,
+             body: Any = None) -> Any:
+        content = b'' if body is None else json.dumps(body).encode()
+        begin = time.perf_counter()
+        found, text = self._exchange(
+            f'{method} {path} HTTP/1.0\r\n{self._headers}'
+            f'Content-Length: {len(content)}\r\n\r\n'.encode() + content)
+        self.latencies_ms[step].append((time.perf_counter() - begin) * 1000)
+        assert found == status, f'{step}: {found} {text!r}'
+        return json.loads(text) if text else None
+
+    def _exchange(self, request: bytes) -> tuple[int, bytes]:
+        """The status and the body of the answer.
+
+        A client of the library takes as long as a quarter of what is
+        measured, on the same processors. This one speaks HTTP/1.0, in which
+        the server ends an answer by closing the connection.
+        """
+        with socket.socket() as connection:
+            connection.settimeout(_TIMEOUT_S)
+            connection.connect(('127.0.0.1', self._target.port))
+            connection.sendall(request)
+            answer = b''.join(iter(lambda: connection.recv(_CHUNK), b''))
+        head, _separator, text = answer.partition(b'\r\n\r\n')
+        return int(head.split(maxsplit=2)[1]), text
+
+
+class Subject:
+    """What is measured.
+
+    :param database: its own
+    :param fill: have so many other ARQs, when there are so many already
+    :param memory_mb: resident memory of its processes
+    :param prepare: is called before each measurement
+    :param most_others: it is not measured beside more
+    :ivar found: the number of others, with the caller after it unless that is
+        a member -> figures
+    """
+
+    def __init__(self, target: Target,
+                 database: counted_database.CountedDatabase,
+                 fill: Callable[[int, int], object],
+                 memory_mb: Callable[[], float],
+                 prepare: Callable[[], object] = lambda: None,
+                 most_others: float = math.inf) -> None:
+        self.target = target
+        self.database = database
+        self.fill = fill
+        self.memory_mb = memory_mb
+        self.prepare = prepare
+        self.most_others = most_others
+        self.found: dict[str, Any] = {}
+
+    def count(self, caller: str) -> dict[str, float]:
+        """What one client's cycles ask of the database, when it is warm."""
+        self.prepare()
+        _warm_up(Client(self.target, caller))
+        with self.database.counted() as count:
+            cycles = _warm_up(Client(self.target, caller))
+        return {'statements_per_cycle': round(count.statements / cycles, 1),
+                'commits_per_cycle': round(count.others / cycles, 1)}
+
+
+class _Crowd:
+    """So many clients at once."""
+
+    def __init__(self, subject: Subject, caller: str, amount: int) -> None:
+        self._subject = subject
+        self._clients = [
+            Client(subject.target, caller) for _client in range(amount)]
+        self._cycles = 0
+        self._seconds = 0.0
+
+    def run(self, seconds: float) -> None:
+        """Go through cycles for so long, each client through one at least."""
+        self._subject.prepare()
+        begin = time.monotonic()
+
+        def cycles(client: Client) -> int:
+            for done in itertools.count(1):
+                client.cycle()
+                if time.monotonic() > begin + seconds:
+                    return done
+            raise AssertionError('counting has no end')
+
+        with futures.ThreadPoolExecutor(len(self._clients)) as executor:
+            self._cycles += sum(executor.map(cycles, self._clients))
+        self._seconds += time.monotonic() - begin
+
+    def rate(self) -> float:
+        """Cycles in a second of all clients together."""
+        return round(self._cycles / self._seconds, 3)
+
+    def latencies(self) -> Mapping[str, Mapping[str, float]]:
+        result = {}
+        for step in _STEPS:
+            found = sorted(itertools.chain.from_iterable(
+                client.latencies_ms[step] for client in self._clients))
+            result[step] = {
+                'median': round(statistics.median(found), 2),
+                'p99': round(found[int(len(found) * 0.99)], 2)}
+        return result
+
+
+def measure(scale: Scale, *subjects: Subject) -> None:
+    """Measure beside each number of other ARQs; the subjects get figures.
+
+    They take turns, so that what else the machine does, which changes, slows
+    all of them.
+    """
+    already = 0
+    for amount in sorted(scale.others):
+        measured = [subject for subject in subjects
+                    if amount <= subject.most_others]
+        for subject in measured:
+            subject.fill(amount, already)
+        already = amount
+        for caller in scale.callers:
+            name = str(amount)
+            if caller != 'member':
+                name += f'_{caller}'
+            _measure_as(caller, name, scale, measured)
+
+
+def _measure_as(caller: str, name: str, scale: Scale,
+                subjects: Sequence[Subject]) -> None:
+    for subject in subjects:
+        subject.found[name] = {
+            'cycles_per_s': {}, **subject.count(caller)}
+    for amount in scale.clients:
+        crowds = [_Crowd(subject, caller, amount) for subject in subjects]
+        for _turn in range(_TURNS):
+            for crowd in crowds:
+                crowd.run(scale.seconds / _TURNS)
+        for subject, crowd in zip(subjects, crowds, strict=True):
+            subject.found[name]['cycles_per_s'][str(amount)] = crowd.rate()
+            if amount == min(scale.clients):
+                subject.found[name]['latency_ms'] = crowd.latencies()
+
+
+def _warm_up(client: Client) -> int:
+    """:returns: how many cycles it has gone through"""
+    end = time.monotonic() + _WARM_UP_S
+    for done in range(1, _WARM_UP + 1):
+        client.cycle()
+        if time.monotonic() > end:
+            return done
+    return _WARM_UP

@@ -1,0 +1,208 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What the bitstream of an FPGA costs, for ``tools/bench fpga``."""
+
+# Its __init__ decides between eventlet and native threads; anything else of
+# Nova imported before it leaves the process half patched.
+import nova.tests.functional  # noqa: F401 isort: skip
+
+import hashlib
+import logging
+import os
+import pathlib
+import re
+import statistics
+import time
+from typing import Any
+
+import fixtures
+from keystoneauth1 import token_endpoint
+from nova import context as nova_context
+
+from nova_accel import conf
+from nova_accel.bitstreams import cache
+from nova_accel.bitstreams import glance
+from nova_accel.bitstreams import store
+from rig.loopback import fpga_cloud
+from rig.stubs import glance_process
+
+CONF = conf.CONF
+
+_MIB = 1024 * 1024
+
+#: Device profiles: an FPGA with what it holds, and with a bitstream.
+_AS_IT_IS, _PROGRAMMED = 'as-it-is', 'programmed'
+
+
+class Bitstreams(fixtures.Fixture):
+    """An image API on loopback, and an empty cache of bitstreams.
+
+    :ivar glance: the image API
+    :ivar store: that of a host
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        """:param max_bytes: what the cache holds"""
+        super().__init__()
+        self._max_bytes = max_bytes
+
+    def _setUp(self) -> None:
+        self.glance = self.useFixture(glance_process.GlanceProcess())
+        CONF.set_override('api_servers', [self.glance.url], 'glance')
+        self.addCleanup(CONF.clear_override, 'api_servers', 'glance')
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.client.accelerator_api.auth_from_conf',
+            lambda: token_endpoint.Token(self.glance.url, 'token')))
+        self.context = nova_context.RequestContext(
+            auth_token='token', is_admin=True, overwrite=False)
+        directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        self.store = store.Store(
+            glance.Glance(), cache.Cache(directory, self._max_bytes))
+
+    def fetch(self, image_id: str) -> int:
+        """Find a bitstream, download it if need be, and verify it.
+
+        :returns: how many bytes were downloaded
+        """
+        bitstream = glance.Glance().show(image_id, self.context)
+        with self.store.fetched(bitstream, self.context) as fetched:
+            return fetched.downloaded_bytes
+
+
+def verification(size_mb: int, times: int) -> dict[str, Any]:
+    """Throughput of fetch and verification, over that of the hashes alone.
+
+    One follows the other, so that both see the same machine.
+
+    :returns: ``verify_ratio`` and what it is made of, in MiB per second
+    """
+    raw_s, fetch_s = [], []
+    # One makes room for the next, as in the long run.
+    with Bitstreams(size_mb * _MIB) as found:
+        for _time in range(times):
+            # Another one each time, or it would be in the cache.
+            data = os.urandom(_MIB) * size_mb
+            image_id = found.glance.add(data)
+            raw_s.append(_hashed_s(data))
+            begin = time.perf_counter()
+            downloaded = found.fetch(image_id)
+            fetch_s.append(time.perf_counter() - begin)
+            assert downloaded == len(data)
+    return {
+        'bitstream_mb': size_mb,
+        'hashes_mb_per_s': round(size_mb / statistics.median(raw_s), 1),
+        'fetch_and_verify_mb_per_s': round(
+            size_mb / statistics.median(fetch_s), 1),
+        'verify_ratio': round(statistics.median(
+            raw / fetch for raw, fetch in zip(raw_s, fetch_s, strict=True)),
+            3)}
+
+
+def _hashed_s(data: bytes) -> float:
+    """How long sha256 and sha512 take, in the pieces that Glance sends."""
+    begin = time.perf_counter()
+    hashes = hashlib.sha256(), hashlib.sha512()
+    for start in range(0, len(data), _MIB):
+        chunk = data[start:start + _MIB]
+        for hash_ in hashes:
+            hash_.update(chunk)
+    for hash_ in hashes:
+        hash_.digest()
+    return time.perf_counter() - begin
+
+
+class _BuildTimes(logging.Handler):
+    """How long nova-compute says that it took to build servers."""
+
+    _TEXT = re.compile('Took ([0-9.]+) seconds to build instance')
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.seconds: list[float] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        found = self._TEXT.search(record.getMessage())
+        if found:
+            self.seconds.append(float(found[1]))
+
+
+class BootCloud(fpga_cloud.FpgaCloud):
+    """One host with FPGAs."""
+
+    ADMIN_API = True
+
+    def runTest(self) -> None:
+        """Not run: the benchmark only needs what setUp() makes."""
+
+    def start(self) -> None:
+        self.start_accelerated_compute('compute1')
+        [region, *_others] = self.regions('compute1')
+        self.create_fpga_profile(_AS_IT_IS, region)
+        self.create_fpga_profile(_PROGRAMMED, region, bitstream_id=self.upload(
+            region, os.urandom(_MIB)))
+        self._flavors: dict[str | None, Any] = {
+            profile: self.create_accel_flavor(profile)
+            for profile in (_AS_IT_IS, _PROGRAMMED)}
+        self._flavors[None] = self._create_flavor()
+        self._times = _BuildTimes()
+        logger = logging.getLogger('nova.compute.manager')
+        logger.addHandler(self._times)
+        self.addCleanup(logger.removeHandler, self._times)
+
+    def build(self, profile: str | None) -> tuple[float, float]:
+        """Build a server, and delete it.
+
+        :param profile: the device profile of its flavor, None for none
+        :returns: the seconds that nova-compute says it took, and those from
+            the request until the server is ACTIVE
+        :raises RuntimeError: it is in ERROR.
+        """
+        begin = time.perf_counter()
+        server = self.api.post_server({'server': self._build_server(
+            flavor_id=self._flavors[profile], networks='none')})
+        while (found := self.api.get_server(server['id']))[
+                'status'] == 'BUILD':
+            time.sleep(0.05)
+        seconds = time.perf_counter() - begin
+        if found['status'] != 'ACTIVE':
+            raise RuntimeError(f'{found["status"]}: {found.get("fault")}')
+        self._delete_server(found)
+        return self._times.seconds[-1], seconds
+
+
+def boots(cloud: BootCloud, image_s: float,
+          program_s: float) -> dict[str, Any]:
+    """How long a server takes whose FPGA is programmed, and one after it.
+
+    :param cloud: that is set up
+    :param image_s: how long its image is downloaded
+    :param program_s: how long the FPGA is programmed
+    """
+    cloud.start()
+    # What Nova and the API take the first time only.
+    cloud.build(_AS_IT_IS)
+    cloud.useFixture(fpga_cloud.ImageDownload(image_s))
+    cloud.cards.duration_s = program_s
+    plain_s, _active_s = cloud.build(None)
+    build_s, active_s = cloud.build(_PROGRAMMED)
+    programmings = len(cloud.cards.programmed)
+    downloaded = cloud.downloaded_bytes
+    second_s, _active_s = cloud.build(_PROGRAMMED)
+    return {
+        'image_s': image_s, 'program_s': program_s,
+        'build_without_s': round(plain_s, 2), 'build_s': round(build_s, 2),
+        'request_to_active_s': round(active_s, 2),
+        'programmings': programmings, 'second_boot_s': round(second_s, 2),
+        'second_boot_bytes': cloud.downloaded_bytes - downloaded,
+        'second_boot_programmings':
+            len(cloud.cards.programmed) - programmings}

@@ -1,0 +1,242 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""What accelerators cost: ``tools/bench report``, ``fpga`` and ``api``.
+
+``report`` is a host with many of them, ``fpga`` their bitstreams: Nova's
+services, Placement and the accelerator API with their databases run in this
+process, on loopback, over a simulated host.
+
+``api`` is the accelerator API as it is deployed, in uWSGI's processes and with
+a MariaDB, but without the validation of tokens; ``api --peer`` is Cyborg, too.
+"""
+
+import argparse
+from collections.abc import Callable
+from collections.abc import Sequence
+import contextlib
+import json
+import logging
+import os
+import statistics
+import sys
+import time
+from typing import Any
+import warnings
+
+from nova_accel import exceptions
+
+_TIMES = 500
+_VFS = 8
+_HOST = 'compute1'
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, and print one JSON object on standard output."""
+    arguments = _parse(argv)
+    # Nova reads it when it is imported, so that has to come later.
+    os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'True')
+    warnings.simplefilter('ignore')
+    # Only the result goes to standard output. What Nova logs goes to what that
+    # is when Nova is imported.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            result = arguments.measure(arguments)
+        except exceptions.ConfigurationError as fault:
+            print(fault, file=sys.stderr)
+            return 1
+    print(json.dumps(result, indent=2))
+    return 0
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog='bench', description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar='COMMAND')
+    command = commands.add_parser(
+        'report', help='what the report of a host, its resource update and '
+        'a claim cost, with its devices pooled and apart')
+    command.set_defaults(measure=_report)
+    command.add_argument(
+        '--devices', type=_multiple, default=64, metavar='N',
+        help=f'a multiple of {_VFS} (default: 64)')
+    command.add_argument(
+        '--database', choices=('sqlite', 'mysql', 'postgresql'),
+        default='sqlite',
+        help='that of the accelerator API (default: sqlite); the servers of '
+             'the others are named as for the tests, by '
+             'OS_TEST_DBAPI_ADMIN_CONNECTION')
+    command = commands.add_parser(
+        'fpga', help='what it costs to fetch and verify a bitstream, '
+        'compared with sha256 and sha512 of its bytes alone; and how long a '
+        'server takes whose FPGA is programmed while its image is downloaded')
+    command.set_defaults(measure=_fpga)
+    command.add_argument(
+        '--bitstream-mb', type=_positive, default=64, metavar='N',
+        help='size of the bitstream in MiB (default: 64)')
+    command.add_argument(
+        '--times', type=_positive, default=9, metavar='N',
+        help='how often that is measured; the median counts (default: 9)')
+    command.add_argument(
+        '--image-s', type=_positive, default=10, metavar='N',
+        help='seconds that the image is downloaded (default: 10)')
+    command.add_argument(
+        '--program-s', type=_positive, default=8, metavar='N',
+        help='seconds that the FPGA is programmed (default: 8)')
+    command = commands.add_parser(
+        'api', help='how fast the API is with uWSGI and MariaDB: cycles of '
+        'creating, binding, getting and deleting an accelerator request '
+        '(ARQ), and the statements of SQL that the server counts in a cycle')
+    command.set_defaults(measure=_api)
+    command.add_argument(
+        '--others', type=_natural, nargs='+', default=[0, 1000, 100000],
+        metavar='N',
+        help='beside so many other ARQs (default: 0 1000 100000)')
+    command.add_argument(
+        '--clients', type=_positive, nargs='+', default=[1, 8], metavar='N',
+        help='with so many clients at once (default: 1 8)')
+    command.add_argument(
+        '--seconds', type=_positive, default=15, metavar='N',
+        help='that each of it is measured (default: 15)')
+    command.add_argument(
+        '--peer', action='store_true',
+        help='measure Cyborg 17, too, and say how many times as many cycles '
+             'the API does; each is asked by a member of a project without '
+             'other ARQs and by an administrator, Cyborg beside 1,000 others '
+             'at most. This machine needs a RabbitMQ, of which rabbitmqctl '
+             'may make a virtual host')
+    return parser.parse_args(argv)
+
+
+def _multiple(text: str) -> int:
+    number = int(text)
+    if number <= 0 or number % _VFS:
+        raise argparse.ArgumentTypeError(f'no multiple of {_VFS}: {text}')
+    return number
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number <= 0:
+        raise argparse.ArgumentTypeError(f'not above zero: {text}')
+    return number
+
+
+def _natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f'below zero: {text}')
+    return number
+
+
+def _api(arguments: argparse.Namespace) -> dict[str, Any]:
+    from rig.benchmark import api
+    from rig.benchmark import cycle as benchmark_cycle
+    scale = benchmark_cycle.Scale(
+        arguments.others, arguments.clients, arguments.seconds)
+    if not arguments.peer:
+        return api.figures(scale)
+    from rig.benchmark import peer
+    return peer.compared(scale)
+
+
+def _report(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {'devices': arguments.devices, 'database': arguments.database, **{
+        name: _measured(arguments, is_pooled)
+        for name, is_pooled in (('pooled', True), ('apart', False))}}
+
+
+def _fpga(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Each part of it measures something, and adds its keys."""
+    from rig.benchmark import fpga
+    return {
+        **fpga.verification(
+            arguments.bitstream_mb, arguments.times),
+        **_measured_in(
+            fpga.BootCloud(), fpga.boots,
+            arguments.image_s, arguments.program_s)}
+
+
+def _measured(arguments: argparse.Namespace,
+              is_pooled: bool) -> dict[str, Any]:
+    from rig.benchmark import cloud as benchmark_cloud
+
+    def measure(cloud: Any) -> dict[str, Any]:
+        cloud.start(_HOST, arguments.devices // _VFS, _VFS, is_pooled)
+        return figures(cloud, _HOST)
+
+    return _measured_in(
+        benchmark_cloud.BenchmarkCloud(arguments.database), measure)
+
+
+def _measured_in(cloud: Any, measure: Callable[..., dict[str, Any]],
+                 *arguments: Any) -> dict[str, Any]:
+    """What is measured in a cloud that is there as long as it takes."""
+    try:
+        cloud.setUp()
+        return measure(cloud, *arguments)
+    finally:
+        # Nova would log to the terminal from here on.
+        logging.disable()
+        cloud.doCleanups()
+        logging.disable(logging.NOTSET)
+
+
+def figures(cloud: Any, host: str, times: int = _TIMES) -> dict[str, Any]:
+    """What the host costs at the moment, in a cloud of these tests.
+
+    :param cloud: a :class:`rig.benchmark.cloud.BenchmarkCloud`
+    :param times: how often ``update_provider_tree`` is measured
+    """
+    from rig.benchmark import calls
+    # The first of each makes caches.
+    cloud.boot_and_delete(accelerated=True)
+    cloud.update(host)
+    update = cloud.provider_update(host)
+    milliseconds = {name: sorted(_timed(update, times, clock))
+                    for name, clock in (('elapsed', time.perf_counter),
+                                        ('cpu', time.thread_time))}
+    with calls.counted() as cycle:
+        cloud.report(host)
+    with calls.counted() as periodic:
+        cloud.update(host)
+    boots = {}
+    for name, accelerated in (('boot', True), ('boot_without', False)):
+        with calls.counted() as boot:
+            server = cloud.boot(accelerated)
+        cloud.delete(server)
+        boots[f'placement_calls_of_{name}'] = dict(boot.placement)
+    return {
+        'providers': len(cloud.accelerator_providers(host)),
+        'update_provider_tree_ms': {
+            name: {'median': round(statistics.median(found), 3),
+                   'p99': round(found[int(len(found) * 0.99)], 3)}
+            for name, found in milliseconds.items()},
+        'unchanged_report': {
+            'http_calls': cycle.api + cycle.placement.total(),
+            'sql_statements': cycle.statements},
+        'placement_calls_of_resource_update': dict(periodic.placement),
+        **boots}
+
+
+def _timed(call: Callable[[], Any], times: int,
+           clock: Callable[[], float]) -> list[float]:
+    """How many milliseconds each of so many calls took."""
+    found = []
+    for _time in range(times):
+        begin = clock()
+        call()
+        found.append((clock() - begin) * 1000)
+    return found
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,139 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A whole cloud in one process, on loopback, with simulated hosts.
+
+nova-api behind a real ``keystonemiddleware``, conductor, scheduler, computes
+over Nova's fake libvirt, Placement, and the accelerator API in nova-api's
+paste pipeline. Keystone and Glance are stubs; Neutron and Cinder are Nova's
+fixtures.
+"""
+
+# Its __init__ decides between eventlet and native threads; anything else of
+# Nova imported before it leaves the process half patched.
+import nova.tests.functional  # noqa: F401 isort: skip
+
+from collections.abc import Sequence
+import pathlib
+from typing import Any
+
+import fixtures
+from nova.tests.fixtures import libvirt as fakelibvirt
+from nova.tests.functional.libvirt import base
+from nova.virt.libvirt import utils as libvirt_utils
+
+from nova_accel.testing import devices
+from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import libvirt
+from nova_accel.testing import libvirt_guest
+from nova_accel.testing import sysfs as fake_sysfs
+from nova_accel.virt.fpga import rpc_agent
+from rig.loopback import accelerator_steps
+from rig.loopback import control_plane
+from rig.stubs import glance as glance_stub
+
+#: As libvirt and Nova write 10.0.0 and 8.2.2.
+_LIBVIRT_VERSION = 10_000_000
+_QEMU_VERSION = 8_002_002
+
+
+def create_image(_driver: Any, _context: Any, instance: Any,
+                 *_args: Any, **_kwargs: Any) -> tuple[bool, bool]:
+    """In place of Nova's: make the empty disks that a hard reboot wants."""
+    directory = pathlib.Path(libvirt_utils.get_instance_path(instance))
+    directory.mkdir(exist_ok=True)
+    for disk in ('disk', 'disk.eph0'):
+        (directory / disk).touch()
+    return False, False
+
+
+def _migrate_disk(driver: Any, _context: Any, instance: Any,
+                  *_args: Any, **_kwargs: Any) -> str:
+    """Stop the guest; its disks are on all hosts already."""
+    driver.power_off(instance)
+    return '[]'
+
+
+class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
+            base.ServersTestBase):
+    """The base class of functional tests, and the body of the quickstart.
+
+    Glance is at ``url/image``, and what Nova keeps outside its databases is
+    below ``state_path``. All hosts have the same ``sysfs``, see
+    :class:`nova_accel.testing.sysfs.FakeSysfs`.
+    """
+
+    STUB_KEYSTONE = False
+
+    def setUp(self) -> None:
+        super().setUp()
+        # Nothing is waited for half an hour.
+        self.flags(long_rpc_timeout=60)
+        for name, function in (
+                ('_create_image', create_image),
+                ('migrate_disk_and_power_off', _migrate_disk)):
+            self.useFixture(fixtures.MonkeyPatch(
+                f'nova.virt.libvirt.LibvirtDriver.{name}', function))
+        start = rpc_agent.RpcAgent.start
+
+        def start_until_the_end(agent: rpc_agent.RpcAgent) -> None:
+            # A nova-compute that fails to start ends; here it is a thread.
+            self.addCleanup(agent.stop)
+            start(agent)
+
+        self.useFixture(fixtures.MonkeyPatch(
+            'nova_accel.virt.fpga.rpc_agent.RpcAgent.start',
+            start_until_the_end))
+        self.useFixture(libvirt.MediatedDevices())
+        self.useFixture(libvirt_guest.GuestDevices())
+        self.useFixture(fake_driver.Installed())
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
+
+    def start_accelerated_compute(
+            self, hostname: str,
+            pci_info: fakelibvirt.HostPCIDevicesInfo | None = None,
+            device_spec: Sequence[str] = devices.DEVICE_SPEC,
+            cell_name: str | None = None) -> Any:
+        """Start nova-compute on a host with accelerators.
+
+        :param pci_info: see :func:`nova_accel.testing.devices.pci_info`
+        :param cell_name: None is the only cell
+        :returns: the service
+        """
+        self.flags(device_spec=list(device_spec), group='nova_accel')
+        self.start_compute(
+            hostname, pci_info=pci_info or devices.pci_info(),
+            mdev_info=fakelibvirt.HostMdevDevicesInfo(),
+            libvirt_version=_LIBVIRT_VERSION, qemu_version=_QEMU_VERSION,
+            cell_name=cell_name)
+        return self.computes[hostname]
+
+    def _setup_services(self) -> None:
+        self._listen()
+        self._setup_image()
+        self._setup_configuration()
+        super()._setup_services()
+        self.server.mount('/', self.api_fixture.app())
+        self._setup_clients()
+
+    def _setup_compute_service(self) -> None:
+        """Computes are started by the test; the driver is in nova.conf."""
+
+    def _setup_scheduler_service(self) -> Any:
+        return self.start_service('scheduler')
+
+    def _setup_image(self) -> None:
+        url = f'{self.url}/image'
+        self.server.mount('/image', glance_stub.Glance(url, self.glance))
+        self.keystone.register('image', 'glance', url)
+        # For what does not ask Nova's fixture: the data of bitstreams.
+        self.flags(api_servers=[url], group='glance')

@@ -29,13 +29,13 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import arq as arq_rows
-from nova_accel.db import attach_handle
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import per_row
 from nova_accel.db import schema
+from nova_accel.db.rows import arq as arq_rows
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import per_row
 from nova_accel.model import arq
 from nova_accel.model import paging
 from nova_accel.model import reason

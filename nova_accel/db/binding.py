@@ -27,12 +27,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import arq as arq_rows
-from nova_accel.db import attach_handle
 from nova_accel.db import device_profile as device_profile_rows
 from nova_accel.db import engine
-from nova_accel.db import fence
 from nova_accel.db import schema
+from nova_accel.db.rows import arq as arq_rows
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import fence
 from nova_accel.model import arq
 from nova_accel.model import binding as binding_model
 from nova_accel.model import device_profile

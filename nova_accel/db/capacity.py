@@ -16,9 +16,9 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from nova_accel.db import attach_handle
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import attach_handle
 
 
 @engine.retried

@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import host as host_rows
-from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import orders as order_rows
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES

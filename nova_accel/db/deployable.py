@@ -22,8 +22,8 @@ from nova_accel import exceptions
 from nova_accel.db import attribute
 from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import paging as page_rows
 from nova_accel.model import paging
 
 CONF = conf.CONF

@@ -18,11 +18,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import attach_handle
 from nova_accel.db import engine
-from nova_accel.db import orders as order_rows
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import paging as page_rows
 from nova_accel.model import device as device_model
 from nova_accel.model import paging
 from nova_accel.model import unusable

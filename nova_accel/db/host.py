@@ -22,9 +22,9 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import clock
 from nova_accel.db import engine
-from nova_accel.db import inventory
-from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import inventory
+from nova_accel.db.rows import orders as order_rows
 from nova_accel.model import orders
 
 _HOSTS = schema.HOSTS

@@ -23,8 +23,8 @@ import sqlalchemy as sa
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import engine
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import paging as page_rows
 from nova_accel.model import paging
 from nova_accel.model import programming
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import arq as arq_rows
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq
 
 _ARQS = schema.ARQS

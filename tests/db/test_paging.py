@@ -20,8 +20,8 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import engine
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import paging as page_rows
 from nova_accel.model import paging
 from nova_accel.testing import database
 

@@ -26,10 +26,10 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import attach_handle
 from nova_accel.db import host
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import paging as page_rows
 from nova_accel.model import arq
 from nova_accel.model import device_profile
 from nova_accel.model import paging

@@ -25,8 +25,8 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import orders as order_rows
 from nova_accel.model import attach_handle
 from nova_accel.model import device as device_model
 

@@ -33,9 +33,9 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import clock
-from nova_accel.db import orders as order_rows
-from nova_accel.db import per_row
 from nova_accel.db import schema
+from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import per_row
 from nova_accel.model import device as device_model
 from nova_accel.model import unusable as unusable_model
 

@@ -21,14 +21,14 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
-from nova_accel.api import arq_notification
 from nova_accel.api import arq_patch
 from nova_accel.api import microversion
-from nova_accel.api import notification
 from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api.notifications import arq_notification
+from nova_accel.api.notifications import notifier
 from nova_accel.api.policies import accelerator_request as policies
 from nova_accel.api.policies import host as host_policies
 from nova_accel.api.schemas import accelerator_request as schemas
@@ -190,7 +190,7 @@ def _patch(req: webob.Request,
                 policy.authorize(context, policies.SET_PROJECT)
             with arq_notification.binding(context, bindings) as bound:
                 bound.extend(arq_db.bind(
-                    bindings, read=notification.is_enabled()))
+                    bindings, read=notifier.is_enabled()))
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(
             f"Couldn't apply patch. Reason: {error}") from error

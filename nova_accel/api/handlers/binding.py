@@ -24,9 +24,9 @@ from typing import Any
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import arq_notification
 from nova_accel.api import policy
 from nova_accel.api import request
+from nova_accel.api.notifications import arq_notification
 from nova_accel.api.policies import binding as policies
 from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import accelerator_request as arq_db

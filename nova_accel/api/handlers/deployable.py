@@ -24,9 +24,9 @@ from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
-from nova_accel.api import programming_service
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api.compute import programming
 from nova_accel.api.policies import deployable as policies
 from nova_accel.api.schemas import programming as schemas
 from nova_accel.db import deployable as deployable_db
@@ -77,11 +77,11 @@ def get_deployable(req: webob.Request) -> webob.Response:
 def program_deployable(req: webob.Request) -> webob.Response:
     """As Cyborg has it; it answers when the region is programmed."""
     context = request.context(req)
-    programming_service.authorize(context)
+    programming.authorize(context)
     uuid = request.path_uuid(req, 'uuid')
     [operation] = request.json_body(req, schemas.PATCH)
     [value] = operation['value']
-    found = programming_service.program(
+    found = programming.program(
         context, uuid, _uuid(value['image_uuid']))
     if not policy.allows(context, policies.SHOW):
         # Where it is, is not for the owner of the server that has it.

@@ -25,9 +25,9 @@ from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
-from nova_accel.api import prefetching
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api.compute import prefetching
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.api.schemas import device_profile as schemas
 from nova_accel.db import device_profile as device_profile_db

@@ -18,10 +18,10 @@ from typing import Any
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import bound_event
 from nova_accel.api import policy
-from nova_accel.api import programming_notification
 from nova_accel.api import request
+from nova_accel.api.compute import bound_event
+from nova_accel.api.notifications import programming_notification
 from nova_accel.api.policies import host as policies
 from nova_accel.api.schemas import host as schemas
 from nova_accel.api.schemas import programming as programming_schemas

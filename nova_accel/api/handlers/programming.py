@@ -21,9 +21,9 @@ from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
-from nova_accel.api import prefetching
-from nova_accel.api import programming_service
 from nova_accel.api import request
+from nova_accel.api.compute import prefetching
+from nova_accel.api.compute import programming
 from nova_accel.api.policies import programming as policies
 from nova_accel.api.schemas import programming as schemas
 from nova_accel.db import deployable as deployable_db
@@ -60,7 +60,7 @@ def prefetch(req: webob.Request) -> webob.Response:
     else:
         hosts = [host for host in hosts if host['hostname'] in names]
         _check_known(names, hosts)
-        programming_service.check_not_silent(hosts)
+        programming.check_not_silent(hosts)
     faults = prefetching.ask(context, hosts, [bitstream_uuid])
     if faults and (names is not None or len(faults) == len(hosts)):
         raise next(iter(faults.values()))

@@ -21,7 +21,7 @@ from nova import context as nova_context
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.api import compute_rpc
+from nova_accel.api.compute import rpc
 from nova_accel.db import deployable as deployable_db
 from nova_accel.model import device_profile
 
@@ -40,7 +40,7 @@ def ask(context: nova_context.RequestContext,
     faults: dict[str, exceptions.AcceleratorError] = {}
     for host in hosts:
         try:
-            compute_rpc.prefetch(
+            rpc.prefetch(
                 context, host['service_host'], bitstream_uuids)
         except exceptions.AcceleratorError as error:
             LOG.warning('Host %s is not asked to fetch bitstreams: %s',

@@ -23,8 +23,8 @@ import webob.exc
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.api import compute_rpc
 from nova_accel.api import policy
+from nova_accel.api.compute import rpc
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
 from nova_accel.model import programming
@@ -67,7 +67,7 @@ def program(context: nova_context.RequestContext, uuid: str,
     found = _named(context, uuid)
     instance_uuid = _owner(context, found)
     check_not_silent([found])
-    is_shell = compute_rpc.program(
+    is_shell = rpc.program(
         context, found['service_host'], found['uuid'], bitstream_uuid,
         instance_uuid, _shell_loading(context, found))
     # Its host says the same soon, with a report.

@@ -30,8 +30,8 @@ from typing import Any
 from nova import context as nova_context
 from oslo_log import log as logging
 
-from nova_accel.api import notification
-from nova_accel.api import notification_payload
+from nova_accel.api.notifications import notifier
+from nova_accel.api.notifications import payloads
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db import binding as binding_db
 from nova_accel.model import arq as arq_model
@@ -60,11 +60,11 @@ class _Change:
     place: Mapping[str, str | None]
     arqs: Sequence[Mapping[str, Any]]
 
-    def tell(self, phase: notification.Phase,
+    def tell(self, phase: notifier.Phase,
              fault: object = None) -> None:
-        notification.emit(
+        notifier.emit(
             self.context, self.action, phase,
-            lambda: notification_payload.of_arqs(
+            lambda: payloads.of_arqs(
                 self.arqs, None if fault is None else str(fault),
                 **self.place))
 
@@ -72,7 +72,7 @@ class _Change:
         """With the ARQs as they are now."""
         arqs = [{**arq, 'state': arq_model.State.UNBOUND}
                 for arq in self.arqs] if self.action == _UNBIND else self.arqs
-        dataclasses.replace(self, arqs=arqs).tell(notification.Phase.END)
+        dataclasses.replace(self, arqs=arqs).tell(notifier.Phase.END)
 
 
 @contextlib.contextmanager
@@ -80,23 +80,23 @@ def acquiring(context: nova_context.RequestContext,
               request: binding_db.Request) -> Iterator[Arqs]:
     """A host acquires; what it gets is to be put into the list."""
     bound: Arqs = []
-    if not notification.is_enabled():
+    if not notifier.is_enabled():
         yield bound
         return
     before = _read(functools.partial(binding_db.get, *request.key))
     change = _Change(context, _BIND, {
         name: getattr(request, name)
         for name in (*_PLACE, 'device_profile_name')}, [])
-    change.tell(notification.Phase.START)
+    change.tell(notifier.Phase.START)
     try:
         yield bound
     except Exception as fault:
-        change.tell(notification.Phase.ERROR, fault)
+        change.tell(notifier.Phase.ERROR, fault)
         raise
     kept = {arq['uuid'] for arq in bound}
     for replaced in _changes(context, _UNBIND, (
             arq for arq in before if arq['uuid'] not in kept)):
-        replaced.tell(notification.Phase.START)
+        replaced.tell(notifier.Phase.START)
         replaced.tell_end()
     dataclasses.replace(change, arqs=bound).tell_end()
 
@@ -109,7 +109,7 @@ def binding(context: nova_context.RequestContext,
     :param bindings: as for :func:`nova_accel.db.accelerator_request.bind`
     """
     bound: Arqs = []
-    if not notification.is_enabled():
+    if not notifier.is_enabled():
         yield bound
         return
     changes = _changes(context, _BIND, (
@@ -117,18 +117,18 @@ def binding(context: nova_context.RequestContext,
         for arq in _read(functools.partial(
             arq_db.get_by_uuids, list(bindings)))))
     for change in changes:
-        change.tell(notification.Phase.START)
+        change.tell(notifier.Phase.START)
     try:
         yield bound
     except Exception as fault:
         for change in changes:
-            change.tell(notification.Phase.ERROR, fault)
+            change.tell(notifier.Phase.ERROR, fault)
         raise
     for change in _changes(context, _BIND, bound):
         reasons = {arq['reason'] for arq in change.arqs
                    if arq['state'] == arq_model.State.BIND_FAILED}
         if reasons:
-            change.tell(notification.Phase.ERROR, '; '.join(sorted(reasons)))
+            change.tell(notifier.Phase.ERROR, '; '.join(sorted(reasons)))
         else:
             change.tell_end()
 
@@ -141,12 +141,12 @@ def unbinding(context: nova_context.RequestContext,
     :param read: gives those that are about to be; of those that hold nothing
         nobody is told
     """
-    if not notification.is_enabled():
+    if not notifier.is_enabled():
         yield
         return
     changes = _changes(context, _UNBIND, _holding(_read(read)))
     for change in changes:
-        change.tell(notification.Phase.START)
+        change.tell(notifier.Phase.START)
     try:
         yield
     except Exception as fault:
@@ -154,7 +154,7 @@ def unbinding(context: nova_context.RequestContext,
         left = {arq['uuid'] for arq in _holding(_read(read))}
         for change in changes:
             if any(arq['uuid'] in left for arq in change.arqs):
-                change.tell(notification.Phase.ERROR, fault)
+                change.tell(notifier.Phase.ERROR, fault)
             else:
                 change.tell_end()
         raise

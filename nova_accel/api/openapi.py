@@ -29,6 +29,7 @@ from nova_accel.api.schemas import accelerator_request
 from nova_accel.api.schemas import answers
 from nova_accel.api.schemas import attribute
 from nova_accel.api.schemas import binding
+from nova_accel.api.schemas import bitstream
 from nova_accel.api.schemas import device_profile
 from nova_accel.api.schemas import host
 from nova_accel.api.schemas import programming
@@ -227,7 +228,7 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
     '/bitstreams/{uuid}/prefetch': {
         'POST': Operation(
             'Have hosts fetch a bitstream', {202: answers.HOSTNAMES},
-            programming.PREFETCH, since='2.5'),
+            bitstream.PREFETCH, since='2.5'),
     },
     '/hosts/{hostname}': {
         'PUT': Operation(

@@ -22,6 +22,7 @@ import webob.exc
 from nova_accel.api.handlers import accelerator_request
 from nova_accel.api.handlers import attribute
 from nova_accel.api.handlers import binding
+from nova_accel.api.handlers import bitstream
 from nova_accel.api.handlers import deployable
 from nova_accel.api.handlers import device
 from nova_accel.api.handlers import device_profile
@@ -108,7 +109,7 @@ API: Table = {
         'GET': programming.list_programmings,
     },
     '/bitstreams/{uuid}/prefetch': {
-        'POST': programming.prefetch,
+        'POST': bitstream.prefetch,
     },
     '/hosts/{hostname}': {
         'PUT': host.report,

@@ -10,23 +10,18 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/programmings``: the history; ``/bitstreams``: what hosts fetch early."""
+"""``/programmings``: what FPGA regions were programmed with, and by whom."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import webob
 
-from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import request
-from nova_accel.api.compute import prefetching
-from nova_accel.api.compute import programming
 from nova_accel.api.policies import programming as policies
-from nova_accel.api.schemas import programming as schemas
-from nova_accel.db import deployable as deployable_db
 from nova_accel.db import programming as programming_db
 
 _FILTERS = ('hostname', 'device_uuid', 'deployable_uuid', 'instance_uuid',
@@ -42,39 +37,6 @@ def list_programmings(req: webob.Request) -> webob.Response:
     return query.answer(
         req, 'programmings', 'programmings',
         programming_db.get_all(query.page, **query.filters), _shown)
-
-
-def prefetch(req: webob.Request) -> webob.Response:
-    """Have hosts fetch a bitstream: those named, or all that can program.
-
-    Of all, those that are silent are left out.
-    """
-    microversion.require(req, '2.5')
-    context = request.context(req)
-    policy.authorize(context, policies.PREFETCH)
-    bitstream_uuid = request.path_uuid(req, 'uuid')
-    names = request.json_body(req, schemas.PREFETCH).get('hostnames')
-    hosts = deployable_db.get_hosts_of_regions()
-    if names is None:
-        hosts = prefetching.reporting(hosts)
-    else:
-        hosts = [host for host in hosts if host['hostname'] in names]
-        _check_known(names, hosts)
-        programming.check_not_silent(hosts)
-    faults = prefetching.ask(context, hosts, [bitstream_uuid])
-    if faults and (names is not None or len(faults) == len(hosts)):
-        raise next(iter(faults.values()))
-    return webob.Response(status=202, json_body={
-        'hostnames': [host['hostname'] for host in hosts
-                      if host['hostname'] not in faults]})
-
-
-def _check_known(names: list[str], hosts: list[dict[str, Any]]) -> None:
-    unknown = sorted(set(names) - {host['hostname'] for host in hosts})
-    if unknown:
-        raise exceptions.NotFound('; '.join(
-            f'Host {name} not found, or it has no region that can be '
-            'programmed' for name in unknown))
 
 
 def _shown(row: Mapping[str, Any]) -> dict[str, Any]:

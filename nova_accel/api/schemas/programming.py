@@ -53,9 +53,3 @@ PATCH: scalars.Schema = {
 }
 
 FPGA = scalars.strict_object({'glance_bitstream_uuid': {'type': 'string'}})
-
-PREFETCH = scalars.strict_object({
-    'hostnames': {
-        'type': 'array', 'items': scalars.HOSTNAME, 'minItems': 1,
-        'maxItems': 1024, 'uniqueItems': True},
-}, 'hostnames')

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 from typing import Any
+from typing import TypeVar
 from urllib import parse
 
 import webob
@@ -36,6 +37,9 @@ CONF = conf.CONF
 SINCE = '2.6'
 
 
+_Row = TypeVar('_Row', bound=Mapping[str, Any])
+
+
 @dataclasses.dataclass(frozen=True)
 class Query:
     """The part of a list that is asked for: the filters, and which page.
@@ -49,8 +53,8 @@ class Query:
     is_whole: bool = False
 
     def answer(self, req: webob.Request, path: str, name: str,
-               rows: Sequence[Mapping[str, Any]],
-               show: Callable[[Mapping[str, Any]], dict[str, Any]],
+               rows: Sequence[_Row],
+               show: Callable[[_Row], dict[str, Any]],
                ) -> webob.Response:
         """The page; if it is full with a link to the next.
 

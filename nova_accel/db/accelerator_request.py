@@ -51,6 +51,21 @@ SORT_KEYS = arq_rows.SORT_KEYS
 #: What a binding gives to an ARQ, and an unbinding takes.
 _PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
 
+
+class _RowToBind(arq_rows.UnadoptedRow):
+
+    state: str
+    resource_class: str
+    #: An instance of the request's that has ARQs already, if any.
+    earlier: str | None
+
+
+class _ProfileToCreate(device_profile.RequestedProfile):
+
+    #: How many ARQs of the project are not bound, up to the most it may have.
+    unbound: int
+
+
 # Whichever of the instances has ARQs already. Of two bindings at once, the
 # position lets one fail.
 _EARLIER = _TABLE.alias('earlier')
@@ -77,7 +92,7 @@ _TO_CREATE = device_profile.REQUESTED.add_columns(
 
 @engine.retried
 def create(profile_name: str, project_id: str,
-           image_uuid: str | None = None) -> list[dict[str, Any]]:
+           image_uuid: str | None = None) -> list[arq_rows.ArqRow]:
     """One ARQ for each unit of each group of the profile, in this order.
 
     :raises NotFound: there is no such profile
@@ -85,26 +100,39 @@ def create(profile_name: str, project_id: str,
     """
     most = CONF.nova_accel.max_unbound_arqs
     with engine.writer() as connection:
-        profile = (
-            device_profile.read_requested(
-                connection, profile_name, _TO_CREATE, project_id=project_id,
-                most=most)
-            if most else
-            device_profile.read_requested(connection, profile_name))
+        profile, unbound = _read_profile(
+            connection, profile_name, project_id, most)
         rows = list(arq_rows.rows_of_profile(
             profile, state=arq.State.INITIAL, project_id=project_id,
             image_uuid=image_uuid))
-        if most and profile['unbound'] + len(rows) > most:
+        if most and unbound + len(rows) > most:
             raise exceptions.NotAllowed(
                 f'{len(rows)} accelerator requests are asked for, and project '
-                f'{project_id} has {profile["unbound"]} that are not bound; '
+                f'{project_id} has {unbound} that are not bound; '
                 f'it may have {most}: delete those that nobody needs')
         connection.execute(sa.insert(_TABLE), rows)
     return [arq_rows.as_created(row) for row in rows]
 
 
+def _read_profile(
+    connection: sa.Connection, name: str, project_id: str, most: int,
+) -> tuple[device_profile.RequestedProfile, int]:
+    """The profile; and how many ARQs of the project are not bound.
+
+    :param most: as many are counted at most; 0: none is
+    """
+    if not most:
+        return device_profile.read_requested(
+            connection, name, device_profile.RequestedProfile,
+            device_profile.REQUESTED), 0
+    profile = device_profile.read_requested(
+        connection, name, _ProfileToCreate, _TO_CREATE,
+        project_id=project_id, most=most)
+    return profile, profile['unbound']
+
+
 @engine.retried
-def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
+def get(uuid: str, project_id: str | None = None) -> arq_rows.ArqRow:
     """:raises NotFound: there is none, or it is another project's"""
     with engine.reader() as connection:
         found = arq_rows.read_derived_by(
@@ -116,7 +144,7 @@ def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
 
 @engine.retried
 def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
-                 ) -> list[dict[str, Any]]:
+                 ) -> list[arq_rows.ArqRow]:
     """Those that exist, in their stored states, oldest first."""
     with engine.reader() as connection:
         return arq_rows.read(connection, *_of_project(project_id),
@@ -124,7 +152,7 @@ def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
 
 
 @engine.retried
-def get_of_instance(instance_uuid: str) -> list[dict[str, Any]]:
+def get_of_instance(instance_uuid: str) -> list[arq_rows.ArqRow]:
     """Those that the instance has, of whatever project, oldest first."""
     with engine.reader() as connection:
         return arq_rows.read_derived_by(
@@ -136,7 +164,7 @@ def get_of_instance(instance_uuid: str) -> list[dict[str, Any]]:
 def get_all(project_id: str | None = None,
             states: Collection[arq.State] | None = None,
             page: paging.Page = paging.ALL,
-            **equal: str | None) -> list[dict[str, Any]]:
+            **equal: str | None) -> list[arq_rows.ArqRow]:
     """Those that have all that is given, oldest first.
 
     :param states: only ARQs that read as one of these
@@ -152,7 +180,7 @@ def get_all(project_id: str | None = None,
 
 
 @engine.retried
-def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:
+def get_forgotten(age: datetime.timedelta) -> list[arq_rows.ArqRow]:
     """Those that nobody has bound since so long, oldest first.
 
     Of whatever age if one has a handle, which nobody can use.
@@ -167,7 +195,7 @@ def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:
 
 @engine.retried
 def bind(bindings: Mapping[str, Mapping[str, str]],
-         read: bool = True) -> list[dict[str, Any]]:
+         read: bool = True) -> list[arq_rows.ArqRow]:
     """Bind ARQs to what was allocated; in the end all of them are resolved.
 
     An instance gets a handle for each of its ARQs, or for none: then they
@@ -184,7 +212,7 @@ def bind(bindings: Mapping[str, Mapping[str, str]],
     """
     with engine.writer() as connection:
         rows = {row['uuid']: row for row in arq_rows.lock_each(
-            connection, bindings, _TO_BIND,
+            connection, bindings, _RowToBind, _TO_BIND,
             instances=list(_by_instance(bindings)))}
         _check_bindable(rows)
         wanted = {uuid: attach_handle.Slot(
@@ -245,7 +273,7 @@ def _by_instance(
     return result
 
 
-def _check_bindable(rows: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_bindable(rows: Mapping[str, _RowToBind]) -> None:
     for row in rows.values():
         if row['earlier'] is not None:
             raise exceptions.InvalidRequest(
@@ -255,7 +283,7 @@ def _check_bindable(rows: Mapping[str, Mapping[str, Any]]) -> None:
         arq.check_transition(uuid, arq.State(row['state']), arq.State.BOUND)
 
 
-def _places(rows: Mapping[str, Mapping[str, Any]],
+def _places(rows: Mapping[str, _RowToBind],
             bindings: Mapping[str, Mapping[str, str]],
             ) -> dict[str, dict[str, Any]]:
     """ARQ uuid -> where it belongs, with its uuid, and no reason."""
@@ -303,7 +331,8 @@ def unbind(uuids: Collection[str]) -> None:
         present state
     """
     with engine.writer() as connection:
-        rows = [row for row in arq_rows.lock_each(connection, uuids)
+        rows = [row for row in arq_rows.lock_each(
+                    connection, uuids, arq_rows.LockedRow, arq_rows.LOCKING)
                 if row['state'] != arq.State.UNBOUND]
         _check_not_of_host(rows)
         for row in rows:
@@ -363,7 +392,7 @@ def _of_project(
     return () if project_id is None else (_TABLE.c.project_id == project_id,)
 
 
-def _check_not_of_host(rows: Sequence[Mapping[str, Any]]) -> None:
+def _check_not_of_host(rows: Sequence[arq_rows.LockedRow]) -> None:
     for row in rows:
         if row['role'] is not None:
             freed = f'instance {row["instance_uuid"]}: it is freed with that'

@@ -18,8 +18,10 @@ that are derived from those, so that it can be read one by one, too.
 """
 
 from collections.abc import Iterator
+import datetime
 import itertools
 from typing import Any
+from typing import TypedDict
 
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
@@ -28,6 +30,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import typed
 from nova_accel.model import attribute
 from nova_accel.model import naming
 
@@ -36,13 +39,24 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 
 
+class AttributeRow(TypedDict):
+    """One attribute of a deployable."""
+
+    uuid: str
+    #: The number of the deployable's row.
+    deployable_id: int
+    key: str
+    value: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
 @engine.retried
 def get_all(deployable: int | str | None = None, key: str | None = None,
-            limit: int | None = None) -> list[dict[str, Any]]:
+            limit: int | None = None) -> list[AttributeRow]:
     """The attributes that have all that is given, by deployables.
 
-    Each has uuid, deployable_id (the number of the deployable's row), key,
-    value, created_at and updated_at. What a host reports is as old as the
+    What a host reports is as old as the
     device, and comes before what operators have noted.
 
     :param deployable: the uuid of one, or the number of its row
@@ -59,7 +73,7 @@ def get_all(deployable: int | str | None = None, key: str | None = None,
 
 
 @engine.retried
-def get(uuid: str) -> dict[str, Any]:
+def get(uuid: str) -> AttributeRow:
     """One attribute, as in :func:`get_all`.
 
     :raises NotFound: there is none
@@ -75,7 +89,7 @@ def get(uuid: str) -> dict[str, Any]:
 
 
 @engine.retried
-def create(deployable: int | str, key: str, value: str) -> dict[str, Any]:
+def create(deployable: int | str, key: str, value: str) -> AttributeRow:
     """Note something of a deployable.
 
     :param deployable: its uuid, or the number of its row
@@ -170,7 +184,7 @@ def _of_host(deployable: sa.Row[Any]) -> dict[str, str]:
 
 
 def _reported(connection: sa.Connection, *where: sa.ColumnElement[bool],
-              ) -> Iterator[dict[str, Any]]:
+              ) -> Iterator[AttributeRow]:
     query = _facts_of_deployables().where(*where).order_by(_DEPLOYABLES.c.id)
     for deployable in connection.execute(query):
         for key, value in _of_host(deployable).items():
@@ -181,13 +195,13 @@ def _reported(connection: sa.Connection, *where: sa.ColumnElement[bool],
 
 
 def _noted(connection: sa.Connection,
-           *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+           *where: sa.ColumnElement[bool]) -> list[AttributeRow]:
     query = sa.select(
         _TABLE.c.uuid, _DEPLOYABLES.c.id.label('deployable_id'), _TABLE.c.key,
         _TABLE.c.value, _TABLE.c.created_at, _TABLE.c.updated_at,
     ).select_from(_TABLE.join(_DEPLOYABLES)).where(*where).order_by(
         _TABLE.c.id)
-    return [dict(row) for row in connection.execute(query).mappings()]
+    return typed.rows(AttributeRow, connection.execute(query))
 
 
 def _not_found(uuid: str) -> exceptions.NotFound:

@@ -22,7 +22,7 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-from typing import Any
+from typing import TypedDict
 
 import sqlalchemy as sa
 
@@ -39,6 +39,26 @@ from nova_accel.model import device_profile
 from nova_accel.model import matching
 
 _ARQS = schema.ARQS
+
+
+class _Binding(TypedDict):
+
+    instance_uuid: str
+    #: None if the host has not adopted the ARQs.
+    role: str | None
+    arqs: list[arq_rows.BoundArqRow]
+
+
+class NumberedBinding(_Binding):
+    """A binding of a host that the caller knows."""
+
+    attempt: int | None
+
+
+class HostBinding(_Binding):
+    """A binding of one of several hosts."""
+
+    hostname: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +87,7 @@ class Request:
 
 
 @engine.retried
-def acquire(request: Request) -> list[dict[str, Any]]:
+def acquire(request: Request) -> list[arq_rows.ArqRow]:
     """Bind what the request asks for; the same again changes nothing.
 
     A newer attempt keeps what an older one got if it asks for the same. What
@@ -101,7 +121,7 @@ def acquire(request: Request) -> list[dict[str, Any]]:
 @engine.retried
 def adopt(key: fence.Key, attempt: int,
           uuids: Collection[str],
-          from_role: str | None = None) -> list[dict[str, Any]]:
+          from_role: str | None = None) -> list[arq_rows.ArqRow]:
     """Make ARQs that the instance has on the host those of a binding.
 
     The same again changes nothing; what a newer attempt does not name of the
@@ -131,7 +151,8 @@ def adopt(key: fence.Key, attempt: int,
 
 
 @engine.retried
-def get(instance_uuid: str, hostname: str, role: str) -> list[dict[str, Any]]:
+def get(instance_uuid: str, hostname: str,
+        role: str) -> list[arq_rows.ArqRow]:
     """The ARQs that are bound so, in their stored states."""
     with engine.reader() as connection:
         return arq_rows.read(
@@ -140,7 +161,7 @@ def get(instance_uuid: str, hostname: str, role: str) -> list[dict[str, Any]]:
 
 
 @engine.retried
-def get_of_host(hostname: str) -> list[dict[str, Any]]:
+def get_of_host(hostname: str) -> list[NumberedBinding]:
     """All bindings of a host: instance_uuid, role, attempt and arqs.
 
     What Nova's Cyborg client has bound and the host has not adopted has
@@ -149,7 +170,7 @@ def get_of_host(hostname: str) -> list[dict[str, Any]]:
     with engine.reader() as connection:
         # First, so that no attempt looks newer than the ARQs that it got.
         attempts = fence.attempts(connection, hostname)
-        arqs = arq_rows.read(connection, _ARQS.c.hostname == hostname)
+        arqs = arq_rows.read_bound(connection, _ARQS.c.hostname == hostname)
     return [{'instance_uuid': instance_uuid, 'role': role,
              'attempt': None if role is None
              else attempts.get((instance_uuid, role), 0), 'arqs': rows}
@@ -157,10 +178,10 @@ def get_of_host(hostname: str) -> list[dict[str, Any]]:
 
 
 @engine.retried
-def get_of_hosts(hostnames: Collection[str]) -> list[dict[str, Any]]:
+def get_of_hosts(hostnames: Collection[str]) -> list[HostBinding]:
     """All bindings of the hosts: hostname, instance_uuid, role and arqs."""
     with engine.reader() as connection:
-        arqs = arq_rows.read(
+        arqs = arq_rows.read_bound(
             connection, _ARQS.c.hostname.in_(list(hostnames)))
     return [{'hostname': hostname, 'instance_uuid': instance_uuid,
              'role': role, 'arqs': rows}
@@ -169,10 +190,10 @@ def get_of_hosts(hostnames: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _grouped(
-    arqs: Sequence[dict[str, Any]],
-) -> dict[tuple[str, str, str | None], list[dict[str, Any]]]:
+    arqs: Sequence[arq_rows.BoundArqRow],
+) -> dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]]:
     """Hostname, instance uuid and role -> the ARQs."""
-    found: dict[tuple[str, str, str | None], list[dict[str, Any]]] = {}
+    found: dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]] = {}
     for row in arqs:
         found.setdefault((row['hostname'], row['instance_uuid'], row['role']),
                          []).append(row)
@@ -223,7 +244,7 @@ def _without_ports(connection: sa.Connection, request: Request) -> Request:
         request.providers, held))
 
 
-def _suffices(request: Request, held: Sequence[Mapping[str, Any]]) -> bool:
+def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
     """Whether what is held is what was asked for and allocated.
 
     It does not matter what the profile says by now: an edit does not touch
@@ -243,11 +264,13 @@ def _suffices(request: Request, held: Sequence[Mapping[str, Any]]) -> bool:
 
 def _bind(connection: sa.Connection, request: Request) -> None:
     if request.groups:
-        profile: Mapping[str, Any] = {
+        profile: device_profile_rows.RequestedProfile = {
             'name': request.device_profile_name, 'groups': request.groups}
     else:
         profile = device_profile_rows.read_requested(
-            connection, request.device_profile_name)
+            connection, request.device_profile_name,
+            device_profile_rows.RequestedProfile,
+            device_profile_rows.REQUESTED)
     stock = attach_handle.stock(connection, [
         attach_handle.Slot(request.hostname, provider.uuid, resource_class)
         for provider in request.providers
@@ -285,7 +308,7 @@ def _adopt(connection: sa.Connection, key: fence.Key,
         .values(role=key[2], position=None))
 
 
-def _check_adoptable(row: Mapping[str, Any], key: fence.Key,
+def _check_adoptable(row: arq_rows.HeldRow, key: fence.Key,
                      from_role: str | None) -> None:
     """:raises Conflict: the ARQ is not Bound, or belongs elsewhere"""
     instance_uuid, hostname, role = key

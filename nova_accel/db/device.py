@@ -13,7 +13,8 @@
 """Devices, as the administrator sees and disables them."""
 
 from collections.abc import Sequence
-from typing import Any
+import datetime
+from typing import TypedDict
 
 import sqlalchemy as sa
 
@@ -40,13 +41,47 @@ SORT_KEYS: page_rows.Keys = {
                         'created_at', 'updated_at')}
 
 
+class _Columns(TypedDict):
+
+    id: int
+    uuid: str
+    hostname: str
+    name: str
+    type: str
+    vendor_id: str
+    vendor: str
+    product_id: str
+    product: str
+    address: str
+    driver: str
+    numa_node: int | None
+    status: str
+    fault: str | None
+    #: None in a row that an older release has written.
+    attributes: dict[str, str] | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
+class UncleanHandle(TypedDict):
+    """An attach handle that is to be cleaned."""
+
+    uuid: str
+    #: The name of its deployable.
+    deployable: str
+    reason: str | None
+
+
+class DeviceRow(_Columns):
+    """A device, and its attach handles that are to be cleaned."""
+
+    unclean: list[UncleanHandle]
+
+
 def get_all(type_: str | None = None, vendor: str | None = None,
             hostname: str | None = None,
-            page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
+            page: paging.Page = paging.ALL) -> list[DeviceRow]:
     """The devices that have all that is given, oldest first.
-
-    Each has the columns of its row and ``unclean``: uuid, deployable (its
-    name) and reason of each attach handle that is to be cleaned.
 
     :param vendor: PCI vendor id, with or without ``0x``
     :raises InvalidRequest: there is no such marker
@@ -62,7 +97,7 @@ def get_all(type_: str | None = None, vendor: str | None = None,
     return _read(where, page)
 
 
-def get(uuid: str) -> dict[str, Any]:
+def get(uuid: str) -> DeviceRow:
     """One device, as in :func:`get_all`.
 
     :raises NotFound: there is none
@@ -104,12 +139,12 @@ def _not_found(uuid: str) -> exceptions.NotFound:
 
 @engine.retried
 def _read(where: Sequence[sa.ColumnElement[bool]],
-          page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
+          page: paging.Page = paging.ALL) -> list[DeviceRow]:
     with engine.reader() as connection:
-        devices = {row['uuid']: {**row, 'unclean': []}
-                   for row in page_rows.read(
-                       connection, sa.select(_DEVICES), where, page, _DEVICES,
-                       SORT_KEYS)}
+        devices: dict[str, DeviceRow] = {
+            row['uuid']: {**row, 'unclean': []} for row in page_rows.read(
+                connection, _Columns, sa.select(_DEVICES), where, page,
+                _DEVICES, SORT_KEYS)}
         if not page.is_all(len(devices)):
             where = [_DEVICES.c.uuid.in_(list(devices))]
         unclean = connection.execute(

@@ -15,7 +15,10 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
+from typing import TypedDict
+from typing import TypeVar
 
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
@@ -25,6 +28,7 @@ from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import typed
 from nova_accel.model import paging
 
 _TABLE = schema.DEVICE_PROFILES
@@ -41,15 +45,34 @@ SORT_KEYS = page_rows.columns(
     _TABLE, 'uuid', 'name', 'created_at', 'updated_at')
 
 
+class RequestedProfile(TypedDict):
+    """What a profile asks for."""
+
+    name: str
+    groups: Sequence[Mapping[str, str]]
+
+
+class DeviceProfileRow(RequestedProfile):
+    """A device profile."""
+
+    uuid: str
+    description: str | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
+_R = TypeVar('_R')
+
+
 @engine.retried
 def create(name: str, groups: Sequence[Mapping[str, str]],
            description: str | None = None,
-           uuid: str | None = None) -> dict[str, Any]:
+           uuid: str | None = None) -> DeviceProfileRow:
     """Add a profile that the caller has checked.
 
     :raises Conflict: there is one of that name, or of that uuid
     """
-    profile = {
+    profile: DeviceProfileRow = {
         'uuid': uuid or uuidutils.generate_uuid(), 'name': name,
         'description': description,
         'groups': [dict(group) for group in groups],
@@ -67,19 +90,20 @@ def create(name: str, groups: Sequence[Mapping[str, str]],
 
 @engine.retried
 def get_all(names: Sequence[str] | None = None,
-            page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
+            page: paging.Page = paging.ALL) -> list[DeviceProfileRow]:
     """The profiles, or those of the names that exist, oldest first.
 
     :raises InvalidRequest: there is no such marker
     """
     where = [] if names is None else [_TABLE.c.name.in_(names)]
     with engine.reader() as connection:
-        return page_rows.read(connection, sa.select(*_COLUMNS), where, page,
-                              _TABLE, SORT_KEYS)
+        return page_rows.read(
+            connection, DeviceProfileRow, sa.select(*_COLUMNS), where, page,
+            _TABLE, SORT_KEYS)
 
 
 @engine.retried
-def get(uuid_or_name: str) -> dict[str, Any]:
+def get(uuid_or_name: str) -> DeviceProfileRow:
     """:raises NotFound: there is no such profile"""
     column = 'uuid' if uuidutils.is_uuid_like(uuid_or_name) else 'name'
     with engine.reader() as connection:
@@ -93,12 +117,13 @@ REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
 
 
 def read_requested(connection: sa.Connection, name: str,
-                   query: sa.Select[Any] = REQUESTED,
-                   **parameters: Any) -> dict[str, Any]:
+                   kind: type[_R], query: sa.Select[Any],
+                   **parameters: Any) -> _R:
     """What a profile asks for: its name and groups.
 
     A part of its caller's transaction.
 
+    :param kind: :class:`RequestedProfile`, or what else the query reads
     :param query: :data:`REQUESTED`, which may read more
     :param parameters: of what it reads more
     :raises NotFound: there is no such profile
@@ -107,22 +132,22 @@ def read_requested(connection: sa.Connection, name: str,
         query, {'name': name, **parameters}).mappings().one_or_none()
     if profile is None:
         raise _not_found('name', name)
-    return dict(profile)
+    return typed.row(kind, profile)
 
 
 def _read(connection: sa.Connection, column: str,
-          value: str) -> dict[str, Any]:
+          value: str) -> DeviceProfileRow:
     profile = connection.execute(sa.select(*_COLUMNS).where(
         _TABLE.c[column] == value)).mappings().one_or_none()
     if profile is None:
         raise _not_found(column, value)
-    return dict(profile)
+    return typed.row(DeviceProfileRow, profile)
 
 
 @engine.retried
 def update(uuid: str, groups: Sequence[Mapping[str, str]],
            description: str | None = None,
-           name: str | None = None) -> dict[str, Any]:
+           name: str | None = None) -> DeviceProfileRow:
     """Replace all of a profile but its name, as the caller has checked it.
 
     ARQs that are made already keep their groups.

@@ -15,7 +15,9 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
+from typing import TypedDict
 
 import sqlalchemy as sa
 
@@ -25,6 +27,7 @@ from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import inventory
 from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import typed
 from nova_accel.model import orders
 
 _HOSTS = schema.HOSTS
@@ -33,6 +36,20 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 _DIGEST_LENGTH = 255
+
+
+class HostState(TypedDict):
+    """Whether a host reports."""
+
+    hostname: str
+    is_silent: bool
+
+
+class HostRow(HostState):
+    """A host that has reported."""
+
+    service_host: str
+    reported_at: datetime.datetime
 
 
 @engine.retried
@@ -91,7 +108,7 @@ def report(hostname: str, node_uuid: str, service_host: str,
 
 
 @engine.retried
-def get_all(silence_s: int) -> list[dict[str, Any]]:
+def get_all(silence_s: int) -> list[HostRow]:
     """hostname, service_host, reported_at and is_silent of each, sorted.
 
     :param silence_s: seconds without a report after which a host is silent
@@ -100,7 +117,7 @@ def get_all(silence_s: int) -> list[dict[str, Any]]:
         _HOSTS.c.hostname, _HOSTS.c.service_host, _HOSTS.c.reported_at,
         is_silent(silence_s).label('is_silent')).order_by(_HOSTS.c.hostname)
     with engine.reader() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+        return typed.rows(HostRow, connection.execute(query))
 
 
 @engine.retried

@@ -16,7 +16,9 @@ It also tells of devices and deployables that are gone.
 """
 
 import dataclasses
+import datetime
 from typing import Any
+from typing import TypedDict
 
 import sqlalchemy as sa
 
@@ -39,6 +41,23 @@ SORT_KEYS = page_rows.columns(
     'project_id', 'user_id', 'instance_uuid', 'started_at', 'finished_at')
 
 _NEWEST_FIRST = (paging.SortKey('started_at', descending=True),)
+
+
+class ProgrammingRow(TypedDict):
+    """One programming of a region."""
+
+    id: int
+    uuid: str
+    hostname: str
+    device_uuid: str
+    region: str
+    bitstream_id: str
+    project_id: str | None
+    user_id: str | None
+    instance_uuid: str | None
+    started_at: datetime.datetime
+    finished_at: datetime.datetime | None
+    failure: str | None
 
 
 @engine.retried
@@ -94,13 +113,12 @@ def _forget_old(connection: sa.Connection,
 @engine.retried
 def get_all(page: paging.Page = paging.ALL, *,
             deployable_uuid: str | None = None,
-            **equal: str | None) -> list[dict[str, Any]]:
+            **equal: str | None) -> list[ProgrammingRow]:
     """The programmings that have all that is given, newest first.
 
     :param deployable_uuid: one in whose region it was
     :param equal: hostname, device_uuid, instance_uuid, bitstream_id or
         project_id; None asks for any
-    :returns: the columns of their rows
     :raises InvalidRequest: there is no such marker
     """
     where = [_TABLE.c[name] == value for name, value in equal.items()
@@ -114,7 +132,8 @@ def get_all(page: paging.Page = paging.ALL, *,
         page = dataclasses.replace(page, sort=_NEWEST_FIRST)
     with engine.reader() as connection:
         return page_rows.read(
-            connection, sa.select(_TABLE), where, page, _TABLE, SORT_KEYS)
+            connection, ProgrammingRow, sa.select(_TABLE), where, page,
+            _TABLE, SORT_KEYS)
 
 
 def _insert(connection: sa.Connection, row: dict[str, Any]) -> None:

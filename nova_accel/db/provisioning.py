@@ -13,7 +13,6 @@
 """ARQs whose devices their host is making again, after a reboot of it."""
 
 from collections.abc import Collection
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -27,7 +26,7 @@ _ARQS = schema.ARQS
 
 @engine.retried
 def replace(hostname: str, uuids: Collection[str],
-            failed: Collection[str] = ()) -> list[dict[str, Any]]:
+            failed: Collection[str] = ()) -> list[arq_rows.BoundArqRow]:
     """Say which these are: all of the host's; the same again changes nothing.
 
     Those that were bound are Provisioning, and what was so before is bound
@@ -45,7 +44,7 @@ def replace(hostname: str, uuids: Collection[str],
         _move(connection, made, arq.State.PROVISIONING, arq.State.BOUND)
         _move(connection, uuids, arq.State.BOUND, arq.State.PROVISIONING,
               here)
-        return arq_rows.read(connection, sa.or_(
+        return arq_rows.read_bound(connection, sa.or_(
             _ARQS.c.uuid.in_(made), sa.and_(
                 here, _ARQS.c.state == arq.State.PROVISIONING,
                 _ARQS.c.uuid.in_(list(failed)))))

@@ -50,7 +50,9 @@ def _fill_host(number: int, functions: int) -> None:
                for deployable in device.deployables
                for handle in deployable.handles]
     with engine.writer() as connection:
-        profile = device_profile.read_requested(connection, PROFILE)
+        profile = device_profile.read_requested(
+            connection, PROFILE, device_profile.RequestedProfile,
+            device_profile.REQUESTED)
         rows = [row for _handle in handles
                 for row in arq_rows.rows_of_profile(
                     profile, state=arq.State.BOUND, project_id='b' * 32,

@@ -31,6 +31,7 @@ from nova import objects
 from nova.compute import api as compute_api
 from oslo_log import log as logging
 
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 
 LOG = logging.getLogger(__name__)
@@ -38,17 +39,17 @@ LOG = logging.getLogger(__name__)
 _NAME = 'accelerator-request-bound'
 
 #: The status that Nova is told of an ARQ in this state.
-_STATUSES = {arq_model.State.BOUND: 'completed',
-             arq_model.State.PROVISIONING: 'failed'}
+_STATUSES: Mapping[str, str] = {
+    arq_model.State.BOUND: 'completed',
+    arq_model.State.PROVISIONING: 'failed'}
 
 
-def send(arqs: Iterable[Mapping[str, Any]]) -> None:
+def send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
     """Send an event for each ARQ whose instance is on a host.
 
     Does not raise, since what is bound stays so.
 
-    :param arqs: with ``uuid``, ``instance_uuid`` and ``state``; none costs
-        nothing
+    :param arqs: none costs nothing
     """
     arqs = list(arqs)
     if not arqs:
@@ -60,7 +61,7 @@ def send(arqs: Iterable[Mapping[str, Any]]) -> None:
                       ', '.join(arq['uuid'] for arq in arqs))
 
 
-def _send(arqs: Iterable[Mapping[str, Any]]) -> None:
+def _send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
     context = nova_context.get_admin_context()
     instances = {
         instance.uuid: instance for instance

@@ -14,8 +14,6 @@
 
 from collections.abc import Collection
 from collections.abc import Iterable
-from collections.abc import Mapping
-from typing import Any
 
 from nova import context as nova_context
 from oslo_log import log as logging
@@ -23,18 +21,18 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.api.compute import rpc
 from nova_accel.db import deployable as deployable_db
+from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
 
 LOG = logging.getLogger(__name__)
 
 
 def ask(context: nova_context.RequestContext,
-        hosts: Iterable[Mapping[str, Any]],
+        hosts: Iterable[deployable_db.RegionHostRow],
         bitstream_uuids: Collection[str],
         ) -> dict[str, exceptions.AcceleratorError]:
     """Ask hosts to fetch bitstreams, each whatever becomes of the others.
 
-    :param hosts: with their hostname and service_host
     :returns: why hosts could not be asked, by their hostnames
     """
     faults: dict[str, exceptions.AcceleratorError] = {}
@@ -49,13 +47,14 @@ def ask(context: nova_context.RequestContext,
     return faults
 
 
-def reporting(hosts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def reporting(hosts: Iterable[deployable_db.RegionHostRow],
+              ) -> list[deployable_db.RegionHostRow]:
     """Those of hosts that can program that are not silent."""
     return [host for host in hosts if not host['is_silent']]
 
 
 def order(context: nova_context.RequestContext,
-          profile: Mapping[str, Any]) -> None:
+          profile: device_profile_db.DeviceProfileRow) -> None:
     """Ask all hosts that can program, and report, for what its groups say.
 
     Who cannot be asked fetches it with the first server that needs it: the

@@ -16,7 +16,7 @@ What the caller may do is decided here, and once more on the host, which alone
 knows what a guest is about to get.
 """
 
-from typing import Any
+from collections.abc import Iterable
 
 from nova import context as nova_context
 import webob.exc
@@ -27,6 +27,7 @@ from nova_accel.api import policy
 from nova_accel.api.compute import rpc
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
+from nova_accel.db import host as host_db
 from nova_accel.model import programming
 
 CONF = conf.CONF
@@ -44,7 +45,7 @@ def authorize(context: nova_context.RequestContext) -> None:
 
 
 def program(context: nova_context.RequestContext, uuid: str,
-            bitstream_uuid: str) -> dict[str, Any]:
+            bitstream_uuid: str) -> deployable_db.DeployableRow:
     """Program the region of a deployable, and wait for that.
 
     What is a shell is loaded into its card.
@@ -75,7 +76,7 @@ def program(context: nova_context.RequestContext, uuid: str,
 
 
 def _named(context: nova_context.RequestContext,
-           uuid: str) -> dict[str, Any]:
+           uuid: str) -> deployable_db.DeployableRow:
     """:raises NotFound: neither deployable nor ARQ has this uuid"""
     try:
         return deployable_db.get(uuid)
@@ -85,7 +86,7 @@ def _named(context: nova_context.RequestContext,
             else context.project_id)
 
 
-def check_not_silent(rows: list[dict[str, Any]]) -> None:
+def check_not_silent(rows: Iterable[host_db.HostState]) -> None:
     """:raises Conflict: names the hosts that do not report."""
     silent = sorted({row['hostname'] for row in rows if row['is_silent']})
     if silent:
@@ -97,7 +98,8 @@ def check_not_silent(rows: list[dict[str, Any]]) -> None:
 
 
 def _shell_loading(context: nova_context.RequestContext,
-                   found: dict[str, Any]) -> programming.ShellLoading:
+                   found: deployable_db.DeployableRow,
+                   ) -> programming.ShellLoading:
     """Only the host learns whether it is a shell."""
     if not policy.allows(context, policies.LOAD_SHELL):
         return programming.ShellLoading.FORBIDDEN
@@ -107,7 +109,7 @@ def _shell_loading(context: nova_context.RequestContext,
 
 
 def _owner(context: nova_context.RequestContext,
-           found: dict[str, Any]) -> str | None:
+           found: deployable_db.DeployableRow) -> str | None:
     """The only server that has something of the region: the caller's.
 
     :returns: its uuid, None if nobody has anything of it
@@ -131,6 +133,6 @@ def _owner(context: nova_context.RequestContext,
     return next(iter(own), None)
 
 
-def _in_use(found: dict[str, Any], whose: str) -> str:
+def _in_use(found: deployable_db.DeployableRow, whose: str) -> str:
     return (f'region {found["region"]} of device {found["device_uuid"]} is '
             f'in use by {whose}')

@@ -33,6 +33,7 @@ from nova_accel.api.policies import accelerator_request as policies
 from nova_accel.api.policies import host as host_policies
 from nova_accel.api.schemas import accelerator_request as schemas
 from nova_accel.db import accelerator_request as arq_db
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 
 _NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
@@ -88,7 +89,7 @@ def _check_asks_for_no_host(query: paging.Query) -> None:
 
 
 def _of_instance(context: nova_context.RequestContext,
-                 instance_uuid: str) -> list[dict[str, Any]]:
+                 instance_uuid: str) -> list[arq_rows.ArqRow]:
     """All that the caller reaches, as Nova asks for them."""
     arqs = arq_db.get_of_instance(instance_uuid)
     if context.project_id is not None and all(
@@ -245,7 +246,7 @@ def _delete_by_uuids(context: nova_context.RequestContext,
 
 
 def _unadopted(context: nova_context.RequestContext,
-               instance_uuid: str) -> list[dict[str, Any]]:
+               instance_uuid: str) -> list[arq_rows.ArqRow]:
     """What a deletion by instance deletes: no host has taken them over."""
     return [arq for arq in _of_instance(context, instance_uuid)
             if arq['role'] is None]
@@ -272,11 +273,11 @@ def _own_project(context: nova_context.RequestContext) -> str:
 
 
 def _shown(req: webob.Request, sees_host: bool,
-           arq: Mapping[str, Any]) -> dict[str, Any]:
-    if not sees_host:
-        arq = {**arq, **dict.fromkeys(
+           row: arq_rows.ArqRow) -> dict[str, Any]:
+    arq: Mapping[str, Any] = row if sees_host else {
+        **row, **dict.fromkeys(
             (*_PLACE, 'attach_handle_uuid', 'attach_handle_info')),
-            'reason': arq['reason'] and exceptions.AcceleratorsBusy.PUBLIC}
+        'reason': row['reason'] and exceptions.AcceleratorsBusy.PUBLIC}
     shown = {
         'uuid': arq['uuid'], 'state': arq['state'],
         'device_profile_name': arq['device_profile_name'],

@@ -17,7 +17,6 @@ call may be repeated: the attempt says whether it is the same one.
 """
 
 from collections.abc import Iterable
-from collections.abc import Mapping
 import functools
 from typing import Any
 
@@ -31,6 +30,7 @@ from nova_accel.api.policies import binding as policies
 from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db import binding as binding_db
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 from nova_accel.model import attempt as attempt_model
 from nova_accel.model import device_profile
@@ -55,7 +55,7 @@ def delete_unadopted(req: webob.Request) -> webob.Response:
         'arqs', '').split(','))
     instance_uuid = request.path_uuid(req, 'instance_uuid')
 
-    def unadopted() -> list[dict[str, Any]]:
+    def unadopted() -> list[arq_rows.ArqRow]:
         return [arq for arq in arq_db.get_by_uuids(uuids)
                 if (arq['instance_uuid'], arq['hostname'], arq['role']) == (
                     instance_uuid, hostname, None)]
@@ -109,7 +109,7 @@ def adopt(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             f'The ARQs cannot move from {from_role} to {from_role}')
 
-    def dropped() -> list[dict[str, Any]]:
+    def dropped() -> list[arq_rows.ArqRow]:
         return [arq for arq in binding_db.get(*key)
                 if arq['uuid'] not in body['arqs']]
 
@@ -141,11 +141,11 @@ def _path(req: webob.Request) -> tuple[str, str, arq_model.Role]:
             arq_model.Role(req.urlvars['role']))
 
 
-def _answer(arqs: Iterable[Mapping[str, Any]]) -> webob.Response:
+def _answer(arqs: Iterable[arq_rows.ArqRow]) -> webob.Response:
     return webob.Response(json_body={'arqs': [_shown(arq) for arq in arqs]})
 
 
-def _shown(arq: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(arq: arq_rows.ArqFacts) -> dict[str, Any]:
     """As :meth:`nova_accel.model.arq.Arq.from_dict` reads it."""
     identity = arq['attach_handle_identity']
     return {

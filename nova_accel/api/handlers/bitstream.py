@@ -12,7 +12,6 @@
 
 """``/bitstreams``: hosts fetch them before servers need them."""
 
-from typing import Any
 
 import webob
 
@@ -52,7 +51,8 @@ def prefetch(req: webob.Request) -> webob.Response:
                       if host['hostname'] not in faults]})
 
 
-def _check_known(names: list[str], hosts: list[dict[str, Any]]) -> None:
+def _check_known(names: list[str],
+                 hosts: list[deployable_db.RegionHostRow]) -> None:
     unknown = sorted(set(names) - {host['hostname'] for host in hosts})
     if unknown:
         raise exceptions.NotFound('; '.join(

@@ -83,10 +83,11 @@ def program_deployable(req: webob.Request) -> webob.Response:
     [value] = operation['value']
     found = programming.program(
         context, uuid, _uuid(value['image_uuid']))
-    if not policy.allows(context, policies.SHOW):
-        # Where it is, is not for the owner of the server that has it.
-        found = {**found, **dict.fromkeys(_PLACE), 'noted': {}}
-    return webob.Response(json_body=_shown(req, found))
+    if policy.allows(context, policies.SHOW):
+        return webob.Response(json_body=_shown(req, found))
+    # Where it is, is not for the owner of the server that has it.
+    return webob.Response(json_body=_shown(
+        req, {**found, **dict.fromkeys(_PLACE), 'noted': {}}))
 
 
 def program_deployable_again_named(req: webob.Request) -> webob.Response:
@@ -107,6 +108,7 @@ def _uuid(value: str) -> str:
 
 def _shown(req: webob.Request,
            deployable: Mapping[str, Any]) -> dict[str, Any]:
+    """:param deployable: a row, in which what is hidden is None"""
     shown = {
         'uuid': deployable['uuid'], 'parent_id': None, 'root_id': None,
         'name': deployable['name'],

@@ -12,7 +12,6 @@
 
 """``/devices``: what hosts have reported, and what is to be spared."""
 
-from collections.abc import Mapping
 import functools
 import json
 from typing import Any
@@ -62,14 +61,15 @@ def _set_status(req: webob.Request,
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request, device: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {
+def _shown(req: webob.Request,
+           device: device_db.DeviceRow) -> dict[str, Any]:
+    shown: dict[str, Any] = {
         'uuid': device['uuid'], 'type': device['type'],
         'vendor': device['vendor_id'], 'model': device['product'],
         # Cyborg has JSON in a string here, and any text in the other.
         'std_board_info': json.dumps({
-            name: device[name] for name in ('product_id', 'address',
-                                            'numa_node', 'driver')}),
+            'product_id': device['product_id'], 'address': device['address'],
+            'numa_node': device['numa_node'], 'driver': device['driver']}),
         'vendor_board_info': device['vendor'],
         'hostname': device['hostname'],
         'links': representation.link(req, 'devices', device['uuid']),

@@ -131,7 +131,7 @@ def delete_device_profiles(req: webob.Request) -> webob.Response:
     return _delete(value)
 
 
-def _find(req: webob.Request) -> dict[str, Any]:
+def _find(req: webob.Request) -> device_profile_db.DeviceProfileRow:
     """The profile of the path's uuid or, from 2.2 on, name."""
     name = req.urlvars['uuid']
     if uuidutils.is_uuid_like(name):
@@ -152,7 +152,8 @@ def _delete(value: str) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request, profile: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(req: webob.Request, profile: device_profile_db.DeviceProfileRow,
+           ) -> dict[str, Any]:
     return {
         'uuid': profile['uuid'], 'name': profile['name'],
         'description': profile['description'], 'groups': profile['groups'],

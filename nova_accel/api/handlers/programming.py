@@ -12,7 +12,6 @@
 
 """``/programmings``: what FPGA regions were programmed with, and by whom."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import webob
@@ -39,12 +38,14 @@ def list_programmings(req: webob.Request) -> webob.Response:
         programming_db.get_all(query.page, **query.filters), _shown)
 
 
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(row: programming_db.ProgrammingRow) -> dict[str, Any]:
     started_at, finished_at = row['started_at'], row['finished_at']
     return {
-        **{name: row[name] for name in (
-            'uuid', 'hostname', 'device_uuid', 'region', 'bitstream_id',
-            'project_id', 'user_id', 'instance_uuid', 'failure')},
+        'uuid': row['uuid'], 'hostname': row['hostname'],
+        'device_uuid': row['device_uuid'], 'region': row['region'],
+        'bitstream_id': row['bitstream_id'], 'project_id': row['project_id'],
+        'user_id': row['user_id'], 'instance_uuid': row['instance_uuid'],
+        'failure': row['failure'],
         'state': ('running' if finished_at is None
                   else 'succeeded' if row['failure'] is None else 'failed'),
         'started_at': started_at.isoformat(),

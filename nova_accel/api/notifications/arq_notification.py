@@ -34,12 +34,12 @@ from nova_accel.api.notifications import notifier
 from nova_accel.api.notifications import payloads
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db import binding as binding_db
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 
 LOG = logging.getLogger(__name__)
 
-#: As the database module of ARQs gives them.
-Arqs = list[dict[str, Any]]
+Arqs = list[arq_rows.ArqRow]
 
 _BIND = 'accelerator_request.bind'
 _UNBIND = 'accelerator_request.unbind'
@@ -163,8 +163,8 @@ def unbinding(context: nova_context.RequestContext,
 
 
 def _changes(context: nova_context.RequestContext, action: str,
-             arqs: Iterable[dict[str, Any]]) -> list[_Change]:
-    found: dict[tuple[str | None, ...], Arqs] = {}
+             arqs: Iterable[Mapping[str, Any]]) -> list[_Change]:
+    found: dict[tuple[str | None, ...], list[Mapping[str, Any]]] = {}
     for arq in arqs:
         found.setdefault(tuple(arq[name] for name in _PLACE), []).append(arq)
     return [_Change(context, action, {

@@ -20,16 +20,21 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
+from typing import TypedDict
+from typing import TypeVar
 
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db import device_profile as device_profile_rows
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import typed
 from nova_accel.model import arq
 from nova_accel.model import device_profile
 from nova_accel.model import paging
@@ -37,6 +42,75 @@ from nova_accel.model import paging
 _TABLE = schema.ARQS
 _HANDLES = schema.ATTACH_HANDLES
 _HOSTS = schema.HOSTS
+
+
+class ArqFacts(TypedDict):
+    """An ARQ, and the attach handle that it has, if any."""
+
+    uuid: str
+    state: str
+    device_profile_name: str
+    device_profile_group_id: int
+    group: dict[str, str]
+    device_rp_uuid: str | None
+    project_id: str | None
+    role: str | None
+    reason: str | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    attach_handle_uuid: str | None
+    attach_handle_type: str | None
+    attach_handle_info: dict[str, Any] | None
+    attach_handle_identity: str | None
+
+
+class ArqRow(ArqFacts):
+    """An ARQ that may be bound or not."""
+
+    hostname: str | None
+    instance_uuid: str | None
+
+
+class BoundArqRow(ArqFacts):
+    """An ARQ that has been bound."""
+
+    hostname: str
+    instance_uuid: str
+
+
+class UnadoptedRow(TypedDict):
+    """What :func:`lock_unadopted` reads."""
+
+    uuid: str
+    project_id: str | None
+
+
+class LockedRow(UnadoptedRow):
+    """What :func:`lock_existing` reads."""
+
+    state: str
+    resource_class: str
+    hostname: str | None
+    instance_uuid: str | None
+    role: str | None
+
+
+class HeldRow(LockedRow):
+    """What :func:`lock` reads: also what the ARQ is for."""
+
+    device_profile_name: str
+    device_profile_group_id: int
+    group: dict[str, str]
+    device_rp_uuid: str | None
+
+
+class _WithUuid(TypedDict):
+
+    uuid: str
+
+
+_R = TypeVar('_R')
+_WithUuidT = TypeVar('_WithUuidT', bound=_WithUuid)
 
 _NAMES = ('uuid', 'device_profile_name', 'device_profile_group_id', 'group',
           'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'role',
@@ -62,7 +136,7 @@ _THESE = _TABLE.c.uuid.in_(sa.bindparam('uuids', expanding=True))
 _DELETING = sa.delete(_TABLE).where(_THESE)
 
 
-def rows_of_profile(profile: Mapping[str, Any],
+def rows_of_profile(profile: device_profile_rows.RequestedProfile,
                     **common: Any) -> Iterator[dict[str, Any]]:
     """A row to insert for each unit of each group, in their order.
 
@@ -81,27 +155,38 @@ def rows_of_profile(profile: Mapping[str, Any],
                    'created_at': schema.now(), **common}
 
 
-def read(connection: sa.Connection, *where: sa.ColumnElement[bool],
-         ) -> list[dict[str, Any]]:
+def read(connection: sa.Connection,
+         *where: sa.ColumnElement[bool]) -> list[ArqRow]:
     """The ARQs in their stored states, oldest first."""
-    return _read(connection, _TABLE.c.state, (), where, paging.ALL)
+    return _read(connection, ArqRow, _TABLE.c.state, (), where, paging.ALL)
 
 
-def as_created(row: Mapping[str, Any]) -> dict[str, Any]:
+def read_bound(connection: sa.Connection,
+               *where: sa.ColumnElement[bool]) -> list[BoundArqRow]:
+    """As :func:`read`.
+
+    :param where: is true of bound ARQs only
+    """
+    return _read(
+        connection, BoundArqRow, _TABLE.c.state, (), where, paging.ALL)
+
+
+def as_created(row: Mapping[str, Any]) -> ArqRow:
     """What :func:`read` gives of a row that has just been inserted.
 
     :param row: of :func:`rows_of_profile`, not bound
     """
-    return {**dict.fromkeys((*_NAMES, *_OF_HANDLE)),
-            **{name: row[name] for name in (*_NAMES, 'state') if name in row},
-            'created_at': row['created_at'].replace(microsecond=0)}
+    return typed.row(ArqRow, {
+        **dict.fromkeys((*_NAMES, *_OF_HANDLE)),
+        **{name: row[name] for name in (*_NAMES, 'state') if name in row},
+        'created_at': row['created_at'].replace(microsecond=0)})
 
 
 def read_derived(connection: sa.Connection, silence_s: int,
                  states: Collection[arq.State] | None,
                  reach: Sequence[sa.ColumnElement[bool]],
                  *where: sa.ColumnElement[bool],
-                 page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
+                 page: paging.Page = paging.ALL) -> list[ArqRow]:
     """The ARQs, oldest first; bound ones of silent hosts are Unknown.
 
     :param silence_s: seconds without a report after which a host is silent
@@ -112,25 +197,26 @@ def read_derived(connection: sa.Connection, silence_s: int,
     state = _derived(silence_s)
     if states is not None:
         where = (*where, state.in_([str(wanted) for wanted in states]))
-    return _read(connection, state, reach, where, page)
+    return _read(connection, ArqRow, state, reach, where, page)
 
 
 def read_derived_by(connection: sa.Connection, silence_s: int, column: str,
-                    value: str) -> list[dict[str, Any]]:
+                    value: str) -> list[ArqRow]:
     """As :func:`read_derived`, those that have this value.
 
     :param column: ``uuid`` or ``instance_uuid``
     """
-    return _rows(connection, _DERIVED_BY[column], value=value,
+    return _rows(connection, ArqRow, _DERIVED_BY[column], value=value,
                  silence_s=silence_s)
 
 
-def _read(connection: sa.Connection, state: sa.ColumnElement[str],
+def _read(connection: sa.Connection, kind: type[_R],
+          state: sa.ColumnElement[str],
           reach: Sequence[sa.ColumnElement[bool]],
           where: Sequence[sa.ColumnElement[bool]],
-          page: paging.Page) -> list[dict[str, Any]]:
+          page: paging.Page) -> list[_R]:
     return page_rows.read(
-        connection, _selected(state).where(*reach), where, page, _TABLE,
+        connection, kind, _selected(state).where(*reach), where, page, _TABLE,
         {**_SORT_COLUMNS, 'state': state})
 
 
@@ -182,45 +268,46 @@ _LOCKING_UNADOPTED = _locking(
 
 
 def lock(connection: sa.Connection,
-         *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+         *where: sa.ColumnElement[bool]) -> list[HeldRow]:
     """The rows, which others cannot change until the transaction ends.
 
     In the order of their uuids, so that two who lock the same ones wait for
     each other instead of dying together.
     """
-    return _rows(connection, _locking((*_OF_LOCKED, *_WHAT_FOR), *where))
+    return _rows(
+        connection, HeldRow, _locking((*_OF_LOCKED, *_WHAT_FOR), *where))
 
 
 def lock_unadopted(connection: sa.Connection,
-                   instance_uuid: str) -> list[dict[str, Any]]:
+                   instance_uuid: str) -> list[UnadoptedRow]:
     """As :func:`lock`, of an instance what no host has taken over.
 
     Only uuids and projects are read.
     """
-    return _rows(connection, _LOCKING_UNADOPTED, instance_uuid=instance_uuid)
+    return _rows(connection, UnadoptedRow, _LOCKING_UNADOPTED,
+                 instance_uuid=instance_uuid)
 
 
-def lock_existing(connection: sa.Connection, uuids: Collection[str],
-                  query: sa.Select[Any] = LOCKING,
-                  **parameters: Any) -> list[dict[str, Any]]:
+def lock_existing(connection: sa.Connection,
+                  uuids: Collection[str]) -> list[LockedRow]:
     """As :func:`lock`, those of certain ARQs that exist.
 
     What they are for, and which provider they are of, is not read.
-
-    :param query: :data:`LOCKING`, which may read more
-    :param parameters: of what it reads more
     """
-    return _rows(connection, query, uuids=list(uuids), **parameters)
+    return _rows(connection, LockedRow, LOCKING, uuids=list(uuids))
 
 
 def lock_each(connection: sa.Connection, uuids: Collection[str],
-              query: sa.Select[Any] = LOCKING,
-              **parameters: Any) -> list[dict[str, Any]]:
+              kind: type[_WithUuidT], query: sa.Select[Any],
+              **parameters: Any) -> list[_WithUuidT]:
     """As :func:`lock_existing`.
 
+    :param kind: :class:`LockedRow`, or what else the query reads
+    :param query: :data:`LOCKING`, which may read more
+    :param parameters: of what it reads more
     :raises NotFound: names the first that does not exist
     """
-    rows = lock_existing(connection, uuids, query, **parameters)
+    rows = _rows(connection, kind, query, uuids=list(uuids), **parameters)
     found = {row['uuid'] for row in rows}
     for uuid in uuids:
         if uuid not in found:
@@ -238,7 +325,6 @@ def delete(connection: sa.Connection, uuids: Collection[str]) -> None:
     connection.execute(_DELETING, {'uuids': list(uuids)})
 
 
-def _rows(connection: sa.Connection, query: sa.Select[Any],
-          **parameters: Any) -> list[dict[str, Any]]:
-    return [dict(row) for row
-            in connection.execute(query, parameters).mappings()]
+def _rows(connection: sa.Connection, kind: type[_R], query: sa.Select[Any],
+          **parameters: Any) -> list[_R]:
+    return typed.rows(kind, connection.execute(query, parameters))

@@ -22,14 +22,18 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
+from typing import TypeVar
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db.rows import typed
 from nova_accel.model import paging
 
 #: A key that a list may be sorted by -> what it is in a query.
 Keys = Mapping[str, sa.ColumnElement[Any]]
+
+_R = TypeVar('_R')
 
 
 class _Term(NamedTuple):
@@ -56,11 +60,12 @@ def columns(table: sa.Table, *names: str) -> Keys:
     return {name: table.c[name] for name in names}
 
 
-def read(connection: sa.Connection, query: sa.Select[Any],
+def read(connection: sa.Connection, kind: type[_R], query: sa.Select[Any],
          where: Sequence[sa.ColumnElement[bool]], page: paging.Page,
-         table: sa.Table, keys: Keys) -> list[dict[str, Any]]:
+         table: sa.Table, keys: Keys) -> list[_R]:
     """The rows of a page; those that are the same in its order by their age.
 
+    :param kind: the TypedDict of the columns that the query selects
     :param query: of all rows that the caller may know of
     :param where: which of these are asked for
     :param table: the one whose rows are listed, each once
@@ -75,9 +80,9 @@ def read(connection: sa.Connection, query: sa.Select[Any],
     if page.marker is not None:
         where = (*where, _is_after(connection, query, page.marker, table,
                                    terms))
-    return [dict(row) for row in connection.execute(
+    return typed.rows(kind, connection.execute(
         query.where(*where).order_by(*(term.order for term in terms))
-        .limit(page.limit)).mappings()]
+        .limit(page.limit)))
 
 
 def _terms(value: sa.ColumnElement[Any], descending: bool) -> list[_Term]:

@@ -12,7 +12,7 @@
 
 """The companion database: control plane only.
 
-One module for one noun. Each public function is one transaction, gives plain
+Each noun has one module. Each public function is one transaction, gives plain
 dicts, each of a TypedDict, and raises :mod:`nova_accel.exceptions`. ``rows``
 has what several of these transactions have in common.
 """

@@ -12,9 +12,9 @@
 
 """Accelerator requests as clients of Cyborg's API make and bind them.
 
-Those that a host has acquired itself or adopted (they have a role, see
-:mod:`nova_accel.db.binding`) are read here, and not changed: a guest may be
-using what they hold, and its host is the one to say that it does not.
+An ARQ with a role is one that its host has acquired or adopted
+(:mod:`nova_accel.db.binding`). Such ARQs are read here and not changed: a
+guest may use their devices, and only the host knows when it no longer does.
 """
 
 from collections.abc import Collection
@@ -45,10 +45,10 @@ LOG = logging.getLogger(__name__)
 
 _TABLE = schema.ARQS
 
-#: What ARQs can be sorted by.
+#: The keys that ARQs can be sorted by.
 SORT_KEYS = arq_rows.SORT_KEYS
 
-#: What a binding gives to an ARQ, and an unbinding takes.
+#: The columns that a binding sets and an unbinding clears.
 _PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
 
 
@@ -56,7 +56,7 @@ class _RowToBind(arq_rows.UnadoptedRow):
 
     state: str
     resource_class: str
-    #: An instance of the request's that has ARQs already, if any.
+    #: An instance of the request that has ARQs already, if there is one.
     earlier: str | None
 
 
@@ -66,8 +66,8 @@ class _ProfileToCreate(device_profile.RequestedProfile):
     unbound: int
 
 
-# Whichever of the instances has ARQs already. Of two bindings at once, the
-# position lets one fail.
+# An instance of the request that has ARQs already. If two bindings run at
+# once, the unique position makes one of them fail.
 _EARLIER = _TABLE.alias('earlier')
 _TO_BIND = arq_rows.LOCKING.with_only_columns(
     *(_TABLE.c[name] for name in (
@@ -93,10 +93,10 @@ _TO_CREATE = device_profile.REQUESTED.add_columns(
 @engine.retried
 def create(profile_name: str, project_id: str,
            image_uuid: str | None = None) -> list[arq_rows.ArqRow]:
-    """One ARQ for each unit of each group of the profile, in this order.
+    """Make one ARQ for each unit of each group of the profile, in this order.
 
     :raises NotFound: there is no such profile
-    :raises NotAllowed: the project would have too many that are not bound
+    :raises NotAllowed: the project would have too many unbound ARQs
     """
     most = CONF.nova_accel.max_unbound_arqs
     with engine.writer() as connection:
@@ -119,7 +119,7 @@ def _read_profile(
 ) -> tuple[device_profile.RequestedProfile, int]:
     """The profile; and how many ARQs of the project are not bound.
 
-    :param most: as many are counted at most; 0: none is
+    :param most: where the count ends; 0 if nothing is to be counted
     """
     if not most:
         return device_profile.read_requested(
@@ -133,7 +133,7 @@ def _read_profile(
 
 @engine.retried
 def get(uuid: str, project_id: str | None = None) -> arq_rows.ArqRow:
-    """:raises NotFound: there is none, or it is another project's"""
+    """:raises NotFound: there is no such ARQ, or it is another project's"""
     with engine.reader() as connection:
         found = arq_rows.read_derived_by(
             connection, CONF.nova_accel.host_silence_s, 'uuid', uuid)
@@ -145,7 +145,7 @@ def get(uuid: str, project_id: str | None = None) -> arq_rows.ArqRow:
 @engine.retried
 def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
                  ) -> list[arq_rows.ArqRow]:
-    """Those that exist, in their stored states, oldest first."""
+    """The ARQs that exist, in their stored states, oldest first."""
     with engine.reader() as connection:
         return arq_rows.read(connection, *_of_project(project_id),
                              _TABLE.c.uuid.in_(list(uuids)))
@@ -153,7 +153,7 @@ def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
 
 @engine.retried
 def get_of_instance(instance_uuid: str) -> list[arq_rows.ArqRow]:
-    """Those that the instance has, of whatever project, oldest first."""
+    """The ARQs of an instance, of any project, oldest first."""
     with engine.reader() as connection:
         return arq_rows.read_derived_by(
             connection, CONF.nova_accel.host_silence_s, 'instance_uuid',
@@ -165,10 +165,10 @@ def get_all(project_id: str | None = None,
             states: Collection[arq.State] | None = None,
             page: paging.Page = paging.ALL,
             **equal: str | None) -> list[arq_rows.ArqRow]:
-    """Those that have all that is given, oldest first.
+    """The ARQs that match all arguments, oldest first.
 
     :param states: only ARQs that read as one of these
-    :param equal: instance_uuid or hostname; None asks for any
+    :param equal: instance_uuid or hostname; None matches any
     :raises InvalidRequest: the project has no such marker
     """
     with engine.reader() as connection:
@@ -181,9 +181,10 @@ def get_all(project_id: str | None = None,
 
 @engine.retried
 def get_forgotten(age: datetime.timedelta) -> list[arq_rows.ArqRow]:
-    """Those that nobody has bound since so long, oldest first.
+    """Unbound ARQs that have not changed for this long, oldest first.
 
-    Of whatever age if one has a handle, which nobody can use.
+    An unbound ARQ that has a handle is given at any age, since nobody can use
+    that handle.
     """
     changed_at = sa.func.coalesce(_TABLE.c.updated_at, _TABLE.c.created_at)
     with engine.reader() as connection:
@@ -196,15 +197,16 @@ def get_forgotten(age: datetime.timedelta) -> list[arq_rows.ArqRow]:
 @engine.retried
 def bind(bindings: Mapping[str, Mapping[str, str]],
          read: bool = True) -> list[arq_rows.ArqRow]:
-    """Bind ARQs to what was allocated; in the end all of them are resolved.
+    """Bind ARQs to what was allocated; afterwards all of them are resolved.
 
-    An instance gets a handle for each of its ARQs, or for none: then they
-    are BindFailed, and the reason is logged. So it is on a silent host.
+    An instance gets a handle for each of its ARQs, or no handle at all.
+    Without handles its ARQs become BindFailed, and the reason is logged. The
+    same happens if the host is silent.
 
     :param bindings: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and
-        project_id if the ARQ is to be that project's from now on
-    :param read: give the ARQs, which takes one more statement
-    :returns: the ARQs as they are then, none unless they are read
+        project_id if the ARQ is to change its project
+    :param read: whether to return the ARQs, which takes one more statement
+    :returns: the ARQs as they are afterwards; empty without ``read``
     :raises NotFound: names an ARQ, a host or a provider
     :raises Conflict: other bindings were first, again and again
     :raises InvalidRequest: an instance has ARQs of an earlier binding
@@ -286,7 +288,7 @@ def _check_bindable(rows: Mapping[str, _RowToBind]) -> None:
 def _places(rows: Mapping[str, _RowToBind],
             bindings: Mapping[str, Mapping[str, str]],
             ) -> dict[str, dict[str, Any]]:
-    """ARQ uuid -> where it belongs, with its uuid, and no reason."""
+    """ARQ uuid -> the columns that bind it; its reason is cleared."""
     return {uuid: {
         'uuid': uuid, 'position': position, 'reason': None,
         'project_id': bindings[uuid].get('project_id',
@@ -298,13 +300,13 @@ def _places(rows: Mapping[str, _RowToBind],
 
 def _place(connection: sa.Connection, state: arq.State,
            places: Sequence[Mapping[str, Any]]) -> None:
-    """Write where ARQs belong, and whether that succeeded.
+    """Bind ARQs, or write that this failed.
 
-    :param places: of :func:`_places`, with the reason why it did not
+    :param places: of :func:`_places`, with the reason if it failed
     """
     if not places:
         return
-    # Unless another binding of the instance came first.
+    # It fails if another binding of the instance came first.
     with engine.raced(exceptions.Conflict.for_all(
             'The instances are being bound at the same time.')):
         connection.execute(_placing(state, len(places)), {
@@ -324,7 +326,7 @@ def _placing(state: arq.State, amount: int) -> sa.Update:
 
 @engine.retried
 def unbind(uuids: Collection[str]) -> None:
-    """Take ARQs from their instances; those that are Unbound stay so.
+    """Take ARQs from their instances; an Unbound one stays as it is.
 
     :raises NotFound: names an ARQ
     :raises Conflict: an ARQ is held by its host, or cannot be unbound in its
@@ -349,15 +351,15 @@ def unbind(uuids: Collection[str]) -> None:
 @engine.retried
 def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
                     bound_allowed: bool = False) -> None:
-    """Delete all of them or none.
+    """Delete all of the ARQs or none.
 
-    Nova gets no fault for ARQs that are gone unless all of them are: it
-    deletes those of an instance first, then by their uuids all that it has
-    made, and it asks only once.
+    Nova deletes the ARQs of an instance first, and then by uuid all that it
+    has made. It asks only once. So missing ARQs are no fault for Nova, unless
+    all of them are missing.
 
-    :param bound_allowed: also those that an instance has, as Nova may
-    :raises NotFound: names one that does not exist, or is another project's
-    :raises Conflict: an instance, or a host, has one of them
+    :param bound_allowed: whether the caller may delete bound ARQs, as Nova may
+    :raises NotFound: names an ARQ that does not exist, or is another project's
+    :raises Conflict: an instance or a host has one of the ARQs
     """
     with engine.writer() as connection:
         rows = [row for row in arq_rows.lock_existing(connection, uuids)
@@ -379,7 +381,7 @@ def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
 @engine.retried
 def delete_by_instance(instance_uuid: str,
                        project_id: str | None = None) -> None:
-    """Delete those that were bound to the instance by :func:`bind`, if any."""
+    """Delete the ARQs that :func:`bind` gave to the instance, if any."""
     with engine.writer() as connection:
         arq_rows.delete(connection, [
             row['uuid'] for row

@@ -11,10 +11,10 @@
 # under the License.
 
 
-"""Attributes of deployables: what hosts report, and what operators note.
+"""Attributes of deployables, reported by hosts or noted by operators.
 
-What is reported is in the rows of deployables and devices. Here it has uuids
-that are derived from those, so that it can be read one by one, too.
+The reported ones are columns of deployables and devices. Here they get derived
+uuids, so that each can be read by itself, too.
 """
 
 from collections.abc import Iterator
@@ -54,13 +54,13 @@ class AttributeRow(TypedDict):
 @engine.retried
 def get_all(deployable: int | str | None = None, key: str | None = None,
             limit: int | None = None) -> list[AttributeRow]:
-    """The attributes that have all that is given, by deployables.
+    """The attributes that match all arguments, sorted by deployable.
 
-    What a host reports is as old as the
-    device, and comes before what operators have noted.
+    A reported attribute is as old as its device, and comes before the noted
+    ones.
 
-    :param deployable: the uuid of one, or the number of its row
-    :param limit: how many at most; which ones is not said
+    :param deployable: its uuid, or the number of its row
+    :param limit: how many at most; any of them if there are more
     """
     where = () if deployable is None else (_is_deployable(deployable),)
     with engine.reader() as connection:
@@ -68,7 +68,7 @@ def get_all(deployable: int | str | None = None, key: str | None = None,
                                 _noted(connection, *where))
         found = list(itertools.islice(
             (row for row in every if key in (None, row['key'])), limit))
-    # The sort is stable: of one deployable the order is as above.
+    # The sort is stable, so it keeps the order within a deployable.
     return sorted(found, key=lambda row: row['deployable_id'])
 
 
@@ -80,7 +80,7 @@ def get(uuid: str) -> AttributeRow:
     """
     with engine.reader() as connection:
         noted = _noted(connection, _TABLE.c.uuid == uuid)
-        # One that is reported is found by looking at all: nobody asks often.
+        # A reported one is searched among all of them, as few callers ask.
         found = noted or [row for row in _reported(connection)
                           if row['uuid'] == uuid]
     if not found:
@@ -90,7 +90,7 @@ def get(uuid: str) -> AttributeRow:
 
 @engine.retried
 def create(deployable: int | str, key: str, value: str) -> AttributeRow:
-    """Note something of a deployable.
+    """Note an attribute of a deployable.
 
     :param deployable: its uuid, or the number of its row
     :raises NotFound: there is no such deployable
@@ -123,10 +123,10 @@ def create(deployable: int | str, key: str, value: str) -> AttributeRow:
 
 @engine.retried
 def delete(uuid: str) -> None:
-    """Forget what an operator has noted.
+    """Delete an attribute that an operator has noted.
 
     :raises NotFound: there is no such attribute
-    :raises Conflict: it is what a host reports
+    :raises Conflict: a host reports it
     """
     with engine.writer() as connection:
         if connection.execute(sa.delete(_TABLE).where(
@@ -140,7 +140,7 @@ def delete(uuid: str) -> None:
 
 def noted(connection: sa.Connection,
           *where: sa.ColumnElement[bool]) -> dict[str, dict[str, str]]:
-    """Deployable uuid -> key -> value, as operators have noted them.
+    """Deployable uuid -> key -> value, of what operators have noted.
 
     A part of its caller's transaction.
 

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What an instance holds on a host, asked for by the host itself.
+"""The ARQs that an instance holds on a host, as the host asks for them.
 
-A binding is (instance, host, role), with a fence against requests that come
-too late. Its ARQs are made here, or adopted from Nova's own Cyborg client;
-from then on only the host gives them back.
+A binding is (instance, host, role), with a fence against late requests. Its
+ARQs are made here, or adopted from Nova's own Cyborg client. From then on only
+the host gives them back.
 """
 
 import collections
@@ -50,7 +50,7 @@ class _Binding(TypedDict):
 
 
 class NumberedBinding(_Binding):
-    """A binding of a host that the caller knows."""
+    """A binding of one host, with its newest attempt."""
 
     attempt: int | None
 
@@ -63,12 +63,12 @@ class HostBinding(_Binding):
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a host wants to hold for an instance.
+    """A host's request for what an instance is to hold.
 
-    ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one;
-    ``providers`` are what the instance has allocations of and is ours, with
-    the traits that the host's provider tree shows. ``groups``, as they are
-    stored, are asked for instead of a device profile's, if there are any.
+    ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one.
+    ``providers`` are our providers that the instance has allocations of, with
+    the traits in the host's provider tree. ``groups``, in their stored form,
+    replace those of the device profile, if there are any.
     """
 
     instance_uuid: str
@@ -90,14 +90,14 @@ class Request:
 def acquire(request: Request) -> list[arq_rows.ArqRow]:
     """Bind what the request asks for; the same again changes nothing.
 
-    A newer attempt keeps what an older one got if it asks for the same. What
-    the instance's ports hold of the providers is theirs.
+    A newer attempt that asks for the same keeps what an older one got. Units
+    that the ports of the instance hold do not count.
 
     :returns: the ARQs, all Bound
     :raises StaleAttempt: a newer attempt is known, or this one is released,
         or was another request's
     :raises FarAttempt: no host can have counted so far
-    :raises NotFound: the device profile, or one of the providers
+    :raises NotFound: there is no such device profile, or no such provider
     :raises NoAssignment: the groups do not match the allocations
     :raises AcceleratorsBusy: fewer handles are free than were allocated
     """
@@ -122,21 +122,21 @@ def acquire(request: Request) -> list[arq_rows.ArqRow]:
 def adopt(key: fence.Key, attempt: int,
           uuids: Collection[str],
           from_role: str | None = None) -> list[arq_rows.ArqRow]:
-    """Make ARQs that the instance has on the host those of a binding.
+    """Give ARQs that the instance has on the host to a binding.
 
-    The same again changes nothing; what a newer attempt does not name of the
-    binding's ARQs is deleted.
+    The same again changes nothing. A newer attempt deletes the ARQs of the
+    binding that it does not name.
 
     :param uuids: of ARQs that Nova's Cyborg client has bound
-    :param from_role: the host moves what it holds: attempts at this role up
-        to this one are over, and the ARQs may be in any role, as it may not
-        have told of all its moves
+    :param from_role: the role that the host moves the ARQs from, if it does.
+        All attempts at this role up to this one are then over. The ARQs may be
+        in any role, as the host may not have told of all its moves.
     :returns: the ARQs, all Bound
     :raises StaleAttempt: a newer attempt is known, or this one is released,
         or was another request's
     :raises FarAttempt: no host can have counted so far
     :raises NotFound: names an ARQ
-    :raises Conflict: an ARQ is not Bound, or not to the instance and host
+    :raises Conflict: an ARQ is not Bound, or not the instance's on the host
     """
     with engine.writer() as connection:
         admitted = fence.admit(connection, key, attempt)
@@ -153,7 +153,7 @@ def adopt(key: fence.Key, attempt: int,
 @engine.retried
 def get(instance_uuid: str, hostname: str,
         role: str) -> list[arq_rows.ArqRow]:
-    """The ARQs that are bound so, in their stored states."""
+    """The ARQs of a binding, in their stored states."""
     with engine.reader() as connection:
         return arq_rows.read(
             connection,
@@ -162,10 +162,10 @@ def get(instance_uuid: str, hostname: str,
 
 @engine.retried
 def get_of_host(hostname: str) -> list[NumberedBinding]:
-    """All bindings of a host: instance_uuid, role, attempt and arqs.
+    """All bindings of a host.
 
-    What Nova's Cyborg client has bound and the host has not adopted has
-    neither a role nor an attempt. The ARQs are in their stored states.
+    ARQs that Nova's Cyborg client has bound and the host has not adopted have
+    neither a role nor an attempt. All ARQs are in their stored states.
     """
     with engine.reader() as connection:
         # First, so that no attempt looks newer than the ARQs that it got.
@@ -179,7 +179,7 @@ def get_of_host(hostname: str) -> list[NumberedBinding]:
 
 @engine.retried
 def get_of_hosts(hostnames: Collection[str]) -> list[HostBinding]:
-    """All bindings of the hosts: hostname, instance_uuid, role and arqs."""
+    """All bindings of several hosts."""
     with engine.reader() as connection:
         arqs = arq_rows.read_bound(
             connection, _ARQS.c.hostname.in_(list(hostnames)))
@@ -192,7 +192,7 @@ def get_of_hosts(hostnames: Collection[str]) -> list[HostBinding]:
 def _grouped(
     arqs: Sequence[arq_rows.BoundArqRow],
 ) -> dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]]:
-    """Hostname, instance uuid and role -> the ARQs."""
+    """(Hostname, instance uuid, role) -> the ARQs."""
     found: dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]] = {}
     for row in arqs:
         found.setdefault((row['hostname'], row['instance_uuid'], row['role']),
@@ -203,7 +203,7 @@ def _grouped(
 @engine.retried
 def delete_unadopted(instance_uuid: str, hostname: str,
                      uuids: Collection[str]) -> None:
-    """Delete those of the ARQs that are bound so and have no role."""
+    """Delete ARQs that the instance has on the host without a role."""
     with engine.writer() as connection:
         rows = arq_rows.lock(
             connection, _ARQS.c.uuid.in_(list(uuids)),
@@ -215,7 +215,7 @@ def delete_unadopted(instance_uuid: str, hostname: str,
 @engine.retried
 def release(instance_uuid: str, hostname: str, role: str,
             attempt: int) -> None:
-    """Free all that is held, and refuse what comes late of this attempt.
+    """Free the ARQs of a binding, and refuse late requests of this attempt.
 
     :raises StaleAttempt: a newer attempt is known
     :raises FarAttempt: no host can have counted so far
@@ -229,10 +229,10 @@ def release(instance_uuid: str, hostname: str, role: str,
 
 
 def _without_ports(connection: sa.Connection, request: Request) -> Request:
-    """The request, with what is allocated for the flavor alone.
+    """The request, without what is allocated for ports.
 
-    An ARQ that Nova has bound to the instance is a port's, since the flavor's
-    are made here; its host may have adopted it already.
+    An ARQ that Nova has bound to the instance belongs to a port, since the
+    ARQs of the flavor are made here. The host may have adopted it already.
     """
     held = collections.Counter(connection.execute(
         sa.select(_ARQS.c.device_rp_uuid, _ARQS.c.resource_class).where(
@@ -245,10 +245,10 @@ def _without_ports(connection: sa.Connection, request: Request) -> Request:
 
 
 def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
-    """Whether what is held is what was asked for and allocated.
+    """Whether the held ARQs are what the request asks for.
 
-    It does not matter what the profile says by now: an edit does not touch
-    what a guest has, also when that is rebuilt.
+    The present groups of the profile do not matter: an edit of the profile
+    changes nothing for a guest, even when the guest is rebuilt.
     """
     amounts = collections.Counter(
         (row['device_rp_uuid'], row['resource_class']) for row in held)
@@ -303,8 +303,8 @@ def _adopt(connection: sa.Connection, key: fence.Key,
     arq_rows.delete(connection, rows.keys() - set(uuids))
     connection.execute(
         sa.update(_ARQS).where(_ARQS.c.uuid.in_(list(uuids)))
-        # Without its position it does not stand in the way of what Nova
-        # binds to the instance elsewhere, before this host gives it back.
+        # Nova may bind ARQs to the instance on another host before this host
+        # gives these back. Without a position these are not in the way.
         .values(role=key[2], position=None))
 
 

@@ -24,7 +24,7 @@ from nova_accel.db.rows import attach_handle
 @engine.retried
 def free_by_host(
         resource_classes: Iterable[str] | None = None) -> dict[str, int]:
-    """Hostname -> number of free attach handles; hosts without are left out.
+    """Hostname -> number of free attach handles, where there are any.
 
     :param resource_classes: count units of these only
     """

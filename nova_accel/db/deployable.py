@@ -36,7 +36,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
-#: What deployables can be sorted by, in the words of the wire.
+#: The keys that deployables can be sorted by, in the API's words.
 SORT_KEYS: page_rows.Keys = {
     'driver_name': _DEVICES.c.driver, 'device_id': _DEVICES.c.id,
     **page_rows.columns(_DEVICES, 'hostname', 'created_at', 'updated_at'),
@@ -86,7 +86,7 @@ class RegionHostRow(host.HostState):
 def get_all(hostname: str | None = None, device_uuid: str | None = None,
             bitstream_id: str | None = None, name: str | None = None,
             page: paging.Page = paging.ALL) -> list[DeployableRow]:
-    """The deployables that have all that is given, oldest first.
+    """The deployables that match all arguments, oldest first.
 
     :raises InvalidRequest: there is no such marker
     """
@@ -115,9 +115,9 @@ def get(uuid: str) -> DeployableRow:
 
 def get_of_arq(arq_uuid: str,
                project_id: str | None = None) -> DeployableRow:
-    """That which an ARQ has something of, as in :func:`get_all`.
+    """The deployable that an ARQ has a unit of, as in :func:`get_all`.
 
-    :param project_id: the ARQ's, if it is to be this one's
+    :param project_id: the only project whose ARQ counts; None for any
     :raises NotFound: there is no such ARQ, or it is not bound
     """
     has = sa.select(_HANDLES.c.deployable_uuid).select_from(
@@ -134,9 +134,9 @@ def get_of_arq(arq_uuid: str,
 @engine.retried
 def get_holders(device_uuid: str, region: str | None = None,
                 ) -> set[tuple[str | None, str | None]]:
-    """(project, instance uuid) of all that hold anything of a region.
+    """(Project, instance uuid) of all ARQs that hold a unit of a region.
 
-    Both are None of an ARQ that nobody has said it of.
+    Each is None where the ARQ has none.
 
     :param region: None for the device as a whole
     """

@@ -33,7 +33,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
-#: What devices can be sorted by, in the words of the wire.
+#: The keys that devices can be sorted by, in the API's words.
 SORT_KEYS: page_rows.Keys = {
     'vendor': _DEVICES.c.vendor_id, 'model': _DEVICES.c.product,
     'vendor_board_info': _DEVICES.c.vendor,
@@ -81,7 +81,7 @@ class DeviceRow(_Columns):
 def get_all(type_: str | None = None, vendor: str | None = None,
             hostname: str | None = None,
             page: paging.Page = paging.ALL) -> list[DeviceRow]:
-    """The devices that have all that is given, oldest first.
+    """The devices that match all arguments, oldest first.
 
     :param vendor: PCI vendor id, with or without ``0x``
     :raises InvalidRequest: there is no such marker
@@ -110,9 +110,9 @@ def get(uuid: str) -> DeviceRow:
 
 @engine.retried
 def set_status(uuid: str, status: device_model.Status) -> None:
-    """Let further guests have units of the device, or none; all of it.
+    """Enable or disable a whole device for further guests.
 
-    Its host is told at its next report.
+    The host is told in the answer to its next report.
 
     :raises NotFound: there is no such device
     """
@@ -123,8 +123,8 @@ def set_status(uuid: str, status: device_model.Status) -> None:
             .where(_DEVICES.c.uuid == uuid, _DEVICES.c.status != status)
             .values(status=status, updated_at=schema.now())).rowcount
         if changed:
-            # All of the next report is compared, so that an enabled device
-            # that the host does not have any more goes away.
+            # The next report is compared as a whole, so that an enabled device
+            # goes away if the host no longer has it.
             order_rows.change(
                 connection,
                 _HOSTS.c.hostname == its_host.scalar_subquery(),

@@ -34,19 +34,19 @@ from nova_accel.model import paging
 _TABLE = schema.DEVICE_PROFILES
 _ARQS = schema.ARQS
 
-#: How many of those that use a profile are named.
+#: How many ARQs that use a profile are named at most.
 _MAX_TOLD = 10
 
 _COLUMNS = [_TABLE.c[name] for name in (
     'uuid', 'name', 'description', 'groups', 'created_at', 'updated_at')]
 
-#: What device profiles can be sorted by.
+#: The keys that device profiles can be sorted by.
 SORT_KEYS = page_rows.columns(
     _TABLE, 'uuid', 'name', 'created_at', 'updated_at')
 
 
 class RequestedProfile(TypedDict):
-    """What a profile asks for."""
+    """The name and the groups of a profile."""
 
     name: str
     groups: Sequence[Mapping[str, str]]
@@ -70,7 +70,7 @@ def create(name: str, groups: Sequence[Mapping[str, str]],
            uuid: str | None = None) -> DeviceProfileRow:
     """Add a profile that the caller has checked.
 
-    :raises Conflict: there is one of that name, or of that uuid
+    :raises Conflict: there is a profile of that name or uuid
     """
     profile: DeviceProfileRow = {
         'uuid': uuid or uuidutils.generate_uuid(), 'name': name,
@@ -91,7 +91,7 @@ def create(name: str, groups: Sequence[Mapping[str, str]],
 @engine.retried
 def get_all(names: Sequence[str] | None = None,
             page: paging.Page = paging.ALL) -> list[DeviceProfileRow]:
-    """The profiles, or those of the names that exist, oldest first.
+    """All profiles, or those of the names that exist, oldest first.
 
     :raises InvalidRequest: there is no such marker
     """
@@ -110,8 +110,8 @@ def get(uuid_or_name: str) -> DeviceProfileRow:
         return _read(connection, column, uuid_or_name)
 
 
-#: The profile ``name``, for :func:`read_requested`. Made once, as each server
-#: asks for one.
+#: Selects the profile ``name``, for :func:`read_requested`. It is built once,
+#: as each server needs it.
 REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
     _TABLE.c.name == sa.bindparam('name'))
 
@@ -119,13 +119,14 @@ REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
 def read_requested(connection: sa.Connection, name: str,
                    kind: type[_R], query: sa.Select[Any],
                    **parameters: Any) -> _R:
-    """What a profile asks for: its name and groups.
+    """The name and the groups of a profile.
 
     A part of its caller's transaction.
 
-    :param kind: :class:`RequestedProfile`, or what else the query reads
-    :param query: :data:`REQUESTED`, which may read more
-    :param parameters: of what it reads more
+    :param kind: :class:`RequestedProfile`, or one with the further columns of
+        the query
+    :param query: :data:`REQUESTED`, possibly with further columns
+    :param parameters: the values that the further columns need
     :raises NotFound: there is no such profile
     """
     profile = connection.execute(
@@ -148,11 +149,11 @@ def _read(connection: sa.Connection, column: str,
 def update(uuid: str, groups: Sequence[Mapping[str, str]],
            description: str | None = None,
            name: str | None = None) -> DeviceProfileRow:
-    """Replace all of a profile but its name, as the caller has checked it.
+    """Replace all of a profile but its name; the caller has checked it.
 
-    ARQs that are made already keep their groups.
+    Existing ARQs keep their groups.
 
-    :param name: what its name is to be, if that matters
+    :param name: the name that the profile must have, if the caller knows it
     :raises NotFound: there is no such profile
     :raises Conflict: it has another name
     """
@@ -176,16 +177,17 @@ def delete_by_uuid(uuid: str) -> None:
     """Delete one.
 
     :raises NotFound: there is no such profile
-    :raises Conflict: there are ARQs of it
+    :raises Conflict: ARQs use it
     """
     _delete('uuid', [uuid])
 
 
 def delete_by_names(names: Sequence[str]) -> None:
-    """Delete all of them or none.
+    """Delete all of the profiles or none.
 
     :raises NotFound: names one that does not exist
-    :raises Conflict: names one that there are ARQs of, and some of these
+    :raises Conflict: names one that is in use, and some of the ARQs that use
+        it
     """
     _delete('name', names)
 
@@ -206,7 +208,7 @@ def _delete(column: str, values: Sequence[str]) -> None:
 
 def _check_not_used(connection: sa.Connection,
                     names: Collection[str]) -> None:
-    """ARQs have all that they need of their profile, but refer to it."""
+    """Check that no ARQ refers to the profiles, as ARQs show their names."""
     used = connection.execute(
         sa.select(_ARQS.c.device_profile_name, _ARQS.c.uuid)
         .where(_ARQS.c.device_profile_name.in_(list(names)))

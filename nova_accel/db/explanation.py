@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What hosts have of some resource classes, and why not all of it is free."""
+"""The units of resource classes on all hosts, and why some are not free."""
 
 from collections.abc import Collection
 from typing import Any
@@ -52,7 +52,7 @@ class _Deployable(TypedDict):
 def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
     """All units of the classes that hosts report.
 
-    A deployable without any has one entry of the amount 0.
+    A deployable without units has one entry with the amount 0.
     """
     wanted = _DEPLOYABLES.c.resource_class.in_(list(resource_classes))
     with engine.reader() as connection:
@@ -82,7 +82,7 @@ def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
 
 
 def _count(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Of each deployable how many units are alike."""
+    """How many units of each deployable are alike."""
     alike = (_HANDLES.c.deployable_uuid,
              _HANDLES.c.arq_uuid.is_not(None).label('is_in_use'),
              _HANDLES.c.unclean_since.is_(None).label('is_clean'),

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""ARQs whose devices their host is making again, after a reboot of it."""
+"""ARQs whose devices the host makes again after its reboot."""
 
 from collections.abc import Collection
 
@@ -27,14 +27,15 @@ _ARQS = schema.ARQS
 @engine.retried
 def replace(hostname: str, uuids: Collection[str],
             failed: Collection[str] = ()) -> list[arq_rows.BoundArqRow]:
-    """Say which these are: all of the host's; the same again changes nothing.
+    """Set which ARQs of a host are Provisioning: these and no others.
 
-    Those that were bound are Provisioning, and what was so before is bound
-    again. ARQs that are neither, or another host's, stay as they are.
+    A Bound ARQ becomes Provisioning, and a Provisioning one that is not named
+    becomes Bound. Other ARQs stay as they are. The same again changes nothing.
 
-    :param failed: those of which that has just failed; they stay Provisioning
-    :returns: those that are bound again, and the failed ones that the host
-        still makes
+    :param failed: the ARQs whose device could not be made just now; they stay
+        Provisioning
+    :returns: the ARQs that became Bound, and the failed ones that are
+        Provisioning
     """
     here = _ARQS.c.hostname == hostname
     with engine.writer() as connection:

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The rows of accelerator requests, however they came to be bound.
+"""The rows of accelerator requests (ARQs), for all ways to bind them.
 
 Everything here is a part of its caller's transaction.
 """
@@ -79,14 +79,14 @@ class BoundArqRow(ArqFacts):
 
 
 class UnadoptedRow(TypedDict):
-    """What :func:`lock_unadopted` reads."""
+    """The columns that :func:`lock_unadopted` reads."""
 
     uuid: str
     project_id: str | None
 
 
 class LockedRow(UnadoptedRow):
-    """What :func:`lock_existing` reads."""
+    """The columns that :func:`lock_existing` reads."""
 
     state: str
     resource_class: str
@@ -96,7 +96,7 @@ class LockedRow(UnadoptedRow):
 
 
 class HeldRow(LockedRow):
-    """What :func:`lock` reads: also what the ARQ is for."""
+    """The columns that :func:`lock` reads, with the purpose of the ARQ."""
 
     device_profile_name: str
     device_profile_group_id: int
@@ -116,7 +116,7 @@ _NAMES = ('uuid', 'device_profile_name', 'device_profile_group_id', 'group',
           'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'role',
           'reason', 'created_at', 'updated_at')
 
-#: What ARQs can be sorted by, beside their state.
+#: The keys that ARQs can be sorted by, beside their state.
 _SORT_COLUMNS = page_rows.columns(
     _TABLE, 'uuid', 'device_profile_name', 'device_profile_group_id',
     'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'created_at',
@@ -141,7 +141,7 @@ def rows_of_profile(profile: device_profile_rows.RequestedProfile,
     """A row to insert for each unit of each group, in their order.
 
     :param profile: of :func:`nova_accel.db.device_profile.read_requested`
-    :param common: what all of the rows have
+    :param common: further columns, the same in all rows
     :raises InvalidDeviceProfile: the profile is malformed
     """
     groups = device_profile.parse_groups(profile['groups'])
@@ -165,16 +165,16 @@ def read_bound(connection: sa.Connection,
                *where: sa.ColumnElement[bool]) -> list[BoundArqRow]:
     """As :func:`read`.
 
-    :param where: is true of bound ARQs only
+    :param where: conditions that only bound ARQs meet
     """
     return _read(
         connection, BoundArqRow, _TABLE.c.state, (), where, paging.ALL)
 
 
 def as_created(row: Mapping[str, Any]) -> ArqRow:
-    """What :func:`read` gives of a row that has just been inserted.
+    """A row that was just inserted, as :func:`read` would give it.
 
-    :param row: of :func:`rows_of_profile`, not bound
+    :param row: a row of :func:`rows_of_profile` that is not bound
     """
     return typed.row(ArqRow, {
         **dict.fromkeys((*_NAMES, *_OF_HANDLE)),
@@ -190,8 +190,8 @@ def read_derived(connection: sa.Connection, silence_s: int,
     """The ARQs, oldest first; bound ones of silent hosts are Unknown.
 
     :param silence_s: seconds without a report after which a host is silent
-    :param states: only ARQs that are in one of these, as they are read
-    :param reach: what ARQs the caller may know of
+    :param states: only ARQs that read as being in one of these
+    :param reach: conditions for the ARQs that the caller may know of
     :raises InvalidRequest: there is no such marker within the reach
     """
     state = _derived(silence_s)
@@ -202,7 +202,7 @@ def read_derived(connection: sa.Connection, silence_s: int,
 
 def read_derived_by(connection: sa.Connection, silence_s: int, column: str,
                     value: str) -> list[ArqRow]:
-    """As :func:`read_derived`, those that have this value.
+    """As :func:`read_derived`, the ARQs that have a value in a column.
 
     :param column: ``uuid`` or ``instance_uuid``
     """
@@ -242,9 +242,9 @@ def _derived(
         else_=_TABLE.c.state)
 
 
-# Making a statement takes longer than executing it: those that each server
-# takes are made once.
-# To sort by the primary key alone, MariaDB may read the whole table by it.
+# SQLAlchemy takes longer to build a statement than to execute it. So those
+# that each server needs are built once. They sort by the time first: to sort
+# by the primary key alone, MariaDB may read the whole table.
 _DERIVED_BY = {
     column: _selected(_derived(
         sa.bindparam('silence_s', type_=sa.Integer)))
@@ -269,10 +269,10 @@ _LOCKING_UNADOPTED = _locking(
 
 def lock(connection: sa.Connection,
          *where: sa.ColumnElement[bool]) -> list[HeldRow]:
-    """The rows, which others cannot change until the transaction ends.
+    """Lock rows: others cannot change them until the transaction ends.
 
-    In the order of their uuids, so that two who lock the same ones wait for
-    each other instead of dying together.
+    They are locked in the order of their uuids. So two transactions that lock
+    the same rows wait for each other and do not end in a deadlock.
     """
     return _rows(
         connection, HeldRow, _locking((*_OF_LOCKED, *_WHAT_FOR), *where))
@@ -280,7 +280,7 @@ def lock(connection: sa.Connection,
 
 def lock_unadopted(connection: sa.Connection,
                    instance_uuid: str) -> list[UnadoptedRow]:
-    """As :func:`lock`, of an instance what no host has taken over.
+    """As :func:`lock`, the ARQs of an instance that no host has adopted.
 
     Only uuids and projects are read.
     """
@@ -290,9 +290,9 @@ def lock_unadopted(connection: sa.Connection,
 
 def lock_existing(connection: sa.Connection,
                   uuids: Collection[str]) -> list[LockedRow]:
-    """As :func:`lock`, those of certain ARQs that exist.
+    """As :func:`lock`, by uuid; ARQs that do not exist are left out.
 
-    What they are for, and which provider they are of, is not read.
+    The purpose and the provider of an ARQ are not read.
     """
     return _rows(connection, LockedRow, LOCKING, uuids=list(uuids))
 
@@ -300,11 +300,12 @@ def lock_existing(connection: sa.Connection,
 def lock_each(connection: sa.Connection, uuids: Collection[str],
               kind: type[_WithUuidT], query: sa.Select[Any],
               **parameters: Any) -> list[_WithUuidT]:
-    """As :func:`lock_existing`.
+    """As :func:`lock_existing`, but all of the ARQs must exist.
 
-    :param kind: :class:`LockedRow`, or what else the query reads
-    :param query: :data:`LOCKING`, which may read more
-    :param parameters: of what it reads more
+    :param kind: :class:`LockedRow`, or the TypedDict of another query's
+        columns
+    :param query: :data:`LOCKING`, possibly with other columns
+    :param parameters: the values that these columns need
     :raises NotFound: names the first that does not exist
     """
     rows = _rows(connection, kind, query, uuids=list(uuids), **parameters)

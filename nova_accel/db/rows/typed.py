@@ -12,8 +12,8 @@
 
 """Rows as plain dicts, with the types of their columns.
 
-What SQLAlchemy gives has no types. Each module that makes rows says in a
-TypedDict what its query selects.
+SQLAlchemy's rows have no types. Each module that makes rows has a TypedDict of
+the columns that its query selects.
 """
 
 from collections.abc import Mapping

@@ -42,8 +42,8 @@ VERSIONS: Table = {
     '/v2': {'GET': version.get_version},
 }
 
-#: Below ``/accelerator/v2``. Path items have no patterns: a wrong one is to
-#: be answered with the reason, by the handler.
+#: Below ``/accelerator/v2``. Path items have no patterns, so that the handler
+#: can answer a wrong one with the reason.
 API: Table = {
     '/device_profiles': {
         'GET': device_profile.list_device_profiles,
@@ -143,7 +143,7 @@ API: Table = {
 class Router:
     """Finds the handler of a request in a table.
 
-    A slash at the end of the path says nothing, as for Cyborg.
+    A slash at the end of the path is ignored, as by Cyborg.
     """
 
     def __init__(self, table: Table) -> None:
@@ -159,7 +159,8 @@ class Router:
         """The handler; the path's items are in ``request.urlvars`` then.
 
         :raises HTTPNotFound: no such path.
-        :raises HTTPMethodNotAllowed: no such method, ``Allow`` has those.
+        :raises HTTPMethodNotAllowed: no such method; ``Allow`` has those that
+            there are.
         """
         found = self._mapper.routematch(request.path_info.removesuffix('/'))
         if found is None:

@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the API asks of nova-compute, and what it tells nova-compute."""
+"""The calls and events by which the API reaches nova-compute."""

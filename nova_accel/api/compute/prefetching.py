@@ -31,9 +31,9 @@ def ask(context: nova_context.RequestContext,
         hosts: Iterable[deployable_db.RegionHostRow],
         bitstream_uuids: Collection[str],
         ) -> dict[str, exceptions.AcceleratorError]:
-    """Ask hosts to fetch bitstreams, each whatever becomes of the others.
+    """Ask hosts to fetch bitstreams; a fault of one does not stop the others.
 
-    :returns: why hosts could not be asked, by their hostnames
+    :returns: hostname -> why the host could not be asked
     """
     faults: dict[str, exceptions.AcceleratorError] = {}
     for host in hosts:
@@ -49,16 +49,16 @@ def ask(context: nova_context.RequestContext,
 
 def reporting(hosts: Iterable[deployable_db.RegionHostRow],
               ) -> list[deployable_db.RegionHostRow]:
-    """Those of hosts that can program that are not silent."""
+    """The hosts that are not silent."""
     return [host for host in hosts if not host['is_silent']]
 
 
 def order(context: nova_context.RequestContext,
           profile: device_profile_db.DeviceProfileRow) -> None:
-    """Ask all hosts that can program, and report, for what its groups say.
+    """Ask all reporting hosts to fetch the bitstreams that a profile names.
 
-    Who cannot be asked fetches it with the first server that needs it: the
-    profile is there by now, so nothing is raised.
+    Does not raise, since the profile is stored by now. A host that cannot be
+    asked fetches a bitstream with the first server that needs it.
     """
     uuids = sorted({
         group.properties['bitstream_id']

@@ -39,7 +39,7 @@ from nova_accel.model import arq as arq_model
 _NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
               'to manage instance accelerators.')
 
-#: From the microversion on that has pages.
+#: The filters since the microversion that has pages.
 _FILTERS = ('hostname', 'state', 'project_id')
 
 #: The fields that say where a request is bound. Tenants can neither see them
@@ -90,7 +90,7 @@ def _check_asks_for_no_host(query: paging.Query) -> None:
 
 def _of_instance(context: nova_context.RequestContext,
                  instance_uuid: str) -> list[arq_rows.ArqRow]:
-    """All that the caller reaches, as Nova asks for them."""
+    """All ARQs of an instance that the caller reaches; Nova asks for these."""
     arqs = arq_db.get_of_instance(instance_uuid)
     if context.project_id is not None and all(
             arq['project_id'] == context.project_id for arq in arqs):
@@ -105,7 +105,7 @@ def _only_resolved(arguments: Mapping[str, str]) -> bool:
     if arguments['bind_state'] != 'resolved':
         raise exceptions.InvalidRequest(
             'The only bind_state to ask for is resolved')
-    # Of an instance it is asked whether all are.
+    # With ``instance``, asks whether all ARQs of the instance are resolved.
     parts = {*_FILTERS, 'limit', 'marker'}.intersection(arguments)
     if 'instance' in arguments and parts:
         raise exceptions.InvalidRequest(
@@ -115,7 +115,7 @@ def _only_resolved(arguments: Mapping[str, str]) -> bool:
 
 
 def _states(filters: Mapping[str, str]) -> frozenset[arq_model.State] | None:
-    """The only one to ask for; None: any."""
+    """The only state that is asked for; None: any."""
     if 'state' not in filters:
         return None
     try:
@@ -128,9 +128,9 @@ def _states(filters: Mapping[str, str]) -> frozenset[arq_model.State] | None:
 
 def _project(context: nova_context.RequestContext,
              filters: Mapping[str, str]) -> str | None:
-    """The only project whose ARQs are asked for; None: all projects.
+    """The only project whose ARQs are asked for; None: any.
 
-    :raises HTTPForbidden: it is another than the caller reaches
+    :raises HTTPForbidden: the caller does not reach this project
     """
     wanted = filters.get('project_id', _reach(context))
     if wanted != context.project_id:
@@ -153,7 +153,7 @@ def create_arqs(req: webob.Request) -> webob.Response:
     body = request.json_body(req, schemas.CREATE)
     arqs = arq_db.create(body['device_profile_name'], _own_project(context),
                          image_uuid=body.get('image_uuid'))
-    # They are nowhere yet.
+    # They are bound nowhere yet, so nothing has to be hidden.
     return webob.Response(status=201, json_body={
         'arqs': [_shown(req, True, arq) for arq in arqs]})
 
@@ -165,7 +165,7 @@ def patch_arqs(req: webob.Request) -> webob.Response:
 
 
 def patch_arq(req: webob.Request) -> webob.Response:
-    """The same of one ARQ: openstacksdk has its uuid in the path, too."""
+    """The same for one ARQ: openstacksdk has its uuid in the path, too."""
     policy.authorize(request.context(req), policies.BIND, refusal=_NOVA_ONLY)
     uuid = request.path_uuid(req, 'uuid')
     patches = request.json_body(req, schemas.PATCH)
@@ -199,7 +199,7 @@ def _patch(req: webob.Request,
 
 
 def delete_arqs(req: webob.Request) -> webob.Response:
-    """Those named, or those of an instance."""
+    """Delete the named ARQs, or those of an instance."""
     context = request.context(req)
     policy.authorize(context, policies.DELETE)
     arguments = request.query(req, 'arqs', 'instance')
@@ -221,7 +221,7 @@ def delete_arqs(req: webob.Request) -> webob.Response:
 
 
 def delete_arq(req: webob.Request) -> webob.Response:
-    """Those named in the path, as openstacksdk has it."""
+    """Delete the ARQs that the path names, as openstacksdk does."""
     context = request.context(req)
     policy.authorize(context, policies.DELETE)
     _delete_by_uuids(context, request.uuids(
@@ -241,13 +241,13 @@ def _delete_by_uuids(context: nova_context.RequestContext,
     except exceptions.Conflict as error:
         if bound_allowed:
             raise
-        # One is bound, and that is Nova's.
+        # One is bound, and only Nova may delete that.
         raise webob.exc.HTTPForbidden(error.public) from error
 
 
 def _unadopted(context: nova_context.RequestContext,
                instance_uuid: str) -> list[arq_rows.ArqRow]:
-    """What a deletion by instance deletes: no host has taken them over."""
+    """The ARQs that a deletion by instance deletes: those without a role."""
     return [arq for arq in _of_instance(context, instance_uuid)
             if arq['role'] is None]
 

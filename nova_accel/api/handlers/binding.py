@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/hosts/{hostname}/instances`` and what is below it.
+"""``/hosts/{hostname}/instances`` and the paths below it.
 
 nova-compute acquires and releases here what an instance holds on its host. A
 call may be repeated: the attempt says whether it is the same one.
@@ -38,7 +38,7 @@ from nova_accel.model import matching
 
 
 def list_bindings(req: webob.Request) -> webob.Response:
-    """All of a host's, so that it can compare them with what it knows."""
+    """All bindings of a host, which compares them with its journal."""
     policy.authorize(request.context(req), policies.LIST)
     hostname = request.path_hostname(req)
     return webob.Response(json_body={'bindings': [
@@ -47,7 +47,7 @@ def list_bindings(req: webob.Request) -> webob.Response:
 
 
 def delete_unadopted(req: webob.Request) -> webob.Response:
-    """ARQs that Nova has bound to the host, and nobody came for them."""
+    """Delete ARQs that Nova has bound and the host has not adopted."""
     context = request.context(req)
     policy.authorize(context, policies.RELEASE)
     hostname = request.path_hostname(req)
@@ -80,7 +80,7 @@ def acquire(req: webob.Request) -> webob.Response:
             'The body needs either device_profile_name or groups')
     wanted = binding_db.Request(
         instance_uuid=instance_uuid, hostname=hostname, role=role,
-        # JSON Schema has 1.0 for an integer.
+        # JSON Schema takes 1.0 for an integer.
         attempt=int(body['attempt']), project_id=body['project_id'],
         device_profile_name=body.get(
             'device_profile_name', device_profile.NO_PROFILE),

@@ -27,9 +27,9 @@ from nova_accel.db import deployable as deployable_db
 
 
 def prefetch(req: webob.Request) -> webob.Response:
-    """Have hosts fetch a bitstream: those named, or all that can program.
+    """Have hosts fetch a bitstream: the named ones, or all that can program.
 
-    Of all, those that are silent are left out.
+    If none is named, the silent ones are left out.
     """
     microversion.require(req, '2.5')
     context = request.context(req)

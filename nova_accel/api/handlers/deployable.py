@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/deployables``: what of devices is handed out, and what regions hold."""
+"""``/deployables``: the parts of devices that are handed out, and regions."""
 
 from collections.abc import Mapping
 import functools
@@ -49,8 +49,7 @@ def list_deployables(req: webob.Request) -> webob.Response:
 
 
 def _with_cyborgs_filter(filters: Mapping[str, str]) -> dict[str, str]:
-    """Cyborg has the name of what to look for in one argument, and the value
-    in another.
+    """The filters; Cyborg has a filter's name and its value in two arguments.
 
     :raises InvalidRequest: one is missing, or there is no such name
     """
@@ -75,7 +74,7 @@ def get_deployable(req: webob.Request) -> webob.Response:
 
 
 def program_deployable(req: webob.Request) -> webob.Response:
-    """As Cyborg has it; it answers when the region is programmed."""
+    """Program a region as Cyborg does; answers when it is programmed."""
     context = request.context(req)
     programming.authorize(context)
     uuid = request.path_uuid(req, 'uuid')
@@ -85,7 +84,7 @@ def program_deployable(req: webob.Request) -> webob.Response:
         context, uuid, _uuid(value['image_uuid']))
     if policy.allows(context, policies.SHOW):
         return webob.Response(json_body=_shown(req, found))
-    # Where it is, is not for the owner of the server that has it.
+    # The owner of the server must not learn where the deployable is.
     return webob.Response(json_body=_shown(
         req, {**found, **dict.fromkeys(_PLACE), 'noted': {}}))
 
@@ -101,14 +100,14 @@ def _uuid(value: str) -> str:
     try:
         return request.uuids('image_uuid', [value])[0]
     except exceptions.InvalidRequest as error:
-        # All that Cyborg says.
+        # This is all that Cyborg says.
         raise exceptions.InvalidRequest(
             f'Expected a uuid but received {value[:255]}.') from error
 
 
 def _shown(req: webob.Request,
            deployable: Mapping[str, Any]) -> dict[str, Any]:
-    """:param deployable: a row, in which what is hidden is None"""
+    """:param deployable: a row, with None for what is hidden"""
     shown = {
         'uuid': deployable['uuid'], 'parent_id': None, 'root_id': None,
         'name': deployable['name'],

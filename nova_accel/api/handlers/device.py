@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/devices``: what hosts have reported, and what is to be spared."""
+"""``/devices``: the devices that hosts report, and which are disabled."""
 
 import functools
 import json
@@ -66,7 +66,7 @@ def _shown(req: webob.Request,
     shown: dict[str, Any] = {
         'uuid': device['uuid'], 'type': device['type'],
         'vendor': device['vendor_id'], 'model': device['product'],
-        # Cyborg has JSON in a string here, and any text in the other.
+        # Cyborg has JSON in a string here, and any text in the other info.
         'std_board_info': json.dumps({
             'product_id': device['product_id'], 'address': device['address'],
             'numa_node': device['numa_node'], 'driver': device['driver']}),

@@ -22,7 +22,7 @@ from nova_accel.api.schemas import programming as schemas
 
 
 def program_fpga(req: webob.Request) -> webob.Response:
-    """Answers when the region is programmed."""
+    """Program a region; answers when it is programmed."""
     context = request.context(req)
     try:
         programming.authorize(context)

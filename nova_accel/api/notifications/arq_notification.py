@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Tells of accelerator requests (ARQs) that are bound and unbound.
+"""Notifications of ARQs that are bound and unbound.
 
-Each of these functions surrounds one change of the database: before it the
-start is told, after its commit how it has ended. What is told of is read only
-if anybody is told.
+Each context manager surrounds one change of the database. It notifies of the
+start before the change, and of the end after the commit. The ARQs are read
+only if notifications are sent.
 """
 
 from collections.abc import Callable
@@ -44,13 +44,13 @@ Arqs = list[arq_rows.ArqRow]
 _BIND = 'accelerator_request.bind'
 _UNBIND = 'accelerator_request.unbind'
 
-#: What ARQs that are told of together have in common.
+#: The fields that all ARQs of one notification share.
 _PLACE = ('instance_uuid', 'hostname', 'role', 'project_id')
 
 
 @dataclasses.dataclass(frozen=True)
 class _Change:
-    """What becomes of the ARQs of one instance, host and role.
+    """A change of the ARQs of one instance, host and role.
 
     :ivar place: the other fields of the payload
     """
@@ -69,7 +69,7 @@ class _Change:
                 **self.place))
 
     def tell_end(self) -> None:
-        """With the ARQs as they are now."""
+        """Notify of the end, with the ARQs as they are then."""
         arqs = [{**arq, 'state': arq_model.State.UNBOUND}
                 for arq in self.arqs] if self.action == _UNBIND else self.arqs
         dataclasses.replace(self, arqs=arqs).tell(notifier.Phase.END)
@@ -78,7 +78,7 @@ class _Change:
 @contextlib.contextmanager
 def acquiring(context: nova_context.RequestContext,
               request: binding_db.Request) -> Iterator[Arqs]:
-    """A host acquires; what it gets is to be put into the list."""
+    """Surround an acquisition by a host; its body fills the list of ARQs."""
     bound: Arqs = []
     if not notifier.is_enabled():
         yield bound
@@ -104,7 +104,7 @@ def acquiring(context: nova_context.RequestContext,
 @contextlib.contextmanager
 def binding(context: nova_context.RequestContext,
             bindings: Mapping[str, Mapping[str, str]]) -> Iterator[Arqs]:
-    """Nova's client binds; what that gives is to be put into the list.
+    """Surround a binding by Nova's client; its body fills the list of ARQs.
 
     :param bindings: as for :func:`nova_accel.db.accelerator_request.bind`
     """
@@ -136,10 +136,10 @@ def binding(context: nova_context.RequestContext,
 @contextlib.contextmanager
 def unbinding(context: nova_context.RequestContext,
               read: Callable[[], Arqs]) -> Iterator[None]:
-    """ARQs are unbound or deleted.
+    """Surround an unbinding or a deletion of ARQs.
 
-    :param read: gives those that are about to be; of those that hold nothing
-        nobody is told
+    :param read: gives the ARQs that are about to go; those that hold nothing
+        are left out
     """
     if not notifier.is_enabled():
         yield
@@ -150,7 +150,7 @@ def unbinding(context: nova_context.RequestContext,
     try:
         yield
     except Exception as fault:
-        # What the request names may be gone in part.
+        # A part of the named ARQs may be gone.
         left = {arq['uuid'] for arq in _holding(_read(read))}
         for change in changes:
             if any(arq['uuid'] in left for arq in change.arqs):

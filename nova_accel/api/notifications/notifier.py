@@ -40,7 +40,7 @@ class Phase(enum.StrEnum):
 
 
 def is_enabled() -> bool:
-    """Whether anybody is told: a driver and the format are configured.
+    """Whether notifications are sent: a driver and the format are configured.
 
     The notifier's own ``is_enabled()`` says yes when there is no driver.
     """
@@ -53,10 +53,10 @@ def is_enabled() -> bool:
 
 def emit(context: nova_context.RequestContext, action: str, phase: Phase,
          payload: Callable[[], payloads.Payload]) -> None:
-    """Send one; what fails in that is logged, and no fault of the request.
+    """Send a notification; a failure is logged and does not fail the request.
 
     :param action: as ``accelerator_request.bind``
-    :param payload: makes it; not called when nobody is told
+    :param payload: makes the payload; not called if nothing is sent
     """
     if not is_enabled():
         return

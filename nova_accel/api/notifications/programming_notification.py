@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Tells of the programming of FPGA regions, when a host has told of it."""
+"""Notifications of the programming of FPGA regions, as hosts report it."""
 
 import functools
 
@@ -25,7 +25,7 @@ _PROGRAM = 'deployable.program'
 
 def send(context: nova_context.RequestContext, hostname: str,
          record: programming.Record) -> None:
-    """Tell of one that has begun or ended. Does not raise."""
+    """Notify of a programming that has begun or ended. Does not raise."""
     if record.finished_at is None:
         phase = notifier.Phase.START
     elif record.failure is None:

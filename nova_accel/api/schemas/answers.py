@@ -10,9 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the answers have in them, for the OpenAPI document.
+"""The bodies of answers, for the OpenAPI document.
 
-Clients must let further fields through: a microversion adds some.
+Clients must accept further fields, as a new microversion adds some.
 """
 
 from nova_accel.api.schemas import scalars

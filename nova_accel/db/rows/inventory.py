@@ -241,9 +241,9 @@ def _soil_others(connection: sa.Connection, handle_uuids: Collection[str],
                  since: int | None) -> None:
     """Mark free handles that are of another device now as unclean.
 
-    Only handles that are cleaned after each guest are marked. Those that are
-    unclean already are marked again: their cleaning began by earlier orders,
-    so its result is that of the former device.
+    Only handles that are cleaned after each guest are marked. An unclean one
+    is marked again: its cleaning began by earlier orders, so the result is
+    that of the former device.
     """
     if handle_uuids:
         connection.execute(

@@ -128,8 +128,8 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
             'List accelerator requests', {200: _ARQS}, query={
                 'instance': 'Uuid of an instance',
                 'bind_state': 'resolved', 'hostname': 'Nodename, from 2.6 on',
-                'state': 'As Bound, from 2.6 on',
-                'project_id': 'Of the owner, from 2.6 on', **_PAGES}),
+                'state': 'Such as Bound, from 2.6 on',
+                'project_id': 'Project of the owner, from 2.6 on', **_PAGES}),
         'POST': Operation(
             'Create the accelerator requests of a device profile',
             {201: _ARQS}, accelerator_request.CREATE),
@@ -194,7 +194,7 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
             'List the attributes of deployables',
             {200: answers.list_of('attributes', _component('Attribute'))},
             query={'deployable_id': 'Number or uuid of a deployable',
-                   'key': 'Of the attributes'}),
+                   'key': 'Key of the attributes'}),
         'POST': Operation(
             'Note something of a deployable',
             {201: _component('Attribute')},
@@ -336,7 +336,7 @@ def _operation(path: str, handler: routes.Handler,
                for status, schema in operation.answers.items()},
             'default': {
                 **_response(_component(error)),
-                'description': 'It is refused, or has failed'}}}
+                'description': 'The call is refused, or has failed'}}}
     if operation.body is not None:
         described['requestBody'] = {
             'required': True, 'content': _json(operation.body)}

@@ -107,9 +107,9 @@ def create(profile_name: str, project_id: str,
             image_uuid=image_uuid))
         if most and unbound + len(rows) > most:
             raise exceptions.NotAllowed(
-                f'{len(rows)} accelerator requests are asked for, and project '
-                f'{project_id} has {unbound} that are not bound; '
-                f'it may have {most}: delete those that nobody needs')
+                f'{len(rows)} accelerator requests are wanted, but project '
+                f'{project_id} has {unbound} that are not bound, and may have '
+                f'{most}: delete those that nobody needs')
         connection.execute(sa.insert(_TABLE), rows)
     return [arq_rows.as_created(row) for row in rows]
 
@@ -397,7 +397,8 @@ def _of_project(
 def _check_not_of_host(rows: Sequence[arq_rows.LockedRow]) -> None:
     for row in rows:
         if row['role'] is not None:
-            freed = f'instance {row["instance_uuid"]}: it is freed with that'
+            freed = (f'instance {row["instance_uuid"]}; it is freed with the '
+                     'instance')
             raise exceptions.Conflict(
                 f'ARQ {row["uuid"]} is held by host {row["hostname"]} for '
                 f'{freed}',

@@ -105,8 +105,8 @@ def create(deployable: int | str, key: str, value: str) -> AttributeRow:
             raise _no_deployable(deployable)
         if key in _of_host(found):
             raise exceptions.Conflict(
-                f'Attribute {key} of deployable {found.uuid} is what its host '
-                'reports')
+                f'Attribute {key} of deployable {found.uuid} is reported by '
+                'its host')
         try:
             connection.execute(sa.insert(_TABLE).values(
                 uuid=uuid, deployable_uuid=found.uuid, key=key, value=value,
@@ -134,7 +134,7 @@ def delete(uuid: str) -> None:
             return
         if any(row['uuid'] == uuid for row in _reported(connection)):
             raise exceptions.Conflict(
-                f'Attribute {uuid} is what the host of its deployable reports')
+                f'Attribute {uuid} is reported by the host of its deployable')
     raise _not_found(uuid)
 
 

@@ -49,7 +49,7 @@ def _kind(words: str, mysql: set[int], sqlstates: set[str],
 
 
 _KINDS = (
-    _kind(f'has not the tables of this release: {_SYNC}',
+    _kind(f'does not have the tables of this release: {_SYNC}',
           {1054, 1146}, {'42P01', '42703'},
           'no such table|no such column|has no column named'),
     _kind('does not exist: create it, or correct [nova_accel_database] '

@@ -100,8 +100,8 @@ def report(hostname: str, node_uuid: str, service_host: str,
         if not _update_host(connection, known, facts):
             if part:
                 raise exceptions.Conflict(
-                    f'part {part} of the report of host {hostname} follows '
-                    'no other: the report is to be begun again')
+                    f'part {part} of the report of host {hostname} does not '
+                    'follow the part before: begin the report again')
             _insert_host(connection, {
                 'hostname': hostname, 'reported_at': clock.now(), **facts})
         inventory.replace(connection, hostname, devices,

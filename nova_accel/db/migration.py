@@ -54,7 +54,7 @@ def sync(version: str = 'head') -> None:
         raise exceptions.InvalidRequest(
             f'the database has no version {version}: {fault}') from fault
     except sa_exc.SQLAlchemyError as fault:
-        LOG.error('A step was not taken: %s', fault)
+        LOG.error('A step of the schema has failed: %s', fault)
         raise faults.unavailable(fault) or exceptions.ServiceUnavailable(
             'the database of accelerators refuses a step '
             f'({getattr(fault, "orig", fault)}): when that is mended, run '

@@ -109,8 +109,8 @@ def _only_resolved(arguments: Mapping[str, str]) -> bool:
     parts = {*_FILTERS, 'limit', 'marker'}.intersection(arguments)
     if 'instance' in arguments and parts:
         raise exceptions.InvalidRequest(
-            'bind_state and instance ask for all of an instance, not with '
-            + ', '.join(sorted(parts)))
+            'bind_state with instance asks for all ARQs of the instance, so '
+            f'leave out {", ".join(sorted(parts))}')
     return True
 
 
@@ -122,8 +122,8 @@ def _states(filters: Mapping[str, str]) -> frozenset[arq_model.State] | None:
         return frozenset({arq_model.State(filters['state'])})
     except ValueError as error:
         raise exceptions.InvalidRequest(
-            f'The argument state is none: "{filters["state"][:255]}", the '
-            f'states are {", ".join(arq_model.State)}') from error
+            f'There is no state "{filters["state"][:255]}"; the states are '
+            f'{", ".join(arq_model.State)}') from error
 
 
 def _project(context: nova_context.RequestContext,

@@ -126,7 +126,7 @@ def release(req: webob.Request) -> webob.Response:
     if not (attempt.isascii() and attempt.isdigit()
             and len(attempt) < 20 and int(attempt) <= attempt_model.MAX):
         raise exceptions.InvalidRequest(
-            'The argument attempt is missing or no number of an attempt')
+            'The argument attempt is missing, or is no number of an attempt')
     with arq_notification.unbinding(context, functools.partial(
             binding_db.get, instance_uuid, hostname, role)):
         binding_db.release(instance_uuid, hostname, role, int(attempt))

@@ -181,5 +181,5 @@ def _read(read: Callable[[], Arqs]) -> Arqs:
     try:
         return read()
     except Exception:
-        LOG.exception('A notification has nothing of what changes')
+        LOG.exception('The ARQs of a notification cannot be read')
         return []

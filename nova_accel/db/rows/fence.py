@@ -129,11 +129,11 @@ class Known:
 def stale(key: Key, attempt: int, known: Known) -> exceptions.StaleAttempt:
     """The fault for an attempt that must not take anything."""
     instance_uuid, hostname, role = key
-    is_released = ', released,' if known.is_released else ''
+    is_released = ' and released' if known.is_released else ''
     return exceptions.StaleAttempt(
         f'attempt {attempt} for instance {instance_uuid} on host {hostname} '
-        f'({role}) comes after attempt {known.attempt}{is_released} is '
-        'known', known.newest)
+        f'({role}) is too late: attempt {known.attempt} is known'
+        f'{is_released}', known.newest)
 
 
 def _lock(connection: sa.Connection, key: Key, attempt: int) -> Known:

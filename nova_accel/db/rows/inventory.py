@@ -144,7 +144,7 @@ def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:
     if unknown:
         raise exceptions.Conflict(
             f'{len(unknown)} devices of other parts of the report are not '
-            f'known, such as {unknown[0]}: the report is to be begun again')
+            f'known, such as {unknown[0]}: begin the report again')
     for table, parent in ((_DEVICES, 'uuid'), (_DEPLOYABLES, 'device_uuid'),
                           (_HANDLES, 'deployable_uuid')):
         gone = {uuid for uuid, row in present[table].items()

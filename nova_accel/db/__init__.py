@@ -12,7 +12,8 @@
 
 """The companion database: control plane only.
 
-Each noun has one module. Each public function is one transaction, gives plain
-dicts, each of a TypedDict, and raises :mod:`nova_accel.exceptions`. ``rows``
-has what several of these transactions have in common.
+Each noun has one module. Each public function is one transaction. It gives
+plain dicts, whose columns a TypedDict names, and raises
+:mod:`nova_accel.exceptions`. ``rows`` has the parts that several transactions
+share.
 """

@@ -207,7 +207,7 @@ def bind(bindings: Mapping[str, Mapping[str, str]],
         project_id if the ARQ is to change its project
     :param read: whether to return the ARQs, which takes one more statement
     :returns: the ARQs as they are afterwards; empty without ``read``
-    :raises NotFound: names an ARQ, a host or a provider
+    :raises NotFound: names an ARQ, a host or a provider that does not exist
     :raises Conflict: other bindings were first, again and again
     :raises InvalidRequest: an instance has ARQs of an earlier binding
     :raises InvalidTransition: an ARQ cannot be bound in its present state

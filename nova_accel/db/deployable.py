@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Deployables: where they are, and who has what of their regions."""
+"""Deployables: where they are, and who holds units of their regions."""
 
 from collections.abc import Sequence
 import datetime

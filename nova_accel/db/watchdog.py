@@ -98,7 +98,7 @@ class _OfProcess:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        # Threads do not come along, and one may have had the lock.
+        # A fork does not copy other threads, and one may have held the lock.
         self._starting = threading.Lock()
         self._watchdog = None
 

@@ -44,7 +44,7 @@ def report(req: webob.Request) -> webob.Response:
         hostname=hostname, node_uuid=body['node_uuid'],
         service_host=body['service_host'], devices=body.get('devices'),
         digest=body['digest'], orders_seen=body.get('orders_seen'),
-        # JSON Schema has 1.0 for an integer.
+        # JSON Schema takes 1.0 for an integer.
         part=None if 'part' not in body else int(body['part']),
         others=body.get('others'))
     if orders is None:

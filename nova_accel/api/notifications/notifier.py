@@ -55,7 +55,7 @@ def emit(context: nova_context.RequestContext, action: str, phase: Phase,
          payload: Callable[[], payloads.Payload]) -> None:
     """Send a notification; a failure is logged and does not fail the request.
 
-    :param action: as ``accelerator_request.bind``
+    :param action: such as ``accelerator_request.bind``
     :param payload: makes the payload; not called if nothing is sent
     """
     if not is_enabled():

@@ -12,8 +12,8 @@
 
 """The kinds of callers, as check strings.
 
-Keystone lets ``admin`` imply ``manager``, that ``member`` and that
-``reader``; ``service`` is on its own.
+In Keystone ``admin`` implies ``manager``, which implies ``member``, which
+implies ``reader``. ``service`` implies none and is implied by none.
 """
 
 ADMIN = 'role:admin'

@@ -32,7 +32,7 @@ _STATE: Schema = {'enum': [str(state) for state in arq.State]}
 
 
 def _fields(properties: Schema, *optional: str) -> Schema:
-    """An object that has these, but for the optional ones, and maybe more."""
+    """An object with these properties, and maybe with others."""
     return {'type': 'object', 'properties': properties,
             'required': [name for name in properties if name not in optional]}
 

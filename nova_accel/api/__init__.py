@@ -12,6 +12,7 @@
 
 """The REST API: Cyborg's v2 wire, and calls of our own compute hosts.
 
-``routes`` has the whole URL surface; a resource is one file each in
-``handlers``, ``schemas`` and ``policies``.
+``routes`` has the whole URL surface. A resource is one file each in
+``handlers``, ``schemas`` and ``policies``. ``compute`` calls nova-compute,
+``notifications`` tells others of changes.
 """

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a PATCH of accelerator requests (ARQs) asks for.
+"""Reads the body of a PATCH of accelerator requests (ARQs).
 
 The body maps the uuid of each ARQ to a JSON patch (RFC 6902) of ``add`` or of
 ``remove`` operations on the fields that bind it.
@@ -33,7 +33,7 @@ def is_unbinding(patches: Mapping[str, Operations]) -> bool:
     """Whether all ARQs are to be unbound; otherwise all are to be bound.
 
     :param patches: a body that matches the schema
-    :raises InvalidRequest: neither, or a path is none of the fields.
+    :raises InvalidRequest: it is neither, or a path names none of the fields.
     """
     operations = [operation for patch in patches.values()
                   for operation in patch]

@@ -12,8 +12,7 @@
 
 """Refuses paths that could forge lines in a log, before anything logs them.
 
-Nova's ``request_log`` writes the path as it is after decoding, with what
-``%0A`` stands for.
+Nova's ``request_log`` writes the decoded path, where ``%0A`` is a new line.
 """
 
 from collections.abc import Callable
@@ -28,14 +27,14 @@ from nova_accel.api import microversion
 
 
 class CleanPath:
-    """A filter that stands before all that log."""
+    """A filter that stands before all filters that log."""
 
     def __init__(self, application: microversion.WSGIApplication) -> None:
         self._application = application
 
     def __call__(self, environ: dict[str, Any],
                  start_response: Any) -> Iterable[bytes]:
-        # WSGI has bytes as the characters of Latin 1.
+        # WSGI gives the bytes of the path as characters of Latin 1.
         path = environ.get('PATH_INFO', '').encode('latin-1').decode(
             'utf-8', 'replace')
         if path.isprintable():
@@ -49,5 +48,5 @@ class CleanPath:
 
 def factory(global_conf: Mapping[str, str], **local_conf: str,
             ) -> Callable[[microversion.WSGIApplication], CleanPath]:
-    """``paste.filter_factory`` of it."""
+    """The ``paste.filter_factory`` of the filter."""
     return CleanPath

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Who asks, as the headers of ``authtoken`` say."""
+"""The caller of a request, by the headers of ``authtoken``."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ from nova.api import auth
 class Context(auth.NovaKeystoneContext):
     """Nova's filter, which puts ``nova.context`` into the environment.
 
-    Nova's own asks its policy whether the caller is an administrator, and that
-    takes as long as all the rest of it. Here ``is_admin`` is always false: our
-    policy decides by roles (:mod:`nova_accel.api.policy`).
+    Nova's own filter asks its policy whether the caller is an administrator,
+    which takes as long as all the rest of the filter. Here ``is_admin`` is
+    always false: our policy decides by roles (:mod:`nova_accel.api.policy`).
     """
 
     @staticmethod
@@ -37,5 +37,5 @@ class Context(auth.NovaKeystoneContext):
 
 def factory(global_conf: Mapping[str, str],
             **local_conf: str) -> Callable[[Any], Context]:
-    """``paste.filter_factory`` of it."""
+    """The ``paste.filter_factory`` of the filter."""
     return Context

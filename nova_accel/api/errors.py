@@ -10,16 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a fault looks like to the client; the only place that says so.
+"""The answers that clients get for faults, made only here.
 
-As Cyborg does, an answer is ``{"error_message": "<JSON in a string>"}``. The
+As with Cyborg, an answer is ``{"error_message": "<JSON in a string>"}``. The
 inner JSON has ``faultstring`` where a handler gives a reason, and ``title``
 where HTTP itself does. The answers to compute hosts also have ``error_code``,
-the name of the exception, so that the client raises the same one. Those of the
-programming service are ``{"error": "<text>"}``, as its specification has it.
+the name of the exception, so that the client raises the same one. The answers
+of the programming service are ``{"error": "<text>"}``, as its specification
+has it.
 
-Only administrators and compute hosts read the whole text of a fault. Nova puts
-what it is answered into the faults of servers, which their owners read.
+Only administrators and compute hosts read the whole text of a fault. Nova
+copies an answer into the faults of servers, which their owners read.
 """
 
 import json
@@ -38,10 +39,10 @@ from nova_accel.model import reason
 
 LOG = logging.getLogger(__name__)
 
-#: Paths of compute hosts start with it.
+#: The paths that only compute hosts call start with it.
 _OWN_PATHS = '/hosts/'
 
-#: Of the programming service.
+#: The paths of the programming service start with it.
 FPGA_PATHS = '/fpga/'
 
 _STATUSES: tuple[tuple[type[exceptions.AcceleratorError], int], ...] = (
@@ -67,7 +68,7 @@ _COUNTED = (exceptions.StaleAttempt, exceptions.FarAttempt)
 
 
 def answer(request: webob.Request, fault: Exception) -> webob.Response:
-    """The response that says what went wrong, but nothing of the service."""
+    """The response for a fault, which tells nothing of the service itself."""
     # WebOb's own attributes would fail where the path is not valid UTF-8.
     path = request.environ.get('PATH_INFO', '')
     asked = reason.printable(f'{request.method} {path}')
@@ -113,7 +114,7 @@ def refusal(code: int, title: str, description: str) -> dict[str, str]:
 
 def _http_answer(path: str,
                  fault: webob.exc.WSGIHTTPException) -> webob.Response:
-    """``detail`` is what a handler gives; HTTP itself gives none."""
+    """The answer for an error of HTTP; only a handler's has a ``detail``."""
     body = (_fault(path, fault.code, fault.detail) if fault.detail
             else refusal(fault.code, fault.title, ''))
     response = webob.Response(status=fault.status, json_body=body)

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the programming service answers without a token.
+"""The programming service's answer to a request without a token.
 
-Its specification has a body of its own for that; the answer is made before a
-request reaches us, by ``authtoken``.
+``authtoken`` refuses such a request before it reaches us. This filter puts the
+body that the specification asks for into the refusal.
 """
 
 from collections.abc import Callable
@@ -47,5 +47,5 @@ class LogIn:
 
 def factory(global_conf: Mapping[str, str], **local_conf: str,
             ) -> Callable[[microversion.WSGIApplication], LogIn]:
-    """``paste.filter_factory`` of it."""
+    """The ``paste.filter_factory`` of the filter."""
     return LogIn

@@ -27,8 +27,8 @@ WSGIApplication = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
 SERVICE_TYPE = 'accelerator'
 
-#: What each added is in ``doc/source/reference/microversions.rst``; Cyborg's
-#: history ends with 2.3.
+#: ``doc/source/reference/microversions.rst`` says what each has added.
+#: Cyborg's history ends with 2.3.
 VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5', '2.6')
 
 _RANGE = [('OpenStack-API-Minimum-Version', VERSIONS[0]),
@@ -38,15 +38,15 @@ _RANGE = [('OpenStack-API-Minimum-Version', VERSIONS[0]),
 def negotiate(application: WSGIApplication) -> WSGIApplication:
     """Let only requests for a version that is served reach the application.
 
-    All answers carry which versions those are, as Cyborg's do, and those of
-    the application ``OpenStack-API-Version`` and ``Vary``.
+    All answers say which versions are served, as Cyborg's do. The answers of
+    the application also have ``OpenStack-API-Version`` and ``Vary``.
     """
     negotiated = middleware.MicroversionMiddleware(
         application, SERVICE_TYPE, VERSIONS, json_error_formatter=_refusal)
 
     def wrapped(environ: dict[str, Any],
                 start_response: Any) -> Iterable[bytes]:
-        # WebOb words a refusal in HTML unless the client prefers JSON; the
+        # WebOb writes a refusal in HTML unless the client prefers JSON. The
         # API has JSON only.
         environ['HTTP_ACCEPT'] = 'application/json'
 

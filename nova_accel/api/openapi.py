@@ -12,8 +12,7 @@
 
 """The OpenAPI 3.1 document of the API, made of its routes and schemas.
 
-A route that is not described here has no place in the document, which its
-test says.
+A test checks that each route is described here.
 """
 
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from nova_accel.api.schemas import accelerator_request
 from nova_accel.api.schemas import answers
 from nova_accel.api.schemas import attribute
 from nova_accel.api.schemas import binding
+from nova_accel.api.schemas import bitstream
 from nova_accel.api.schemas import device_profile
 from nova_accel.api.schemas import host
 from nova_accel.api.schemas import programming
@@ -36,7 +36,7 @@ from nova_accel.api.schemas import scalars
 
 Schema = scalars.Schema
 
-#: What has a name of its own in the document.
+#: The schemas that have a name of their own in the document.
 _COMPONENTS: Mapping[str, Schema] = {
     'DeviceProfile': answers.DEVICE_PROFILE,
     'AcceleratorRequest': answers.ACCELERATOR_REQUEST,
@@ -58,9 +58,9 @@ def _component(name: str) -> Schema:
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """What a method does to a path.
+    """A method of a path, as the document describes it.
 
-    :ivar answers: status -> body, None if it has none; of success alone
+    :ivar answers: status -> body, None if there is none; only for success
     :ivar query: argument -> what it is
     :ivar since: the first microversion that has it
     """
@@ -128,8 +128,8 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
             'List accelerator requests', {200: _ARQS}, query={
                 'instance': 'Uuid of an instance',
                 'bind_state': 'resolved', 'hostname': 'Nodename, from 2.6 on',
-                'state': 'As Bound, from 2.6 on',
-                'project_id': 'Of the owner, from 2.6 on', **_PAGES}),
+                'state': 'Such as Bound, from 2.6 on',
+                'project_id': 'Project of the owner, from 2.6 on', **_PAGES}),
         'POST': Operation(
             'Create the accelerator requests of a device profile',
             {201: _ARQS}, accelerator_request.CREATE),
@@ -194,7 +194,7 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
             'List the attributes of deployables',
             {200: answers.list_of('attributes', _component('Attribute'))},
             query={'deployable_id': 'Number or uuid of a deployable',
-                   'key': 'Of the attributes'}),
+                   'key': 'Key of the attributes'}),
         'POST': Operation(
             'Note something of a deployable',
             {201: _component('Attribute')},
@@ -227,7 +227,7 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
     '/bitstreams/{uuid}/prefetch': {
         'POST': Operation(
             'Have hosts fetch a bitstream', {202: answers.HOSTNAMES},
-            programming.PREFETCH, since='2.5'),
+            bitstream.PREFETCH, since='2.5'),
     },
     '/hosts/{hostname}': {
         'PUT': Operation(
@@ -275,7 +275,7 @@ OPERATIONS: Mapping[str, Mapping[str, Operation]] = {
     },
 }
 
-#: Of the version documents, which are public.
+#: The paths of the version documents, which are public.
 VERSION_ANSWERS: Mapping[str, tuple[str, Schema]] = {
     '': ('List the versions of the API', answers.VERSIONS),
     '/v2': ('Show version 2 of the API', answers.VERSION),
@@ -283,7 +283,7 @@ VERSION_ANSWERS: Mapping[str, tuple[str, Schema]] = {
 
 
 def document() -> dict[str, Any]:
-    """The whole document, which needs nothing but JSON.
+    """The whole document, made of JSON's types alone.
 
     :raises KeyError: names a route that is not described
     """
@@ -336,7 +336,7 @@ def _operation(path: str, handler: routes.Handler,
                for status, schema in operation.answers.items()},
             'default': {
                 **_response(_component(error)),
-                'description': 'It is refused, or has failed'}}}
+                'description': 'The call is refused, or has failed'}}}
     if operation.body is not None:
         described['requestBody'] = {
             'required': True, 'content': _json(operation.body)}
@@ -348,7 +348,7 @@ def _module(handler: routes.Handler) -> str:
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
-    """Any text: a wrong one is answered with the reason."""
+    """Each may be any text: the handler tells what is wrong with one."""
     return [{'name': name, 'in': 'path', 'required': True,
              'schema': {'type': 'string'}}
             for name in re.findall(r'{(\w+)}', path)]
@@ -365,7 +365,7 @@ def _json(schema: Schema) -> dict[str, Any]:
 
 
 def _portable(value: Any) -> Any:
-    """With patterns that other languages than Python have, too."""
+    """The value, with patterns that other languages than Python know, too."""
     if isinstance(value, dict):
         return {key: _pattern(inner)
                 if key == 'pattern' and isinstance(inner, str)
@@ -381,7 +381,7 @@ def _pattern(pattern: str) -> str:
 
 
 def _written(pattern: str) -> Iterator[str]:
-    """NUL and halves of surrogate pairs by their numbers."""
+    """The characters; NUL and halves of surrogate pairs by their numbers."""
     for character in pattern:
         number = ord(character)
         is_plain = number and not 0xd800 <= number <= 0xdfff

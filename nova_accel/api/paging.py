@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
 from typing import Any
+from typing import TypeVar
 from urllib import parse
 
 import webob
@@ -32,16 +33,19 @@ from nova_accel.model import paging
 
 CONF = conf.CONF
 
-#: The microversion that has them for all lists.
+#: The microversion from which on all lists have pages.
 SINCE = '2.6'
+
+
+_Row = TypeVar('_Row', bound=Mapping[str, Any])
 
 
 @dataclasses.dataclass(frozen=True)
 class Query:
     """The part of a list that is asked for: the filters, and which page.
 
-    :ivar is_whole: whether all of it is asked for, by who knows no pages; the
-        page is then as long as such a list may be, and one more
+    :ivar is_whole: whether the client knows no pages and asks for the whole
+        list; the page is then one longer than such a list may be
     """
 
     filters: Mapping[str, str]
@@ -49,14 +53,14 @@ class Query:
     is_whole: bool = False
 
     def answer(self, req: webob.Request, path: str, name: str,
-               rows: Sequence[Mapping[str, Any]],
-               show: Callable[[Mapping[str, Any]], dict[str, Any]],
+               rows: Sequence[_Row],
+               show: Callable[[_Row], dict[str, Any]],
                ) -> webob.Response:
-        """The page; if it is full with a link to the next.
+        """The answer: the page and, if it is full, a link to the next.
 
         :param path: of the list
         :param name: of the list in the body
-        :raises InvalidRequest: there is too much to be told at once.
+        :raises InvalidRequest: the list is too long for one answer.
         """
         if self.is_whole:
             check_length(
@@ -72,15 +76,15 @@ class Query:
 
 
 def limit_of_whole() -> int:
-    """How many of a list to read where there are no pages."""
+    """How many rows to read of a list that has no pages."""
     return int(CONF.nova_accel.max_unpaged) + 1
 
 
 def check_length(rows: Sequence[Any], cure: str) -> None:
-    """Whether a list can be told as a whole.
+    """Check that a list is short enough for one answer.
 
     :param rows: no more than :func:`limit_of_whole`
-    :raises InvalidRequest: it cannot; has the cure.
+    :raises InvalidRequest: it is too long; the fault has the cure.
     """
     if len(rows) >= limit_of_whole():
         raise exceptions.InvalidRequest(
@@ -89,9 +93,9 @@ def check_length(rows: Sequence[Any], cure: str) -> None:
 
 def query(req: webob.Request, keys: Iterable[str], *filters: str,
           pages_since: str = SINCE) -> Query:
-    """What the query of a list asks for; all of it before there were pages.
+    """The query of a list; without pages it is for the whole list.
 
-    :param keys: that the list can be sorted by
+    :param keys: the keys that the list can be sorted by
     :param filters: the arguments beside those of pages
     :param pages_since: the microversion from which the list has pages
     :raises InvalidRequest: names what is wrong

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Who may do what: an enforcer of our own over Nova's policy file."""
+"""The enforcer of our policy rules, over Nova's policy file."""
 
 from collections.abc import Mapping
 import functools

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What all resources have in common on the wire."""
+"""The fields that all resources have in common."""
 
 from collections.abc import Mapping
 import datetime

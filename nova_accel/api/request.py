@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a handler asks of its request; what is wrong in it is the client's."""
+"""Reads the parts of a request, and refuses what is malformed."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -31,17 +31,17 @@ from nova_accel.api.schemas import scalars
 #: Bytes. A host's report may be longer: see ``handlers.host``.
 MAX_BODY_BYTES = 128 * 1024
 
-#: Of a 32-bit column.
+#: The largest number of a 32-bit column.
 MAX_NUMBER = 2 ** 31 - 1
 
 _NUMBER = re.compile('[0-9]{1,10}')
 
-#: Characters of a refused value that are told back.
+#: How many characters of a refused value the answer repeats.
 _MAX_TOLD = 300
 
 
 def context(request: webob.Request) -> nova_context.RequestContext:
-    """Who asks, as :mod:`nova_accel.api.context` found out."""
+    """The caller, as :mod:`nova_accel.api.context` found out."""
     return request.environ['nova.context']
 
 
@@ -50,8 +50,8 @@ def json_body(request: webob.Request, schema: Mapping[str, Any],
               wrapper: str | None = None) -> Any:
     """The body, which matches the schema.
 
-    :param wrapper: the only key of an object that the body may be in, as some
-        clients send it
+    :param wrapper: the only key of an object in which some clients send the
+        body
     :raises InvalidRequest: it is no JSON or does not match.
     :raises HTTPRequestEntityTooLarge: it is longer than ``max_bytes``.
     """
@@ -78,7 +78,7 @@ def json_body(request: webob.Request, schema: Mapping[str, Any],
 
 def check(value: Any, schema: Mapping[str, Any]) -> None:
     """:raises InvalidRequest: names the place and what is wrong there."""
-    # As jsonschema.validate does, which checks the schema too, each time.
+    # As jsonschema.validate does, but that checks the schema each time, too.
     error = jsonschema.exceptions.best_match(
         jsonschema.Draft202012Validator(schema).iter_errors(value))
     if error is not None:
@@ -105,7 +105,7 @@ def query(request: webob.Request, *known: str) -> dict[str, str]:
         if name in arguments:
             raise exceptions.InvalidRequest(
                 f'Argument given more than once: "{name}"')
-        # PostgreSQL takes none in a text.
+        # PostgreSQL takes no NUL in a text.
         if '\0' in value:
             raise exceptions.InvalidRequest(
                 f'Invalid input for field/attribute {name}')
@@ -114,7 +114,7 @@ def query(request: webob.Request, *known: str) -> dict[str, str]:
 
 
 def number_or_uuid(name: str, value: int | str) -> int | str:
-    """What a row is found by: its number, which may be a text, or its uuid.
+    """The number of a row, which may come as a text, or the row's uuid.
 
     :raises InvalidRequest: it is neither
     """
@@ -129,15 +129,15 @@ def number_or_uuid(name: str, value: int | str) -> int | str:
 def path_uuid(request: webob.Request, name: str) -> str:
     """The item of the path, as a canonical uuid.
 
-    :raises InvalidRequest: it is none.
+    :raises InvalidRequest: it is no uuid.
     """
     return uuids(name, [request.urlvars[name]])[0]
 
 
 def path_hostname(request: webob.Request) -> str:
-    """The host of the path, which has to be one's name.
+    """The hostname in the path.
 
-    :raises InvalidRequest: it cannot be.
+    :raises InvalidRequest: it cannot be the name of a host.
     """
     hostname: str = request.urlvars['hostname']
     check(hostname, scalars.HOSTNAME)

@@ -22,6 +22,7 @@ import webob.exc
 from nova_accel.api.handlers import accelerator_request
 from nova_accel.api.handlers import attribute
 from nova_accel.api.handlers import binding
+from nova_accel.api.handlers import bitstream
 from nova_accel.api.handlers import deployable
 from nova_accel.api.handlers import device
 from nova_accel.api.handlers import device_profile
@@ -41,8 +42,8 @@ VERSIONS: Table = {
     '/v2': {'GET': version.get_version},
 }
 
-#: Below ``/accelerator/v2``. Path items have no patterns: a wrong one is to
-#: be answered with the reason, by the handler.
+#: Below ``/accelerator/v2``. Path items have no patterns, so that the handler
+#: can answer a wrong one with the reason.
 API: Table = {
     '/device_profiles': {
         'GET': device_profile.list_device_profiles,
@@ -108,7 +109,7 @@ API: Table = {
         'GET': programming.list_programmings,
     },
     '/bitstreams/{uuid}/prefetch': {
-        'POST': programming.prefetch,
+        'POST': bitstream.prefetch,
     },
     '/hosts/{hostname}': {
         'PUT': host.report,
@@ -142,7 +143,7 @@ API: Table = {
 class Router:
     """Finds the handler of a request in a table.
 
-    A slash at the end of the path says nothing, as for Cyborg.
+    A slash at the end of the path is ignored, as by Cyborg.
     """
 
     def __init__(self, table: Table) -> None:
@@ -158,7 +159,8 @@ class Router:
         """The handler; the path's items are in ``request.urlvars`` then.
 
         :raises HTTPNotFound: no such path.
-        :raises HTTPMethodNotAllowed: no such method, ``Allow`` has those.
+        :raises HTTPMethodNotAllowed: no such method; ``Allow`` has those that
+            there are.
         """
         found = self._mapper.routematch(request.path_info.removesuffix('/'))
         if found is None:

@@ -53,7 +53,7 @@ def init_application() -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
 
 application = init_application()
 
-# What is there by now stays: the processes that are forked need not look
-# through it again and again, which also keeps it shared among them.
+# The objects that exist by now stay. Forked processes then need not scan them
+# in each collection, and keep sharing their memory.
 gc.collect()
 gc.freeze()

@@ -16,10 +16,8 @@
 import argparse
 from collections.abc import Callable
 from collections.abc import Iterator
-from collections.abc import Mapping
 import dataclasses
 import datetime
-from typing import Any
 
 from cliff import lister
 
@@ -29,6 +27,7 @@ from nova_accel.cmd import cells
 from nova_accel.db import accelerator_request
 from nova_accel.db import binding
 from nova_accel.db import host
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq
 from nova_accel.model import binding as binding_model
 from nova_accel.model import drift
@@ -134,7 +133,7 @@ def find() -> Iterator[Finding]:
         yield _forgotten(request)
 
 
-def _check(found: Mapping[str, Any], of_host: Mapping[str, Any],
+def _check(found: binding.HostBinding, of_host: host.HostRow,
            server: drift.Server | None) -> Iterator[Finding]:
     """The problem of a binding, if it has one."""
     role = None if found['role'] is None else arq.Role(found['role'])
@@ -156,12 +155,12 @@ def _check(found: Mapping[str, Any], of_host: Mapping[str, Any],
                       'rebuild or delete the server')
 
 
-def _is_bound(request: Mapping[str, Any]) -> bool:
+def _is_bound(request: arq_rows.ArqFacts) -> bool:
     return (request['state'] in binding_model.HOLDING
             and request['attach_handle_uuid'] is not None)
 
 
-def _forgotten(request: Mapping[str, Any]) -> Finding:
+def _forgotten(request: arq_rows.ArqRow) -> Finding:
     since = request['updated_at'] or request['created_at']
     return Finding(
         '', '', '', (request['uuid'],),

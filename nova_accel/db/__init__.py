@@ -12,6 +12,8 @@
 
 """The companion database: control plane only.
 
-One module for one noun. Each public function is one transaction, gives plain
-dicts and raises :mod:`nova_accel.exceptions`.
+Each noun has one module. Each public function is one transaction. It gives
+plain dicts, whose columns a TypedDict names, and raises
+:mod:`nova_accel.exceptions`. ``rows`` has the parts that several transactions
+share.
 """

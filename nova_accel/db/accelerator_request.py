@@ -12,9 +12,9 @@
 
 """Accelerator requests as clients of Cyborg's API make and bind them.
 
-Those that a host has acquired itself or adopted (they have a role, see
-:mod:`nova_accel.db.binding`) are read here, and not changed: a guest may be
-using what they hold, and its host is the one to say that it does not.
+An ARQ with a role is one that its host has acquired or adopted
+(:mod:`nova_accel.db.binding`). Such ARQs are read here and not changed: a
+guest may use their devices, and only the host knows when it no longer does.
 """
 
 from collections.abc import Collection
@@ -29,13 +29,13 @@ import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import arq as arq_rows
-from nova_accel.db import attach_handle
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import per_row
 from nova_accel.db import schema
+from nova_accel.db.rows import arq as arq_rows
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import per_row
 from nova_accel.model import arq
 from nova_accel.model import paging
 from nova_accel.model import reason
@@ -45,14 +45,29 @@ LOG = logging.getLogger(__name__)
 
 _TABLE = schema.ARQS
 
-#: What ARQs can be sorted by.
+#: The keys that ARQs can be sorted by.
 SORT_KEYS = arq_rows.SORT_KEYS
 
-#: What a binding gives to an ARQ, and an unbinding takes.
+#: The columns that a binding sets and an unbinding clears.
 _PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
 
-# Whichever of the instances has ARQs already. Of two bindings at once, the
-# position lets one fail.
+
+class _RowToBind(arq_rows.UnadoptedRow):
+
+    state: str
+    resource_class: str
+    #: An instance of the request that has ARQs already, if there is one.
+    earlier: str | None
+
+
+class _ProfileToCreate(device_profile.RequestedProfile):
+
+    #: How many ARQs of the project are not bound, up to the most it may have.
+    unbound: int
+
+
+# An instance of the request that has ARQs already. If two bindings run at
+# once, the unique position makes one of them fail.
 _EARLIER = _TABLE.alias('earlier')
 _TO_BIND = arq_rows.LOCKING.with_only_columns(
     *(_TABLE.c[name] for name in (
@@ -77,35 +92,48 @@ _TO_CREATE = device_profile.REQUESTED.add_columns(
 
 @engine.retried
 def create(profile_name: str, project_id: str,
-           image_uuid: str | None = None) -> list[dict[str, Any]]:
-    """One ARQ for each unit of each group of the profile, in this order.
+           image_uuid: str | None = None) -> list[arq_rows.ArqRow]:
+    """Make one ARQ for each unit of each group of the profile, in this order.
 
     :raises NotFound: there is no such profile
-    :raises NotAllowed: the project would have too many that are not bound
+    :raises NotAllowed: the project would have too many unbound ARQs
     """
     most = CONF.nova_accel.max_unbound_arqs
     with engine.writer() as connection:
-        profile = (
-            device_profile.read_requested(
-                connection, profile_name, _TO_CREATE, project_id=project_id,
-                most=most)
-            if most else
-            device_profile.read_requested(connection, profile_name))
+        profile, unbound = _read_profile(
+            connection, profile_name, project_id, most)
         rows = list(arq_rows.rows_of_profile(
             profile, state=arq.State.INITIAL, project_id=project_id,
             image_uuid=image_uuid))
-        if most and profile['unbound'] + len(rows) > most:
+        if most and unbound + len(rows) > most:
             raise exceptions.NotAllowed(
-                f'{len(rows)} accelerator requests are asked for, and project '
-                f'{project_id} has {profile["unbound"]} that are not bound; '
-                f'it may have {most}: delete those that nobody needs')
+                f'{len(rows)} accelerator requests are wanted, but project '
+                f'{project_id} has {unbound} that are not bound, and may have '
+                f'{most}: delete those that nobody needs')
         connection.execute(sa.insert(_TABLE), rows)
     return [arq_rows.as_created(row) for row in rows]
 
 
+def _read_profile(
+    connection: sa.Connection, name: str, project_id: str, most: int,
+) -> tuple[device_profile.RequestedProfile, int]:
+    """The profile; and how many ARQs of the project are not bound.
+
+    :param most: where the count ends; 0 if nothing is to be counted
+    """
+    if not most:
+        return device_profile.read_requested(
+            connection, name, device_profile.RequestedProfile,
+            device_profile.REQUESTED), 0
+    profile = device_profile.read_requested(
+        connection, name, _ProfileToCreate, _TO_CREATE,
+        project_id=project_id, most=most)
+    return profile, profile['unbound']
+
+
 @engine.retried
-def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
-    """:raises NotFound: there is none, or it is another project's"""
+def get(uuid: str, project_id: str | None = None) -> arq_rows.ArqRow:
+    """:raises NotFound: there is no such ARQ, or it is another project's"""
     with engine.reader() as connection:
         found = arq_rows.read_derived_by(
             connection, CONF.nova_accel.host_silence_s, 'uuid', uuid)
@@ -116,16 +144,16 @@ def get(uuid: str, project_id: str | None = None) -> dict[str, Any]:
 
 @engine.retried
 def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
-                 ) -> list[dict[str, Any]]:
-    """Those that exist, in their stored states, oldest first."""
+                 ) -> list[arq_rows.ArqRow]:
+    """The ARQs that exist, in their stored states, oldest first."""
     with engine.reader() as connection:
         return arq_rows.read(connection, *_of_project(project_id),
                              _TABLE.c.uuid.in_(list(uuids)))
 
 
 @engine.retried
-def get_of_instance(instance_uuid: str) -> list[dict[str, Any]]:
-    """Those that the instance has, of whatever project, oldest first."""
+def get_of_instance(instance_uuid: str) -> list[arq_rows.ArqRow]:
+    """The ARQs of an instance, of any project, oldest first."""
     with engine.reader() as connection:
         return arq_rows.read_derived_by(
             connection, CONF.nova_accel.host_silence_s, 'instance_uuid',
@@ -136,11 +164,11 @@ def get_of_instance(instance_uuid: str) -> list[dict[str, Any]]:
 def get_all(project_id: str | None = None,
             states: Collection[arq.State] | None = None,
             page: paging.Page = paging.ALL,
-            **equal: str | None) -> list[dict[str, Any]]:
-    """Those that have all that is given, oldest first.
+            **equal: str | None) -> list[arq_rows.ArqRow]:
+    """The ARQs that match all arguments, oldest first.
 
     :param states: only ARQs that read as one of these
-    :param equal: instance_uuid or hostname; None asks for any
+    :param equal: instance_uuid or hostname; None matches any
     :raises InvalidRequest: the project has no such marker
     """
     with engine.reader() as connection:
@@ -152,10 +180,11 @@ def get_all(project_id: str | None = None,
 
 
 @engine.retried
-def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:
-    """Those that nobody has bound since so long, oldest first.
+def get_forgotten(age: datetime.timedelta) -> list[arq_rows.ArqRow]:
+    """Unbound ARQs that have not changed for this long, oldest first.
 
-    Of whatever age if one has a handle, which nobody can use.
+    An unbound ARQ that has a handle is given at any age, since nobody can use
+    that handle.
     """
     changed_at = sa.func.coalesce(_TABLE.c.updated_at, _TABLE.c.created_at)
     with engine.reader() as connection:
@@ -167,24 +196,25 @@ def get_forgotten(age: datetime.timedelta) -> list[dict[str, Any]]:
 
 @engine.retried
 def bind(bindings: Mapping[str, Mapping[str, str]],
-         read: bool = True) -> list[dict[str, Any]]:
-    """Bind ARQs to what was allocated; in the end all of them are resolved.
+         read: bool = True) -> list[arq_rows.ArqRow]:
+    """Bind ARQs to what was allocated; afterwards all of them are resolved.
 
-    An instance gets a handle for each of its ARQs, or for none: then they
-    are BindFailed, and the reason is logged. So it is on a silent host.
+    An instance gets a handle for each of its ARQs, or no handle at all.
+    Without handles its ARQs become BindFailed, and the reason is logged. The
+    same happens if the host is silent.
 
     :param bindings: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and
-        project_id if the ARQ is to be that project's from now on
-    :param read: give the ARQs, which takes one more statement
-    :returns: the ARQs as they are then, none unless they are read
-    :raises NotFound: names an ARQ, a host or a provider
+        project_id if the ARQ is to change its project
+    :param read: whether to return the ARQs, which takes one more statement
+    :returns: the ARQs as they are afterwards; empty without ``read``
+    :raises NotFound: names an ARQ, a host or a provider that does not exist
     :raises Conflict: other bindings were first, again and again
     :raises InvalidRequest: an instance has ARQs of an earlier binding
     :raises InvalidTransition: an ARQ cannot be bound in its present state
     """
     with engine.writer() as connection:
         rows = {row['uuid']: row for row in arq_rows.lock_each(
-            connection, bindings, _TO_BIND,
+            connection, bindings, _RowToBind, _TO_BIND,
             instances=list(_by_instance(bindings)))}
         _check_bindable(rows)
         wanted = {uuid: attach_handle.Slot(
@@ -245,7 +275,7 @@ def _by_instance(
     return result
 
 
-def _check_bindable(rows: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_bindable(rows: Mapping[str, _RowToBind]) -> None:
     for row in rows.values():
         if row['earlier'] is not None:
             raise exceptions.InvalidRequest(
@@ -255,10 +285,10 @@ def _check_bindable(rows: Mapping[str, Mapping[str, Any]]) -> None:
         arq.check_transition(uuid, arq.State(row['state']), arq.State.BOUND)
 
 
-def _places(rows: Mapping[str, Mapping[str, Any]],
+def _places(rows: Mapping[str, _RowToBind],
             bindings: Mapping[str, Mapping[str, str]],
             ) -> dict[str, dict[str, Any]]:
-    """ARQ uuid -> where it belongs, with its uuid, and no reason."""
+    """ARQ uuid -> the columns that bind it; its reason is cleared."""
     return {uuid: {
         'uuid': uuid, 'position': position, 'reason': None,
         'project_id': bindings[uuid].get('project_id',
@@ -270,13 +300,13 @@ def _places(rows: Mapping[str, Mapping[str, Any]],
 
 def _place(connection: sa.Connection, state: arq.State,
            places: Sequence[Mapping[str, Any]]) -> None:
-    """Write where ARQs belong, and whether that succeeded.
+    """Bind ARQs, or write that this failed.
 
-    :param places: of :func:`_places`, with the reason why it did not
+    :param places: of :func:`_places`, with the reason if it failed
     """
     if not places:
         return
-    # Unless another binding of the instance came first.
+    # It fails if another binding of the instance came first.
     with engine.raced(exceptions.Conflict.for_all(
             'The instances are being bound at the same time.')):
         connection.execute(_placing(state, len(places)), {
@@ -296,14 +326,15 @@ def _placing(state: arq.State, amount: int) -> sa.Update:
 
 @engine.retried
 def unbind(uuids: Collection[str]) -> None:
-    """Take ARQs from their instances; those that are Unbound stay so.
+    """Take ARQs from their instances; an Unbound one stays as it is.
 
     :raises NotFound: names an ARQ
     :raises Conflict: an ARQ is held by its host, or cannot be unbound in its
         present state
     """
     with engine.writer() as connection:
-        rows = [row for row in arq_rows.lock_each(connection, uuids)
+        rows = [row for row in arq_rows.lock_each(
+                    connection, uuids, arq_rows.LockedRow, arq_rows.LOCKING)
                 if row['state'] != arq.State.UNBOUND]
         _check_not_of_host(rows)
         for row in rows:
@@ -320,15 +351,15 @@ def unbind(uuids: Collection[str]) -> None:
 @engine.retried
 def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
                     bound_allowed: bool = False) -> None:
-    """Delete all of them or none.
+    """Delete all of the ARQs or none.
 
-    Nova gets no fault for ARQs that are gone unless all of them are: it
-    deletes those of an instance first, then by their uuids all that it has
-    made, and it asks only once.
+    Nova deletes the ARQs of an instance first, and then by uuid all that it
+    has made. It asks only once. So missing ARQs are no fault for Nova, unless
+    all of them are missing.
 
-    :param bound_allowed: also those that an instance has, as Nova may
-    :raises NotFound: names one that does not exist, or is another project's
-    :raises Conflict: an instance, or a host, has one of them
+    :param bound_allowed: whether the caller may delete bound ARQs, as Nova may
+    :raises NotFound: names an ARQ that does not exist, or is another project's
+    :raises Conflict: an instance or a host has one of the ARQs
     """
     with engine.writer() as connection:
         rows = [row for row in arq_rows.lock_existing(connection, uuids)
@@ -350,7 +381,7 @@ def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
 @engine.retried
 def delete_by_instance(instance_uuid: str,
                        project_id: str | None = None) -> None:
-    """Delete those that were bound to the instance by :func:`bind`, if any."""
+    """Delete the ARQs that :func:`bind` gave to the instance, if any."""
     with engine.writer() as connection:
         arq_rows.delete(connection, [
             row['uuid'] for row
@@ -363,10 +394,11 @@ def _of_project(
     return () if project_id is None else (_TABLE.c.project_id == project_id,)
 
 
-def _check_not_of_host(rows: Sequence[Mapping[str, Any]]) -> None:
+def _check_not_of_host(rows: Sequence[arq_rows.LockedRow]) -> None:
     for row in rows:
         if row['role'] is not None:
-            freed = f'instance {row["instance_uuid"]}: it is freed with that'
+            freed = (f'instance {row["instance_uuid"]}; it is freed with the '
+                     'instance')
             raise exceptions.Conflict(
                 f'ARQ {row["uuid"]} is held by host {row["hostname"]} for '
                 f'{freed}',

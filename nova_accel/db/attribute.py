@@ -11,15 +11,17 @@
 # under the License.
 
 
-"""Attributes of deployables: what hosts report, and what operators note.
+"""Attributes of deployables, reported by hosts or noted by operators.
 
-What is reported is in the rows of deployables and devices. Here it has uuids
-that are derived from those, so that it can be read one by one, too.
+The reported ones are columns of deployables and devices. Here they get derived
+uuids, so that each can be read by itself, too.
 """
 
 from collections.abc import Iterator
+import datetime
 import itertools
 from typing import Any
+from typing import TypedDict
 
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
@@ -28,6 +30,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import typed
 from nova_accel.model import attribute
 from nova_accel.model import naming
 
@@ -36,17 +39,28 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 
 
+class AttributeRow(TypedDict):
+    """One attribute of a deployable."""
+
+    uuid: str
+    #: The number of the deployable's row.
+    deployable_id: int
+    key: str
+    value: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
 @engine.retried
 def get_all(deployable: int | str | None = None, key: str | None = None,
-            limit: int | None = None) -> list[dict[str, Any]]:
-    """The attributes that have all that is given, by deployables.
+            limit: int | None = None) -> list[AttributeRow]:
+    """The attributes that match all arguments, sorted by deployable.
 
-    Each has uuid, deployable_id (the number of the deployable's row), key,
-    value, created_at and updated_at. What a host reports is as old as the
-    device, and comes before what operators have noted.
+    A reported attribute is as old as its device, and comes before the noted
+    ones.
 
-    :param deployable: the uuid of one, or the number of its row
-    :param limit: how many at most; which ones is not said
+    :param deployable: its uuid, or the number of its row
+    :param limit: how many at most; any of them if there are more
     """
     where = () if deployable is None else (_is_deployable(deployable),)
     with engine.reader() as connection:
@@ -54,19 +68,19 @@ def get_all(deployable: int | str | None = None, key: str | None = None,
                                 _noted(connection, *where))
         found = list(itertools.islice(
             (row for row in every if key in (None, row['key'])), limit))
-    # The sort is stable: of one deployable the order is as above.
+    # The sort is stable, so it keeps the order within a deployable.
     return sorted(found, key=lambda row: row['deployable_id'])
 
 
 @engine.retried
-def get(uuid: str) -> dict[str, Any]:
+def get(uuid: str) -> AttributeRow:
     """One attribute, as in :func:`get_all`.
 
     :raises NotFound: there is none
     """
     with engine.reader() as connection:
         noted = _noted(connection, _TABLE.c.uuid == uuid)
-        # One that is reported is found by looking at all: nobody asks often.
+        # A reported one is searched among all of them, as few callers ask.
         found = noted or [row for row in _reported(connection)
                           if row['uuid'] == uuid]
     if not found:
@@ -75,8 +89,8 @@ def get(uuid: str) -> dict[str, Any]:
 
 
 @engine.retried
-def create(deployable: int | str, key: str, value: str) -> dict[str, Any]:
-    """Note something of a deployable.
+def create(deployable: int | str, key: str, value: str) -> AttributeRow:
+    """Note an attribute of a deployable.
 
     :param deployable: its uuid, or the number of its row
     :raises NotFound: there is no such deployable
@@ -91,8 +105,8 @@ def create(deployable: int | str, key: str, value: str) -> dict[str, Any]:
             raise _no_deployable(deployable)
         if key in _of_host(found):
             raise exceptions.Conflict(
-                f'Attribute {key} of deployable {found.uuid} is what its host '
-                'reports')
+                f'Attribute {key} of deployable {found.uuid} is reported by '
+                'its host')
         try:
             connection.execute(sa.insert(_TABLE).values(
                 uuid=uuid, deployable_uuid=found.uuid, key=key, value=value,
@@ -109,10 +123,10 @@ def create(deployable: int | str, key: str, value: str) -> dict[str, Any]:
 
 @engine.retried
 def delete(uuid: str) -> None:
-    """Forget what an operator has noted.
+    """Delete an attribute that an operator has noted.
 
     :raises NotFound: there is no such attribute
-    :raises Conflict: it is what a host reports
+    :raises Conflict: a host reports it
     """
     with engine.writer() as connection:
         if connection.execute(sa.delete(_TABLE).where(
@@ -120,13 +134,13 @@ def delete(uuid: str) -> None:
             return
         if any(row['uuid'] == uuid for row in _reported(connection)):
             raise exceptions.Conflict(
-                f'Attribute {uuid} is what the host of its deployable reports')
+                f'Attribute {uuid} is reported by the host of its deployable')
     raise _not_found(uuid)
 
 
 def noted(connection: sa.Connection,
           *where: sa.ColumnElement[bool]) -> dict[str, dict[str, str]]:
-    """Deployable uuid -> key -> value, as operators have noted them.
+    """Deployable uuid -> key -> value, of what operators have noted.
 
     A part of its caller's transaction.
 
@@ -170,7 +184,7 @@ def _of_host(deployable: sa.Row[Any]) -> dict[str, str]:
 
 
 def _reported(connection: sa.Connection, *where: sa.ColumnElement[bool],
-              ) -> Iterator[dict[str, Any]]:
+              ) -> Iterator[AttributeRow]:
     query = _facts_of_deployables().where(*where).order_by(_DEPLOYABLES.c.id)
     for deployable in connection.execute(query):
         for key, value in _of_host(deployable).items():
@@ -181,13 +195,13 @@ def _reported(connection: sa.Connection, *where: sa.ColumnElement[bool],
 
 
 def _noted(connection: sa.Connection,
-           *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
+           *where: sa.ColumnElement[bool]) -> list[AttributeRow]:
     query = sa.select(
         _TABLE.c.uuid, _DEPLOYABLES.c.id.label('deployable_id'), _TABLE.c.key,
         _TABLE.c.value, _TABLE.c.created_at, _TABLE.c.updated_at,
     ).select_from(_TABLE.join(_DEPLOYABLES)).where(*where).order_by(
         _TABLE.c.id)
-    return [dict(row) for row in connection.execute(query).mappings()]
+    return typed.rows(AttributeRow, connection.execute(query))
 
 
 def _not_found(uuid: str) -> exceptions.NotFound:

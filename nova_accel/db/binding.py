@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What an instance holds on a host, asked for by the host itself.
+"""The ARQs that an instance holds on a host, as the host asks for them.
 
-A binding is (instance, host, role), with a fence against requests that come
-too late. Its ARQs are made here, or adopted from Nova's own Cyborg client;
-from then on only the host gives them back.
+A binding is (instance, host, role), with a fence against late requests. Its
+ARQs are made here, or adopted from Nova's own Cyborg client. From then on only
+the host gives them back.
 """
 
 import collections
@@ -22,17 +22,17 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
-from typing import Any
+from typing import TypedDict
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import arq as arq_rows
-from nova_accel.db import attach_handle
 from nova_accel.db import device_profile as device_profile_rows
 from nova_accel.db import engine
-from nova_accel.db import fence
 from nova_accel.db import schema
+from nova_accel.db.rows import arq as arq_rows
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import fence
 from nova_accel.model import arq
 from nova_accel.model import binding as binding_model
 from nova_accel.model import device_profile
@@ -41,14 +41,34 @@ from nova_accel.model import matching
 _ARQS = schema.ARQS
 
 
+class _Binding(TypedDict):
+
+    instance_uuid: str
+    #: None if the host has not adopted the ARQs.
+    role: str | None
+    arqs: list[arq_rows.BoundArqRow]
+
+
+class NumberedBinding(_Binding):
+    """A binding of one host, with its newest attempt."""
+
+    attempt: int | None
+
+
+class HostBinding(_Binding):
+    """A binding of one of several hosts."""
+
+    hostname: str
+
+
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a host wants to hold for an instance.
+    """A host's request for what an instance is to hold.
 
-    ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one;
-    ``providers`` are what the instance has allocations of and is ours, with
-    the traits that the host's provider tree shows. ``groups``, as they are
-    stored, are asked for instead of a device profile's, if there are any.
+    ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one.
+    ``providers`` are our providers that the instance has allocations of, with
+    the traits in the host's provider tree. ``groups``, in their stored form,
+    replace those of the device profile, if there are any.
     """
 
     instance_uuid: str
@@ -67,17 +87,17 @@ class Request:
 
 
 @engine.retried
-def acquire(request: Request) -> list[dict[str, Any]]:
+def acquire(request: Request) -> list[arq_rows.ArqRow]:
     """Bind what the request asks for; the same again changes nothing.
 
-    A newer attempt keeps what an older one got if it asks for the same. What
-    the instance's ports hold of the providers is theirs.
+    A newer attempt that asks for the same keeps what an older one got. Units
+    that the ports of the instance hold do not count.
 
     :returns: the ARQs, all Bound
     :raises StaleAttempt: a newer attempt is known, or this one is released,
         or was another request's
     :raises FarAttempt: no host can have counted so far
-    :raises NotFound: the device profile, or one of the providers
+    :raises NotFound: there is no such device profile, or no such provider
     :raises NoAssignment: the groups do not match the allocations
     :raises AcceleratorsBusy: fewer handles are free than were allocated
     """
@@ -101,22 +121,22 @@ def acquire(request: Request) -> list[dict[str, Any]]:
 @engine.retried
 def adopt(key: fence.Key, attempt: int,
           uuids: Collection[str],
-          from_role: str | None = None) -> list[dict[str, Any]]:
-    """Make ARQs that the instance has on the host those of a binding.
+          from_role: str | None = None) -> list[arq_rows.ArqRow]:
+    """Give ARQs that the instance has on the host to a binding.
 
-    The same again changes nothing; what a newer attempt does not name of the
-    binding's ARQs is deleted.
+    The same again changes nothing. A newer attempt deletes the ARQs of the
+    binding that it does not name.
 
     :param uuids: of ARQs that Nova's Cyborg client has bound
-    :param from_role: the host moves what it holds: attempts at this role up
-        to this one are over, and the ARQs may be in any role, as it may not
-        have told of all its moves
+    :param from_role: the role that the host moves the ARQs from, if it does.
+        All attempts at this role up to this one are then over. The ARQs may be
+        in any role, as the host may not have told of all its moves.
     :returns: the ARQs, all Bound
     :raises StaleAttempt: a newer attempt is known, or this one is released,
         or was another request's
     :raises FarAttempt: no host can have counted so far
     :raises NotFound: names an ARQ
-    :raises Conflict: an ARQ is not Bound, or not to the instance and host
+    :raises Conflict: an ARQ is not Bound, or not the instance's on the host
     """
     with engine.writer() as connection:
         admitted = fence.admit(connection, key, attempt)
@@ -131,8 +151,9 @@ def adopt(key: fence.Key, attempt: int,
 
 
 @engine.retried
-def get(instance_uuid: str, hostname: str, role: str) -> list[dict[str, Any]]:
-    """The ARQs that are bound so, in their stored states."""
+def get(instance_uuid: str, hostname: str,
+        role: str) -> list[arq_rows.ArqRow]:
+    """The ARQs of a binding, in their stored states."""
     with engine.reader() as connection:
         return arq_rows.read(
             connection,
@@ -140,16 +161,16 @@ def get(instance_uuid: str, hostname: str, role: str) -> list[dict[str, Any]]:
 
 
 @engine.retried
-def get_of_host(hostname: str) -> list[dict[str, Any]]:
-    """All bindings of a host: instance_uuid, role, attempt and arqs.
+def get_of_host(hostname: str) -> list[NumberedBinding]:
+    """All bindings of a host.
 
-    What Nova's Cyborg client has bound and the host has not adopted has
-    neither a role nor an attempt. The ARQs are in their stored states.
+    ARQs that Nova's Cyborg client has bound and the host has not adopted have
+    neither a role nor an attempt. All ARQs are in their stored states.
     """
     with engine.reader() as connection:
         # First, so that no attempt looks newer than the ARQs that it got.
         attempts = fence.attempts(connection, hostname)
-        arqs = arq_rows.read(connection, _ARQS.c.hostname == hostname)
+        arqs = arq_rows.read_bound(connection, _ARQS.c.hostname == hostname)
     return [{'instance_uuid': instance_uuid, 'role': role,
              'attempt': None if role is None
              else attempts.get((instance_uuid, role), 0), 'arqs': rows}
@@ -157,10 +178,10 @@ def get_of_host(hostname: str) -> list[dict[str, Any]]:
 
 
 @engine.retried
-def get_of_hosts(hostnames: Collection[str]) -> list[dict[str, Any]]:
-    """All bindings of the hosts: hostname, instance_uuid, role and arqs."""
+def get_of_hosts(hostnames: Collection[str]) -> list[HostBinding]:
+    """All bindings of several hosts."""
     with engine.reader() as connection:
-        arqs = arq_rows.read(
+        arqs = arq_rows.read_bound(
             connection, _ARQS.c.hostname.in_(list(hostnames)))
     return [{'hostname': hostname, 'instance_uuid': instance_uuid,
              'role': role, 'arqs': rows}
@@ -169,10 +190,10 @@ def get_of_hosts(hostnames: Collection[str]) -> list[dict[str, Any]]:
 
 
 def _grouped(
-    arqs: Sequence[dict[str, Any]],
-) -> dict[tuple[str, str, str | None], list[dict[str, Any]]]:
-    """Hostname, instance uuid and role -> the ARQs."""
-    found: dict[tuple[str, str, str | None], list[dict[str, Any]]] = {}
+    arqs: Sequence[arq_rows.BoundArqRow],
+) -> dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]]:
+    """(Hostname, instance uuid, role) -> the ARQs."""
+    found: dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]] = {}
     for row in arqs:
         found.setdefault((row['hostname'], row['instance_uuid'], row['role']),
                          []).append(row)
@@ -182,7 +203,7 @@ def _grouped(
 @engine.retried
 def delete_unadopted(instance_uuid: str, hostname: str,
                      uuids: Collection[str]) -> None:
-    """Delete those of the ARQs that are bound so and have no role."""
+    """Delete ARQs that the instance has on the host without a role."""
     with engine.writer() as connection:
         rows = arq_rows.lock(
             connection, _ARQS.c.uuid.in_(list(uuids)),
@@ -194,7 +215,7 @@ def delete_unadopted(instance_uuid: str, hostname: str,
 @engine.retried
 def release(instance_uuid: str, hostname: str, role: str,
             attempt: int) -> None:
-    """Free all that is held, and refuse what comes late of this attempt.
+    """Free the ARQs of a binding, and refuse late requests of this attempt.
 
     :raises StaleAttempt: a newer attempt is known
     :raises FarAttempt: no host can have counted so far
@@ -208,10 +229,10 @@ def release(instance_uuid: str, hostname: str, role: str,
 
 
 def _without_ports(connection: sa.Connection, request: Request) -> Request:
-    """The request, with what is allocated for the flavor alone.
+    """The request, without what is allocated for ports.
 
-    An ARQ that Nova has bound to the instance is a port's, since the flavor's
-    are made here; its host may have adopted it already.
+    An ARQ that Nova has bound to the instance belongs to a port, since the
+    ARQs of the flavor are made here. The host may have adopted it already.
     """
     held = collections.Counter(connection.execute(
         sa.select(_ARQS.c.device_rp_uuid, _ARQS.c.resource_class).where(
@@ -223,11 +244,11 @@ def _without_ports(connection: sa.Connection, request: Request) -> Request:
         request.providers, held))
 
 
-def _suffices(request: Request, held: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether what is held is what was asked for and allocated.
+def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
+    """Whether the held ARQs are what the request asks for.
 
-    It does not matter what the profile says by now: an edit does not touch
-    what a guest has, also when that is rebuilt.
+    The present groups of the profile do not matter: an edit of the profile
+    changes nothing for a guest, even when the guest is rebuilt.
     """
     amounts = collections.Counter(
         (row['device_rp_uuid'], row['resource_class']) for row in held)
@@ -243,11 +264,13 @@ def _suffices(request: Request, held: Sequence[Mapping[str, Any]]) -> bool:
 
 def _bind(connection: sa.Connection, request: Request) -> None:
     if request.groups:
-        profile: Mapping[str, Any] = {
+        profile: device_profile_rows.RequestedProfile = {
             'name': request.device_profile_name, 'groups': request.groups}
     else:
         profile = device_profile_rows.read_requested(
-            connection, request.device_profile_name)
+            connection, request.device_profile_name,
+            device_profile_rows.RequestedProfile,
+            device_profile_rows.REQUESTED)
     stock = attach_handle.stock(connection, [
         attach_handle.Slot(request.hostname, provider.uuid, resource_class)
         for provider in request.providers
@@ -280,12 +303,12 @@ def _adopt(connection: sa.Connection, key: fence.Key,
     arq_rows.delete(connection, rows.keys() - set(uuids))
     connection.execute(
         sa.update(_ARQS).where(_ARQS.c.uuid.in_(list(uuids)))
-        # Without its position it does not stand in the way of what Nova
-        # binds to the instance elsewhere, before this host gives it back.
+        # Nova may bind ARQs to the instance on another host before this host
+        # gives these back. Without a position these are not in the way.
         .values(role=key[2], position=None))
 
 
-def _check_adoptable(row: Mapping[str, Any], key: fence.Key,
+def _check_adoptable(row: arq_rows.HeldRow, key: fence.Key,
                      from_role: str | None) -> None:
     """:raises Conflict: the ARQ is not Bound, or belongs elsewhere"""
     instance_uuid, hostname, role = key

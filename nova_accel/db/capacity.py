@@ -16,15 +16,15 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-from nova_accel.db import attach_handle
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import attach_handle
 
 
 @engine.retried
 def free_by_host(
         resource_classes: Iterable[str] | None = None) -> dict[str, int]:
-    """Hostname -> number of free attach handles; hosts without are left out.
+    """Hostname -> number of free attach handles, where there are any.
 
     :param resource_classes: count units of these only
     """

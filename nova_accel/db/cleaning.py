@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""How the cleaning of what guests have given back has ended."""
+"""The results of cleaning what guests have given back."""
 
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import host as host_rows
-from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import orders as order_rows
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -36,10 +36,10 @@ def note(hostname: str, cleaned: Collection[str], failed: Mapping[str, str],
 
     :param cleaned: uuids of attach handles
     :param failed: uuid of an attach handle -> why it could not be cleaned
-    :param revision: that of the host's orders by which the cleaning began:
-        what has become unclean by a later one stays so
-    :raises NotFound: names those of the handles that do not exist
-    :raises Conflict: names those of them that are another host's
+    :param revision: the revision of the host's orders by which the cleaning
+        began; a handle that became unclean by later orders stays unclean
+    :raises NotFound: names the handles that do not exist
+    :raises Conflict: names the handles that are another host's
     """
     with engine.writer() as connection:
         host_rows.lock(connection, hostname)
@@ -56,15 +56,15 @@ def note(hostname: str, cleaned: Collection[str], failed: Mapping[str, str],
             .where(_HANDLES.c.uuid.in_(list(cleaned)), ordered)
             .values(unclean_since=None, unclean_reason=None)).rowcount
         if done:
-            # What was kept only because it was unclean goes with the next
-            # report, which is then to be compared as a whole.
+            # Rows that were kept only because they were unclean go with the
+            # next report, which must be compared as a whole for that.
             order_rows.change(connection, _HOSTS.c.hostname == hostname,
                               **({} if are_present else {'report_digest': ''}))
 
 
 def _check(connection: sa.Connection, hostname: str,
            uuids: Collection[str]) -> bool:
-    """Whether its host reports all of the handles."""
+    """Whether the host still reports all of the handles."""
     found = connection.execute(
         sa.select(_HANDLES.c.uuid, _HANDLES.c.present, _DEVICES.c.hostname)
         .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The one clock by which the silence of hosts is measured: the database's.
+"""The database's clock, by which the silence of hosts is measured.
 
 Several API servers and nova-schedulers write and compare these times, and the
 clocks of two machines differ. A time of :func:`ago` is compared only with
@@ -36,19 +36,19 @@ class _Ago(expression.FunctionElement[datetime.datetime]):
 
 
 def ago(seconds: int | sa.BindParameter[int]) -> sa.ColumnElement[Any]:
-    """The database's time, so many seconds ago."""
+    """The database's time, this many seconds ago."""
     return _Ago(sa.literal(seconds, sa.Integer)
                 if isinstance(seconds, int) else seconds)
 
 
 def now() -> sa.ColumnElement[Any]:
-    """The database's time, as that of something that happens now."""
+    """The database's time now."""
     return ago(0)
 
 
 @compiler.compiles(_Ago, 'sqlite')
 def _sqlite(element: _Ago, compiled: Any, **kwargs: Any) -> str:
-    # As SQLAlchemy stores times there: they are compared as texts.
+    # In the format that SQLAlchemy stores: SQLite compares times as texts.
     seconds = compiled.process(element.clauses, **kwargs)
     return ("strftime('%Y-%m-%d %H:%M:%S.000000', 'now', "
             f"(0 - {seconds}) || ' seconds')")
@@ -62,7 +62,7 @@ def _mysql(element: _Ago, compiled: Any, **kwargs: Any) -> str:
 
 @compiler.compiles(_Ago, 'postgresql')
 def _postgresql(element: _Ago, compiled: Any, **kwargs: Any) -> str:
-    # Not that of the transaction, which may have waited for another one.
+    # Not the transaction's time: it may have waited for another one.
     seconds = compiled.process(element.clauses, **kwargs)
     return ("(date_trunc('second', timezone('UTC', statement_timestamp())) "
             f'- make_interval(secs => {seconds}))')

@@ -10,10 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Deployables: where they are, and who has what of their regions."""
+"""Deployables: where they are, and who holds units of their regions."""
 
 from collections.abc import Sequence
-from typing import Any
+import datetime
+from typing import TypedDict
 
 import sqlalchemy as sa
 
@@ -22,8 +23,9 @@ from nova_accel import exceptions
 from nova_accel.db import attribute
 from nova_accel.db import engine
 from nova_accel.db import host
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import typed
 from nova_accel.model import paging
 
 CONF = conf.CONF
@@ -34,7 +36,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
-#: What deployables can be sorted by, in the words of the wire.
+#: The keys that deployables can be sorted by, in the API's words.
 SORT_KEYS: page_rows.Keys = {
     'driver_name': _DEVICES.c.driver, 'device_id': _DEVICES.c.id,
     **page_rows.columns(_DEVICES, 'hostname', 'created_at', 'updated_at'),
@@ -42,16 +44,49 @@ SORT_KEYS: page_rows.Keys = {
                         'device_uuid', 'bitstream_id')}
 
 
+class _Joined(TypedDict):
+    """A deployable, with what is read of its device and its host."""
+
+    id: int
+    uuid: str
+    device_uuid: str
+    name: str
+    rp_uuid: str
+    resource_class: str
+    traits: list[str]
+    is_cleaned: bool
+    region: str | None
+    bitstream_id: str | None
+    hostname: str
+    driver: str
+    #: The number of the device's row.
+    device_id: int
+    #: The times are those of the device.
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    service_host: str
+    is_silent: bool
+    #: How many attach handles it has, and how many of these guests have.
+    units: int
+    units_in_use: int
+
+
+class DeployableRow(_Joined):
+    """A deployable, and the keys and values that operators have noted."""
+
+    noted: dict[str, str]
+
+
+class RegionHostRow(host.HostState):
+    """A host that can program."""
+
+    service_host: str
+
+
 def get_all(hostname: str | None = None, device_uuid: str | None = None,
             bitstream_id: str | None = None, name: str | None = None,
-            page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
-    """The deployables that have all that is given, oldest first.
-
-    Each has the columns of its row; hostname, driver, device_id (the number
-    of the device's row), created_at and updated_at of its device;
-    service_host and is_silent of its host; how many attach handles it has
-    (``units``) and guests have of it (``units_in_use``); and what operators
-    have noted of it (``noted``).
+            page: paging.Page = paging.ALL) -> list[DeployableRow]:
+    """The deployables that match all arguments, oldest first.
 
     :raises InvalidRequest: there is no such marker
     """
@@ -67,7 +102,7 @@ def get_all(hostname: str | None = None, device_uuid: str | None = None,
     return _read(where, page)
 
 
-def get(uuid: str) -> dict[str, Any]:
+def get(uuid: str) -> DeployableRow:
     """One deployable, as in :func:`get_all`.
 
     :raises NotFound: there is none
@@ -79,10 +114,10 @@ def get(uuid: str) -> dict[str, Any]:
 
 
 def get_of_arq(arq_uuid: str,
-               project_id: str | None = None) -> dict[str, Any]:
-    """That which an ARQ has something of, as in :func:`get_all`.
+               project_id: str | None = None) -> DeployableRow:
+    """The deployable that an ARQ has a unit of, as in :func:`get_all`.
 
-    :param project_id: the ARQ's, if it is to be this one's
+    :param project_id: the only project whose ARQ counts; None for any
     :raises NotFound: there is no such ARQ, or it is not bound
     """
     has = sa.select(_HANDLES.c.deployable_uuid).select_from(
@@ -99,9 +134,9 @@ def get_of_arq(arq_uuid: str,
 @engine.retried
 def get_holders(device_uuid: str, region: str | None = None,
                 ) -> set[tuple[str | None, str | None]]:
-    """(project, instance uuid) of all that hold anything of a region.
+    """(Project, instance uuid) of all ARQs that hold a unit of a region.
 
-    Both are None of an ARQ that nobody has said it of.
+    Each is None where the ARQ has none.
 
     :param region: None for the device as a whole
     """
@@ -116,11 +151,8 @@ def get_holders(device_uuid: str, region: str | None = None,
 
 
 @engine.retried
-def get_hosts_of_regions() -> list[dict[str, Any]]:
-    """hostname, service_host and is_silent of hosts that can program.
-
-    Sorted by hostname.
-    """
+def get_hosts_of_regions() -> list[RegionHostRow]:
+    """The hosts that can program, sorted by their names."""
     has_region = sa.exists().where(
         _DEVICES.c.hostname == _HOSTS.c.hostname,
         _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid,
@@ -129,7 +161,7 @@ def get_hosts_of_regions() -> list[dict[str, Any]]:
         _HOSTS.c.hostname, _HOSTS.c.service_host, _is_silent(),
     ).where(has_region).order_by(_HOSTS.c.hostname)
     with engine.reader() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+        return typed.rows(RegionHostRow, connection.execute(query))
 
 
 def _is_silent() -> sa.Label[bool]:
@@ -138,7 +170,7 @@ def _is_silent() -> sa.Label[bool]:
 
 @engine.retried
 def _read(where: Sequence[sa.ColumnElement[bool]],
-          page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
+          page: paging.Page = paging.ALL) -> list[DeployableRow]:
     its_own = _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid
     units = sa.select(sa.func.count()).select_from(_HANDLES)
     query = sa.select(
@@ -151,8 +183,8 @@ def _read(where: Sequence[sa.ColumnElement[bool]],
         .scalar_subquery().label('units_in_use'),
     ).select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
     with engine.reader() as connection:
-        rows = page_rows.read(connection, query, where, page, _DEPLOYABLES,
-                              SORT_KEYS)
+        rows = page_rows.read(connection, _Joined, query, where, page,
+                              _DEPLOYABLES, SORT_KEYS)
         if not page.is_all(len(rows)):
             where = [_DEPLOYABLES.c.uuid.in_([row['uuid'] for row in rows])]
         noted = attribute.noted(connection, *where)

@@ -13,16 +13,17 @@
 """Devices, as the administrator sees and disables them."""
 
 from collections.abc import Sequence
-from typing import Any
+import datetime
+from typing import TypedDict
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import attach_handle
 from nova_accel.db import engine
-from nova_accel.db import orders as order_rows
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import paging as page_rows
 from nova_accel.model import device as device_model
 from nova_accel.model import paging
 from nova_accel.model import unusable
@@ -32,7 +33,7 @@ _DEVICES = schema.DEVICES
 _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
-#: What devices can be sorted by, in the words of the wire.
+#: The keys that devices can be sorted by, in the API's words.
 SORT_KEYS: page_rows.Keys = {
     'vendor': _DEVICES.c.vendor_id, 'model': _DEVICES.c.product,
     'vendor_board_info': _DEVICES.c.vendor,
@@ -40,13 +41,47 @@ SORT_KEYS: page_rows.Keys = {
                         'created_at', 'updated_at')}
 
 
+class _Columns(TypedDict):
+
+    id: int
+    uuid: str
+    hostname: str
+    name: str
+    type: str
+    vendor_id: str
+    vendor: str
+    product_id: str
+    product: str
+    address: str
+    driver: str
+    numa_node: int | None
+    status: str
+    fault: str | None
+    #: None in a row that an older release has written.
+    attributes: dict[str, str] | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
+class UncleanHandle(TypedDict):
+    """An attach handle that is to be cleaned."""
+
+    uuid: str
+    #: The name of its deployable.
+    deployable: str
+    reason: str | None
+
+
+class DeviceRow(_Columns):
+    """A device, and its attach handles that are to be cleaned."""
+
+    unclean: list[UncleanHandle]
+
+
 def get_all(type_: str | None = None, vendor: str | None = None,
             hostname: str | None = None,
-            page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
-    """The devices that have all that is given, oldest first.
-
-    Each has the columns of its row and ``unclean``: uuid, deployable (its
-    name) and reason of each attach handle that is to be cleaned.
+            page: paging.Page = paging.ALL) -> list[DeviceRow]:
+    """The devices that match all arguments, oldest first.
 
     :param vendor: PCI vendor id, with or without ``0x``
     :raises InvalidRequest: there is no such marker
@@ -62,7 +97,7 @@ def get_all(type_: str | None = None, vendor: str | None = None,
     return _read(where, page)
 
 
-def get(uuid: str) -> dict[str, Any]:
+def get(uuid: str) -> DeviceRow:
     """One device, as in :func:`get_all`.
 
     :raises NotFound: there is none
@@ -75,9 +110,9 @@ def get(uuid: str) -> dict[str, Any]:
 
 @engine.retried
 def set_status(uuid: str, status: device_model.Status) -> None:
-    """Let further guests have units of the device, or none; all of it.
+    """Enable or disable a whole device for further guests.
 
-    Its host is told at its next report.
+    The host is told in the answer to its next report.
 
     :raises NotFound: there is no such device
     """
@@ -88,8 +123,8 @@ def set_status(uuid: str, status: device_model.Status) -> None:
             .where(_DEVICES.c.uuid == uuid, _DEVICES.c.status != status)
             .values(status=status, updated_at=schema.now())).rowcount
         if changed:
-            # All of the next report is compared, so that an enabled device
-            # that the host does not have any more goes away.
+            # The next report is compared as a whole, so that an enabled device
+            # goes away if the host no longer has it.
             order_rows.change(
                 connection,
                 _HOSTS.c.hostname == its_host.scalar_subquery(),
@@ -104,12 +139,12 @@ def _not_found(uuid: str) -> exceptions.NotFound:
 
 @engine.retried
 def _read(where: Sequence[sa.ColumnElement[bool]],
-          page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
+          page: paging.Page = paging.ALL) -> list[DeviceRow]:
     with engine.reader() as connection:
-        devices = {row['uuid']: {**row, 'unclean': []}
-                   for row in page_rows.read(
-                       connection, sa.select(_DEVICES), where, page, _DEVICES,
-                       SORT_KEYS)}
+        devices: dict[str, DeviceRow] = {
+            row['uuid']: {**row, 'unclean': []} for row in page_rows.read(
+                connection, _Columns, sa.select(_DEVICES), where, page,
+                _DEVICES, SORT_KEYS)}
         if not page.is_all(len(devices)):
             where = [_DEVICES.c.uuid.in_(list(devices))]
         unclean = connection.execute(

@@ -15,7 +15,10 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
+from typing import TypedDict
+from typing import TypeVar
 
 from oslo_db import exception as db_exc
 from oslo_utils import uuidutils
@@ -23,33 +26,53 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import engine
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import typed
 from nova_accel.model import paging
 
 _TABLE = schema.DEVICE_PROFILES
 _ARQS = schema.ARQS
 
-#: How many of those that use a profile are named.
+#: How many ARQs that use a profile are named at most.
 _MAX_TOLD = 10
 
 _COLUMNS = [_TABLE.c[name] for name in (
     'uuid', 'name', 'description', 'groups', 'created_at', 'updated_at')]
 
-#: What device profiles can be sorted by.
+#: The keys that device profiles can be sorted by.
 SORT_KEYS = page_rows.columns(
     _TABLE, 'uuid', 'name', 'created_at', 'updated_at')
+
+
+class RequestedProfile(TypedDict):
+    """The name and the groups of a profile."""
+
+    name: str
+    groups: Sequence[Mapping[str, str]]
+
+
+class DeviceProfileRow(RequestedProfile):
+    """A device profile."""
+
+    uuid: str
+    description: str | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+
+
+_R = TypeVar('_R')
 
 
 @engine.retried
 def create(name: str, groups: Sequence[Mapping[str, str]],
            description: str | None = None,
-           uuid: str | None = None) -> dict[str, Any]:
+           uuid: str | None = None) -> DeviceProfileRow:
     """Add a profile that the caller has checked.
 
-    :raises Conflict: there is one of that name, or of that uuid
+    :raises Conflict: there is a profile of that name or uuid
     """
-    profile = {
+    profile: DeviceProfileRow = {
         'uuid': uuid or uuidutils.generate_uuid(), 'name': name,
         'description': description,
         'groups': [dict(group) for group in groups],
@@ -67,67 +90,70 @@ def create(name: str, groups: Sequence[Mapping[str, str]],
 
 @engine.retried
 def get_all(names: Sequence[str] | None = None,
-            page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
-    """The profiles, or those of the names that exist, oldest first.
+            page: paging.Page = paging.ALL) -> list[DeviceProfileRow]:
+    """All profiles, or those of the names that exist, oldest first.
 
     :raises InvalidRequest: there is no such marker
     """
     where = [] if names is None else [_TABLE.c.name.in_(names)]
     with engine.reader() as connection:
-        return page_rows.read(connection, sa.select(*_COLUMNS), where, page,
-                              _TABLE, SORT_KEYS)
+        return page_rows.read(
+            connection, DeviceProfileRow, sa.select(*_COLUMNS), where, page,
+            _TABLE, SORT_KEYS)
 
 
 @engine.retried
-def get(uuid_or_name: str) -> dict[str, Any]:
+def get(uuid_or_name: str) -> DeviceProfileRow:
     """:raises NotFound: there is no such profile"""
     column = 'uuid' if uuidutils.is_uuid_like(uuid_or_name) else 'name'
     with engine.reader() as connection:
         return _read(connection, column, uuid_or_name)
 
 
-#: The profile ``name``, for :func:`read_requested`. Made once, as each server
-#: asks for one.
+#: Selects the profile ``name``, for :func:`read_requested`. It is built once,
+#: as each server needs it.
 REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
     _TABLE.c.name == sa.bindparam('name'))
 
 
 def read_requested(connection: sa.Connection, name: str,
-                   query: sa.Select[Any] = REQUESTED,
-                   **parameters: Any) -> dict[str, Any]:
-    """What a profile asks for: its name and groups.
+                   kind: type[_R], query: sa.Select[Any],
+                   **parameters: Any) -> _R:
+    """The name and the groups of a profile.
 
     A part of its caller's transaction.
 
-    :param query: :data:`REQUESTED`, which may read more
-    :param parameters: of what it reads more
+    :param kind: :class:`RequestedProfile`, or one with the further columns of
+        the query
+    :param query: :data:`REQUESTED`, possibly with further columns
+    :param parameters: the values that the further columns need
     :raises NotFound: there is no such profile
     """
     profile = connection.execute(
         query, {'name': name, **parameters}).mappings().one_or_none()
     if profile is None:
         raise _not_found('name', name)
-    return dict(profile)
+    return typed.row(kind, profile)
 
 
 def _read(connection: sa.Connection, column: str,
-          value: str) -> dict[str, Any]:
+          value: str) -> DeviceProfileRow:
     profile = connection.execute(sa.select(*_COLUMNS).where(
         _TABLE.c[column] == value)).mappings().one_or_none()
     if profile is None:
         raise _not_found(column, value)
-    return dict(profile)
+    return typed.row(DeviceProfileRow, profile)
 
 
 @engine.retried
 def update(uuid: str, groups: Sequence[Mapping[str, str]],
            description: str | None = None,
-           name: str | None = None) -> dict[str, Any]:
-    """Replace all of a profile but its name, as the caller has checked it.
+           name: str | None = None) -> DeviceProfileRow:
+    """Replace all of a profile but its name; the caller has checked it.
 
-    ARQs that are made already keep their groups.
+    Existing ARQs keep their groups.
 
-    :param name: what its name is to be, if that matters
+    :param name: the name that the profile must have, if the caller knows it
     :raises NotFound: there is no such profile
     :raises Conflict: it has another name
     """
@@ -151,16 +177,17 @@ def delete_by_uuid(uuid: str) -> None:
     """Delete one.
 
     :raises NotFound: there is no such profile
-    :raises Conflict: there are ARQs of it
+    :raises Conflict: ARQs use it
     """
     _delete('uuid', [uuid])
 
 
 def delete_by_names(names: Sequence[str]) -> None:
-    """Delete all of them or none.
+    """Delete all of the profiles or none.
 
     :raises NotFound: names one that does not exist
-    :raises Conflict: names one that there are ARQs of, and some of these
+    :raises Conflict: names one that is in use, and some of the ARQs that use
+        it
     """
     _delete('name', names)
 
@@ -181,7 +208,7 @@ def _delete(column: str, values: Sequence[str]) -> None:
 
 def _check_not_used(connection: sa.Connection,
                     names: Collection[str]) -> None:
-    """ARQs have all that they need of their profile, but refer to it."""
+    """Check that no ARQ refers to the profiles, as ARQs show their names."""
     used = connection.execute(
         sa.select(_ARQS.c.device_profile_name, _ARQS.c.uuid)
         .where(_ARQS.c.device_profile_name.in_(list(names)))

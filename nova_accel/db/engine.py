@@ -12,12 +12,13 @@
 
 """Transactions on the companion database.
 
-READ COMMITTED on the servers, so that a transaction that waited for another
-one sees what that did; SQLite has one writer at a time. Whoever waits longer
-than ``lock_wait_s`` for another transaction starts again, and so does whoever
-loses the connection before the end, or whose COMMIT a Galera cluster refuses
-because another of its nodes was first: until ``deadline_s`` have passed
-(:mod:`nova_accel.db.limits`).
+MySQL and PostgreSQL isolate them by READ COMMITTED, so that a transaction that
+waited for another one sees its changes. SQLite has one writer at a time.
+
+A transaction is begun again in three cases: it waited longer than
+``lock_wait_s`` for another one, its connection was lost before the end, or a
+Galera cluster refused its COMMIT because another node was first. This goes on
+until ``deadline_s`` have passed (:mod:`nova_accel.db.limits`).
 """
 
 from collections.abc import Callable
@@ -45,9 +46,9 @@ CONF = conf.CONF
 
 LOG = logging.getLogger(__name__)
 
-#: How often a transaction is begun again before its caller gets an error. Of
-#: many that want the same few handles, one may lose each of them to another,
-#: and some deadlocks besides.
+#: How often a transaction is begun again before its caller gets an error. If
+#: many want the same few handles, one may lose each handle to another, and
+#: meet some deadlocks besides.
 RETRIES = 20
 
 _FIRST_RETRY_S = 0.02
@@ -61,10 +62,10 @@ _R = TypeVar('_R')
 
 
 def check_configured() -> None:
-    """Whether the service can start.
+    """Check that the service can start.
 
     :raises ConfigurationError: the connection is not set, or is no URL of a
-        database that can be used; its text has no part of the URL
+        database that can be used; the fault's text has no part of the URL
     """
     url()
 
@@ -92,8 +93,8 @@ def url() -> sa.URL:
         raise exceptions.ConfigurationError(
             f'{option} must be one of {", ".join(limits.BACKENDS)}')
     if backend == 'mysql':
-        # oslo.db would take MySQL's three-byte utf8, which cannot hold all
-        # that a description may have.
+        # oslo.db's default is MySQL's three-byte utf8, which cannot hold all
+        # characters of a description.
         return found.update_query_dict({'charset': 'utf8mb4', **found.query})
     return found
 
@@ -112,7 +113,7 @@ def manager() -> Any:
            for option in database_conf.DATABASE_OPTS
            if CONF.nova_accel_database[option.name] is not None},
         'sqlite_fk': True,
-        # Whoever gives a connection back need not wait for other threads.
+        # A thread that gives a connection back need not wait for others.
         'thread_checkin': False,
         'connection': limited.update_query_pairs(
             [('plugin', _POOLING)], append=True,
@@ -122,7 +123,7 @@ def manager() -> Any:
 
 
 def _prepare(engine: sa.Engine) -> None:
-    # First, for the next one may wait.
+    # These come first, since the next listener may wait.
     limits.set_up(engine)
 
     @sa.event.listens_for(engine, 'connect')
@@ -133,8 +134,8 @@ def _prepare(engine: sa.Engine) -> None:
         connection.commit()
         engine.dialect.set_isolation_level(connection, 'READ COMMITTED')
 
-    # oslo.db has tried the engine before it was given to us: that
-    # connection is in the pool and was not set up.
+    # oslo.db has tested the engine before we got it. That connection is in the
+    # pool, and was not set up.
     engine.dispose()
 
 
@@ -142,7 +143,7 @@ def _prepare(engine: sa.Engine) -> None:
 def reader() -> Iterator[sa.Connection]:
     """A transaction that changes nothing.
 
-    :raises RetryRequest: the connection was lost; for :func:`retried`,
+    :raises RetryRequest: the connection was lost; :func:`retried` makes it
         ServiceUnavailable in the end
     :raises ServiceUnavailable: the database cannot be used
     """
@@ -154,19 +155,19 @@ def reader() -> Iterator[sa.Connection]:
 
 @contextlib.contextmanager
 def writer() -> Iterator[sa.Connection]:
-    """A transaction that is undone as a whole by any exception.
+    """A transaction that any exception undoes as a whole.
 
-    :raises RetryRequest: the connection was lost before COMMIT, so nothing
-        is done; for :func:`retried`, ServiceUnavailable in the end
-    :raises ServiceUnavailable: the database cannot be used, or did not
-        answer to COMMIT, and nobody knows what became of that
+    :raises RetryRequest: the connection was lost before COMMIT, so nothing is
+        done; :func:`retried` makes it ServiceUnavailable in the end
+    :raises ServiceUnavailable: the database cannot be used, or did not answer
+        COMMIT, so that nobody knows whether the changes are stored
     :raises InvalidRequest: a value does not fit its column
     """
     limits.check()
     with _translated(), manager().writer.get_engine().begin() as connection:
         if connection.dialect.name == 'sqlite':
-            # oslo.db begins it as a reader's; one that reads first cannot
-            # become a writer's once another has written.
+            # oslo.db begins a transaction for reading. If it reads first, it
+            # cannot write any more once another one has written.
             connection.exec_driver_sql('ROLLBACK')
             connection.exec_driver_sql('BEGIN IMMEDIATE')
         with _loss_translated():
@@ -194,7 +195,7 @@ def _translated() -> Iterator[None]:
         if unavailable is not None:
             LOG.error('%s: %s', unavailable, fault)
             raise unavailable from fault
-        # oslo.db has a class for what MySQL says, but not PostgreSQL.
+        # oslo.db has a class for MySQL's fault, but not for PostgreSQL's.
         refused = getattr(fault, 'inner_exception', None)
         if not isinstance(refused, sa_exc.DataError):
             raise
@@ -204,14 +205,14 @@ def _translated() -> Iterator[None]:
 
 
 def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let a function with one transaction begin it again, a few times.
+    """Begin the one transaction of a function again, where that may help.
 
-    It is, when the database undid it in favour of another transaction, when
-    the connection was lost before its COMMIT, and when it raises
-    ``oslo_db.exception.RetryRequest(fault)``; ``fault`` is what the caller
-    gets in the end.
+    It may help if the database undid it in favour of another transaction, if
+    the connection was lost before COMMIT, or if the function raises
+    ``oslo_db.exception.RetryRequest(fault)``. If it does not help, the caller
+    gets ``fault``.
 
-    All of it is over in time, see :func:`nova_accel.db.limits.deadline`.
+    The whole call has a deadline, see :func:`nova_accel.db.limits.deadline`.
 
     :raises ServiceUnavailable: other transactions won every time, or the
         database cannot be used
@@ -235,11 +236,11 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @contextlib.contextmanager
 def raced(fault: Exception) -> Iterator[None]:
-    """Have the transaction begin again where a row of another's came first.
+    """Begin the transaction again if another one inserted the row first.
 
-    Then it is seen. To be used in a :func:`retried` function.
+    The next try then sees that row. Only for :func:`retried` functions.
 
-    :param fault: what its caller gets in the end
+    :param fault: the fault for the caller, if no try succeeds
     """
     try:
         yield

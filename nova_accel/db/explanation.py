@@ -11,11 +11,11 @@
 # under the License.
 
 
-"""What hosts have of some resource classes, and why not all of it is free."""
+"""The units of resource classes on all hosts, and why some are not free."""
 
 from collections.abc import Collection
-from collections.abc import Mapping
 from typing import Any
+from typing import TypedDict
 
 import sqlalchemy as sa
 
@@ -23,6 +23,7 @@ from nova_accel import conf
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
+from nova_accel.db.rows import typed
 from nova_accel.model import explanation
 from nova_accel.model import unusable
 
@@ -34,16 +35,29 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 
+class _Deployable(TypedDict):
+
+    uuid: str
+    rp_uuid: str
+    resource_class: str
+    traits: list[str]
+    device_uuid: str
+    hostname: str
+    status: str
+    fault: str | None
+    is_silent: bool
+
+
 @engine.retried
 def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
     """All units of the classes that hosts report.
 
-    A deployable without any has one entry of the amount 0.
+    A deployable without units has one entry with the amount 0.
     """
     wanted = _DEPLOYABLES.c.resource_class.in_(list(resource_classes))
     with engine.reader() as connection:
-        deployables = {row['uuid']: dict(row) for row in connection.execute(
-            sa.select(
+        deployables = {row['uuid']: row for row in typed.rows(
+            _Deployable, connection.execute(sa.select(
                 _DEPLOYABLES.c.uuid, _DEPLOYABLES.c.rp_uuid,
                 _DEPLOYABLES.c.resource_class, _DEPLOYABLES.c.traits,
                 _DEPLOYABLES.c.device_uuid, _DEVICES.c.hostname,
@@ -51,7 +65,7 @@ def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
                 host.is_silent(
                     CONF.nova_accel.host_silence_s).label('is_silent'))
             .select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
-            .where(wanted).order_by(_DEPLOYABLES.c.id)).mappings()}
+            .where(wanted).order_by(_DEPLOYABLES.c.id)))}
         counted = connection.execute(_count(wanted)).all()
     found = [_units(deployable, None, 0)
              for deployable in deployables.values()]
@@ -68,7 +82,7 @@ def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
 
 
 def _count(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Of each deployable how many units are alike."""
+    """How many units of each deployable are alike."""
     alike = (_HANDLES.c.deployable_uuid,
              _HANDLES.c.arq_uuid.is_not(None).label('is_in_use'),
              _HANDLES.c.unclean_since.is_(None).label('is_clean'),
@@ -78,7 +92,7 @@ def _count(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
         wanted, _HANDLES.c.present).group_by(*alike)
 
 
-def _units(deployable: Mapping[str, Any], why_not_free: str | None,
+def _units(deployable: _Deployable, why_not_free: str | None,
            amount: int) -> explanation.Units:
     return explanation.Units(
         hostname=deployable['hostname'], rp_uuid=deployable['rp_uuid'],

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Words for what is wrong with the database, from what its driver says.
+"""Texts for faults of the database, chosen by what its driver says.
 
-The words are for the readers of an answer of the API, so they have no names of
-hosts, users or databases; the driver's own text goes to the log.
+Clients of the API read them, so they name no hosts, users or databases. The
+driver's own text goes to the log.
 """
 
 import re
@@ -28,12 +28,12 @@ _SYNC = 'run "nova-accel-manage db sync"'
 
 
 class _Kind(NamedTuple):
-    """A fault of the operation.
+    """A fault in how the database is operated.
 
-    :ivar mysql: numbers of the server and of its clients
-    :ivar sqlstates: of PostgreSQL
-    :ivar text: what SQLite says, and PostgreSQL where it has no SQLSTATE:
-        while the connection is made
+    :ivar mysql: error numbers of the server and of its clients
+    :ivar sqlstates: SQLSTATEs of PostgreSQL
+    :ivar text: matches the text of SQLite; and that of PostgreSQL while the
+        connection is made, when there is no SQLSTATE
     """
 
     words: str
@@ -49,7 +49,7 @@ def _kind(words: str, mysql: set[int], sqlstates: set[str],
 
 
 _KINDS = (
-    _kind(f'has not the tables of this release: {_SYNC}',
+    _kind(f'does not have the tables of this release: {_SYNC}',
           {1054, 1146}, {'42P01', '42703'},
           'no such table|no such column|has no column named'),
     _kind('does not exist: create it, or correct [nova_accel_database] '
@@ -70,7 +70,7 @@ _KINDS = (
           'canceling statement due to statement timeout'),
 )
 
-#: Faults that are none of what was asked.
+#: Faults of the database itself, not of the statement.
 _OF_OPERATION = (
     db_exc.DBConnectionError, db_exc.CantStartEngineError,
     db_exc.DBNonExistentDatabase, db_exc.DBNonExistentTable,
@@ -88,9 +88,9 @@ def is_lock_timeout(fault: Exception) -> bool:
 
 
 def unavailable(fault: Exception) -> exceptions.ServiceUnavailable | None:
-    """The fault of the database's operation that it is, None if it is none.
+    """The fault to raise if the database cannot be used, otherwise None.
 
-    :param fault: of SQLAlchemy or oslo.db
+    :param fault: an exception of SQLAlchemy or oslo.db
     """
     if isinstance(fault, sa_exc.TimeoutError):
         return _unavailable('is too busy: no connection became free')

@@ -15,16 +15,19 @@
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
+from typing import TypedDict
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import clock
 from nova_accel.db import engine
-from nova_accel.db import inventory
-from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import inventory
+from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import typed
 from nova_accel.model import orders
 
 _HOSTS = schema.HOSTS
@@ -35,6 +38,20 @@ _HANDLES = schema.ATTACH_HANDLES
 _DIGEST_LENGTH = 255
 
 
+class HostState(TypedDict):
+    """Whether a host reports."""
+
+    hostname: str
+    is_silent: bool
+
+
+class HostRow(HostState):
+    """A host that has reported."""
+
+    service_host: str
+    reported_at: datetime.datetime
+
+
 @engine.retried
 def report(hostname: str, node_uuid: str, service_host: str,
            devices: Sequence[Mapping[str, Any]] | None, digest: str,
@@ -42,18 +59,20 @@ def report(hostname: str, node_uuid: str, service_host: str,
            others: Collection[str] | None = None) -> orders.Orders | None:
     """Note what devices a host has, and tell it what to do.
 
-    :param devices: as :meth:`nova_accel.model.device.Device.to_report`; the
-        others are gone. None if all are as last time
-    :param digest: anything that differs when the devices do
+    :param devices: in the form of
+        :meth:`nova_accel.model.device.Device.to_report`; any other device of
+        the host is gone. None if nothing has changed
+    :param digest: a text that differs when the devices differ
     :param orders_seen: the revision of the orders that the host knows
     :param part: which part of a report this is, from zero; None if it is
         whole
-    :param others: with the last part, the uuids of the devices of those before
-    :returns: the orders; None if they and the digest are as last time, which
-        takes one statement, or if further parts are to come
-    :raises NotFound: the devices are not as last time
-    :raises Conflict: a device is another host's, or the parts before are not
-        known: the report is to be begun again
+    :param others: with the last part, the uuids of the devices in the parts
+        before
+    :returns: the orders. None if they and the digest are unchanged, which
+        takes one statement, and None if further parts are to come
+    :raises NotFound: the devices have changed, and are not given
+    :raises Conflict: a device is another host's; or the parts before are not
+        known, so that the host has to begin the report again
     """
     is_last = part is None or others is not None
     facts = {'node_uuid': node_uuid, 'service_host': service_host,
@@ -81,8 +100,8 @@ def report(hostname: str, node_uuid: str, service_host: str,
         if not _update_host(connection, known, facts):
             if part:
                 raise exceptions.Conflict(
-                    f'part {part} of the report of host {hostname} follows '
-                    'no other: the report is to be begun again')
+                    f'part {part} of the report of host {hostname} does not '
+                    'follow the part before: begin the report again')
             _insert_host(connection, {
                 'hostname': hostname, 'reported_at': clock.now(), **facts})
         inventory.replace(connection, hostname, devices,
@@ -91,8 +110,8 @@ def report(hostname: str, node_uuid: str, service_host: str,
 
 
 @engine.retried
-def get_all(silence_s: int) -> list[dict[str, Any]]:
-    """hostname, service_host, reported_at and is_silent of each, sorted.
+def get_all(silence_s: int) -> list[HostRow]:
+    """All hosts, sorted by their names.
 
     :param silence_s: seconds without a report after which a host is silent
     """
@@ -100,12 +119,12 @@ def get_all(silence_s: int) -> list[dict[str, Any]]:
         _HOSTS.c.hostname, _HOSTS.c.service_host, _HOSTS.c.reported_at,
         is_silent(silence_s).label('is_silent')).order_by(_HOSTS.c.hostname)
     with engine.reader() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
+        return typed.rows(HostRow, connection.execute(query))
 
 
 @engine.retried
 def get_silent(silence_s: int) -> frozenset[str]:
-    """The hostnames of those that are silent."""
+    """The names of the silent hosts."""
     query = sa.select(_HOSTS.c.hostname).where(is_silent(silence_s))
     with engine.reader() as connection:
         return frozenset(connection.scalars(query))
@@ -116,7 +135,7 @@ def get_silent_node(hostname: str, silence_s: int) -> str:
     """The uuid of a silent host's compute node.
 
     :raises NotFound: there is no such host
-    :raises Conflict: it reports
+    :raises Conflict: the host still reports
     """
     with engine.reader() as connection:
         return _silent_node(connection, hostname, silence_s)
@@ -142,9 +161,9 @@ def forget(hostname: str, silence_s: int) -> dict[str, int]:
     """Delete a host that will not come back, with all that it has.
 
     :param silence_s: seconds without a report after which a host is silent
-    :returns: the names of the tables and how many rows went
+    :returns: table name -> how many rows were deleted
     :raises NotFound: there is no such host
-    :raises Conflict: it reports
+    :raises Conflict: the host still reports
     """
     arqs, fences = schema.ARQS, schema.BINDINGS
     devices = sa.select(_DEVICES.c.uuid).where(_DEVICES.c.hostname == hostname)
@@ -165,9 +184,10 @@ def forget(hostname: str, silence_s: int) -> dict[str, int]:
 
 
 def lock(connection: sa.Connection, hostname: str) -> None:
-    """Hold a host's row, which a report updates first: none comes in between.
+    """Lock a host's row, which each report updates first.
 
-    A part of its caller's transaction. There may be no such host.
+    So no report comes in between. A part of its caller's transaction. There
+    may be no such host.
     """
     connection.execute(sa.select(_HOSTS.c.id).where(
         _HOSTS.c.hostname == hostname).with_for_update())
@@ -176,9 +196,9 @@ def lock(connection: sa.Connection, hostname: str) -> None:
 def is_silent(
     silence_s: int | sa.BindParameter[int],
 ) -> sa.ColumnElement[bool]:
-    """Whether the last report of a host's row is older than so many seconds.
+    """Whether the last report of a host is older than this many seconds.
 
-    So is that of a host without a row, in an outer join.
+    In an outer join, a host without a row is silent, too.
     """
     return sa.or_(_HOSTS.c.reported_at.is_(None),
                   _HOSTS.c.reported_at < clock.ago(silence_s))

@@ -13,11 +13,10 @@
 """How long the database may hold a thread.
 
 ``deadline_s`` is for a whole call, however often its transaction is begun
-again. Between two statements it is looked at here. Within a statement, the
-server ends a wait for a lock that takes too long. The driver ends a read or
-write that takes too long. libpq waits for ever for a server that is frozen, so
-a thread cuts a connection of PostgreSQL's at the deadline
-(``db/watchdog.py``).
+again. It is checked here before each statement. Within a statement, the server
+ends a wait for a lock that takes too long. The driver ends a read or write
+that takes too long. libpq waits for ever for a server that is frozen, so a
+thread cuts a connection of PostgreSQL's at the deadline (``db/watchdog.py``).
 """
 
 from collections.abc import Iterator
@@ -93,7 +92,7 @@ def check() -> None:
 
 
 def of_driver(url: sa.URL) -> sa.URL:
-    """The URL, with what its driver limits itself; what it has is kept."""
+    """The URL with its driver's own timeouts; options that it has are kept."""
     names = _OF_DRIVERS.get(url.get_driver_name(), ())
     return url.update_query_dict({
         **{name: str(_options().answer_timeout_s) for name in names},
@@ -107,7 +106,7 @@ def of_pool(url: sa.URL) -> dict[str, int]:
 
 
 def set_up(engine: sa.Engine) -> None:
-    """Let the engine's connections keep to the limits."""
+    """Apply the limits to the engine's connections."""
     statement = _SET_UP[engine.dialect.name].format(
         lock_wait_s=_options().lock_wait_s,
         answer_timeout_s=_options().answer_timeout_s)
@@ -126,7 +125,7 @@ def set_up(engine: sa.Engine) -> None:
 
 def _watch(engine: sa.Engine) -> None:
 
-    # First, for the pool may try the connection then.
+    # Before the other listeners, as the pool may test the connection there.
     @sa.event.listens_for(engine, 'checkout', insert=True)
     def begin(connection: Any, record: Any, _proxy: Any) -> None:
         until = _DEADLINE.get()

@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 
 
 def config(connection: sa.Connection) -> alembic_config.Config:
-    """What alembic's commands need to work on our steps."""
+    """The configuration with which alembic's commands run our steps."""
     result = alembic_config.Config()
     result.set_main_option('script_location', 'nova_accel.db:migrations')
     result.attributes['connection'] = connection
@@ -37,11 +37,11 @@ def config(connection: sa.Connection) -> alembic_config.Config:
 
 
 def sync(version: str = 'head') -> None:
-    """Take the steps up to the version; none if they are done already.
+    """Run the steps up to the version that are not done yet.
 
-    One that was cut short is taken again, see
-    :mod:`nova_accel.db.migrations.steps`. Others that do the same at this
-    moment are waited for.
+    A step that was interrupted is run again, see
+    :mod:`nova_accel.db.migrations.steps`. If another process does the same,
+    this one waits for it.
 
     :raises InvalidRequest: there is no such version
     :raises ServiceUnavailable: the database cannot be used, or others did not
@@ -54,7 +54,7 @@ def sync(version: str = 'head') -> None:
         raise exceptions.InvalidRequest(
             f'the database has no version {version}: {fault}') from fault
     except sa_exc.SQLAlchemyError as fault:
-        LOG.error('A step was not taken: %s', fault)
+        LOG.error('A step of the schema has failed: %s', fault)
         raise faults.unavailable(fault) or exceptions.ServiceUnavailable(
             'the database of accelerators refuses a step '
             f'({getattr(fault, "orig", fault)}): when that is mended, run '

@@ -10,12 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""How the pool of connections tries and cleans them.
+"""When the pool tests its connections.
 
-SQLAlchemy asks whether a connection is alive each time it is taken, as oslo.db
-wants it, and rolls back each time that one is given back. Beside transactions
-of a few statements these are half of what goes to and fro. Here only one that
-was not in use for a while is tried, and :mod:`nova_accel.db.engine` ends each
+As oslo.db configures it, SQLAlchemy tests a connection each time it is taken,
+and rolls back each time it is given back. With transactions of a few
+statements that is half of the traffic. Here a connection is tested only after
+it has not been used for a while, and :mod:`nova_accel.db.engine` ends each
 transaction itself.
 """
 
@@ -25,8 +25,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc as sa_exc
 
-#: Seconds without use after which a connection is tried. One that is lost
-#: earlier is found by the transaction that it is lost in.
+#: Seconds without use after which a connection is tested. If one is lost
+#: earlier, the transaction that uses it finds out.
 _IDLE_S = 1.0
 
 _USED_AT = 'nova_accel_used_at'

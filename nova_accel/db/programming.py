@@ -10,21 +10,23 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The history of what FPGA regions were programmed with, by whom, how long.
+"""The history of the programming of FPGA regions.
 
-It also tells of devices and deployables that are gone.
+It also has that of devices and deployables that are gone.
 """
 
 import dataclasses
+import datetime
 from typing import Any
+from typing import TypedDict
 
 import sqlalchemy as sa
 
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import engine
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import paging as page_rows
 from nova_accel.model import paging
 from nova_accel.model import programming
 
@@ -33,7 +35,7 @@ CONF = conf.CONF
 _TABLE = schema.PROGRAMMINGS
 _DEPLOYABLES = schema.DEPLOYABLES
 
-#: What programmings can be sorted by.
+#: The keys that programmings can be sorted by.
 SORT_KEYS = page_rows.columns(
     _TABLE, 'uuid', 'hostname', 'device_uuid', 'region', 'bitstream_id',
     'project_id', 'user_id', 'instance_uuid', 'started_at', 'finished_at')
@@ -41,12 +43,29 @@ SORT_KEYS = page_rows.columns(
 _NEWEST_FIRST = (paging.SortKey('started_at', descending=True),)
 
 
+class ProgrammingRow(TypedDict):
+    """One programming of a region."""
+
+    id: int
+    uuid: str
+    hostname: str
+    device_uuid: str
+    region: str
+    bitstream_id: str
+    project_id: str | None
+    user_id: str | None
+    instance_uuid: str | None
+    started_at: datetime.datetime
+    finished_at: datetime.datetime | None
+    failure: str | None
+
+
 @engine.retried
 def note(hostname: str, record: programming.Record) -> None:
     """Remember a programming that has begun or ended on a host.
 
-    The same again changes nothing, and one that has ended stays so: it does
-    not matter in which order the host says it, nor how often.
+    The same again changes nothing, and a programming that has ended stays so.
+    So the host may tell these in any order, and more than once.
 
     :raises Conflict: it is another host's
     """
@@ -77,9 +96,10 @@ def note(hostname: str, record: programming.Record) -> None:
 
 def _forget_old(connection: sa.Connection,
                 record: programming.Record) -> None:
-    """Have the region's history keep the newest ones only.
+    """Keep only the newest programmings of a region.
 
-    They are told apart by their numbers: the times are those of hosts.
+    Their numbers tell which are newer, since the times are by the hosts'
+    clocks.
     """
     of_region = (_TABLE.c.device_uuid == record.device_uuid,
                  _TABLE.c.region == record.region)
@@ -94,13 +114,12 @@ def _forget_old(connection: sa.Connection,
 @engine.retried
 def get_all(page: paging.Page = paging.ALL, *,
             deployable_uuid: str | None = None,
-            **equal: str | None) -> list[dict[str, Any]]:
-    """The programmings that have all that is given, newest first.
+            **equal: str | None) -> list[ProgrammingRow]:
+    """The programmings that match all arguments, newest first.
 
-    :param deployable_uuid: one in whose region it was
+    :param deployable_uuid: a deployable that is in the programmed region
     :param equal: hostname, device_uuid, instance_uuid, bitstream_id or
-        project_id; None asks for any
-    :returns: the columns of their rows
+        project_id; None matches any
     :raises InvalidRequest: there is no such marker
     """
     where = [_TABLE.c[name] == value for name, value in equal.items()
@@ -114,7 +133,8 @@ def get_all(page: paging.Page = paging.ALL, *,
         page = dataclasses.replace(page, sort=_NEWEST_FIRST)
     with engine.reader() as connection:
         return page_rows.read(
-            connection, sa.select(_TABLE), where, page, _TABLE, SORT_KEYS)
+            connection, ProgrammingRow, sa.select(_TABLE), where, page,
+            _TABLE, SORT_KEYS)
 
 
 def _insert(connection: sa.Connection, row: dict[str, Any]) -> None:

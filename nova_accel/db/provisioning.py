@@ -10,16 +10,15 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""ARQs whose devices their host is making again, after a reboot of it."""
+"""ARQs whose devices the host makes again after its reboot."""
 
 from collections.abc import Collection
-from typing import Any
 
 import sqlalchemy as sa
 
-from nova_accel.db import arq as arq_rows
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq
 
 _ARQS = schema.ARQS
@@ -27,15 +26,16 @@ _ARQS = schema.ARQS
 
 @engine.retried
 def replace(hostname: str, uuids: Collection[str],
-            failed: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Say which these are: all of the host's; the same again changes nothing.
+            failed: Collection[str] = ()) -> list[arq_rows.BoundArqRow]:
+    """Set which ARQs of a host are Provisioning: these and no others.
 
-    Those that were bound are Provisioning, and what was so before is bound
-    again. ARQs that are neither, or another host's, stay as they are.
+    A Bound ARQ becomes Provisioning, and a Provisioning one that is not named
+    becomes Bound. Other ARQs stay as they are. The same again changes nothing.
 
-    :param failed: those of which that has just failed; they stay Provisioning
-    :returns: those that are bound again, and the failed ones that the host
-        still makes
+    :param failed: the ARQs whose device could not be made just now; they stay
+        Provisioning
+    :returns: the ARQs that became Bound, and the failed ones that are
+        Provisioning
     """
     here = _ARQS.c.hostname == hostname
     with engine.writer() as connection:
@@ -45,7 +45,7 @@ def replace(hostname: str, uuids: Collection[str],
         _move(connection, made, arq.State.PROVISIONING, arq.State.BOUND)
         _move(connection, uuids, arq.State.BOUND, arq.State.PROVISIONING,
               here)
-        return arq_rows.read(connection, sa.or_(
+        return arq_rows.read_bound(connection, sa.or_(
             _ARQS.c.uuid.in_(made), sa.and_(
                 here, _ARQS.c.state == arq.State.PROVISIONING,
                 _ARQS.c.uuid.in_(list(failed)))))

@@ -12,10 +12,11 @@
 
 """The tables.
 
-A host has devices, a device deployables, a deployable attach handles; rows
-below one another are tied by the uuids that hosts derive. An attach handle
-with an ``arq_uuid`` is taken; that column being unique and there once is what
-makes it impossible to hand a handle out twice.
+A host has devices, a device has deployables, and a deployable has attach
+handles. A row refers to the one above it by a uuid that the host derives.
+
+An attach handle with an ``arq_uuid`` is taken. It has this column once, so it
+cannot be handed out twice. The column is unique, so an ARQ cannot have two.
 """
 
 import datetime
@@ -30,7 +31,7 @@ METADATA = sa.MetaData(naming_convention={
     'pk': 'pk_%(table_name)s',
 })
 
-# Binary collation, so that names differ by case as on the other databases.
+# A binary collation tells names apart by case, as the other databases do.
 _TABLE_OPTIONS = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4',
                   'mysql_collate': 'utf8mb4_bin'}
 
@@ -54,7 +55,7 @@ class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
 
 
 def now() -> datetime.datetime:
-    """The time to be stored as that of a change."""
+    """The time to store for a change."""
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -86,8 +87,8 @@ HOSTS = _table(
     sa.Column('service_host', sa.String(255), nullable=False),
     sa.Column('report_digest', sa.String(255), nullable=False),
     sa.Column('reported_at', UtcDateTime, nullable=False),
-    # The revision of what the host is to do: of its devices' status, and of
-    # which attach handles are unclean.
+    # The revision of the host's orders: which devices are disabled, and which
+    # attach handles are unclean.
     sa.Column('orders', sa.Integer, nullable=False, server_default='0'))
 
 DEVICES = _table(
@@ -122,7 +123,7 @@ DEPLOYABLES = _table(
     sa.Column('region', sa.String(255)),
     sa.Column('bitstream_id', sa.String(36)))
 
-#: What operators note of deployables; it goes with them.
+#: The attributes that operators note of deployables, and that go with them.
 ATTRIBUTES = _table(
     'attributes', _uuid(),
     sa.Column('deployable_uuid', sa.String(36),
@@ -149,14 +150,14 @@ ARQS = _table(
     # None where Nova's own Cyborg client did the binding, until the host
     # adopts it.
     sa.Column('role', sa.String(16)),
-    # Counts the ARQs that one such binding gave the instance: being unique
-    # it lets one of two simultaneous bindings of an instance fail.
+    # Counts the ARQs that one such binding gave the instance. It is unique, so
+    # that one of two simultaneous bindings of an instance fails.
     sa.Column('position', sa.Integer),
     # Why it is BindFailed.
     sa.Column('reason', sa.Text),
     *_times(),
     sa.UniqueConstraint('instance_uuid', 'position'),
-    # So that those of a project which are not bound are counted by it.
+    # By this index the unbound ARQs of a project are counted.
     sa.Index(None, 'project_id', 'hostname'))
 
 ATTACH_HANDLES = _table(
@@ -165,11 +166,11 @@ ATTACH_HANDLES = _table(
     sa.Column('info', types.JsonEncodedDict, nullable=False),
     # The identity of its device, None if no report has said it yet.
     sa.Column('identity', sa.String(255)),
-    # False once its host reports it no more; then it is still taken or
-    # unclean, for one that is free would be gone.
+    # False once its host no longer reports it. Then it is still taken or
+    # unclean: a free one would be gone.
     sa.Column('present', sa.Boolean, nullable=False),
-    # Since which of the host's orders it is to be cleaned, None if it is
-    # clean; and why that has failed.
+    # The revision of the host's orders from which on it is to be cleaned, None
+    # if it is clean; and why its cleaning has failed.
     sa.Column('unclean_since', sa.Integer),
     sa.Column('unclean_reason', sa.Text),
     sa.Column('arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'),
@@ -194,22 +195,22 @@ BINDINGS = _table(
     sa.UniqueConstraint('instance_uuid', 'hostname', 'role'),
     sa.Index(None, 'hostname', 'released_at'))
 
-#: What has been programmed, also of devices that are gone.
+#: The programmings of regions, also of devices that are gone.
 PROGRAMMINGS = _table(
     'programmings', _uuid(),
     sa.Column('hostname', sa.String(255), nullable=False),
     sa.Column('device_uuid', sa.String(36), nullable=False),
     sa.Column('region', sa.String(255), nullable=False),
     sa.Column('bitstream_id', sa.String(36), nullable=False),
-    # Who asked: the server's, or the caller of the API.
+    # The owner of the server, or the caller of the API who asked for it.
     sa.Column('project_id', sa.String(255)),
     sa.Column('user_id', sa.String(255)),
     sa.Column('instance_uuid', sa.String(36)),
     sa.Column('started_at', UtcDateTime, nullable=False),
-    # None as long as it goes on.
+    # None while it goes on.
     sa.Column('finished_at', UtcDateTime),
     # Why it failed, None if it did not.
     sa.Column('failure', sa.Text),
     sa.Index(None, 'device_uuid', 'region'),
-    # The index for the order that they are listed in.
+    # The index for the order of the list.
     sa.Index(None, 'started_at', 'id'))

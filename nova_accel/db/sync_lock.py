@@ -10,12 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A transaction that is the only one of its kind in the database.
+"""The transaction of ``nova-accel-manage db sync``, of which only one runs.
 
-It is that of ``nova-accel-manage db sync``: deployment tools run it on each
-controller, at the same time. It has a connection of its own without the
-limits of the others (:mod:`nova_accel.db.limits`): a step may take as long as
-the tables are large.
+Deployment tools run the command on each controller at the same time. The
+transaction has a connection of its own, without the limits of the others
+(:mod:`nova_accel.db.limits`), as a step on large tables takes long.
 """
 
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import faults
 
-#: How long others that do the same are waited for.
+#: How many seconds to wait for another one to end.
 WAIT_S = 60
 
 
@@ -40,7 +39,7 @@ def alone(url: sa.URL) -> Iterator[sa.Connection]:
     """
     backend = url.get_backend_name()
     own = sa.create_engine(url, poolclass=sa.NullPool, connect_args=(
-        # So that the driver begins nothing by itself.
+        # The driver must not begin a transaction by itself.
         {'isolation_level': None} if backend == 'sqlite' else {}))
     with own.begin() as connection:
         if not _is_alone(connection, backend):
@@ -53,7 +52,7 @@ def alone(url: sa.URL) -> Iterator[sa.Connection]:
 
 
 def _is_alone(connection: sa.Connection, backend: str) -> bool:
-    """Wait for the others; whether they have ended."""
+    """Wait for another one; whether it has ended in time."""
     if backend == 'mysql':
         # The name is for the whole server, and has 64 characters at most.
         database = str(connection.engine.url.database).encode()

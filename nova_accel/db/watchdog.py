@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Cuts connections that have not been given back by a certain moment.
+"""Cuts connections that are still in use at their deadline.
 
-A thread that waits for a server in C can only be freed so. One thread in each
-process waits for the first of these moments; it is started at first use, so
-that a process that forks later has its own.
+Nothing else frees a thread that waits for a server in C. One thread in each
+process waits for the next deadline. It is started at its first use, so that a
+process that forks later starts its own.
 """
 
 import itertools
@@ -68,7 +68,7 @@ class _Watchdog:
                 _cut(own)
 
     def _overdue(self) -> list[socket.socket]:
-        """The connections to be cut; the others say when to look again."""
+        """The connections to cut; also sets when to look again."""
         now = time.monotonic()
         overdue = [number for number, (until, _own) in self._watched.items()
                    if until <= now]
@@ -98,7 +98,7 @@ class _OfProcess:
         os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        # Threads do not come along, and one may have had the lock.
+        # A fork does not copy other threads, and one may have held the lock.
         self._starting = threading.Lock()
         self._watchdog = None
 

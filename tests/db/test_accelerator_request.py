@@ -97,8 +97,8 @@ class TestCreateAndRead(ArqTestCase):
         error = self.assertRaises(
             exceptions.NotAllowed, arqs.create, 'two', base.PROJECT)
         self.assertEqual(
-            f'2 accelerator requests are asked for, and project '
-            f'{base.PROJECT} has 2 that are not bound; it may have 3: delete '
+            '2 accelerator requests are wanted, but project '
+            f'{base.PROJECT} has 2 that are not bound, and may have 3: delete '
             'those that nobody needs', str(error))
         self.assertEqual(before, self.everything())
         arqs.create('two', OTHER_PROJECT)

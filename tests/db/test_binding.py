@@ -23,8 +23,8 @@ from nova_accel.db import binding
 from nova_accel.db import clock
 from nova_accel.db import device_profile
 from nova_accel.db import engine
-from nova_accel.db import fence
 from nova_accel.db import schema
+from nova_accel.db.rows import fence
 from nova_accel.model import arq as arq_model
 from nova_accel.testing import database
 from nova_accel.testing import reports

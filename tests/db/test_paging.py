@@ -19,9 +19,10 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
+from nova_accel.db import device_profile
 from nova_accel.db import engine
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import paging as page_rows
 from nova_accel.model import paging
 from nova_accel.testing import database
 
@@ -51,8 +52,8 @@ class TestRead(base.DatabaseTestCase):
     def names(self, *where: Any, **page: Any) -> str:
         with engine.reader() as connection:
             return ''.join(row['name'] for row in page_rows.read(
-                connection, sa.select(_TABLE), where, paging.Page(**page),
-                _TABLE, _KEYS))
+                connection, device_profile.DeviceProfileRow,
+                sa.select(_TABLE), where, paging.Page(**page), _TABLE, _KEYS))
 
     def sorted(self, *keys: str, **page: Any) -> str:
         return self.names(sort=paging.parse_sort(','.join(keys), _KEYS),

@@ -19,7 +19,7 @@ from nova.tests.functional.api import client
 
 from functional import base
 from nova_accel import exceptions
-from nova_accel.db import attach_handle
+from nova_accel.db.rows import attach_handle
 from nova_accel.model import device_profile
 from nova_accel.testing import devices
 
@@ -270,7 +270,7 @@ class TestReschedule(PortTestCase):
             return allot(stock, wanted)
 
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.db.attach_handle.Stock.allot', fail_first))
+            'nova_accel.db.rows.attach_handle.Stock.allot', fail_first))
         server = self.boot_with_ports(self._create_flavor(), self.ports[0])
         self.assertEqual(1, len(lost))
         self.assert_ports_have_their_arqs(server, self.ports[0])

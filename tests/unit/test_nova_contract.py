@@ -240,7 +240,7 @@ SIGNATURES = {
         'nova.scheduler.utils:get_weight_multiplier':
             'host_state multiplier_name multiplier_config',
     },
-    'api/bound_event.py': {
+    'api/compute/bound_event.py': {
         'nova.compute.api:API.external_instance_event':
             'self api_context instances events',
         'nova.context:target_cell': 'context cell_mapping',
@@ -253,7 +253,7 @@ SIGNATURES = {
     'api/context.py': {
         'nova.api.auth:NovaKeystoneContext._create_context': 'env kwargs',
     },
-    'api/notification.py': {
+    'api/notifications/notifier.py': {
         'nova.rpc:get_versioned_notifier': 'publisher_id',
     },
     'scheduler/bitstream_region.py': {
@@ -276,7 +276,7 @@ SIGNATURES = {
     'bitstreams/verification.py': {
         'nova.utils:tpool_wrap': 'target autowrap',
     },
-    'api/compute_rpc.py': {
+    'api/compute/rpc.py': {
         'nova.context:target_cell': 'context cell_mapping',
         'nova.objects.host_mapping:HostMapping.get_by_host': 'context host',
         'nova.rpc:get_client':
@@ -443,7 +443,7 @@ class TestNovaContract(testtools.TestCase):
                       inspect.getsource(request.to_querystring))
 
     def test_the_event_of_a_binding_is_one_that_computes_know(self):
-        """api/bound_event.py: name, status, and that it is not a call."""
+        """api/compute/bound_event.py: the name, the status, and the cast."""
         events = _resolve('nova.objects.external_event')
         self.assertIn('accelerator-request-bound', events.EVENT_NAMES)
         self.assertIn('completed', events.EVENT_STATUSES)

@@ -10,4 +10,5 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""One module per resource; a handler takes a request, returns a response."""
+"""One module for each resource. A handler takes a request, gives a response.
+"""

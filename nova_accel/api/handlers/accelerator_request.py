@@ -21,24 +21,25 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
-from nova_accel.api import arq_notification
 from nova_accel.api import arq_patch
 from nova_accel.api import microversion
-from nova_accel.api import notification
 from nova_accel.api import paging
 from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api.notifications import arq_notification
+from nova_accel.api.notifications import notifier
 from nova_accel.api.policies import accelerator_request as policies
 from nova_accel.api.policies import host as host_policies
 from nova_accel.api.schemas import accelerator_request as schemas
 from nova_accel.db import accelerator_request as arq_db
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 
 _NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
               'to manage instance accelerators.')
 
-#: From the microversion on that has pages.
+#: The filters since the microversion that has pages.
 _FILTERS = ('hostname', 'state', 'project_id')
 
 #: The fields that say where a request is bound. Tenants can neither see them
@@ -88,8 +89,8 @@ def _check_asks_for_no_host(query: paging.Query) -> None:
 
 
 def _of_instance(context: nova_context.RequestContext,
-                 instance_uuid: str) -> list[dict[str, Any]]:
-    """All that the caller reaches, as Nova asks for them."""
+                 instance_uuid: str) -> list[arq_rows.ArqRow]:
+    """All ARQs of an instance that the caller reaches; Nova asks for these."""
     arqs = arq_db.get_of_instance(instance_uuid)
     if context.project_id is not None and all(
             arq['project_id'] == context.project_id for arq in arqs):
@@ -104,32 +105,32 @@ def _only_resolved(arguments: Mapping[str, str]) -> bool:
     if arguments['bind_state'] != 'resolved':
         raise exceptions.InvalidRequest(
             'The only bind_state to ask for is resolved')
-    # Of an instance it is asked whether all are.
+    # With ``instance``, asks whether all ARQs of the instance are resolved.
     parts = {*_FILTERS, 'limit', 'marker'}.intersection(arguments)
     if 'instance' in arguments and parts:
         raise exceptions.InvalidRequest(
-            'bind_state and instance ask for all of an instance, not with '
-            + ', '.join(sorted(parts)))
+            'bind_state with instance asks for all ARQs of the instance, so '
+            f'leave out {", ".join(sorted(parts))}')
     return True
 
 
 def _states(filters: Mapping[str, str]) -> frozenset[arq_model.State] | None:
-    """The only one to ask for; None: any."""
+    """The only state that is asked for; None: any."""
     if 'state' not in filters:
         return None
     try:
         return frozenset({arq_model.State(filters['state'])})
     except ValueError as error:
         raise exceptions.InvalidRequest(
-            f'The argument state is none: "{filters["state"][:255]}", the '
-            f'states are {", ".join(arq_model.State)}') from error
+            f'There is no state "{filters["state"][:255]}"; the states are '
+            f'{", ".join(arq_model.State)}') from error
 
 
 def _project(context: nova_context.RequestContext,
              filters: Mapping[str, str]) -> str | None:
-    """The only project whose ARQs are asked for; None: all projects.
+    """The only project whose ARQs are asked for; None: any.
 
-    :raises HTTPForbidden: it is another than the caller reaches
+    :raises HTTPForbidden: the caller does not reach this project
     """
     wanted = filters.get('project_id', _reach(context))
     if wanted != context.project_id:
@@ -152,7 +153,7 @@ def create_arqs(req: webob.Request) -> webob.Response:
     body = request.json_body(req, schemas.CREATE)
     arqs = arq_db.create(body['device_profile_name'], _own_project(context),
                          image_uuid=body.get('image_uuid'))
-    # They are nowhere yet.
+    # They are bound nowhere yet, so nothing has to be hidden.
     return webob.Response(status=201, json_body={
         'arqs': [_shown(req, True, arq) for arq in arqs]})
 
@@ -164,7 +165,7 @@ def patch_arqs(req: webob.Request) -> webob.Response:
 
 
 def patch_arq(req: webob.Request) -> webob.Response:
-    """The same of one ARQ: openstacksdk has its uuid in the path, too."""
+    """The same for one ARQ: openstacksdk has its uuid in the path, too."""
     policy.authorize(request.context(req), policies.BIND, refusal=_NOVA_ONLY)
     uuid = request.path_uuid(req, 'uuid')
     patches = request.json_body(req, schemas.PATCH)
@@ -190,7 +191,7 @@ def _patch(req: webob.Request,
                 policy.authorize(context, policies.SET_PROJECT)
             with arq_notification.binding(context, bindings) as bound:
                 bound.extend(arq_db.bind(
-                    bindings, read=notification.is_enabled()))
+                    bindings, read=notifier.is_enabled()))
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(
             f"Couldn't apply patch. Reason: {error}") from error
@@ -198,7 +199,7 @@ def _patch(req: webob.Request,
 
 
 def delete_arqs(req: webob.Request) -> webob.Response:
-    """Those named, or those of an instance."""
+    """Delete the named ARQs, or those of an instance."""
     context = request.context(req)
     policy.authorize(context, policies.DELETE)
     arguments = request.query(req, 'arqs', 'instance')
@@ -220,7 +221,7 @@ def delete_arqs(req: webob.Request) -> webob.Response:
 
 
 def delete_arq(req: webob.Request) -> webob.Response:
-    """Those named in the path, as openstacksdk has it."""
+    """Delete the ARQs that the path names, as openstacksdk does."""
     context = request.context(req)
     policy.authorize(context, policies.DELETE)
     _delete_by_uuids(context, request.uuids(
@@ -240,13 +241,13 @@ def _delete_by_uuids(context: nova_context.RequestContext,
     except exceptions.Conflict as error:
         if bound_allowed:
             raise
-        # One is bound, and that is Nova's.
+        # One is bound, and only Nova may delete that.
         raise webob.exc.HTTPForbidden(error.public) from error
 
 
 def _unadopted(context: nova_context.RequestContext,
-               instance_uuid: str) -> list[dict[str, Any]]:
-    """What a deletion by instance deletes: no host has taken them over."""
+               instance_uuid: str) -> list[arq_rows.ArqRow]:
+    """The ARQs that a deletion by instance deletes: those without a role."""
     return [arq for arq in _of_instance(context, instance_uuid)
             if arq['role'] is None]
 
@@ -272,11 +273,11 @@ def _own_project(context: nova_context.RequestContext) -> str:
 
 
 def _shown(req: webob.Request, sees_host: bool,
-           arq: Mapping[str, Any]) -> dict[str, Any]:
-    if not sees_host:
-        arq = {**arq, **dict.fromkeys(
+           row: arq_rows.ArqRow) -> dict[str, Any]:
+    arq: Mapping[str, Any] = row if sees_host else {
+        **row, **dict.fromkeys(
             (*_PLACE, 'attach_handle_uuid', 'attach_handle_info')),
-            'reason': arq['reason'] and exceptions.AcceleratorsBusy.PUBLIC}
+        'reason': row['reason'] and exceptions.AcceleratorsBusy.PUBLIC}
     shown = {
         'uuid': arq['uuid'], 'state': arq['state'],
         'device_profile_name': arq['device_profile_name'],

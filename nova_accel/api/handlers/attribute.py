@@ -13,7 +13,6 @@
 
 """``/attributes``: keys and values of deployables."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import webob
@@ -62,9 +61,11 @@ def delete_attribute(req: webob.Request) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request, attribute: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(req: webob.Request,
+           attribute: attribute_db.AttributeRow) -> dict[str, Any]:
     return {
-        **{name: attribute[name] for name in (
-            'uuid', 'deployable_id', 'key', 'value')},
+        'uuid': attribute['uuid'], 'key': attribute['key'],
+        'deployable_id': attribute['deployable_id'],
+        'value': attribute['value'],
         'links': representation.link(req, 'attributes', attribute['uuid']),
         **representation.times(attribute)}

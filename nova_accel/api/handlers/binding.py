@@ -10,27 +10,27 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/hosts/{hostname}/instances`` and what is below it.
+"""``/hosts/{hostname}/instances`` and the paths below it.
 
 nova-compute acquires and releases here what an instance holds on its host. A
 call may be repeated: the attempt says whether it is the same one.
 """
 
 from collections.abc import Iterable
-from collections.abc import Mapping
 import functools
 from typing import Any
 
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import arq_notification
 from nova_accel.api import policy
 from nova_accel.api import request
+from nova_accel.api.notifications import arq_notification
 from nova_accel.api.policies import binding as policies
 from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db import binding as binding_db
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 from nova_accel.model import attempt as attempt_model
 from nova_accel.model import device_profile
@@ -38,7 +38,7 @@ from nova_accel.model import matching
 
 
 def list_bindings(req: webob.Request) -> webob.Response:
-    """All of a host's, so that it can compare them with what it knows."""
+    """All bindings of a host, which compares them with its journal."""
     policy.authorize(request.context(req), policies.LIST)
     hostname = request.path_hostname(req)
     return webob.Response(json_body={'bindings': [
@@ -47,7 +47,7 @@ def list_bindings(req: webob.Request) -> webob.Response:
 
 
 def delete_unadopted(req: webob.Request) -> webob.Response:
-    """ARQs that Nova has bound to the host, and nobody came for them."""
+    """Delete ARQs that Nova has bound and the host has not adopted."""
     context = request.context(req)
     policy.authorize(context, policies.RELEASE)
     hostname = request.path_hostname(req)
@@ -55,7 +55,7 @@ def delete_unadopted(req: webob.Request) -> webob.Response:
         'arqs', '').split(','))
     instance_uuid = request.path_uuid(req, 'instance_uuid')
 
-    def unadopted() -> list[dict[str, Any]]:
+    def unadopted() -> list[arq_rows.ArqRow]:
         return [arq for arq in arq_db.get_by_uuids(uuids)
                 if (arq['instance_uuid'], arq['hostname'], arq['role']) == (
                     instance_uuid, hostname, None)]
@@ -80,7 +80,7 @@ def acquire(req: webob.Request) -> webob.Response:
             'The body needs either device_profile_name or groups')
     wanted = binding_db.Request(
         instance_uuid=instance_uuid, hostname=hostname, role=role,
-        # JSON Schema has 1.0 for an integer.
+        # JSON Schema takes 1.0 for an integer.
         attempt=int(body['attempt']), project_id=body['project_id'],
         device_profile_name=body.get(
             'device_profile_name', device_profile.NO_PROFILE),
@@ -109,7 +109,7 @@ def adopt(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             f'The ARQs cannot move from {from_role} to {from_role}')
 
-    def dropped() -> list[dict[str, Any]]:
+    def dropped() -> list[arq_rows.ArqRow]:
         return [arq for arq in binding_db.get(*key)
                 if arq['uuid'] not in body['arqs']]
 
@@ -126,7 +126,7 @@ def release(req: webob.Request) -> webob.Response:
     if not (attempt.isascii() and attempt.isdigit()
             and len(attempt) < 20 and int(attempt) <= attempt_model.MAX):
         raise exceptions.InvalidRequest(
-            'The argument attempt is missing or no number of an attempt')
+            'The argument attempt is missing, or is no number of an attempt')
     with arq_notification.unbinding(context, functools.partial(
             binding_db.get, instance_uuid, hostname, role)):
         binding_db.release(instance_uuid, hostname, role, int(attempt))
@@ -141,11 +141,11 @@ def _path(req: webob.Request) -> tuple[str, str, arq_model.Role]:
             arq_model.Role(req.urlvars['role']))
 
 
-def _answer(arqs: Iterable[Mapping[str, Any]]) -> webob.Response:
+def _answer(arqs: Iterable[arq_rows.ArqRow]) -> webob.Response:
     return webob.Response(json_body={'arqs': [_shown(arq) for arq in arqs]})
 
 
-def _shown(arq: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(arq: arq_rows.ArqFacts) -> dict[str, Any]:
     """As :meth:`nova_accel.model.arq.Arq.from_dict` reads it."""
     identity = arq['attach_handle_identity']
     return {

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/deployables``: what of devices is handed out, and what regions hold."""
+"""``/deployables``: the parts of devices that are handed out, and regions."""
 
 from collections.abc import Mapping
 import functools
@@ -24,9 +24,9 @@ from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
-from nova_accel.api import programming_service
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api.compute import programming
 from nova_accel.api.policies import deployable as policies
 from nova_accel.api.schemas import programming as schemas
 from nova_accel.db import deployable as deployable_db
@@ -49,8 +49,7 @@ def list_deployables(req: webob.Request) -> webob.Response:
 
 
 def _with_cyborgs_filter(filters: Mapping[str, str]) -> dict[str, str]:
-    """Cyborg has the name of what to look for in one argument, and the value
-    in another.
+    """The filters; Cyborg has a filter's name and its value in two arguments.
 
     :raises InvalidRequest: one is missing, or there is no such name
     """
@@ -75,18 +74,19 @@ def get_deployable(req: webob.Request) -> webob.Response:
 
 
 def program_deployable(req: webob.Request) -> webob.Response:
-    """As Cyborg has it; it answers when the region is programmed."""
+    """Program a region as Cyborg does; answers when it is programmed."""
     context = request.context(req)
-    programming_service.authorize(context)
+    programming.authorize(context)
     uuid = request.path_uuid(req, 'uuid')
     [operation] = request.json_body(req, schemas.PATCH)
     [value] = operation['value']
-    found = programming_service.program(
+    found = programming.program(
         context, uuid, _uuid(value['image_uuid']))
-    if not policy.allows(context, policies.SHOW):
-        # Where it is, is not for the owner of the server that has it.
-        found = {**found, **dict.fromkeys(_PLACE), 'noted': {}}
-    return webob.Response(json_body=_shown(req, found))
+    if policy.allows(context, policies.SHOW):
+        return webob.Response(json_body=_shown(req, found))
+    # The owner of the server must not learn where the deployable is.
+    return webob.Response(json_body=_shown(
+        req, {**found, **dict.fromkeys(_PLACE), 'noted': {}}))
 
 
 def program_deployable_again_named(req: webob.Request) -> webob.Response:
@@ -100,13 +100,14 @@ def _uuid(value: str) -> str:
     try:
         return request.uuids('image_uuid', [value])[0]
     except exceptions.InvalidRequest as error:
-        # All that Cyborg says.
+        # This is all that Cyborg says.
         raise exceptions.InvalidRequest(
             f'Expected a uuid but received {value[:255]}.') from error
 
 
 def _shown(req: webob.Request,
            deployable: Mapping[str, Any]) -> dict[str, Any]:
+    """:param deployable: a row, with None for what is hidden"""
     shown = {
         'uuid': deployable['uuid'], 'parent_id': None, 'root_id': None,
         'name': deployable['name'],

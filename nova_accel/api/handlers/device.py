@@ -10,9 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/devices``: what hosts have reported, and what is to be spared."""
+"""``/devices``: the devices that hosts report, and which are disabled."""
 
-from collections.abc import Mapping
 import functools
 import json
 from typing import Any
@@ -62,14 +61,15 @@ def _set_status(req: webob.Request,
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request, device: Mapping[str, Any]) -> dict[str, Any]:
-    shown = {
+def _shown(req: webob.Request,
+           device: device_db.DeviceRow) -> dict[str, Any]:
+    shown: dict[str, Any] = {
         'uuid': device['uuid'], 'type': device['type'],
         'vendor': device['vendor_id'], 'model': device['product'],
-        # Cyborg has JSON in a string here, and any text in the other.
+        # Cyborg has JSON in a string here, and any text in the other info.
         'std_board_info': json.dumps({
-            name: device[name] for name in ('product_id', 'address',
-                                            'numa_node', 'driver')}),
+            'product_id': device['product_id'], 'address': device['address'],
+            'numa_node': device['numa_node'], 'driver': device['driver']}),
         'vendor_board_info': device['vendor'],
         'hostname': device['hostname'],
         'links': representation.link(req, 'devices', device['uuid']),

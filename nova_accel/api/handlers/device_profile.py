@@ -25,9 +25,9 @@ from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
-from nova_accel.api import prefetching
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api.compute import prefetching
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.api.schemas import device_profile as schemas
 from nova_accel.db import device_profile as device_profile_db
@@ -50,7 +50,7 @@ def get_device_profile(req: webob.Request) -> webob.Response:
     """By uuid; from 2.2 also by name."""
     policy.authorize(request.context(req), policies.SHOW)
     profile = _find(req)
-    # Cyborg words the times of a single profile otherwise than in a list.
+    # Cyborg writes the times of a single profile not as in a list.
     return webob.Response(json_body={'device_profile': {
         **_shown(req, profile),
         'created_at': str(profile['created_at']),
@@ -94,9 +94,9 @@ def create_device_profile(req: webob.Request) -> webob.Response:
 
 
 def update_device_profile(req: webob.Request) -> webob.Response:
-    """All but its name; servers that have something of it keep that."""
+    """Replace all but the name; servers keep the accelerators they have."""
     if not microversion.is_at_least(req, '2.6'):
-        # As Cyborg, and as before.
+        # As Cyborg does, and as earlier versions did.
         raise webob.exc.HTTPMethodNotAllowed(headers={'Allow': 'GET, DELETE'})
     context = request.context(req)
     policy.authorize(context, policies.UPDATE)
@@ -131,7 +131,7 @@ def delete_device_profiles(req: webob.Request) -> webob.Response:
     return _delete(value)
 
 
-def _find(req: webob.Request) -> dict[str, Any]:
+def _find(req: webob.Request) -> device_profile_db.DeviceProfileRow:
     """The profile of the path's uuid or, from 2.2 on, name."""
     name = req.urlvars['uuid']
     if uuidutils.is_uuid_like(name):
@@ -143,7 +143,7 @@ def _find(req: webob.Request) -> dict[str, Any]:
 
 
 def _delete(value: str) -> webob.Response:
-    """Those of the names, or that of the uuid, as Cyborg has it."""
+    """Delete the profile of a uuid, or those of names, as Cyborg does."""
     if uuidutils.is_uuid_like(value):
         device_profile_db.delete_by_uuid(
             request.uuids('uuid', [value])[0])
@@ -152,7 +152,8 @@ def _delete(value: str) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request, profile: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(req: webob.Request, profile: device_profile_db.DeviceProfileRow,
+           ) -> dict[str, Any]:
     return {
         'uuid': profile['uuid'], 'name': profile['name'],
         'description': profile['description'], 'groups': profile['groups'],

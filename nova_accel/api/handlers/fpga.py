@@ -16,20 +16,20 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
-from nova_accel.api import programming_service
 from nova_accel.api import request
+from nova_accel.api.compute import programming
 from nova_accel.api.schemas import programming as schemas
 
 
 def program_fpga(req: webob.Request) -> webob.Response:
-    """Answers when the region is programmed."""
+    """Program a region; answers when it is programmed."""
     context = request.context(req)
     try:
-        programming_service.authorize(context)
+        programming.authorize(context)
         body = request.json_body(req, schemas.FPGA)
         [bitstream_uuid] = request.uuids(
             'glance_bitstream_uuid', [body['glance_bitstream_uuid']])
-        programming_service.program(
+        programming.program(
             context, request.path_uuid(req, 'deployable_uuid'),
             bitstream_uuid)
     except (webob.exc.HTTPForbidden, exceptions.NotAllowed) as error:

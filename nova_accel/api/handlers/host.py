@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/hosts``: what nova-compute says of its devices."""
+"""``/hosts``: the reports of nova-compute about its devices."""
 
 import datetime
 from typing import Any
@@ -18,10 +18,10 @@ from typing import Any
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import bound_event
 from nova_accel.api import policy
-from nova_accel.api import programming_notification
 from nova_accel.api import request
+from nova_accel.api.compute import bound_event
+from nova_accel.api.notifications import programming_notification
 from nova_accel.api.policies import host as policies
 from nova_accel.api.schemas import host as schemas
 from nova_accel.api.schemas import programming as programming_schemas
@@ -31,8 +31,8 @@ from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
 from nova_accel.model import programming
 
-#: Bytes. A report is sent in parts, see ``model/report_parts.py``; what was
-#: cleaned, and the devices of the parts before, has 40 of them for each.
+#: Bytes. A report is sent in parts (``model/report_parts.py``). A cleaned
+#: handle, or a device of the parts before, takes 40 bytes.
 MAX_REPORT_BYTES = 8 * 1024 * 1024
 
 
@@ -44,7 +44,7 @@ def report(req: webob.Request) -> webob.Response:
         hostname=hostname, node_uuid=body['node_uuid'],
         service_host=body['service_host'], devices=body.get('devices'),
         digest=body['digest'], orders_seen=body.get('orders_seen'),
-        # JSON Schema has 1.0 for an integer.
+        # JSON Schema takes 1.0 for an integer.
         part=None if 'part' not in body else int(body['part']),
         others=body.get('others'))
     if orders is None:
@@ -53,7 +53,7 @@ def report(req: webob.Request) -> webob.Response:
 
 
 def set_cleaning(req: webob.Request) -> webob.Response:
-    """How the cleaning of attach handles, as ordered, has ended."""
+    """Note how the ordered cleaning of attach handles has ended."""
     policy.authorize(request.context(req), policies.REPORT)
     hostname = request.path_hostname(req)
     body = request.json_body(req, schemas.CLEANING, MAX_REPORT_BYTES)
@@ -67,10 +67,10 @@ def set_cleaning(req: webob.Request) -> webob.Response:
 
 
 def set_provisioning(req: webob.Request) -> webob.Response:
-    """The ARQs whose devices the host makes again: all of them.
+    """Note which ARQs have devices that the host makes again: all of them.
 
-    Of those that are bound again, and of those of which it failed,
-    nova-compute is told, which may wait for them.
+    nova-compute may wait for some of them. So it is told which are bound
+    again, and which have failed.
     """
     policy.authorize(request.context(req), policies.REPORT)
     hostname = request.path_hostname(req)
@@ -81,7 +81,7 @@ def set_provisioning(req: webob.Request) -> webob.Response:
 
 
 def set_programming(req: webob.Request) -> webob.Response:
-    """That the programming of an FPGA region has begun, or how it ended."""
+    """Note that the programming of a region has begun, or how it ended."""
     context = request.context(req)
     policy.authorize(context, policies.REPORT)
     hostname = request.path_hostname(req)
@@ -93,7 +93,7 @@ def set_programming(req: webob.Request) -> webob.Response:
 
 
 def _record(uuid: str, body: dict[str, Any]) -> programming.Record:
-    """:raises InvalidRequest: a time is none."""
+    """:raises InvalidRequest: a time is malformed."""
     finished_at = body['finished_at']
     return programming.Record(
         uuid, body['device_uuid'], body['region'], body['bitstream_id'],

@@ -10,23 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``/programmings``: the history; ``/bitstreams``: what hosts fetch early."""
+"""``/programmings``: what FPGA regions were programmed with, and by whom."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import webob
 
-from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import paging
 from nova_accel.api import policy
-from nova_accel.api import prefetching
-from nova_accel.api import programming_service
 from nova_accel.api import request
 from nova_accel.api.policies import programming as policies
-from nova_accel.api.schemas import programming as schemas
-from nova_accel.db import deployable as deployable_db
 from nova_accel.db import programming as programming_db
 
 _FILTERS = ('hostname', 'device_uuid', 'deployable_uuid', 'instance_uuid',
@@ -44,45 +38,14 @@ def list_programmings(req: webob.Request) -> webob.Response:
         programming_db.get_all(query.page, **query.filters), _shown)
 
 
-def prefetch(req: webob.Request) -> webob.Response:
-    """Have hosts fetch a bitstream: those named, or all that can program.
-
-    Of all, those that are silent are left out.
-    """
-    microversion.require(req, '2.5')
-    context = request.context(req)
-    policy.authorize(context, policies.PREFETCH)
-    bitstream_uuid = request.path_uuid(req, 'uuid')
-    names = request.json_body(req, schemas.PREFETCH).get('hostnames')
-    hosts = deployable_db.get_hosts_of_regions()
-    if names is None:
-        hosts = prefetching.reporting(hosts)
-    else:
-        hosts = [host for host in hosts if host['hostname'] in names]
-        _check_known(names, hosts)
-        programming_service.check_not_silent(hosts)
-    faults = prefetching.ask(context, hosts, [bitstream_uuid])
-    if faults and (names is not None or len(faults) == len(hosts)):
-        raise next(iter(faults.values()))
-    return webob.Response(status=202, json_body={
-        'hostnames': [host['hostname'] for host in hosts
-                      if host['hostname'] not in faults]})
-
-
-def _check_known(names: list[str], hosts: list[dict[str, Any]]) -> None:
-    unknown = sorted(set(names) - {host['hostname'] for host in hosts})
-    if unknown:
-        raise exceptions.NotFound('; '.join(
-            f'Host {name} not found, or it has no region that can be '
-            'programmed' for name in unknown))
-
-
-def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(row: programming_db.ProgrammingRow) -> dict[str, Any]:
     started_at, finished_at = row['started_at'], row['finished_at']
     return {
-        **{name: row[name] for name in (
-            'uuid', 'hostname', 'device_uuid', 'region', 'bitstream_id',
-            'project_id', 'user_id', 'instance_uuid', 'failure')},
+        'uuid': row['uuid'], 'hostname': row['hostname'],
+        'device_uuid': row['device_uuid'], 'region': row['region'],
+        'bitstream_id': row['bitstream_id'], 'project_id': row['project_id'],
+        'user_id': row['user_id'], 'instance_uuid': row['instance_uuid'],
+        'failure': row['failure'],
         'state': ('running' if finished_at is None
                   else 'succeeded' if row['failure'] is None else 'failed'),
         'started_at': started_at.isoformat(),

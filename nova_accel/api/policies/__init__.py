@@ -19,6 +19,7 @@ from oslo_policy import policy
 from nova_accel.api.policies import accelerator_request
 from nova_accel.api.policies import attribute
 from nova_accel.api.policies import binding
+from nova_accel.api.policies import bitstream
 from nova_accel.api.policies import deployable
 from nova_accel.api.policies import device
 from nova_accel.api.policies import device_profile
@@ -31,4 +32,5 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
     return list(itertools.chain(
         device_profile.list_rules(), accelerator_request.list_rules(),
         device.list_rules(), deployable.list_rules(), attribute.list_rules(),
-        programming.list_rules(), host.list_rules(), binding.list_rules()))
+        programming.list_rules(), bitstream.list_rules(), host.list_rules(),
+        binding.list_rules()))

@@ -31,14 +31,14 @@ _PATH = '/v2/accelerator_requests'
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     return [rule.rule(*row) for row in (
-        (LIST, personas.READER, 'List the ARQs of the own project.',
+        (LIST, personas.READER, "List the ARQs of the caller's project.",
          f'GET {_PATH}'),
-        (SHOW, personas.READER, 'Show an ARQ of the own project.',
+        (SHOW, personas.READER, "Show an ARQ of the caller's project.",
          f'GET {_PATH}/{{uuid}}'),
         (CREATE, personas.MEMBER, 'Create the ARQs of a device profile.',
          f'POST {_PATH}'),
         (DELETE, personas.MEMBER,
-         'Delete ARQs of the own project that are not bound.',
+         "Delete ARQs of the caller's project that are not bound.",
          f'DELETE {_PATH}'),
         (BIND, personas.VOUCHED,
          'Bind ARQs to an instance on a host, or unbind them.',

@@ -38,10 +38,11 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
          'Program any FPGA region that no server of another project has.',
          *_PROGRAM_PATHS),
         (LOAD_SHELL, personas.ADMIN,
-         'Load a shell into an FPGA of which nobody has anything, for those '
-         'who may program.', *_PROGRAM_PATHS),
+         'Load a shell into an FPGA that no server has a part of. The caller '
+         'needs a right to program, too.', *_PROGRAM_PATHS),
         (PROGRAM_OWN, personas.MEMBER,
-         'Program an FPGA region that a server of the own project has, while '
-         'that is stopped, or where its driver can do it under a guest.',
+         "Program an FPGA region that a server of the caller's project has. "
+         'The server must be stopped, unless the driver can program under a '
+         'guest.',
          *_PROGRAM_PATHS),
     )]

@@ -12,7 +12,7 @@
 
 """Device profiles: anyone may read them, admins write them.
 
-Which hosts could serve one is for admins: it shows their devices.
+Only admins see which hosts could serve one, as this shows their devices.
 """
 
 from oslo_policy import policy

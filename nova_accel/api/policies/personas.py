@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Who callers are, as check strings.
+"""The kinds of callers, as check strings.
 
-Keystone lets ``admin`` imply ``manager``, that ``member`` and that
-``reader``; ``service`` is on its own.
+In Keystone ``admin`` implies ``manager``, which implies ``member``, which
+implies ``reader``. ``service`` implies none and is implied by none.
 """
 
 ADMIN = 'role:admin'
@@ -21,8 +21,8 @@ ADMIN = 'role:admin'
 #: A service with its own token.
 SERVICE = 'role:service'
 
-#: That, or a user for whom a service (Nova) vouches with its own token. Nova
-#: asks most, and what comes first is looked at first.
+#: A service, or a user for whom a service (Nova) vouches with its own token.
+#: Nova asks most often, so its part comes first.
 VOUCHED = f'service_roles:service or {SERVICE}'
 
 MEMBER = f'role:member or {ADMIN} or {VOUCHED}'

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The history of programmings, and bitstreams that hosts fetch early."""
+"""The history of programmings."""
 
 from oslo_policy import policy
 
@@ -18,7 +18,6 @@ from nova_accel.api.policies import personas
 from nova_accel.api.policies import rule
 
 LIST = 'nova_accel:programming:list'
-PREFETCH = 'nova_accel:bitstream:prefetch'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
@@ -26,7 +25,4 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
         (LIST, personas.ADMIN,
          'List what FPGA regions were programmed with, and by whom.',
          'GET /v2/programmings'),
-        (PREFETCH, personas.ADMIN,
-         'Have hosts fetch a bitstream before it is needed.',
-         'POST /v2/bitstreams/{uuid}/prefetch'),
     )]

@@ -10,17 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What all our policy rules have in common."""
+"""The common parts of all our policy rules."""
 
 from oslo_policy import policy
 
 
 def rule(name: str, check: str, description: str,
          *operations: str) -> policy.DocumentedRuleDefault:
-    """A rule of tokens that are scoped to a project.
+    """A rule for tokens that are scoped to a project.
 
     :param check: one of :mod:`nova_accel.api.policies.personas`
-    :param operations: what it allows, such as ``GET /v2/devices``
+    :param operations: the calls that it allows, such as ``GET /v2/devices``
     """
     return policy.DocumentedRuleDefault(
         name=name, check_str=check, scope_types=['project'],

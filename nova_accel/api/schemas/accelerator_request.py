@@ -20,7 +20,8 @@ MAX_ARQS = 256
 CREATE: scalars.Schema = {
     'type': 'object',
     'properties': {
-        # None has an empty name: that is answered with 404, as by Cyborg.
+        # No profile has an empty name, which is answered with 404 as by
+        # Cyborg.
         'device_profile_name': scalars.TEXT,
         'image_uuid': scalars.UUID_OR_NULL,
     },
@@ -45,7 +46,7 @@ PATCH: scalars.Schema = {
     },
 }
 
-#: What a patch makes of one ARQ.
+#: The fields that a patch gives to one ARQ.
 BINDING = scalars.strict_object({
     'hostname': scalars.HOSTNAME,
     'device_rp_uuid': scalars.UUID,

@@ -10,9 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the answers have in them, for the OpenAPI document.
+"""The bodies of answers, for the OpenAPI document.
 
-Clients must let further fields through: a microversion adds some.
+Clients must accept further fields, as a new microversion adds some.
 """
 
 from nova_accel.api.schemas import scalars
@@ -32,7 +32,7 @@ _STATE: Schema = {'enum': [str(state) for state in arq.State]}
 
 
 def _fields(properties: Schema, *optional: str) -> Schema:
-    """An object that has these, but for the optional ones, and maybe more."""
+    """An object with these properties, and maybe with others."""
     return {'type': 'object', 'properties': properties,
             'required': [name for name in properties if name not in optional]}
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What an instance is to hold on a host."""
+"""The requests for what an instance is to hold on a host."""
 
 from nova_accel.api.schemas import accelerator_request
 from nova_accel.api.schemas import device_profile

@@ -10,14 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A device profile; what the keys of a group may be, the model knows."""
+"""A device profile; the model checks the keys of its groups."""
 
 from nova_accel.api.schemas import scalars
 
 GROUP: scalars.Schema = {
     'type': 'object',
     'propertyNames': scalars.NAME,
-    # A number where clients send one: how many units.
+    # Some clients send how many units are wanted as a number.
     'additionalProperties': {
         **scalars.TEXT, 'type': ['string', 'integer']},
     'maxProperties': 64,

@@ -21,7 +21,7 @@ _PCI_ADDRESS = {'type': 'string', 'pattern': bounds.PCI_ADDRESS}
 
 _PCI_ID = {'type': 'string', 'pattern': bounds.PCI_ID}
 
-#: As many as there can be handles of a card.
+#: The most attach handles that one list may name.
 _MOST_HANDLES = 256 * 1024
 
 _HANDLE = scalars.strict_object({
@@ -77,7 +77,7 @@ _DEVICE = scalars.strict_object({
                     'maxItems': bounds.MAX_DEPLOYABLES},
 }, 'fault', 'attributes')
 
-#: Of a 32-bit column.
+#: A number of a 32-bit column.
 _REVISION = {'type': 'integer', 'minimum': 0, 'maximum': 2 ** 31 - 1}
 
 #: A nova-compute that is older than the API leaves out what is optional.

@@ -34,12 +34,12 @@ RECORD = scalars.strict_object({
     'failure': {'anyOf': [scalars.REASON, {'type': 'null'}]},
 })
 
-#: Cyborg's; the uuid is looked at apart, for its words.
+#: Cyborg's body. The handler checks the uuid, to answer in Cyborg's words.
 PATCH: scalars.Schema = {
     'type': 'array', 'minItems': 1, 'maxItems': 1,
     'items': scalars.strict_object({
         'op': {'const': 'replace'},
-        # The latter is python-cyborgclient's.
+        # python-cyborgclient sends the latter.
         'path': {'enum': ['/bitstream_id', '/program']},
         'value': {
             'type': 'array', 'minItems': 1, 'maxItems': 1,
@@ -53,9 +53,3 @@ PATCH: scalars.Schema = {
 }
 
 FPGA = scalars.strict_object({'glance_bitstream_uuid': {'type': 'string'}})
-
-PREFETCH = scalars.strict_object({
-    'hostnames': {
-        'type': 'array', 'items': scalars.HOSTNAME, 'minItems': 1,
-        'maxItems': 1024, 'uniqueItems': True},
-}, 'hostnames')

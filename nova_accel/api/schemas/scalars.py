@@ -35,7 +35,7 @@ UUID_OR_NULL: Schema = {'anyOf': [UUID, {'type': 'null'}]}
 HOSTNAME: Schema = {'type': 'string',
                     'pattern': r'^[a-zA-Z0-9._:-]{1,255}\Z'}
 
-#: Of a trait or a resource class, as Placement has them.
+#: The name of a trait or a resource class in Placement.
 PLACEMENT_NAME: Schema = {'type': 'string',
                           'pattern': bounds.PLACEMENT_NAME}
 
@@ -44,7 +44,7 @@ TRAITS: Schema = {'type': 'array', 'items': PLACEMENT_NAME,
 
 
 def hexadecimal(least: int, most: int) -> Schema:
-    """So many lower-case hexadecimal digits."""
+    """From ``least`` to ``most`` lower-case hexadecimal digits."""
     return {'type': 'string', 'pattern': rf'^[0-9a-f]{{{least},{most}}}\Z'}
 
 

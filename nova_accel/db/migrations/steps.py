@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The parts that the steps of the schema are made of.
+"""The operations that the steps of the schema are made of.
 
-MySQL commits each of these at once, so a step that was cut short has done a
-part of it. Each looks first what is there: the step is then run again.
+MySQL commits each of them at once, so an interrupted step has done a part of
+its work. Each operation checks what exists, so that the step can be run again.
 """
 
 from typing import Any
@@ -26,7 +26,7 @@ LONG_TEXT = sa.Text().with_variant(mysql.MEDIUMTEXT(), 'mysql')
 
 
 def create_table(name: str, *items: sa.schema.SchemaItem) -> None:
-    """With a number for each row, and the collation of all our tables."""
+    """A table with a number for each row, and the collation of all tables."""
     if not sa.inspect(op.get_bind()).has_table(name):
         op.create_table(
             name, sa.Column('id', sa.Integer, nullable=False), *items,

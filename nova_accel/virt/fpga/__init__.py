@@ -9,5 +9,4 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-
-"""Accelerators in nova-compute: a mixin over Nova's libvirt driver."""
+"""The regions of FPGAs: what they hold, and who programs them."""

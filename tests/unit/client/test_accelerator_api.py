@@ -201,7 +201,7 @@ class TestAcceleratorApi(testtools.TestCase):
             error = self.assertRaises(
                 exceptions.Conflict, self.client._call, 'PUT', path,
                 json=refused)
-            self.assertIn('begun again', str(error))
+            self.assertIn('begin the report again', str(error))
         self.assertEqual(1, self.units())
         self.client._call('PUT', path, json={**last, 'digest': 'a'})
         self.assertEqual(2, self.units())

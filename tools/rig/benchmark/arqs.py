@@ -15,11 +15,11 @@
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 
-from nova_accel.db import arq as arq_rows
-from nova_accel.db import attach_handle
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import arq as arq_rows
+from nova_accel.db.rows import attach_handle
 from nova_accel.model import arq
 from nova_accel.testing import reports
 
@@ -50,7 +50,9 @@ def _fill_host(number: int, functions: int) -> None:
                for deployable in device.deployables
                for handle in deployable.handles]
     with engine.writer() as connection:
-        profile = device_profile.read_requested(connection, PROFILE)
+        profile = device_profile.read_requested(
+            connection, PROFILE, device_profile.RequestedProfile,
+            device_profile.REQUESTED)
         rows = [row for _handle in handles
                 for row in arq_rows.rows_of_profile(
                     profile, state=arq.State.BOUND, project_id='b' * 32,

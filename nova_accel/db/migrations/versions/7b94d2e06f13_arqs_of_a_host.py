@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""An index for what a host asks for in each of its cycles: its ARQs.
+"""An index for the ARQs of a host, which asks for them in each cycle.
 
 The release before works with it, too.
 """

@@ -25,7 +25,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # Before the other goes, which it replaces.
+    # First, since it replaces the one that is dropped.
     steps.create_index('arqs', 'project_id', 'hostname')
     steps.drop_index('arqs', 'project_id')
     steps.create_index('programmings', 'started_at', 'id')

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What FPGA regions hold, and the history of their programming.
+"""The contents of FPGA regions, and the history of their programming.
 
 One table more, and columns that may be empty: the release before works on it,
 too.

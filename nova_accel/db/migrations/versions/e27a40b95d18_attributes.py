@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What operators note of deployables.
+"""The attributes that operators note of deployables.
 
 One table more: the release before works on it, too.
 """

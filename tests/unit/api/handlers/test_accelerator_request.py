@@ -18,9 +18,9 @@ import webob
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.db import attach_handle
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import attach_handle
 from unit.api import base
 
 CONF = conf.CONF
@@ -283,7 +283,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
 
         self.report_host(functions=1)
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.db.attach_handle.stock',
+            'nova_accel.db.rows.attach_handle.stock',
             stock_of_which_one_is_taken))
         self.assertEqual(
             'other requests took the free attach handles', self.refused(

@@ -21,7 +21,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device
 from nova_accel.model import pci_address
 from unit.api import base
-from unit.api import test_bound_event
+from unit.api.compute import test_bound_event
 
 _PATH = f'/hosts/{base.HOSTNAME}'
 

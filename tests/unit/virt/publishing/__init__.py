@@ -9,25 +9,3 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
-
-"""Unit tests; HYPOTHESIS_PROFILE says how long properties are searched."""
-
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
-import nova.tests.functional  # noqa: F401 isort: skip
-
-import os
-
-import hypothesis
-
-# A shared, busy machine must not fail a property for being slow.
-_SLOW_IS_FINE = [hypothesis.HealthCheck.too_slow]
-
-hypothesis.settings.register_profile(
-    'quick', max_examples=50, deadline=None,
-    suppress_health_check=_SLOW_IS_FINE)
-hypothesis.settings.register_profile(
-    'full', max_examples=2000, deadline=None,
-    suppress_health_check=_SLOW_IS_FINE)
-hypothesis.settings.load_profile(
-    os.environ.get('HYPOTHESIS_PROFILE', 'quick'))

@@ -19,8 +19,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.db import capacity
 from nova_accel.db import engine
-from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import orders as order_rows
 from nova_accel.model import device
 from nova_accel.model import view
 from nova_accel.testing import accelerator_api

@@ -19,50 +19,50 @@ from nova import context as nova_context
 from nova import rpc
 import oslo_messaging
 
-from nova_accel.api import notification
-from nova_accel.api import notification_payload
+from nova_accel.api.notifications import notifier
+from nova_accel.api.notifications import payloads
 from unit import notifications
 from unit.api import base
 
 
-def _unwanted() -> notification_payload.Payload:
+def _unwanted() -> payloads.Payload:
     raise AssertionError('nobody is told')
 
 
 class EmitTest(base.ConfiguredTestCase):
 
     def emit(self, payload: Callable[
-            [], notification_payload.Payload] = _unwanted,
-            phase: notification.Phase = notification.Phase.START) -> None:
+            [], payloads.Payload] = _unwanted,
+            phase: notifier.Phase = notifier.Phase.START) -> None:
         # Nova would ask its policies otherwise.
         context = nova_context.RequestContext(
             'user', 'project', is_admin=False)
-        notification.emit(context, 'thing.act', phase, payload)
+        notifier.emit(context, 'thing.act', phase, payload)
 
     def test_nothing_is_made_when_no_driver_is_configured(self) -> None:
         for drivers in ((), ('noop',)):
             with notifications.Notifications(*drivers):
-                self.assertFalse(notification.is_enabled())
+                self.assertFalse(notifier.is_enabled())
                 self.emit()
 
     def test_nothing_is_made_for_the_format_that_has_none(self) -> None:
         """Nova's default; our own have no unversioned form."""
         self.useFixture(notifications.Notifications(
             'test', notification_format='unversioned'))
-        self.assertFalse(notification.is_enabled())
+        self.assertFalse(notifier.is_enabled())
         self.emit()
 
     def test_nothing_is_made_before_nova_has_a_notifier(self) -> None:
         self.useFixture(fixtures.MonkeyPatch('nova.rpc.NOTIFIER', None))
-        self.assertFalse(notification.is_enabled())
+        self.assertFalse(notifier.is_enabled())
         self.emit()
 
     def test_priority_and_publisher(self) -> None:
         for format_ in ('versioned', 'both'):
             with notifications.Notifications(
                     'test', notification_format=format_) as sent:
-                for phase in notification.Phase:
-                    self.emit(notification_payload.Payload, phase)
+                for phase in notifier.Phase:
+                    self.emit(payloads.Payload, phase)
                 self.assertEqual(
                     [('thing.act.start', 'INFO'), ('thing.act.end', 'INFO'),
                      ('thing.act.error', 'ERROR')],
@@ -76,7 +76,7 @@ class EmitTest(base.ConfiguredTestCase):
         self.assertIn('thing.act.start is not sent', self.log.output)
         self.useFixture(fixtures.MockPatch(
             'nova.rpc.get_versioned_notifier', side_effect=OSError('away')))
-        self.emit(notification_payload.Payload)
+        self.emit(payloads.Payload)
         self.assertIn('away', self.log.output)
 
     def test_they_go_where_novas_go(self) -> None:
@@ -88,7 +88,7 @@ class EmitTest(base.ConfiguredTestCase):
         self.heard: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         listener.start()
         try:
-            self.emit(notification_payload.Payload)
+            self.emit(payloads.Payload)
             self.assertEqual(('nova-api:controller', 'thing.act.start'),
                              self.heard.get(timeout=30))
         finally:

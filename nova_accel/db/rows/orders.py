@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What hosts are to do: the status of their devices, and what is unclean.
+"""The orders of hosts: which devices are disabled, which handles unclean.
 
-``hosts.orders`` is the revision of it. Everything here is a part of its
-caller's transaction, and who changes a revision locks the host by that.
+``hosts.orders`` is their revision. Everything here is a part of its caller's
+transaction. A change of the revision locks the host.
 """
 
 from typing import Any
@@ -48,7 +48,7 @@ def read(connection: sa.Connection, hostname: str) -> orders.Orders:
 
 
 def next_revision(connection: sa.Connection, hostname: str) -> int:
-    """Let a host that is locked have a newer revision, and say which."""
+    """Raise the revision of a locked host, and give the new one."""
     change(connection, _HOSTS.c.hostname == hostname)
     revision: int = connection.execute(sa.select(_HOSTS.c.orders).where(
         _HOSTS.c.hostname == hostname)).scalar_one()
@@ -57,10 +57,10 @@ def next_revision(connection: sa.Connection, hostname: str) -> int:
 
 def change(connection: sa.Connection, *where: sa.ColumnElement[bool],
            **values: Any) -> None:
-    """Let hosts have a newer revision than they know.
+    """Raise the revision of hosts.
 
-    :param where: of the hosts' rows
-    :param values: what else is to be changed in these
+    :param where: conditions for the rows of the hosts
+    :param values: further columns to set in these rows
     """
     connection.execute(sa.update(_HOSTS).where(*where).values(
         orders=_HOSTS.c.orders + 1, **values))

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the notifications say, as versioned objects.
+"""The payloads of notifications, as versioned objects.
 
-On the wire they look as Nova's do, with ``nova_accel`` as the namespace. A
-field that is added raises the minor version, any other change the major one.
+On the wire they look like Nova's, with ``nova_accel`` as the namespace. A new
+field raises the minor version, any other change the major one.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class AcceleratorRequestPayload(Payload):
 
 @base.VersionedObjectRegistry.register_if(False)
 class AcceleratorRequestActionPayload(Payload):
-    """What an instance gets of a host, or gives back to it."""
+    """The ARQs that an instance gets on a host, or gives back."""
 
     VERSION = '1.0'
 
@@ -97,7 +97,7 @@ class DeployableProgramPayload(Payload):
 def of_arqs(arqs: Sequence[Mapping[str, Any]], fault: str | None = None,
             **place: str | None) -> AcceleratorRequestActionPayload:
     """
-    :param arqs: as the database module of ARQs gives them
+    :param arqs: as :mod:`nova_accel.db.accelerator_request` gives them
     :param place: the other fields
     """
     return AcceleratorRequestActionPayload(
@@ -129,7 +129,7 @@ def of_programming(hostname: str,
 
 def to_wire(payload: Payload) -> dict[str, Any]:
     """Plain JSON, in Nova's envelope."""
-    # All fields are new: to say so would tell nothing.
+    # All fields are new, so a list of changed ones would say nothing.
     payload.obj_reset_changes(recursive=True)
     primitive: dict[str, Any] = payload.obj_to_primitive()
     return primitive

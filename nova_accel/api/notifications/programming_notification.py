@@ -10,14 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Tells of the programming of FPGA regions, when a host has told of it."""
+"""Notifications of the programming of FPGA regions, as hosts report it."""
 
 import functools
 
 from nova import context as nova_context
 
-from nova_accel.api import notification
-from nova_accel.api import notification_payload
+from nova_accel.api.notifications import notifier
+from nova_accel.api.notifications import payloads
 from nova_accel.model import programming
 
 _PROGRAM = 'deployable.program'
@@ -25,12 +25,12 @@ _PROGRAM = 'deployable.program'
 
 def send(context: nova_context.RequestContext, hostname: str,
          record: programming.Record) -> None:
-    """Tell of one that has begun or ended. Does not raise."""
+    """Notify of a programming that has begun or ended. Does not raise."""
     if record.finished_at is None:
-        phase = notification.Phase.START
+        phase = notifier.Phase.START
     elif record.failure is None:
-        phase = notification.Phase.END
+        phase = notifier.Phase.END
     else:
-        phase = notification.Phase.ERROR
-    notification.emit(context, _PROGRAM, phase, functools.partial(
-        notification_payload.of_programming, hostname, record))
+        phase = notifier.Phase.ERROR
+    notifier.emit(context, _PROGRAM, phase, functools.partial(
+        payloads.of_programming, hostname, record))

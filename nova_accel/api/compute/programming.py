@@ -10,23 +10,24 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Has FPGA regions programmed for whoever may have that done.
+"""Has FPGA regions programmed for callers who may have that done.
 
-What the caller may do is decided here, and once more on the host, which alone
-knows what a guest is about to get.
+The rights of the caller are checked here. The host checks once more, as it
+alone knows what a guest is about to get.
 """
 
-from typing import Any
+from collections.abc import Iterable
 
 from nova import context as nova_context
 import webob.exc
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.api import compute_rpc
 from nova_accel.api import policy
+from nova_accel.api.compute import rpc
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
+from nova_accel.db import host as host_db
 from nova_accel.model import programming
 
 CONF = conf.CONF
@@ -35,47 +36,48 @@ _REFUSAL = f'Access was denied to the following resource: {policies.PROGRAM}'
 
 
 def authorize(context: nova_context.RequestContext) -> None:
-    """Whether the caller may have any region at all programmed.
+    """Check that the caller may have some region programmed.
 
-    :raises HTTPForbidden: no.
+    :raises HTTPForbidden: the caller may not.
     """
     if not policy.allows(context, policies.PROGRAM):
         policy.authorize(context, policies.PROGRAM_OWN, refusal=_REFUSAL)
 
 
 def program(context: nova_context.RequestContext, uuid: str,
-            bitstream_uuid: str) -> dict[str, Any]:
-    """Program the region of a deployable, and wait for that.
+            bitstream_uuid: str) -> deployable_db.DeployableRow:
+    """Program the region of a deployable, and wait for the end.
 
-    What is a shell is loaded into its card.
+    A shell is loaded into the whole card.
 
-    :param uuid: of a deployable, or of the ARQ by which a server has
-        something of it; its owner knows no other name of it
-    :returns: the deployable with its bitstream, otherwise as
-        :func:`nova_accel.db.deployable.get`
+    :param uuid: the uuid of a deployable, or of an ARQ that has a unit of it:
+        the owner of a server knows no other name of it
+    :returns: the deployable as by :func:`nova_accel.db.deployable.get`, but
+        with its new bitstream
     :raises HTTPForbidden, NotAllowed: this caller may not.
     :raises NotFound: there is no such deployable, or no such bitstream for
         this caller.
-    :raises Conflict: it has no region, another has something of that, its
-        host is silent, or its host refuses it: the server is not stopped, and
-        its driver cannot do it under a guest.
+    :raises Conflict: it has no region, another server has a unit of that, its
+        host is silent, or its host refuses. A host refuses if the server runs
+        and the driver cannot program under a guest.
     :raises DeviceError: the device has failed.
     :raises ServiceUnavailable: something that is needed is away.
-    :raises NoAnswerInTime: it is not known how it ends.
+    :raises NoAnswerInTime: the host has not answered in time, so the end is
+        not known.
     """
     authorize(context)
     found = _named(context, uuid)
     instance_uuid = _owner(context, found)
     check_not_silent([found])
-    is_shell = compute_rpc.program(
+    is_shell = rpc.program(
         context, found['service_host'], found['uuid'], bitstream_uuid,
         instance_uuid, _shell_loading(context, found))
-    # Its host says the same soon, with a report.
+    # Its host soon reports the same.
     return {**found, 'bitstream_id': None if is_shell else bitstream_uuid}
 
 
 def _named(context: nova_context.RequestContext,
-           uuid: str) -> dict[str, Any]:
+           uuid: str) -> deployable_db.DeployableRow:
     """:raises NotFound: neither deployable nor ARQ has this uuid"""
     try:
         return deployable_db.get(uuid)
@@ -85,7 +87,7 @@ def _named(context: nova_context.RequestContext,
             else context.project_id)
 
 
-def check_not_silent(rows: list[dict[str, Any]]) -> None:
+def check_not_silent(rows: Iterable[host_db.HostState]) -> None:
     """:raises Conflict: names the hosts that do not report."""
     silent = sorted({row['hostname'] for row in rows if row['is_silent']})
     if silent:
@@ -97,8 +99,9 @@ def check_not_silent(rows: list[dict[str, Any]]) -> None:
 
 
 def _shell_loading(context: nova_context.RequestContext,
-                   found: dict[str, Any]) -> programming.ShellLoading:
-    """Only the host learns whether it is a shell."""
+                   found: deployable_db.DeployableRow,
+                   ) -> programming.ShellLoading:
+    """Whether a shell may be loaded; only the host learns if it is one."""
     if not policy.allows(context, policies.LOAD_SHELL):
         return programming.ShellLoading.FORBIDDEN
     if deployable_db.get_holders(found['device_uuid']):
@@ -107,10 +110,10 @@ def _shell_loading(context: nova_context.RequestContext,
 
 
 def _owner(context: nova_context.RequestContext,
-           found: dict[str, Any]) -> str | None:
-    """The only server that has something of the region: the caller's.
+           found: deployable_db.DeployableRow) -> str | None:
+    """The only server that has a unit of the region, which is the caller's.
 
-    :returns: its uuid, None if nobody has anything of it
+    :returns: its uuid, None if no server has a unit of it
     """
     holders = set() if found['region'] is None else (
         deployable_db.get_holders(found['device_uuid'], found['region']))
@@ -131,6 +134,6 @@ def _owner(context: nova_context.RequestContext,
     return next(iter(own), None)
 
 
-def _in_use(found: dict[str, Any], whose: str) -> str:
+def _in_use(found: deployable_db.DeployableRow, whose: str) -> str:
     return (f'region {found["region"]} of device {found["device_uuid"]} is '
             f'in use by {whose}')

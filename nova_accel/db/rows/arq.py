@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The rows of accelerator requests, however they came to be bound.
+"""The rows of accelerator requests (ARQs), for all ways to bind them.
 
 Everything here is a part of its caller's transaction.
 """
@@ -20,16 +20,21 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import datetime
 from typing import Any
+from typing import TypedDict
+from typing import TypeVar
 
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import attach_handle
+from nova_accel.db import device_profile as device_profile_rows
 from nova_accel.db import host
-from nova_accel.db import paging as page_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import typed
 from nova_accel.model import arq
 from nova_accel.model import device_profile
 from nova_accel.model import paging
@@ -38,11 +43,80 @@ _TABLE = schema.ARQS
 _HANDLES = schema.ATTACH_HANDLES
 _HOSTS = schema.HOSTS
 
+
+class ArqFacts(TypedDict):
+    """An ARQ, and the attach handle that it has, if any."""
+
+    uuid: str
+    state: str
+    device_profile_name: str
+    device_profile_group_id: int
+    group: dict[str, str]
+    device_rp_uuid: str | None
+    project_id: str | None
+    role: str | None
+    reason: str | None
+    created_at: datetime.datetime
+    updated_at: datetime.datetime | None
+    attach_handle_uuid: str | None
+    attach_handle_type: str | None
+    attach_handle_info: dict[str, Any] | None
+    attach_handle_identity: str | None
+
+
+class ArqRow(ArqFacts):
+    """An ARQ that may be bound or not."""
+
+    hostname: str | None
+    instance_uuid: str | None
+
+
+class BoundArqRow(ArqFacts):
+    """An ARQ that has been bound."""
+
+    hostname: str
+    instance_uuid: str
+
+
+class UnadoptedRow(TypedDict):
+    """The columns that :func:`lock_unadopted` reads."""
+
+    uuid: str
+    project_id: str | None
+
+
+class LockedRow(UnadoptedRow):
+    """The columns that :func:`lock_existing` reads."""
+
+    state: str
+    resource_class: str
+    hostname: str | None
+    instance_uuid: str | None
+    role: str | None
+
+
+class HeldRow(LockedRow):
+    """The columns that :func:`lock` reads, with the purpose of the ARQ."""
+
+    device_profile_name: str
+    device_profile_group_id: int
+    group: dict[str, str]
+    device_rp_uuid: str | None
+
+
+class _WithUuid(TypedDict):
+
+    uuid: str
+
+
+_R = TypeVar('_R')
+_WithUuidT = TypeVar('_WithUuidT', bound=_WithUuid)
+
 _NAMES = ('uuid', 'device_profile_name', 'device_profile_group_id', 'group',
           'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'role',
           'reason', 'created_at', 'updated_at')
 
-#: What ARQs can be sorted by, beside their state.
+#: The keys that ARQs can be sorted by, beside their state.
 _SORT_COLUMNS = page_rows.columns(
     _TABLE, 'uuid', 'device_profile_name', 'device_profile_group_id',
     'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'created_at',
@@ -62,12 +136,12 @@ _THESE = _TABLE.c.uuid.in_(sa.bindparam('uuids', expanding=True))
 _DELETING = sa.delete(_TABLE).where(_THESE)
 
 
-def rows_of_profile(profile: Mapping[str, Any],
+def rows_of_profile(profile: device_profile_rows.RequestedProfile,
                     **common: Any) -> Iterator[dict[str, Any]]:
     """A row to insert for each unit of each group, in their order.
 
     :param profile: of :func:`nova_accel.db.device_profile.read_requested`
-    :param common: what all of the rows have
+    :param common: further columns, the same in all rows
     :raises InvalidDeviceProfile: the profile is malformed
     """
     groups = device_profile.parse_groups(profile['groups'])
@@ -81,56 +155,68 @@ def rows_of_profile(profile: Mapping[str, Any],
                    'created_at': schema.now(), **common}
 
 
-def read(connection: sa.Connection, *where: sa.ColumnElement[bool],
-         ) -> list[dict[str, Any]]:
+def read(connection: sa.Connection,
+         *where: sa.ColumnElement[bool]) -> list[ArqRow]:
     """The ARQs in their stored states, oldest first."""
-    return _read(connection, _TABLE.c.state, (), where, paging.ALL)
+    return _read(connection, ArqRow, _TABLE.c.state, (), where, paging.ALL)
 
 
-def as_created(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What :func:`read` gives of a row that has just been inserted.
+def read_bound(connection: sa.Connection,
+               *where: sa.ColumnElement[bool]) -> list[BoundArqRow]:
+    """As :func:`read`.
 
-    :param row: of :func:`rows_of_profile`, not bound
+    :param where: conditions that only bound ARQs meet
     """
-    return {**dict.fromkeys((*_NAMES, *_OF_HANDLE)),
-            **{name: row[name] for name in (*_NAMES, 'state') if name in row},
-            'created_at': row['created_at'].replace(microsecond=0)}
+    return _read(
+        connection, BoundArqRow, _TABLE.c.state, (), where, paging.ALL)
+
+
+def as_created(row: Mapping[str, Any]) -> ArqRow:
+    """A row that was just inserted, as :func:`read` would give it.
+
+    :param row: a row of :func:`rows_of_profile` that is not bound
+    """
+    return typed.row(ArqRow, {
+        **dict.fromkeys((*_NAMES, *_OF_HANDLE)),
+        **{name: row[name] for name in (*_NAMES, 'state') if name in row},
+        'created_at': row['created_at'].replace(microsecond=0)})
 
 
 def read_derived(connection: sa.Connection, silence_s: int,
                  states: Collection[arq.State] | None,
                  reach: Sequence[sa.ColumnElement[bool]],
                  *where: sa.ColumnElement[bool],
-                 page: paging.Page = paging.ALL) -> list[dict[str, Any]]:
+                 page: paging.Page = paging.ALL) -> list[ArqRow]:
     """The ARQs, oldest first; bound ones of silent hosts are Unknown.
 
     :param silence_s: seconds without a report after which a host is silent
-    :param states: only ARQs that are in one of these, as they are read
-    :param reach: what ARQs the caller may know of
+    :param states: only ARQs that read as being in one of these
+    :param reach: conditions for the ARQs that the caller may know of
     :raises InvalidRequest: there is no such marker within the reach
     """
     state = _derived(silence_s)
     if states is not None:
         where = (*where, state.in_([str(wanted) for wanted in states]))
-    return _read(connection, state, reach, where, page)
+    return _read(connection, ArqRow, state, reach, where, page)
 
 
 def read_derived_by(connection: sa.Connection, silence_s: int, column: str,
-                    value: str) -> list[dict[str, Any]]:
-    """As :func:`read_derived`, those that have this value.
+                    value: str) -> list[ArqRow]:
+    """As :func:`read_derived`, the ARQs that have a value in a column.
 
     :param column: ``uuid`` or ``instance_uuid``
     """
-    return _rows(connection, _DERIVED_BY[column], value=value,
+    return _rows(connection, ArqRow, _DERIVED_BY[column], value=value,
                  silence_s=silence_s)
 
 
-def _read(connection: sa.Connection, state: sa.ColumnElement[str],
+def _read(connection: sa.Connection, kind: type[_R],
+          state: sa.ColumnElement[str],
           reach: Sequence[sa.ColumnElement[bool]],
           where: Sequence[sa.ColumnElement[bool]],
-          page: paging.Page) -> list[dict[str, Any]]:
+          page: paging.Page) -> list[_R]:
     return page_rows.read(
-        connection, _selected(state).where(*reach), where, page, _TABLE,
+        connection, kind, _selected(state).where(*reach), where, page, _TABLE,
         {**_SORT_COLUMNS, 'state': state})
 
 
@@ -156,9 +242,9 @@ def _derived(
         else_=_TABLE.c.state)
 
 
-# Making a statement takes longer than executing it: those that each server
-# takes are made once.
-# To sort by the primary key alone, MariaDB may read the whole table by it.
+# SQLAlchemy takes longer to build a statement than to execute it. So those
+# that each server needs are built once. They sort by the time first: to sort
+# by the primary key alone, MariaDB may read the whole table.
 _DERIVED_BY = {
     column: _selected(_derived(
         sa.bindparam('silence_s', type_=sa.Integer)))
@@ -182,45 +268,47 @@ _LOCKING_UNADOPTED = _locking(
 
 
 def lock(connection: sa.Connection,
-         *where: sa.ColumnElement[bool]) -> list[dict[str, Any]]:
-    """The rows, which others cannot change until the transaction ends.
+         *where: sa.ColumnElement[bool]) -> list[HeldRow]:
+    """Lock rows: others cannot change them until the transaction ends.
 
-    In the order of their uuids, so that two who lock the same ones wait for
-    each other instead of dying together.
+    They are locked in the order of their uuids. So two transactions that lock
+    the same rows wait for each other and do not end in a deadlock.
     """
-    return _rows(connection, _locking((*_OF_LOCKED, *_WHAT_FOR), *where))
+    return _rows(
+        connection, HeldRow, _locking((*_OF_LOCKED, *_WHAT_FOR), *where))
 
 
 def lock_unadopted(connection: sa.Connection,
-                   instance_uuid: str) -> list[dict[str, Any]]:
-    """As :func:`lock`, of an instance what no host has taken over.
+                   instance_uuid: str) -> list[UnadoptedRow]:
+    """As :func:`lock`, the ARQs of an instance that no host has adopted.
 
     Only uuids and projects are read.
     """
-    return _rows(connection, _LOCKING_UNADOPTED, instance_uuid=instance_uuid)
+    return _rows(connection, UnadoptedRow, _LOCKING_UNADOPTED,
+                 instance_uuid=instance_uuid)
 
 
-def lock_existing(connection: sa.Connection, uuids: Collection[str],
-                  query: sa.Select[Any] = LOCKING,
-                  **parameters: Any) -> list[dict[str, Any]]:
-    """As :func:`lock`, those of certain ARQs that exist.
+def lock_existing(connection: sa.Connection,
+                  uuids: Collection[str]) -> list[LockedRow]:
+    """As :func:`lock`, by uuid; ARQs that do not exist are left out.
 
-    What they are for, and which provider they are of, is not read.
-
-    :param query: :data:`LOCKING`, which may read more
-    :param parameters: of what it reads more
+    The purpose and the provider of an ARQ are not read.
     """
-    return _rows(connection, query, uuids=list(uuids), **parameters)
+    return _rows(connection, LockedRow, LOCKING, uuids=list(uuids))
 
 
 def lock_each(connection: sa.Connection, uuids: Collection[str],
-              query: sa.Select[Any] = LOCKING,
-              **parameters: Any) -> list[dict[str, Any]]:
-    """As :func:`lock_existing`.
+              kind: type[_WithUuidT], query: sa.Select[Any],
+              **parameters: Any) -> list[_WithUuidT]:
+    """As :func:`lock_existing`, but all of the ARQs must exist.
 
+    :param kind: :class:`LockedRow`, or the TypedDict of another query's
+        columns
+    :param query: :data:`LOCKING`, possibly with other columns
+    :param parameters: the values that these columns need
     :raises NotFound: names the first that does not exist
     """
-    rows = lock_existing(connection, uuids, query, **parameters)
+    rows = _rows(connection, kind, query, uuids=list(uuids), **parameters)
     found = {row['uuid'] for row in rows}
     for uuid in uuids:
         if uuid not in found:
@@ -238,7 +326,6 @@ def delete(connection: sa.Connection, uuids: Collection[str]) -> None:
     connection.execute(_DELETING, {'uuids': list(uuids)})
 
 
-def _rows(connection: sa.Connection, query: sa.Select[Any],
-          **parameters: Any) -> list[dict[str, Any]]:
-    return [dict(row) for row
-            in connection.execute(query, parameters).mappings()]
+def _rows(connection: sa.Connection, kind: type[_R], query: sa.Select[Any],
+          **parameters: Any) -> list[_R]:
+    return typed.rows(kind, connection.execute(query, parameters))

@@ -12,9 +12,9 @@
 
 """The fence of a binding, which knows the newest attempt at it.
 
-It outlives a release by a day, so that a request that was under way for
-longer than its caller waited cannot take anything. Everything here is a part
-of its caller's transaction.
+It outlives a release by a day. A request that arrives after its caller has
+stopped waiting can take nothing then. Everything here is a part of its
+caller's transaction.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ from nova_accel.model import attempt as attempt_model
 
 _TABLE = schema.BINDINGS
 
-#: How many seconds a late request is recognized as such after the release.
+#: How many seconds after a release a late request is still recognized.
 KEPT_S = 24 * 60 * 60
 
 #: Instance uuid, hostname (Nova's nodename), role.
@@ -40,22 +40,22 @@ Key = tuple[str, str, str]
 
 
 class Admitted(enum.Enum):
-    """What an attempt is to its binding."""
+    """How an admitted attempt compares with those that are known."""
 
     FIRST = 'first'
     NEWER = 'newer'
-    #: Its answer was lost, or never waited for.
+    #: Its answer was lost, or its caller stopped waiting.
     REPEATED = 'repeated'
 
 
 def where(table: sa.Table, key: Key) -> tuple[sa.ColumnElement[bool], ...]:
-    """The rows of a binding in a table that has them."""
+    """The conditions for the rows of a binding in a table."""
     return tuple(table.c[name] == value for name, value in zip(
         ('instance_uuid', 'hostname', 'role'), key, strict=True))
 
 
 def admit(connection: sa.Connection, key: Key, attempt: int) -> Admitted:
-    """Let an attempt take something, and no older one any more.
+    """Admit an attempt, and from now on no older one.
 
     :raises StaleAttempt: a newer one is known, or this one is released
     :raises FarAttempt: no host can have counted so far
@@ -73,7 +73,7 @@ def admit(connection: sa.Connection, key: Key, attempt: int) -> Admitted:
 
 
 def close(connection: sa.Connection, key: Key, attempt: int) -> None:
-    """Let neither this attempt nor an older one take anything.
+    """From now on admit neither this attempt nor an older one.
 
     :raises StaleAttempt: a newer one is known
     :raises FarAttempt: no host can have counted so far
@@ -89,16 +89,16 @@ def close(connection: sa.Connection, key: Key, attempt: int) -> None:
 
 def taken(connection: sa.Connection, key: Key,
           attempt: int) -> exceptions.StaleAttempt:
-    """The answer to an attempt whose number another request had.
+    """The fault for an attempt whose number another request has used.
 
-    A host that has lost its journal counts from the beginning.
+    This happens when a host loses its journal and counts from the beginning.
     """
     return stale(key, attempt, _lock(connection, key, attempt))
 
 
 def attempts(connection: sa.Connection,
              hostname: str) -> dict[tuple[str, str], int]:
-    """(Instance uuid, role) -> the newest attempt, of what may be held."""
+    """(Instance uuid, role) -> the newest attempt, if it is not released."""
     query = sa.select(
         _TABLE.c.instance_uuid, _TABLE.c.role, _TABLE.c.attempt,
     ).where(_TABLE.c.hostname == hostname, _TABLE.c.released_at.is_(None))
@@ -115,7 +115,7 @@ def forget_old(connection: sa.Connection, hostname: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """The known state of a binding, and of its instance on the host.
+    """The known attempts at a binding, and for its instance on the host.
 
     ``attempt`` is the newest at this role, None if there was none;
     ``newest`` is that of all roles, 0 if there was none.
@@ -127,13 +127,13 @@ class Known:
 
 
 def stale(key: Key, attempt: int, known: Known) -> exceptions.StaleAttempt:
-    """The answer to an attempt that must not take anything."""
+    """The fault for an attempt that must not take anything."""
     instance_uuid, hostname, role = key
-    is_released = ', released,' if known.is_released else ''
+    is_released = ' and released' if known.is_released else ''
     return exceptions.StaleAttempt(
         f'attempt {attempt} for instance {instance_uuid} on host {hostname} '
-        f'({role}) comes after attempt {known.attempt}{is_released} is '
-        'known', known.newest)
+        f'({role}) is too late: attempt {known.attempt} is known'
+        f'{is_released}', known.newest)
 
 
 def _lock(connection: sa.Connection, key: Key, attempt: int) -> Known:

@@ -16,25 +16,25 @@ import webob.exc
 
 from nova_accel import exceptions
 from nova_accel.api import policy
-from nova_accel.api import programming_service
+from nova_accel.api.compute import programming
 from nova_accel.api.policies import deployable as policies
 from nova_accel.model import programming as programming_model
 from unit.api import base
-from unit.api import programming
+from unit.api import programming as programmed
 
 _OTHER_INSTANCE = base.numbered_uuid(99)
 
 
-class ProgramTest(programming.ProgrammingTestCase):
+class ProgramTest(programmed.ProgrammingTestCase):
 
     def program(self, roles: tuple[str, ...] = base.ADMIN,
                 project: str = base.PROJECT,
-                deployable: str = programming.DEPLOYABLE) -> object:
+                deployable: str = programmed.DEPLOYABLE) -> object:
         context = nova_context.RequestContext(
             user_id='user', project_id=project, roles=list(roles),
             is_admin='admin' in roles)
-        return programming_service.program(
-            context, deployable, programming.BITSTREAM)
+        return programming.program(
+            context, deployable, programmed.BITSTREAM)
 
     def refusal(self, kind: type[Exception], *args: object,
                 **kwargs: object) -> str:
@@ -45,9 +45,9 @@ class ProgramTest(programming.ProgrammingTestCase):
     def test_an_admin_programs_an_idle_region(self) -> None:
         found = self.program()
         self.assertEqual(
-            (programming.DEPLOYABLE, programming.BITSTREAM),
+            (programmed.DEPLOYABLE, programmed.BITSTREAM),
             (found['uuid'], found['bitstream_id']))  # type: ignore[index]
-        self.assertEqual((programming.DEPLOYABLE, programming.BITSTREAM,
+        self.assertEqual((programmed.DEPLOYABLE, programmed.BITSTREAM,
                           base.PROJECT, None), self.asked())
 
     def test_a_member_does_not(self) -> None:
@@ -61,7 +61,7 @@ class ProgramTest(programming.ProgrammingTestCase):
         self.occupy(base.INSTANCE)
         for roles in (base.MEMBER, base.ADMIN):
             self.program(roles)
-            self.assertEqual((programming.DEPLOYABLE, programming.BITSTREAM,
+            self.assertEqual((programmed.DEPLOYABLE, programmed.BITSTREAM,
                               base.PROJECT, base.INSTANCE), self.asked())
 
     def test_by_the_arq_that_the_owner_knows(self) -> None:
@@ -69,7 +69,7 @@ class ProgramTest(programming.ProgrammingTestCase):
         [arq] = self.ok('GET', '/accelerator_requests')['arqs']
         for roles in (base.MEMBER, base.ADMIN):
             self.program(roles, deployable=arq['uuid'])
-            self.assertEqual((programming.DEPLOYABLE, programming.BITSTREAM,
+            self.assertEqual((programmed.DEPLOYABLE, programmed.BITSTREAM,
                               base.PROJECT, base.INSTANCE), self.asked())
         self.refusal(exceptions.NotFound, base.MEMBER,
                      project=base.OTHER_PROJECT, deployable=arq['uuid'])

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Calls of nova-compute, routed to its cell as Nova's own are.
+"""Calls to nova-compute, routed to its cell as Nova's own are.
 
-What a host refuses is raised here as it was there. It goes through RPC by its
-name: Nova lets only its own exceptions through whole.
+A refusal by the host is raised here as the same exception. It passes RPC as a
+text that has its name, since Nova passes only its own exceptions unchanged.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def program(context: nova_context.RequestContext, service_host: str,
             deployable_uuid: str, bitstream_uuid: str,
             instance_uuid: str | None,
             shell_loading: programming.ShellLoading) -> bool:
-    """Have a region programmed, or a shell loaded, and wait for that.
+    """Have a region programmed, or a shell loaded, and wait for the end.
 
     The host asks Glance with the caller's rights.
 
@@ -55,7 +55,8 @@ def program(context: nova_context.RequestContext, service_host: str,
     :raises Conflict: the host refuses it, or is in no cell.
     :raises DeviceError: the device has failed.
     :raises ServiceUnavailable: Glance or the message bus is away.
-    :raises NoAnswerInTime: it is not known how it ends.
+    :raises NoAnswerInTime: the host has not answered in time, so the end is
+        not known.
     """
     with _translated(service_host), _client(context, service_host) as (
             cell_context, prepare):
@@ -89,8 +90,8 @@ def _client(
 ) -> Iterator[tuple[nova_context.RequestContext, Callable[..., Any]]]:
     """A context in the host's cell, and ``prepare()`` of a client of the host.
 
-    A client is prepared once: a second time Nova's own fixture, which has
-    casts wait, fails.
+    A client is prepared only once: Nova's own fixture, in which casts wait,
+    fails at a second time.
     """
     try:
         mapping = objects.HostMapping.get_by_host(context, service_host)
@@ -109,7 +110,7 @@ def _client(
 def _translated(service_host: str) -> Iterator[None]:
     try:
         yield
-    # As it is where caller and host are one process.
+    # It is no remote one where caller and host are one process.
     except exceptions.RefusedByHost as error:
         raise rpc_model.refused(str(error)) from error
     except oslo_messaging.RemoteError as error:

@@ -14,33 +14,31 @@
 
 from collections.abc import Collection
 from collections.abc import Iterable
-from collections.abc import Mapping
-from typing import Any
 
 from nova import context as nova_context
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.api import compute_rpc
+from nova_accel.api.compute import rpc
 from nova_accel.db import deployable as deployable_db
+from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
 
 LOG = logging.getLogger(__name__)
 
 
 def ask(context: nova_context.RequestContext,
-        hosts: Iterable[Mapping[str, Any]],
+        hosts: Iterable[deployable_db.RegionHostRow],
         bitstream_uuids: Collection[str],
         ) -> dict[str, exceptions.AcceleratorError]:
-    """Ask hosts to fetch bitstreams, each whatever becomes of the others.
+    """Ask hosts to fetch bitstreams; a fault of one does not stop the others.
 
-    :param hosts: with their hostname and service_host
-    :returns: why hosts could not be asked, by their hostnames
+    :returns: hostname -> why the host could not be asked
     """
     faults: dict[str, exceptions.AcceleratorError] = {}
     for host in hosts:
         try:
-            compute_rpc.prefetch(
+            rpc.prefetch(
                 context, host['service_host'], bitstream_uuids)
         except exceptions.AcceleratorError as error:
             LOG.warning('Host %s is not asked to fetch bitstreams: %s',
@@ -49,17 +47,18 @@ def ask(context: nova_context.RequestContext,
     return faults
 
 
-def reporting(hosts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of hosts that can program that are not silent."""
+def reporting(hosts: Iterable[deployable_db.RegionHostRow],
+              ) -> list[deployable_db.RegionHostRow]:
+    """The hosts that are not silent."""
     return [host for host in hosts if not host['is_silent']]
 
 
 def order(context: nova_context.RequestContext,
-          profile: Mapping[str, Any]) -> None:
-    """Ask all hosts that can program, and report, for what its groups say.
+          profile: device_profile_db.DeviceProfileRow) -> None:
+    """Ask all reporting hosts to fetch the bitstreams that a profile names.
 
-    Who cannot be asked fetches it with the first server that needs it: the
-    profile is there by now, so nothing is raised.
+    Does not raise, since the profile is stored by now. A host that cannot be
+    asked fetches a bitstream with the first server that needs it.
     """
     uuids = sorted({
         group.properties['bitstream_id']

@@ -15,7 +15,7 @@ import json
 
 import testtools
 
-from nova_accel.api import notification_payload
+from nova_accel.api.notifications import payloads
 
 #: Version and what the fields are: these change together.
 _FINGERPRINTS = {
@@ -25,7 +25,7 @@ _FINGERPRINTS = {
 }
 
 
-def _fingerprint(payload: type[notification_payload.Payload]) -> str:
+def _fingerprint(payload: type[payloads.Payload]) -> str:
     fields = sorted((name, repr(field))
                     for name, field in payload.fields.items())
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:12]
@@ -36,14 +36,14 @@ class VersionsTest(testtools.TestCase):
     def test_fields_change_with_their_version(self) -> None:
         self.assertEqual(_FINGERPRINTS, {
             payload.__name__: (payload.VERSION, _fingerprint(payload))
-            for payload in notification_payload.Payload.__subclasses__()})
+            for payload in payloads.Payload.__subclasses__()})
 
 
 class WireTest(testtools.TestCase):
 
     def test_envelope_is_novas(self) -> None:
-        wire = notification_payload.to_wire(
-            notification_payload.of_arqs([], 'why', hostname='host'))
+        wire = payloads.to_wire(
+            payloads.of_arqs([], 'why', hostname='host'))
         self.assertEqual({
             'nova_object.name': 'AcceleratorRequestActionPayload',
             'nova_object.namespace': 'nova_accel',

@@ -52,7 +52,7 @@ class SamplesTest(ArqNotificationTestCase):
         super().setUp()
         numbers = itertools.count(256)
         self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.db.arq.uuidutils.generate_uuid',
+            'nova_accel.db.rows.arq.uuidutils.generate_uuid',
             lambda: base.numbered_uuid(next(numbers))))
         now = schema.now().replace(
             2026, 11, 22, hour=12, minute=0, second=0, microsecond=0)

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 import testtools
 
-from nova_accel.db import per_row
+from nova_accel.db.rows import per_row
 
 
 class TestPerRow(testtools.TestCase):

@@ -18,7 +18,7 @@ from nova import objects
 from oslo_utils import uuidutils
 import testtools
 
-from nova_accel.api import bound_event
+from nova_accel.api.compute import bound_event
 
 objects.register_all()
 

@@ -17,7 +17,7 @@ from oslo_utils import uuidutils
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.api import compute_rpc
+from nova_accel.api.compute import rpc
 from nova_accel.model import programming
 from nova_accel.model import rpc as rpc_model
 from unit import message_bus
@@ -34,7 +34,7 @@ class Unheard(Exception):
 class TestCase(message_bus.TestCase):
 
     def program(self, host='compute-1'):
-        return compute_rpc.program(
+        return rpc.program(
             self.context, host, DEPLOYABLE, BITSTREAM, INSTANCE,
             programming.ShellLoading.IN_USE)
 
@@ -139,10 +139,10 @@ class TestPrefetch(TestCase):
     def test_does_not_wait(self):
         self.programmer.fault = exceptions.BitstreamNotFound('why')
         self.bus.add_host('compute-1', self.programmer, self.programmer)
-        compute_rpc.prefetch(self.context, 'compute-1', [BITSTREAM])
+        rpc.prefetch(self.context, 'compute-1', [BITSTREAM])
         self.assertEqual(BITSTREAM, self.programmer.fetched.get(timeout=10))
 
     def test_a_host_of_no_cell(self):
         self.assertRaises(
-            exceptions.Conflict, compute_rpc.prefetch, self.context,
+            exceptions.Conflict, rpc.prefetch, self.context,
             'compute-1', [BITSTREAM])

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Tells of accelerator requests (ARQs) that are bound and unbound.
+"""Notifications of ARQs that are bound and unbound.
 
-Each of these functions surrounds one change of the database: before it the
-start is told, after its commit how it has ended. What is told of is read only
-if anybody is told.
+Each context manager surrounds one change of the database. It notifies of the
+start before the change, and of the end after the commit. The ARQs are read
+only if notifications are sent.
 """
 
 from collections.abc import Callable
@@ -30,27 +30,27 @@ from typing import Any
 from nova import context as nova_context
 from oslo_log import log as logging
 
-from nova_accel.api import notification
-from nova_accel.api import notification_payload
+from nova_accel.api.notifications import notifier
+from nova_accel.api.notifications import payloads
 from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db import binding as binding_db
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 
 LOG = logging.getLogger(__name__)
 
-#: As the database module of ARQs gives them.
-Arqs = list[dict[str, Any]]
+Arqs = list[arq_rows.ArqRow]
 
 _BIND = 'accelerator_request.bind'
 _UNBIND = 'accelerator_request.unbind'
 
-#: What ARQs that are told of together have in common.
+#: The fields that all ARQs of one notification share.
 _PLACE = ('instance_uuid', 'hostname', 'role', 'project_id')
 
 
 @dataclasses.dataclass(frozen=True)
 class _Change:
-    """What becomes of the ARQs of one instance, host and role.
+    """A change of the ARQs of one instance, host and role.
 
     :ivar place: the other fields of the payload
     """
@@ -60,43 +60,43 @@ class _Change:
     place: Mapping[str, str | None]
     arqs: Sequence[Mapping[str, Any]]
 
-    def tell(self, phase: notification.Phase,
+    def tell(self, phase: notifier.Phase,
              fault: object = None) -> None:
-        notification.emit(
+        notifier.emit(
             self.context, self.action, phase,
-            lambda: notification_payload.of_arqs(
+            lambda: payloads.of_arqs(
                 self.arqs, None if fault is None else str(fault),
                 **self.place))
 
     def tell_end(self) -> None:
-        """With the ARQs as they are now."""
+        """Notify of the end, with the ARQs as they are then."""
         arqs = [{**arq, 'state': arq_model.State.UNBOUND}
                 for arq in self.arqs] if self.action == _UNBIND else self.arqs
-        dataclasses.replace(self, arqs=arqs).tell(notification.Phase.END)
+        dataclasses.replace(self, arqs=arqs).tell(notifier.Phase.END)
 
 
 @contextlib.contextmanager
 def acquiring(context: nova_context.RequestContext,
               request: binding_db.Request) -> Iterator[Arqs]:
-    """A host acquires; what it gets is to be put into the list."""
+    """Surround an acquisition by a host; its body fills the list of ARQs."""
     bound: Arqs = []
-    if not notification.is_enabled():
+    if not notifier.is_enabled():
         yield bound
         return
     before = _read(functools.partial(binding_db.get, *request.key))
     change = _Change(context, _BIND, {
         name: getattr(request, name)
         for name in (*_PLACE, 'device_profile_name')}, [])
-    change.tell(notification.Phase.START)
+    change.tell(notifier.Phase.START)
     try:
         yield bound
     except Exception as fault:
-        change.tell(notification.Phase.ERROR, fault)
+        change.tell(notifier.Phase.ERROR, fault)
         raise
     kept = {arq['uuid'] for arq in bound}
     for replaced in _changes(context, _UNBIND, (
             arq for arq in before if arq['uuid'] not in kept)):
-        replaced.tell(notification.Phase.START)
+        replaced.tell(notifier.Phase.START)
         replaced.tell_end()
     dataclasses.replace(change, arqs=bound).tell_end()
 
@@ -104,12 +104,12 @@ def acquiring(context: nova_context.RequestContext,
 @contextlib.contextmanager
 def binding(context: nova_context.RequestContext,
             bindings: Mapping[str, Mapping[str, str]]) -> Iterator[Arqs]:
-    """Nova's client binds; what that gives is to be put into the list.
+    """Surround a binding by Nova's client; its body fills the list of ARQs.
 
     :param bindings: as for :func:`nova_accel.db.accelerator_request.bind`
     """
     bound: Arqs = []
-    if not notification.is_enabled():
+    if not notifier.is_enabled():
         yield bound
         return
     changes = _changes(context, _BIND, (
@@ -117,18 +117,18 @@ def binding(context: nova_context.RequestContext,
         for arq in _read(functools.partial(
             arq_db.get_by_uuids, list(bindings)))))
     for change in changes:
-        change.tell(notification.Phase.START)
+        change.tell(notifier.Phase.START)
     try:
         yield bound
     except Exception as fault:
         for change in changes:
-            change.tell(notification.Phase.ERROR, fault)
+            change.tell(notifier.Phase.ERROR, fault)
         raise
     for change in _changes(context, _BIND, bound):
         reasons = {arq['reason'] for arq in change.arqs
                    if arq['state'] == arq_model.State.BIND_FAILED}
         if reasons:
-            change.tell(notification.Phase.ERROR, '; '.join(sorted(reasons)))
+            change.tell(notifier.Phase.ERROR, '; '.join(sorted(reasons)))
         else:
             change.tell_end()
 
@@ -136,25 +136,25 @@ def binding(context: nova_context.RequestContext,
 @contextlib.contextmanager
 def unbinding(context: nova_context.RequestContext,
               read: Callable[[], Arqs]) -> Iterator[None]:
-    """ARQs are unbound or deleted.
+    """Surround an unbinding or a deletion of ARQs.
 
-    :param read: gives those that are about to be; of those that hold nothing
-        nobody is told
+    :param read: gives the ARQs that are about to go; those that hold nothing
+        are left out
     """
-    if not notification.is_enabled():
+    if not notifier.is_enabled():
         yield
         return
     changes = _changes(context, _UNBIND, _holding(_read(read)))
     for change in changes:
-        change.tell(notification.Phase.START)
+        change.tell(notifier.Phase.START)
     try:
         yield
     except Exception as fault:
-        # What the request names may be gone in part.
+        # A part of the named ARQs may be gone.
         left = {arq['uuid'] for arq in _holding(_read(read))}
         for change in changes:
             if any(arq['uuid'] in left for arq in change.arqs):
-                change.tell(notification.Phase.ERROR, fault)
+                change.tell(notifier.Phase.ERROR, fault)
             else:
                 change.tell_end()
         raise
@@ -163,8 +163,8 @@ def unbinding(context: nova_context.RequestContext,
 
 
 def _changes(context: nova_context.RequestContext, action: str,
-             arqs: Iterable[dict[str, Any]]) -> list[_Change]:
-    found: dict[tuple[str | None, ...], Arqs] = {}
+             arqs: Iterable[Mapping[str, Any]]) -> list[_Change]:
+    found: dict[tuple[str | None, ...], list[Mapping[str, Any]]] = {}
     for arq in arqs:
         found.setdefault(tuple(arq[name] for name in _PLACE), []).append(arq)
     return [_Change(context, action, {
@@ -181,5 +181,5 @@ def _read(read: Callable[[], Arqs]) -> Arqs:
     try:
         return read()
     except Exception:
-        LOG.exception('A notification has nothing of what changes')
+        LOG.exception('The ARQs of a notification cannot be read')
         return []

@@ -10,15 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``accelerator-request-bound``: tells nova-compute of ARQs bound again.
+"""The event ``accelerator-request-bound``, for ARQs that are bound again.
 
-Those are the ones that a host was making again after its boot, which are not
-resolved meanwhile. Where that fails it says so, and does it again when the
-host has succeeded after all. What a ``PATCH`` binds is resolved when it is
-answered, so nobody waits for that: nova-compute asks before it would.
+After its boot a host makes devices again, and their ARQs are not resolved
+meanwhile. The event tells nova-compute whether the host has succeeded. If it
+succeeds after a failure, another event says so.
 
-It goes the way of Nova's own ``POST /os-server-external-events``, in process:
-a nova-api that called itself through HTTP could wait for itself.
+An ARQ that a ``PATCH`` binds is resolved when the ``PATCH`` is answered.
+nova-compute asks before it would wait, so this needs no event.
+
+The event goes the way of Nova's own ``POST /os-server-external-events``, but
+in process: a nova-api that called itself over HTTP could wait for itself.
 """
 
 import collections
@@ -31,24 +33,25 @@ from nova import objects
 from nova.compute import api as compute_api
 from oslo_log import log as logging
 
+from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 
 LOG = logging.getLogger(__name__)
 
 _NAME = 'accelerator-request-bound'
 
-#: The status that Nova is told of an ARQ in this state.
-_STATUSES = {arq_model.State.BOUND: 'completed',
-             arq_model.State.PROVISIONING: 'failed'}
+#: The state of an ARQ -> the status that Nova is told.
+_STATUSES: Mapping[str, str] = {
+    arq_model.State.BOUND: 'completed',
+    arq_model.State.PROVISIONING: 'failed'}
 
 
-def send(arqs: Iterable[Mapping[str, Any]]) -> None:
+def send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
     """Send an event for each ARQ whose instance is on a host.
 
-    Does not raise, since what is bound stays so.
+    Does not raise, since the ARQs stay bound in any case.
 
-    :param arqs: with ``uuid``, ``instance_uuid`` and ``state``; none costs
-        nothing
+    :param arqs: none costs nothing
     """
     arqs = list(arqs)
     if not arqs:
@@ -60,7 +63,7 @@ def send(arqs: Iterable[Mapping[str, Any]]) -> None:
                       ', '.join(arq['uuid'] for arq in arqs))
 
 
-def _send(arqs: Iterable[Mapping[str, Any]]) -> None:
+def _send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
     context = nova_context.get_admin_context()
     instances = {
         instance.uuid: instance for instance
@@ -78,7 +81,7 @@ def _send(arqs: Iterable[Mapping[str, Any]]) -> None:
 
 def _instances(context: nova_context.RequestContext,
                uuids: Iterable[str]) -> 'list[objects.Instance]':
-    """Those that exist, each in the context of its cell."""
+    """The instances that exist, each in the context of its cell."""
     mappings = objects.InstanceMappingList.get_by_instance_uuids(
         context, list(uuids))
     cells: dict[str, Any] = {}

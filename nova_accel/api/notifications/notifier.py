@@ -25,7 +25,7 @@ from nova import rpc
 from oslo_log import log as logging
 
 from nova_accel import conf
-from nova_accel.api import notification_payload
+from nova_accel.api.notifications import payloads
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class Phase(enum.StrEnum):
 
 
 def is_enabled() -> bool:
-    """Whether anybody is told: a driver and the format are configured.
+    """Whether notifications are sent: a driver and the format are configured.
 
     The notifier's own ``is_enabled()`` says yes when there is no driver.
     """
@@ -52,11 +52,11 @@ def is_enabled() -> bool:
 
 
 def emit(context: nova_context.RequestContext, action: str, phase: Phase,
-         payload: Callable[[], notification_payload.Payload]) -> None:
-    """Send one; what fails in that is logged, and no fault of the request.
+         payload: Callable[[], payloads.Payload]) -> None:
+    """Send a notification; a failure is logged and does not fail the request.
 
-    :param action: as ``accelerator_request.bind``
-    :param payload: makes it; not called when nobody is told
+    :param action: such as ``accelerator_request.bind``
+    :param payload: makes the payload; not called if nothing is sent
     """
     if not is_enabled():
         return
@@ -64,6 +64,6 @@ def emit(context: nova_context.RequestContext, action: str, phase: Phase,
     try:
         notifier = rpc.get_versioned_notifier(f'nova-api:{CONF.host}')
         send = notifier.error if phase is Phase.ERROR else notifier.info
-        send(context, event_type, notification_payload.to_wire(payload()))
+        send(context, event_type, payloads.to_wire(payload()))
     except Exception:
         LOG.exception('The notification %s is not sent', event_type)

@@ -11,25 +11,29 @@
 # under the License.
 
 
-"""Lists in pages, by the place of the marker in their order.
+"""Pages of lists, found by the place of the marker in their order.
 
-So a page costs the same wherever it is, and one that is added or deleted
-meanwhile lets none of the others be missed or told twice. Everything here is
-a part of its caller's transaction.
+So a page costs the same wherever it is. A row that is added or deleted
+meanwhile makes no other row be missed or listed twice. Everything here is a
+part of its caller's transaction.
 """
 
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Any
 from typing import NamedTuple
+from typing import TypeVar
 
 import sqlalchemy as sa
 
 from nova_accel import exceptions
+from nova_accel.db.rows import typed
 from nova_accel.model import paging
 
-#: A key that a list may be sorted by -> what it is in a query.
+#: A key that a list may be sorted by -> its column or expression.
 Keys = Mapping[str, sa.ColumnElement[Any]]
+
+_R = TypeVar('_R')
 
 
 class _Term(NamedTuple):
@@ -56,32 +60,35 @@ def columns(table: sa.Table, *names: str) -> Keys:
     return {name: table.c[name] for name in names}
 
 
-def read(connection: sa.Connection, query: sa.Select[Any],
+def read(connection: sa.Connection, kind: type[_R], query: sa.Select[Any],
          where: Sequence[sa.ColumnElement[bool]], page: paging.Page,
-         table: sa.Table, keys: Keys) -> list[dict[str, Any]]:
-    """The rows of a page; those that are the same in its order by their age.
+         table: sa.Table, keys: Keys) -> list[_R]:
+    """The rows of a page; rows with equal keys are sorted by their age.
 
-    :param query: of all rows that the caller may know of
-    :param where: which of these are asked for
-    :param table: the one whose rows are listed, each once
-    :param keys: has all by which the page is sorted
+    :param kind: the TypedDict of the columns that the query selects
+    :param query: selects all rows that the caller may know of
+    :param where: conditions for the rows that are asked for
+    :param table: the table whose rows are listed, each once
+    :param keys: all keys that the page may be sorted by
     :raises InvalidRequest: there is no such marker
     """
     terms = [term for key in page.sort
              for term in _terms(keys[key.name], key.descending)]
-    # So that the order is total.
+    # This makes the order total.
     terms.append(_Term(
         table.c.id, page.sort[-1].descending if page.sort else False))
     if page.marker is not None:
         where = (*where, _is_after(connection, query, page.marker, table,
                                    terms))
-    return [dict(row) for row in connection.execute(
+    return typed.rows(kind, connection.execute(
         query.where(*where).order_by(*(term.order for term in terms))
-        .limit(page.limit)).mappings()]
+        .limit(page.limit)))
 
 
 def _terms(value: sa.ColumnElement[Any], descending: bool) -> list[_Term]:
-    """Databases differ in where they sort what has no value: here it is less.
+    """The terms of one key, for which NULL is less than any value.
+
+    Databases differ in where they sort NULL.
     """
     terms = [_Term(value, descending)]
     if getattr(value, 'nullable', False):

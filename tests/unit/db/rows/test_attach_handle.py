@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.db import attach_handle
+from nova_accel.db.rows import attach_handle
 
 SLOTS = [attach_handle.Slot('compute-1', f'rp-{provider}', resource_class)
          for provider in range(2) for resource_class in ('FPGA', 'VGPU')]

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What devices a host has, as its report says: all of them.
+"""The devices of a host, replaced by those of its report.
 
 Everything here is a part of its caller's transaction.
 """
@@ -25,8 +25,8 @@ from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
 from nova_accel import exceptions
-from nova_accel.db import orders as order_rows
 from nova_accel.db import schema
+from nova_accel.db.rows import orders as order_rows
 from nova_accel.model import attach_handle
 from nova_accel.model import device as device_model
 
@@ -44,10 +44,11 @@ _DEVICE_FACTS = ('uuid', 'name', 'type', 'vendor_id', 'vendor', 'product_id',
 _DEPLOYABLE_FACTS = ('uuid', 'name', 'rp_uuid', 'resource_class', 'traits')
 _HANDLE_FACTS = ('uuid', 'type', 'info')
 
-#: A whole part of a report, and far from the 32766 of SQLite's default.
+#: Rows for one statement: a whole part of a report, and far below SQLite's
+#: default limit of 32766.
 _AT_ONCE = 4096
 
-#: What a nova-compute that is older than the API leaves out.
+#: The fields that a nova-compute older than the API leaves out.
 _DEVICE_DEFAULTS: Mapping[str, Any] = {'fault': None, 'attributes': {}}
 _DEPLOYABLE_DEFAULTS: Mapping[str, Any] = {
     'is_cleaned': False, 'region': None, 'bitstream_id': None}
@@ -57,20 +58,24 @@ _HANDLE_DEFAULTS: Mapping[str, Any] = {'identity': None}
 def replace(connection: sa.Connection, hostname: str,
             devices: Sequence[Mapping[str, Any]],
             others: Collection[str] | None = ()) -> None:
-    """Make the rows of the host, which is locked, those of the report.
+    """Make the rows of a locked host match its report.
 
-    What is gone stays for as long as something is to be remembered of it: a
-    handle that is taken or unclean, with its deployable and its device, and a
-    device that an administrator has disabled.
+    A row that the report lacks is kept while it is needed. That is so for a
+    handle that is taken or unclean, with its deployable and its device, and
+    for a device that an administrator has disabled.
 
-    A handle that is cleaned after each guest is unclean when it is seen for
-    the first time: nobody knows who had it before, and a host that was
-    forgotten is seen for the first time again. So is a free one that has not
-    been cleaned until now, and one of which another device is in its place:
-    that has neither the cleanliness nor the dirt of the one before. While a
-    guest has the handle it stays that of the device that the guest got.
+    A handle that is cleaned after each guest becomes unclean in three cases:
 
-    :param devices: as :meth:`nova_accel.model.device.Device.to_report`
+    * It is seen for the first time, also after its host was forgotten: nobody
+      knows who had it before.
+    * It is free, and was not of the cleaned kind until now.
+    * It is free, and another device is in its place: the state of the former
+      device says nothing about the new one.
+
+    While a guest has a handle, it stays the handle of the guest's device.
+
+    :param devices: in the form of
+        :meth:`nova_accel.model.device.Device.to_report`
     :param others: the uuids of further devices, which stay as they are; None
         if all others do
     :raises Conflict: a device is another host's, or one of the others is not
@@ -128,9 +133,9 @@ def replace(connection: sa.Connection, hostname: str,
 
 
 def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:
-    """Have these devices, and what they are made of, stay as they are.
+    """Keep the rows of these devices, and the rows below them, as they are.
 
-    :raises Conflict: names those that are not there.
+    :raises Conflict: names a device that is not known.
     """
     if not others:
         return
@@ -139,7 +144,7 @@ def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:
     if unknown:
         raise exceptions.Conflict(
             f'{len(unknown)} devices of other parts of the report are not '
-            f'known, such as {unknown[0]}: the report is to be begun again')
+            f'known, such as {unknown[0]}: begin the report again')
     for table, parent in ((_DEVICES, 'uuid'), (_DEPLOYABLES, 'device_uuid'),
                           (_HANDLES, 'deployable_uuid')):
         gone = {uuid for uuid, row in present[table].items()
@@ -177,10 +182,10 @@ def _handle_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
 
 def _keep_identities(connection: sa.Connection, hostname: str,
                      wanted: _Rows, present: _Rows) -> set[str]:
-    """Compare which devices the handles are of, as far as that is known.
+    """Find the handles that are of another device now.
 
-    :param wanted: what a guest has, and what does not say it now, gets the
-        identity that it had
+    :param wanted: is changed: a handle that a guest has, or that has no
+        identity now, gets the identity that it had
     :returns: the uuids of the free handles that are of another device
     """
     others = {uuid for uuid in wanted.keys() & present.keys()
@@ -190,7 +195,7 @@ def _keep_identities(connection: sa.Connection, hostname: str,
         _HANDLES.c.uuid.in_(list(others)),
         _HANDLES.c.arq_uuid.is_not(None)))) if others else set()
     if taken:
-        # All of the next report is compared: by then they may be free.
+        # They may be free by the next report, so that is compared as a whole.
         connection.execute(sa.update(_HOSTS).where(
             _HOSTS.c.hostname == hostname).values(report_digest=''))
     for uuid in wanted.keys() & present.keys():
@@ -201,9 +206,10 @@ def _keep_identities(connection: sa.Connection, hostname: str,
 
 def _unclean(wanted: Mapping[sa.Table, _Rows],
              present: Mapping[sa.Table, _Rows]) -> tuple[set[str], set[str]]:
-    """The uuids of what is to be cleaned although no guest gave it back.
+    """Find what is to be cleaned although no guest gave it back.
 
-    :returns: of new handles, and of deployables that were not cleaned
+    :returns: the uuids of new handles, and of deployables that were not of the
+        cleaned kind
     """
     cleaned = {uuid for uuid, row in wanted[_DEPLOYABLES].items()
                if row['is_cleaned']}
@@ -217,7 +223,7 @@ def _unclean(wanted: Mapping[sa.Table, _Rows],
 
 def _soil(connection: sa.Connection, deployable_uuids: Collection[str],
           since: int | None) -> None:
-    """Note by which orders the free handles of deployables are unclean.
+    """Mark the free handles of deployables as unclean, by these orders.
 
     A handle that a guest has is unclean when the guest gives it back.
     """
@@ -233,10 +239,11 @@ def _soil(connection: sa.Connection, deployable_uuids: Collection[str],
 
 def _soil_others(connection: sa.Connection, handle_uuids: Collection[str],
                  since: int | None) -> None:
-    """Note that free handles of what is cleaned are of other devices.
+    """Mark free handles that are of another device now as unclean.
 
-    Also of those that are unclean already: how their cleaning ends, which
-    began by earlier orders, is told of the device before.
+    Only handles that are cleaned after each guest are marked. An unclean one
+    is marked again: its cleaning began by earlier orders, so the result is
+    that of the former device.
     """
     if handle_uuids:
         connection.execute(
@@ -288,7 +295,7 @@ def _differ(wanted: _Rows, present: _Rows, name: str) -> bool:
 
 
 def _let_arqs_follow(connection: sa.Connection, hostname: str) -> None:
-    """Give ARQs the provider that their handles are units of now."""
+    """Give ARQs the provider that their handles are of now."""
     its_provider = sa.select(_DEPLOYABLES.c.rp_uuid).select_from(
         _DEPLOYABLES.join(_HANDLES)).where(_HANDLES.c.arq_uuid == _ARQS.c.uuid)
     connection.execute(
@@ -303,8 +310,8 @@ def _remove(connection: sa.Connection,
             gone: Mapping[sa.Table, list[str]]) -> None:
     for some in _chunks(gone[_HANDLES]):
         handles = _HANDLES.c.uuid.in_(some)
-        # In this order: one that is given back in between is deleted, either
-        # here or by who gives it back.
+        # In this order: a handle that is given back in between is deleted,
+        # either here or by the transaction that gives it back.
         connection.execute(
             sa.update(_HANDLES).where(handles).values(present=False))
         connection.execute(
@@ -323,6 +330,6 @@ def _remove(connection: sa.Connection,
 
 
 def _chunks(uuids: Sequence[str]) -> Iterator[Sequence[str]]:
-    """As many as any database takes in one statement."""
+    """Chunks that any database takes in one statement."""
     for start in range(0, len(uuids), _AT_ONCE):
         yield uuids[start:start + _AT_ONCE]

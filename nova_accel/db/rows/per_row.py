@@ -12,7 +12,8 @@
 
 """Values that differ from row to row, in one UPDATE.
 
-Its text depends on the number of rows alone, so it is made once for each.
+The text of the UPDATE depends on the number of rows alone, so it is built once
+for each number.
 """
 
 from collections.abc import Iterable
@@ -24,13 +25,13 @@ import sqlalchemy as sa
 
 
 def is_one(key: sa.Column[Any], amount: int) -> sa.ColumnElement[bool]:
-    """Whether a row is one of so many, which the key tells apart."""
+    """``key IN (...)``, with this many bound values."""
     return key.in_([_parameter(key, number) for number in range(amount)])
 
 
 def values(key: sa.Column[Any], columns: Iterable[sa.Column[Any]],
            amount: int) -> dict[str, sa.ColumnElement[Any]]:
-    """What to set the columns to, in each of the rows."""
+    """Column name -> its new value, which depends on the key."""
     if amount == 1:
         return {column.name: _parameter(column, 0) for column in columns}
     return {column.name: sa.case(
@@ -39,9 +40,9 @@ def values(key: sa.Column[Any], columns: Iterable[sa.Column[Any]],
 
 
 def parameters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What such an UPDATE is executed with.
+    """The bound values of such an UPDATE.
 
-    :param rows: of each the key and the values, by their columns' names
+    :param rows: column name -> value, with the key, for each row
     """
     return {_name(column, number): value for number, row in enumerate(rows)
             for column, value in row.items()}

@@ -12,9 +12,9 @@
 
 """Handing attach handles out and taking them back.
 
-All that takes a handle goes the same way: :func:`stock` reads what is free,
-:meth:`Stock.allot` decides in memory, and :func:`take` does it in a single
-compare-and-set. Whoever loses the race begins the transaction again.
+Handles are always taken in the same way: :func:`stock` reads which are free,
+:meth:`Stock.allot` decides in memory, and :func:`take` takes them in a single
+compare-and-set. A transaction that loses the race begins again.
 """
 
 import collections
@@ -33,9 +33,9 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import clock
-from nova_accel.db import orders as order_rows
-from nova_accel.db import per_row
 from nova_accel.db import schema
+from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import per_row
 from nova_accel.model import device as device_model
 from nova_accel.model import unusable as unusable_model
 
@@ -61,7 +61,8 @@ _SLOT = (_DEVICES.c.hostname, _DEPLOYABLES.c.rp_uuid,
          _DEPLOYABLES.c.resource_class)
 _OF_HOSTS = _DEPLOYABLES.join(_DEVICES).join(_HOSTS)
 
-# What each server takes is made once: that takes longer than executing it.
+# The statements that each server needs are built once, as SQLAlchemy takes
+# longer to build one than to execute it.
 _STOCK = sa.select(
     *_SLOT, _HOSTS.c.reported_at, clock.now().label('now'), _TABLE.c.uuid,
     *CONDITION,
@@ -70,9 +71,9 @@ _STOCK = sa.select(
     _TABLE.c.arq_uuid.is_(None)))
 ).where(_DEPLOYABLES.c.rp_uuid.in_(sa.bindparam('providers', expanding=True)))
 
-# The free ones of one slot, as many as are wanted. Two that choose among the
-# same many should choose different ones: each begins somewhere among their
-# uuids.
+# As many free handles of one slot as are wanted. Two transactions should
+# choose different ones among many, so each begins at a random place among
+# their uuids.
 _FEW = sa.select(
     _TABLE.c.uuid, _HOSTS.c.reported_at, clock.now().label('now'),
 ).select_from(_OF_HOSTS.join(
@@ -87,7 +88,8 @@ _FEW = sa.select(
 _IS_CLEANED = sa.select(_DEPLOYABLES.c.is_cleaned).where(
     _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid).scalar_subquery()
 
-# Of the handles that have nothing more to happen to them.
+# Frees the handles that need nothing more: their hosts report them, and they
+# are not cleaned after each guest.
 _FREEING = sa.update(_TABLE).where(
     _TABLE.c.arq_uuid.in_(sa.bindparam('arqs', expanding=True)),
     _TABLE.c.present, sa.not_(_IS_CLEANED)).values(arq_uuid=None)
@@ -96,7 +98,7 @@ _RANDOM = random.SystemRandom()
 
 
 class Slot(NamedTuple):
-    """What the handle of an ARQ must be a unit of."""
+    """The host, provider and class that the handle of an ARQ must be of."""
 
     hostname: str
     rp_uuid: str
@@ -106,8 +108,10 @@ class Slot(NamedTuple):
 class Stock:
     """The free handles of some providers, as they were when read.
 
-    :param free: the handles' uuids, of each slot that was reported
-    :param unusable: why handles that no instance has are not free, each
+    :param free: slot -> the uuids of its free handles, for each slot that was
+        reported
+    :param unusable: slot -> for each handle that no instance has and that is
+        not free, the reason
     :param quiet: hostname -> how long ago the host has last reported
     """
 
@@ -119,9 +123,9 @@ class Stock:
         self._quiet = quiet
 
     def check_providers(self, slots: Iterable[Slot]) -> None:
-        """Whether the provider of each slot is one that its host reported.
+        """Check that each host has reported the providers of its slots.
 
-        :raises NotFound: names those that are not
+        :raises NotFound: names the providers that were not reported
         """
         unknown = sorted(
             {(slot.hostname, slot.rp_uuid) for slot in slots}
@@ -134,7 +138,7 @@ class Stock:
                        'more: try again')
 
     def silent_hosts(self, silence_s: int) -> set[str]:
-        """The hosts whose last report is older than so many seconds."""
+        """The hosts whose last report is older than this many seconds."""
         silence = datetime.timedelta(seconds=silence_s)
         return {hostname for hostname, quiet in self._quiet.items()
                 if quiet > silence}
@@ -164,7 +168,7 @@ class Stock:
 
 
 def is_free() -> sa.ColumnElement[bool]:
-    """Whether a guest can have the handle of a row, joined with its device's.
+    """Whether a guest can have a handle, in a query that joins devices.
 
     The rule is that of :class:`nova_accel.model.unusable.Condition`.
     """
@@ -172,7 +176,7 @@ def is_free() -> sa.ColumnElement[bool]:
 
 
 def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
-    """What is free: as many as are wanted of one slot, or all there are.
+    """The free handles: as many as are wanted of one slot, or else all.
 
     :param wanted: a slot for each handle
     :raises NotFound: names the providers that no host has reported
@@ -186,7 +190,7 @@ def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
         if len(few) == amount:
             return Stock({slot: [row.uuid for row in few]}, {},
                          {slot.hostname: few[0].now - few[0].reported_at})
-    # It has the reasons why others cannot be used, too.
+    # All handles, also with the reasons why some cannot be used.
     everything = _read(connection.execute(_STOCK, {
         'providers': list({slot.rp_uuid for slot in amounts})}))
     everything.check_providers(amounts)
@@ -194,7 +198,7 @@ def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
 
 
 def _read(rows: Iterable[Sequence[Any]]) -> Stock:
-    """:param rows: of :data:`_STOCK`"""
+    """:param rows: as :data:`_STOCK` selects them"""
     free: dict[Slot, list[str]] = {}
     unusable: dict[Slot, list[str]] = {}
     quiet: dict[str, datetime.timedelta] = {}
@@ -215,12 +219,12 @@ def _read(rows: Iterable[Sequence[Any]]) -> Stock:
 
 
 def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
-    """Take the handles for their ARQs, if all of them are free still.
+    """Take the handles for their ARQs, if all of them are still free.
 
     :param allotted: handle uuid -> ARQ uuid
-    :raises RetryRequest: another transaction took one, or it cannot be used
-        any more; for
-        :func:`nova_accel.db.engine.retried`, AcceleratorsBusy in the end
+    :raises RetryRequest: another transaction took one, or one cannot be used
+        any more; :func:`nova_accel.db.engine.retried` makes it
+        AcceleratorsBusy in the end
     """
     if not allotted:
         return
@@ -235,7 +239,7 @@ def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
 
 @functools.lru_cache
 def _taking(amount: int) -> sa.Update:
-    """Takes so many handles."""
+    """The statement that takes this many handles."""
     return sa.update(_TABLE).where(
         per_row.is_one(_TABLE.c.uuid, amount), *_HANDLE_IS_FREE,
         sa.exists().where(
@@ -246,15 +250,15 @@ def _taking(amount: int) -> sa.Update:
 
 
 def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
-    """Free what the ARQs hold; the ARQs must still be bound in their rows.
+    """Free the handles of ARQs, which must still be bound in their rows.
 
-    What is cleaned after each guest is unclean from now on. Of the others,
-    a handle that its host does not report any more goes away. So that its
-    device can go too, the host's next report is compared as a whole.
+    A handle that is cleaned after each guest becomes unclean. Another one is
+    deleted if its host no longer reports it. The next report of that host is
+    compared as a whole, so that the device can go, too.
     """
     freed = connection.execute(
         _FREEING, {'arqs': list(arq_uuids)}).rowcount
-    # An ARQ holds one at most.
+    # An ARQ holds one handle at most.
     if freed < len(arq_uuids):
         _give_back_others(connection, arq_uuids)
 
@@ -293,7 +297,7 @@ def _is_host_of(held: Sequence[sa.Row[Any]]) -> sa.ColumnElement[bool]:
 
 
 def _soil(connection: sa.Connection, uuids: Sequence[str]) -> None:
-    """Note by which orders of their hosts the handles are unclean."""
+    """Mark handles as unclean, by the present orders of their hosts."""
     revision = sa.select(_HOSTS.c.orders).select_from(
         _DEPLOYABLES.join(_DEVICES).join(_HOSTS)).where(
         _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid)

@@ -21,12 +21,16 @@ import contextlib
 import itertools
 import os
 import random
+import time
 
+import fixtures
 from nova.compute import vm_states
 import testtools
 
 from crash import cloud as cloud_module
+from crash import tenants_bitstreams
 from crash import test_points
+from nova_accel.db import device
 from nova_accel.drivers import mdev
 from nova_accel.model import device_profile
 from nova_accel.testing import driver
@@ -43,7 +47,37 @@ _SAMPLE = None if os.environ.get('CRASH_POINTS') == 'all' else 3
 _ALWAYS = frozenset({'discover', 'check_cleaning'})
 
 
-class TestHostileDriver(testtools.TestCase):
+class HostileDriverTestCase(testtools.TestCase):
+
+    def serve_others(self, cloud, profile):
+        """What has another driver has nothing to do with it."""
+        wrong = []
+        # What a move has left behind is free with the next report.
+        cloud.reconcile()
+        for host in cloud.hosts:
+            # What the hostile one does not give back is reserved.
+            host.publish()
+            other = cloud.nova.boot(host, device_profile.FLAVOR_KEY, profile)
+            cloud.reconcile()
+            if other.vm_state != vm_states.ACTIVE or not host.runs(other):
+                wrong.append(f'another on {host.name} is {other.vm_state}')
+            cloud.nova.delete(other)
+            cloud.reconcile()
+            wrong += [f'the other: {line}' for line in cloud.drift()
+                      if other.uuid in line]
+        return wrong
+
+    def come_to_rest(self, cloud):
+        """The driver is well again, and nothing is restarted."""
+        cloud.forget_errors()
+        cloud.reconcile()
+        cloud.reconcile_placement()
+        wrong = cloud.drift() + cloud.stale_allocations()
+        cloud.delete_all()
+        return wrong + cloud.leftovers()
+
+
+class TestHostileDriver(HostileDriverTestCase):
     """A test for each operation, made below."""
 
     def cases(self, name):
@@ -81,33 +115,6 @@ class TestHostileDriver(testtools.TestCase):
         return [f'{name}, {method} of {driver_name}, {deed}: {line}'
                 for line in wrong]
 
-    def serve_others(self, cloud, profile):
-        """What has another driver has nothing to do with it."""
-        wrong = []
-        # What a move has left behind is free with the next report.
-        cloud.reconcile()
-        for host in cloud.hosts:
-            # What the hostile one does not give back is reserved.
-            host.publish()
-            other = cloud.nova.boot(host, device_profile.FLAVOR_KEY, profile)
-            cloud.reconcile()
-            if other.vm_state != vm_states.ACTIVE or not host.runs(other):
-                wrong.append(f'another on {host.name} is {other.vm_state}')
-            cloud.nova.delete(other)
-            cloud.reconcile()
-            wrong += [f'the other: {line}' for line in cloud.drift()
-                      if other.uuid in line]
-        return wrong
-
-    def come_to_rest(self, cloud):
-        """The driver is well again, and nothing is restarted."""
-        cloud.forget_errors()
-        cloud.reconcile()
-        cloud.reconcile_placement()
-        wrong = cloud.drift() + cloud.stale_allocations()
-        cloud.delete_all()
-        return wrong + cloud.leftovers()
-
     def check(self, name):
         cases = self.cases(name)
         if _SAMPLE is not None:
@@ -120,3 +127,89 @@ class TestHostileDriver(testtools.TestCase):
 for _name in test_points.OPERATIONS:
     setattr(TestHostileDriver, f'test_{_name}',
             lambda self, name=_name: self.check(name))
+
+
+class TestWhileCleaning(HostileDriverTestCase):
+    """A region cannot be cleaned after its guest."""
+
+    def harm(self, deed):
+        with (hostile_driver.HostileDriver(driver.FakeFpgaDriver) as hostile,
+              driver.Cleaning() as cleaning, cloud_module.Cloud() as cloud,
+              # In the thread of a delete, a cycle would wait for that delete.
+              fixtures.MonkeyPatch(
+                  'nova_accel.virt.publishing.cycle.thread_pool_factory.spawn',
+                  lambda work: None),
+              fixtures.MonkeyPatch(
+                  'nova_accel.virt.holding.cleaning.FIRST_RETRY_S', 0)):
+            host, _other = cloud.hosts
+            server = cloud.nova.boot(host, device_profile.FLAVOR_KEY, 'fpga')
+            self.assertEqual(vm_states.ACTIVE, server.vm_state)
+            with hostile.hostile('clean', deed):
+                cloud.nova.delete(server)
+                self.until(lambda: (cloud.reconcile(), self.reasons())[1])
+                wrong = self.serve_others(cloud, 'vgpu')
+                # The other regions, too.
+                wrong += self.serve_others(cloud, 'fpga')
+            self.until(lambda: (
+                cloud.reconcile(), cleaning.cleaned and not self.reasons())[1])
+            return [f'clean, {deed}: {line}'
+                    for line in wrong + self.come_to_rest(cloud)]
+
+    def until(self, condition):
+        deadline = time.monotonic() + 30
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+
+    def reasons(self):
+        return [each['reason'] for found in device.get_all()
+                for each in found['unclean']]
+
+    def test_each_deed(self):
+        # To do nothing and to say nothing is what one does that has cleaned.
+        self.assertEqual([], [
+            line for deed in hostile_driver.DEEDS if deed != 'garbage'
+            for line in self.harm(deed)])
+
+
+class TestWhileProgramming(HostileDriverTestCase):
+    """A region does not get what its server asks for."""
+
+    def harm(self, method, deed):
+        with (hostile_driver.HostileDriver(driver.FakeFpgaDriver) as hostile,
+              driver.Programming(), cloud_module.Cloud() as cloud,
+              tenants_bitstreams.TenantsBitstreams() as images):
+            host, _other = cloud.hosts
+            region_uuid = next(
+                region.type_uuid
+                for found in host.driver._accelerators.board.view.devices
+                for region in found.regions)
+            asked = {'accel:bitstream_id': images.upload(
+                region_uuid=region_uuid)}
+
+            def boot():
+                return cloud.nova.boot(
+                    host, device_profile.FLAVOR_KEY, 'fpga', asked)
+
+            with hostile.hostile(method, deed):
+                # It is ACTIVE if the driver's lie cannot be told.
+                cloud.nova.delete(boot())
+                self.assertIn(method, hostile.asked)
+                wrong = self.serve_others(cloud, 'vgpu')
+            cloud.forget_errors()
+            cloud.reconcile()
+            host.publish()
+            server = boot()
+            if server.vm_state != vm_states.ACTIVE or not host.runs(server):
+                wrong.append(f'the next server is {server.vm_state}')
+            return [f'{method}, {deed}: {line}'
+                    for line in wrong + self.come_to_rest(cloud)]
+
+    def check(self, method):
+        self.assertEqual([], [line for deed in hostile_driver.DEEDS
+                              for line in self.harm(method, deed)])
+
+    def test_program(self):
+        self.check('program')
+
+    def test_loaded(self):
+        self.check('loaded')

@@ -17,29 +17,21 @@ API, database, Placement and Glance's client are real; Nova's manager is
 imitated, for a boot through all of Nova takes seconds.
 """
 
-import io
 import os
 import uuid
 
-import fixtures
 import hypothesis
 from hypothesis import strategies as st
-from keystoneauth1 import token_endpoint
-from nova import conf as nova_conf
 from nova import context as nova_context
 from nova.compute import vm_states
 import testtools
 from unit.model import hostile_metadata
 
 from crash import cloud as cloud_module
+from crash import tenants_bitstreams
 from nova_accel.model import device_profile
 from nova_accel.testing import driver as fake_driver
 from nova_accel.testing import scheduling
-from rig.serving import wsgi_server
-from rig.stubs import bitstreams
-from rig.stubs import glance as glance_stub
-
-CONF = nova_conf.CONF
 
 _NATIVE = device_profile.FLAVOR_KEY
 
@@ -54,20 +46,8 @@ class TestHostileMetadata(testtools.TestCase):
         self.cloud = self.useFixture(cloud_module.Cloud())
         self.cards = self.useFixture(fake_driver.Programming())
         self.placement = self.useFixture(scheduling.Placement())
-        self.images = bitstreams.Images()
-        server = self.useFixture(wsgi_server.WsgiServer())
-        server.mount('/', glance_stub.Glance(server.url, self.images))
-        for name, value in (('api_servers', [server.url]),
-                            ('num_retries', 0)):
-            CONF.set_override(name, value, 'glance')
-            self.addCleanup(CONF.clear_override, name, 'glance')
-        for name, value in (
-                ('nova_accel.client.accelerator_api.auth_from_conf',
-                 lambda: token_endpoint.Token(server.url, 'the-hosts')),
-                ('crash.imitation._CONTEXT', nova_context.RequestContext(
-                    'user', 'project', is_admin=False,
-                    auth_token='the-tenants', overwrite=False))):
-            self.useFixture(fixtures.MonkeyPatch(name, value))
+        self.images = self.useFixture(
+            tenants_bitstreams.TenantsBitstreams())
         self.host, _other = self.cloud.hosts
         self.loaded = 0
 
@@ -95,16 +75,9 @@ class TestHostileMetadata(testtools.TestCase):
             self.host, _NATIVE, 'fpga', {} if bitstream_id is None else {
                 'accel:bitstream_id': bitstream_id})
 
-    def upload(self, properties):
-        """A private bitstream of the tenant's."""
-        data = os.urandom(16)
-        image = bitstreams.image(data, **properties)
-        image.update(owner='project', visibility='private', is_public=False)
-        return self.images.create(None, image, io.BytesIO(data))['id']
-
     def check(self, properties):
         before = len(self.cards.programmed)
-        tenants = self.boot(self.upload(properties))
+        tenants = self.boot(self.images.upload(**properties))
         self.loaded += len(self.cards.programmed) - before
         self.publish()
         self.host.start()

@@ -84,27 +84,9 @@ def replace(connection: sa.Connection, hostname: str,
     wanted = {_DEVICES: _device_rows(hostname, devices),
               _DEPLOYABLES: _deployable_rows(devices),
               _HANDLES: _handle_rows(devices)}
-    mine = _DEVICES.c.hostname == hostname
-    reported = _DEVICES.c.uuid.in_(list(wanted[_DEVICES]))
-    here = sa.and_(mine, reported) if others is None else mine
-    deployables = _DEPLOYABLES.join(_DEVICES)
-    present = {
-        _DEVICES: _read(
-            connection, _DEVICES, _DEVICES, sa.or_(here, reported),
-            ('hostname', *_DEVICE_FACTS, *_DEVICE_DEFAULTS)),
-        _DEPLOYABLES: _read(connection, _DEPLOYABLES, deployables, here,
-                            ('device_uuid', *_DEPLOYABLE_FACTS,
-                             *_DEPLOYABLE_DEFAULTS)),
-        _HANDLES: _read(connection, _HANDLES, deployables.join(_HANDLES),
-                        here, ('deployable_uuid', 'present',
-                               *_HANDLE_FACTS, *_HANDLE_DEFAULTS))}
+    present = _present(connection, hostname, list(wanted[_DEVICES]), others)
     _leave(present, others or ())
-    for uuid, device in present[_DEVICES].items():
-        if device['hostname'] != hostname:
-            raise exceptions.Conflict(
-                f'device {uuid} belongs to host {device["hostname"]}: if that '
-                f'is a former name of {hostname}, have "nova-accel-manage '
-                'host forget" forget it')
+    _check_own(hostname, present[_DEVICES])
     at = schema.now()
     _put(connection, _DEVICES, wanted[_DEVICES], present[_DEVICES],
          {'status': device_model.Status.ENABLED, 'created_at': at},
@@ -130,6 +112,40 @@ def replace(connection: sa.Connection, hostname: str,
     _remove(connection, {
         table: list(present[table].keys() - wanted[table].keys())
         for table in wanted})
+
+
+def _present(connection: sa.Connection, hostname: str,
+             reported: Collection[str], others: Collection[str] | None,
+             ) -> dict[sa.Table, _Rows]:
+    """The rows that a report is about, those of other hosts' devices too.
+
+    :param reported: the uuids of the devices in the report
+    :param others: as for :func:`replace`
+    """
+    mine = _DEVICES.c.hostname == hostname
+    is_reported = _DEVICES.c.uuid.in_(reported)
+    here = sa.and_(mine, is_reported) if others is None else mine
+    deployables = _DEPLOYABLES.join(_DEVICES)
+    return {
+        _DEVICES: _read(
+            connection, _DEVICES, _DEVICES, sa.or_(here, is_reported),
+            ('hostname', *_DEVICE_FACTS, *_DEVICE_DEFAULTS)),
+        _DEPLOYABLES: _read(connection, _DEPLOYABLES, deployables, here,
+                            ('device_uuid', *_DEPLOYABLE_FACTS,
+                             *_DEPLOYABLE_DEFAULTS)),
+        _HANDLES: _read(connection, _HANDLES, deployables.join(_HANDLES),
+                        here, ('deployable_uuid', 'present',
+                               *_HANDLE_FACTS, *_HANDLE_DEFAULTS))}
+
+
+def _check_own(hostname: str, devices: _Rows) -> None:
+    """:raises Conflict: names a device that is another host's"""
+    for uuid, device in devices.items():
+        if device['hostname'] != hostname:
+            raise exceptions.Conflict(
+                f'device {uuid} belongs to host {device["hostname"]}: if that '
+                f'is a former name of {hostname}, have "nova-accel-manage '
+                'host forget" forget it')
 
 
 def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:

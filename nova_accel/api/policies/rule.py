@@ -25,5 +25,5 @@ def rule(name: str, check: str, description: str,
     return policy.DocumentedRuleDefault(
         name=name, check_str=check, scope_types=['project'],
         description=description, operations=[
-            dict(zip(('method', 'path'), operation.split(), strict=True))
-            for operation in operations])
+            {'method': method, 'path': path}
+            for method, path in map(str.split, operations)])

@@ -1,0 +1,51 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import ast
+from importlib import metadata
+import pathlib
+import re
+import sys
+
+import testtools
+
+import nova_accel
+
+_PACKAGE = pathlib.Path(nova_accel.__file__).parent
+_REQUIREMENTS = pathlib.Path(__file__).parents[2] / 'requirements.txt'
+
+def _canonical(name):
+    return re.sub('[-_.]+', '-', name).lower()
+
+
+def _imported(path):
+    """The first parts of the names that a module imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split('.')[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module.split('.')[0]
+
+
+class TestRequirements(testtools.TestCase):
+
+    def test_they_are_what_is_imported(self):
+        imported = {
+            name for path in _PACKAGE.rglob('*.py')
+            if 'testing' not in path.parts for name in _imported(path)}
+        imported -= {*sys.stdlib_module_names, 'nova_accel'}
+        distributions = metadata.packages_distributions()
+        needed = {_canonical(distributions[name][0]) for name in imported}
+        stated = {_canonical(re.match(r'[\w.-]+', line)[0])
+                  for line in _REQUIREMENTS.read_text().splitlines()
+                  if not line.startswith('#')}
+        self.assertEqual(stated, needed)

@@ -160,7 +160,6 @@ class TestCreateAndRead(ArqTestCase):
         self.host.report()
         self.assertEqual('Bound', arqs.get(bound)['state'])
 
-
     def test_forgotten(self) -> None:
         self.bound()
         old, unbound, recent = self.make_arqs(3)
@@ -265,7 +264,6 @@ class TestBind(ArqTestCase):
         [bound] = arqs.bind({uuid: self.place(
             instance_uuid=request.instance_uuid)})
         self.assertEqual('Bound', bound['state'])
-
 
     def test_a_silent_host_gets_nothing(self) -> None:
         other = reports.SimulatedHost('compute-2')

@@ -134,7 +134,6 @@ class TestSuspendFails(SuspendTestCase):
         self.assert_hard_reboot_helps()
         self.delete(self.server)
 
-
     @operations.shows('suspend', 'the guest dies')
     def test_a_guest_that_dies_before_it_is_saved(self):
         """It has let go of its devices, and they are still its own."""

@@ -23,6 +23,7 @@ import nova_accel
 _PACKAGE = pathlib.Path(nova_accel.__file__).parent
 _REQUIREMENTS = pathlib.Path(__file__).parents[2] / 'requirements.txt'
 
+
 def _canonical(name):
     return re.sub('[-_.]+', '-', name).lower()
 

@@ -36,6 +36,7 @@ from nova_accel.virt.publishing import discovery
 
 LOG = logging.getLogger(__name__)
 
+
 class Publisher:
     """Discovers, reports, and puts up the view and the orders.
 

@@ -168,7 +168,6 @@ class TestDisk(HostUseTestCase):
         error = self.assertRaises(exceptions.DeviceError, self.reason)
         self.assertIn('cannot find out', str(error))
 
-
     def test_it_is_malformed(self):
         self.proc('self/mountinfo', 'nonsense\n')
         error = self.assertRaises(exceptions.DeviceError, self.reason)

@@ -180,7 +180,6 @@ class TestAssign(testtools.TestCase):
             matching.assign(groups, providers,
                             lambda index, uuid: (index + int(uuid) - 11) ** 2))
 
-
     def test_providers_that_are_not_pooled(self):
         """Each with its own allocation: two to the 64th power of states."""
         groups = [device_profile.Group({'PGPU': 1})] * 64

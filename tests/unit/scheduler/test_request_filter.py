@@ -282,7 +282,6 @@ class TestCyborgsKey(RequestFilterTestCase):
         self.assertIn(KEY, str(error))
 
 
-
 class TestPorts(testtools.TestCase):
     """Ports for which Neutron has a device profile."""
 

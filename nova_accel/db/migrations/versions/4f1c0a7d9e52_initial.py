@@ -21,6 +21,7 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+
 def upgrade() -> None:
     _create_inventory()
     _create_requests()

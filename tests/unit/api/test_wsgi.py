@@ -22,10 +22,15 @@ import testtools
 from rig.serving import nova_conf
 
 _ASK = """
-import sys, webob
+import os, sys, webob
+from paste import deploy
 from nova_accel.api import wsgi
-for path in sys.stdin.read().split():
-    answer = webob.Request.blank(path).get_response(wsgi.application)
+paste = os.path.join(os.environ['OS_NOVA_CONFIG_DIR'], 'api-paste.ini')
+name, *paths = sys.stdin.read().split()
+application = (wsgi.application if name == wsgi.NAME
+               else deploy.loadapp(f'config:{paste}', name=name))
+for path in paths:
+    answer = webob.Request.blank(path).get_response(application)
     print(path, answer.status_int)
 """
 
@@ -33,14 +38,16 @@ for path in sys.stdin.read().split():
 class WsgiTest(testtools.TestCase):
 
     def start(self, connection: str, paths: str,
+              application: str = 'nova_accel',
               ) -> subprocess.CompletedProcess[str]:
+        """Ask the pool's application, or another one of the file."""
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         nova_conf.write_api(directory, connection)
         self.useFixture(fixtures.EnvironmentVariable(
             'OS_NOVA_CONFIG_DIR', str(directory)))
         return subprocess.run(
-            [sys.executable, '-c', _ASK], input=paths, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            [sys.executable, '-c', _ASK], input=f'{application} {paths}',
+            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def test_serves_versions_to_anyone_and_the_rest_with_a_token(
             self) -> None:
@@ -56,6 +63,17 @@ class WsgiTest(testtools.TestCase):
             [line for line in process.stdout.splitlines()
              if line.startswith('/') and len(line.split()) == 2],
             process.stdout)
+
+    def test_no_path_forges_a_line_of_a_log(self) -> None:
+        """Neither in the pool nor in nova-api, whose filter logs the path."""
+        for paths, application in (
+                ('/accelerator/a%0A /accelerator/v2/a%0A', 'nova_accel'),
+                ('/a%0A', 'nova_accel_api')):
+            process = self.start('sqlite://', paths, application)
+            self.assertEqual(
+                [f'{path} 400' for path in paths.split()],
+                [line for line in process.stdout.splitlines()
+                 if line.startswith('/')], process.stdout)
 
     def test_does_not_start_without_a_database(self) -> None:
         process = self.start('', '/')

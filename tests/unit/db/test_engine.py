@@ -13,6 +13,9 @@
 import ast
 import pathlib
 import re
+import socket
+import threading
+import time
 
 import fixtures
 import testtools
@@ -70,6 +73,21 @@ class TestConfiguration(testtools.TestCase):
                              str(error))
             self.assertIn('127.0.0.1', self.log.output)
             self.assertNotIn('secret', self.log.output)
+
+    def test_server_that_accepts_and_says_nothing(self) -> None:
+        for driver in ('mysql+pymysql', 'postgresql+psycopg2'):
+            with socket.create_server(('127.0.0.1', 0)) as silent:
+                # So that no thread waits for ever if there is no limit.
+                end = threading.Timer(15, silent.close)
+                end.start()
+                self.addCleanup(end.cancel)
+                self.configure(
+                    f'{driver}://user@127.0.0.1:{silent.getsockname()[1]}/x',
+                    max_retries=0, answer_timeout_s=2, deadline_s=3)
+                begin = time.monotonic()
+                self.assertRaises(
+                    exceptions.ServiceUnavailable, device_profile.get_all)
+                self.assertLess(time.monotonic() - begin, 10, driver)
 
     def test_new_configuration_after_the_cache_is_cleared(self) -> None:
         self.useFixture(database.Database())

@@ -57,6 +57,18 @@ class DeviceProfileTest(base.ApiTestCase):
         self.ok('DELETE', f'{_PATH}?value=a,c')
         self.assertEqual(['b'], self.names())
 
+    def test_does_not_delete_what_is_in_use(self) -> None:
+        profile = self.create_profile()
+        arq = self.create_arq()
+        for path in (f'{_PATH}/{profile["uuid"]}', f'{_PATH}/profile',
+                     f'{_PATH}?value=profile'):
+            self.assertIn(arq, self.refused(409, 'DELETE', path))
+        self.assertEqual(
+            profile['uuid'], self.ok('GET', f'{_PATH}/{profile["uuid"]}')[
+                'device_profile']['uuid'])
+        self.ok('DELETE', f'/accelerator_requests?arqs={arq}')
+        self.ok('DELETE', f'{_PATH}/{profile["uuid"]}')
+
     def test_does_not_delete_all_for_want_of_names(self) -> None:
         self.create_profile('a')
         for query in ('', '?value='):

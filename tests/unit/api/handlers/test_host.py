@@ -68,6 +68,20 @@ class HostTest(base.ApiTestCase):
             self.assertEqual(expected, nova.got('host1'))
             nova.events.clear()
 
+    def test_the_event_of_what_cannot_be_made_again(self) -> None:
+        """Somebody may wait for it, and hears of it at once."""
+        nova = self.useFixture(test_bound_event.Nova())
+        self.report_host()
+        self.create_profile('profile', {'resources:FPGA': '1'})
+        arq, instance = self.create_arq(), nova.add('host1')
+        self.bind(arq, instance=instance)
+        self.ok('PUT', f'{_PATH}/provisioning',
+                {'arqs': [arq], 'failed': [arq]}, roles=base.SERVICE)
+        self.assertEqual(
+            [test_bound_event.expected(
+                {'uuid': arq, 'instance_uuid': instance}, 'failed')],
+            nova.got('host1'))
+
     def test_what_is_made_again_is_provisioning_until_then(self) -> None:
         self.report_host()
         self.create_profile('profile', {'resources:FPGA': '1'})

@@ -156,6 +156,7 @@ class Bitstreams:
 
     :ivar downloads: the ids of those that were not cached
     :ivar asked: who asked to resolve what
+    :ivar of_users: the ids of those that the service may not download
     """
 
     def __init__(self, directory):
@@ -164,6 +165,7 @@ class Bitstreams:
         self.images = {}
         self.downloads = []
         self.asked = []
+        self.of_users = set()
         self.fault = None
 
     def add(self, data=None, **properties):
@@ -198,6 +200,8 @@ class Bitstreams:
         _image, data = self.images[found.id]
         path = self.directory / found.id
         if not path.exists():
+            if found.id in self.of_users and context == 'service':
+                raise exceptions.BitstreamNotFound('not for this caller')
             self.downloads.append(found.id)
             # A process that is killed leaves the whole of it, or nothing, as
             # with the real cache.

@@ -78,6 +78,16 @@ class TestTheNextServer(PrivateTestCase):
         self.host.boot(TWO, fpga_card.an_arq(), project=B)
         self.holds(self.other)
 
+    def test_finds_a_blank_one_that_a_project_owns(self):
+        """The operator's line names it, so it is the operator's."""
+        blank = self.host.bitstreams.add(owner='services')
+        self.host.clean_with(blank)
+        self.boot_and_delete(fpga_card.wants(self.image))
+        self.boot_and_delete(fpga_card.wants(self.own))
+        self.host.boot(TWO, fpga_card.an_arq(), project=B)
+        self.holds(blank)
+        self.assertIsNone(self.host.known().unclean)
+
     def test_gets_nothing_if_there_is_nothing_to_load(self):
         self.boot_and_delete(fpga_card.wants(self.own))
         self.is_unclean('set "clean": "program" and clean_bitstream')

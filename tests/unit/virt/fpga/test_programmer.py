@@ -147,6 +147,12 @@ class TestServers(ProgrammingTestCase):
         self.assertEqual(1, self.host.changes)
         self.assertEqual('user', self.host.bitstreams.asked[0][1])
 
+    def test_a_bitstream_that_only_its_user_may_download(self):
+        """The service's own user needs no right to projects' images."""
+        self.host.bitstreams.of_users.add(self.image)
+        self.host.boot(ONE, fpga_card.wants(self.image))
+        self.holds(self.image)
+
     def test_by_a_function(self):
         for key, value in (('function_id', fpga_card.FUNCTION),
                            ('function_name', 'matmul')):

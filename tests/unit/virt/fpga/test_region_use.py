@@ -92,6 +92,16 @@ class TestRegionUse(testtools.TestCase):
         self.assertIn('a server has region0', self.refused(
             instance=ONE, is_stopped=True, is_shell=True))
 
+    def test_ones_own_that_somebody_has_started_by_hand(self):
+        """Nova thinks that it is stopped."""
+        self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
+        self.servers[ONE] = programming.Holder('project', is_stopped=True)
+        self.host.guests.live = {ONE}
+        self.assertIn('stop the server first', self.refused(instance=ONE))
+        self.host.guests.live = {TWO}
+        self.use.check_free(self.target_of('region0'),
+                            programming.Asker('project', 'user', ONE), False)
+
     def test_what_nova_says_is_anothers(self):
         """Whatever the API, or who is on the message bus, says."""
         self.host.held_by[fpga_card.handle_uuid('region0')] = ONE

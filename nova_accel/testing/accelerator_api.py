@@ -53,8 +53,8 @@ class _Line(adapters.HTTPAdapter):
 class AcceleratorApi(fixtures.Fixture):
     """The real API over a real database, and an adapter to it.
 
-    :param roles: of whoever calls; a compute host unless told otherwise
-    :ivar adapter: what a caller has after it logged in
+    :param roles: of the caller; by default it is a compute host
+    :ivar adapter: of a caller that has logged in
     :ivar lose_answers: while it is true, requests are served but their
         answers are lost on the way
     :ivar refuse: while it is true, no request arrives
@@ -83,7 +83,7 @@ class AcceleratorApi(fixtures.Fixture):
             endpoint_override=_URL, raise_exc=False)
 
     def client(self, hostname: str) -> accelerator_api.AcceleratorApi:
-        """A client as nova-compute of the host has it."""
+        """The client of a host's nova-compute."""
         return accelerator_api.AcceleratorApi(self.adapter, hostname)
 
     def _serve(self, environ: dict[str, Any],

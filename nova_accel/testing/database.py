@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Databases for tests: a file of SQLite's, or one on a real server."""
+"""Databases for tests: a file of SQLite, or a database on a real server."""
 
 import atexit
 import functools
@@ -29,8 +29,9 @@ from nova_accel.db import schema
 
 CONF = conf.CONF
 
-#: Where databases may be created. ``OS_TEST_DBAPI_ADMIN_CONNECTION`` takes
-#: other URLs, separated by semicolons (as for the tests of oslo.db's users).
+#: The servers on which databases may be created. The environment variable
+#: ``OS_TEST_DBAPI_ADMIN_CONNECTION`` may have other URLs, separated by
+#: semicolons, as in other projects that use oslo.db.
 ADMIN_URLS = ('mysql+pymysql://root@127.0.0.1/;'
               'postgresql+psycopg2://root@127.0.0.1/postgres')
 
@@ -44,8 +45,8 @@ class Database(fixtures.Fixture):
 
     :param backend: ``sqlite`` (a file), ``mysql`` or ``postgresql``
     :param tables: False for a database without any table
-    :raises unittest.SkipTest: no such server; not if the environment has
-        ``CI=true``, where it is an error
+    :raises unittest.SkipTest: there is no such server. If the environment has
+        ``CI=true``, that is an error instead
     """
 
     def __init__(self, backend: str = 'sqlite', tables: bool = True) -> None:
@@ -55,7 +56,8 @@ class Database(fixtures.Fixture):
 
     def setUp(self) -> None:
         if self.backend != 'sqlite':
-            # Of what _setUp raises, fixtures makes an error.
+            # The skip has to be raised here: the fixtures library turns any
+            # exception of _setUp into an error.
             _on_server(self.backend)
         super().setUp()
 
@@ -74,7 +76,7 @@ class Database(fixtures.Fixture):
 
     @property
     def engine(self) -> sa.Engine:
-        """The engine of the product's transactions, to listen to."""
+        """The engine of nova_accel's transactions, to listen to."""
         result: sa.Engine = engine.manager().writer.get_engine()
         return result
 
@@ -112,7 +114,7 @@ class ForeignDatabase(fixtures.Fixture):
     """A new database on a server, for tables that are not ours.
 
     :param backend: ``mysql`` or ``postgresql``
-    :ivar engine: of it
+    :ivar engine: of the database
     :raises unittest.SkipTest: as :class:`Database`
     """
 

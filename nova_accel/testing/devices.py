@@ -17,8 +17,8 @@ Every card is on a bus of its own: first the GPUs, then the FPGAs, then the
 QAT cards.
 """
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ import json
 
 from nova.tests.fixtures import libvirt as fakelibvirt
 
-#: A GPU makes as many vGPUs of each type, but of one type at a time.
+#: The number of vGPUs of each type that a GPU makes, one type at a time.
 VGPU_TYPES = {fakelibvirt.NVIDIA_11_VGPU_TYPE: 16,
               fakelibvirt.NVIDIA_12_VGPU_TYPE: 8}
 
@@ -35,7 +35,7 @@ VGPU_TYPES = {fakelibvirt.NVIDIA_11_VGPU_TYPE: 16,
 GPU_SPEC = json.dumps({
     'vendor_id': '10de', 'product_id': '13f2', 'driver': 'mdev',
     'mdev_type': fakelibvirt.NVIDIA_11_VGPU_TYPE})
-#: Its driver is ``nova_accel.testing.driver.Installed``.
+#: :class:`nova_accel.testing.driver.Installed` installs its driver.
 FPGA_SPEC = json.dumps({
     'vendor_id': '8086', 'product_id': '09c4', 'driver': 'fake'})
 QAT_SPEC = json.dumps({
@@ -91,8 +91,8 @@ def _add_sriov(info: fakelibvirt.HostPCIDevicesInfo, bus: int,
         driver_name=driver_name, **names)
     for number in range(1, vfs + 1):
         slot, function = divmod(number, 8)
-        # Nova's fake finds the slot of the physical function by subtracting
-        # an eighth of vf_ratio, which is right for the last slot only.
+        # Nova's fake subtracts an eighth of vf_ratio from the slot to find
+        # the physical function. That is right for the last slot only.
         info.add_device(
             dev_type='VF', bus=bus, slot=slot, function=function,
             vf_ratio=8 * slot, parent=(bus, 0, 0),

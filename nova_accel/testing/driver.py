@@ -13,7 +13,7 @@
 
 """A device driver for simulated FPGA cards.
 
-It is of no use for real ones, so no entry point names it: a test installs it
+It cannot drive real cards, so no entry point names it. A test installs it
 with :class:`Installed`.
 """
 
@@ -50,13 +50,13 @@ def region_type_uuid(product_id: str, index: int) -> str:
 
 
 class FakeFpgaDriver(base.Driver):
-    """A card whose virtual functions are its partial reconfiguration regions.
+    """A driver of cards whose virtual functions are their FPGA regions.
 
-    Each region is a deployable of its own, told apart by its region trait.
+    Each region is a deployable of its own, with its own region trait.
 
     :cvar cleaning: of the regions; None if they are not cleaned
     :cvar programming: of the regions; None if they cannot be programmed
-    :cvar faults: PCI address of a card -> why it is of no use
+    :cvar faults: PCI address of a card -> why it cannot be used
     """
 
     cleaning_methods = base.Driver.cleaning_methods | {'program'}
@@ -129,7 +129,7 @@ class FakeFpgaDriver(base.Driver):
 
 
 class Installed(installed_driver.InstalledDriver):
-    """Has it among the installed drivers, as ``fake``."""
+    """Installs :class:`FakeFpgaDriver` under the name ``fake``."""
 
     def __init__(self) -> None:
         super().__init__('fake', f'{__name__}:{FakeFpgaDriver.__name__}')
@@ -138,9 +138,9 @@ class Installed(installed_driver.InstalledDriver):
 class Cleaning(fixtures.Fixture):
     """Has the fake driver's regions cleaned after each guest.
 
-    :ivar cleaned: the uuids of the attach handles of which it has ended, in
-        their order
-    :ivar refusal: if it is set, why nothing can be cleaned
+    :ivar cleaned: the uuids of the attach handles that were cleaned, in that
+        order
+    :ivar refusal: if it is set, every cleaning fails for this reason
     :ivar may_end: cleaning goes on until it is set, for five minutes at most
     """
 
@@ -149,13 +149,13 @@ class Cleaning(fixtures.Fixture):
         self.refusal: str | None = None
         self.may_end = threading.Event()
         self.may_end.set()
-        # Nothing may be left that waits.
+        # No thread may be left that waits.
         self.addCleanup(self.may_end.set)
         self.useFixture(fixtures.MonkeyPatch(
             f'{__name__}.FakeFpgaDriver.cleaning', self))
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:
-        """:raises DeviceError: it was not allowed to end, or is refused."""
+        """:raises DeviceError: it may not end, or is refused."""
         if not self.may_end.wait(300):
             raise exceptions.DeviceError('it was not allowed to end')
         if self.refusal is not None:
@@ -164,31 +164,31 @@ class Cleaning(fixtures.Fixture):
 
 
 class Fault(enum.Enum):
-    """What goes wrong with a programming."""
+    """A fault of a programming."""
 
     #: It is refused at once; the region keeps what it held.
     FAILS = 'fails'
-    #: It does not end until the time is over.
+    #: It goes on until the timeout.
     HANGS = 'hangs'
-    #: It says that it is done, but the region holds something else.
+    #: It reports success, but the region holds something else.
     LIES = 'lies'
-    #: The card has lost its power in the middle.
+    #: The card loses its power while it is programmed.
     LOSES_POWER = 'loses power'
 
 
 class Programming(fixtures.Fixture):
     """Has the fake driver's regions programmed.
 
-    What they hold is in files, so that it outlives nova-compute as it does in
-    a card. A region that was never programmed holds ``nothing``. The bytes of
-    a shell are the id that the card then says it has.
+    Files have the contents of the regions. So the contents outlive
+    nova-compute, as in a real card. A region that was never programmed holds
+    ``nothing``. The bytes of a shell are the id that the card then reports.
 
-    :param directory: of the files; by default one that ends with the fixture
+    :param directory: of the files; by default it is removed with the fixture
     :ivar duration_s: how long each programming takes
-    :ivar faults: of the next programmings, in their order; None is none
+    :ivar faults: of the next programmings, in that order; None is no fault
     :ivar programmed: (PCI address of the card, region, SHA-256 of the
-        bitstream) of those that have ended, in their order
-    :ivar is_programming: whether one goes on
+        bitstream) of the programmings that have ended, in that order
+    :ivar is_programming: whether a programming goes on
     :ivar may_end: programmings go on until it is set
     """
 
@@ -207,23 +207,23 @@ class Programming(fixtures.Fixture):
         self.may_end = threading.Event()
         self.may_end.set()
         self._is_over = threading.Event()
-        # Nothing may be left that waits.
+        # No thread may be left that waits.
         self.addCleanup(self.let_end)
         self.useFixture(fixtures.MonkeyPatch(
             f'{__name__}.FakeFpgaDriver.programming', self))
 
     def let_end(self) -> None:
-        """Have what goes on come to its end at once, and all after it."""
+        """End the running programming at once, and all later ones."""
         self._is_over.set()
         self.may_end.set()
 
     def lose_contents(self) -> None:
-        """All regions hold nothing, as after a boot of the host."""
+        """Have all regions hold nothing, as after a boot of the host."""
         for file in self._directory.iterdir():
             file.unlink()
 
     def loaded(self, card: device.Device, part: region.Region) -> str:
-        """:raises DeviceError: it is being programmed, or that has failed."""
+        """:raises DeviceError: a programming goes on, or has failed."""
         try:
             text = self._file(card, part).read_text()
         except FileNotFoundError:
@@ -234,7 +234,7 @@ class Programming(fixtures.Fixture):
         return text
 
     def loaded_shell(self, card: device.Device) -> str:
-        """:raises DeviceError: loading one has failed."""
+        """:raises DeviceError: loading a shell has failed."""
         return self.loaded(card, region.Region(region.SHELL))
 
     def load_shell(self, card: device.Device, shell: pathlib.Path,
@@ -251,7 +251,7 @@ class Programming(fixtures.Fixture):
 
     def program(self, card: device.Device, part: region.Region,
                 bitstream: pathlib.Path, timeout_s: float) -> None:
-        """:raises DeviceError: it takes too long, or is to fail."""
+        """:raises DeviceError: it takes too long, or has a fault."""
         fault = self.faults.pop(0) if self.faults else None
         if fault is Fault.FAILS:
             raise self._refusal(card, part, 'it is refused')
@@ -279,7 +279,7 @@ class Programming(fixtures.Fixture):
     @contextlib.contextmanager
     def _unfinished(self, card: device.Device, part: region.Region,
                     digest: str) -> Iterator[None]:
-        """It holds nothing of use, for ever if it does not come to the end."""
+        """Make a region unusable until the body has ended without an error."""
         file = self._file(card, part)
         file.write_text('')
         self.is_programming = True

@@ -10,7 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What every device driver has to do, as tests of one's own driver.
+"""The tests that every device driver has to pass.
+
+The author of a driver runs them like this:
 
 .. code-block:: python
 
@@ -83,13 +85,12 @@ class DriverConformance:
 
     :cvar driver: the class
     :cvar spec: a line of ``device_spec``, without its ``driver``
-    :cvar address: the function of the simulated host that the line is about
+    :cvar address: the function of the simulated host that the line matches
     :cvar takes_any: the driver offers functions of any vendor
-    :cvar bitstreams: two that fit the first region, of which each is told
-        from the other if the driver tells contents; none if the driver
-        programs none. What its tool or the kernel does is simulated by
-        ``setUp`` or ``functions``.
-    :ivar sysfs: that of the host, a
+    :cvar bitstreams: two that fit the first region, none if the driver
+        programs none. If the driver tells contents, it must tell the two
+        apart. ``setUp`` or ``functions`` simulate its tool or the kernel.
+    :ivar sysfs: of the host, a
         :class:`nova_accel.testing.sysfs.FakeSysfs`
     """
 
@@ -104,7 +105,7 @@ class DriverConformance:
         raise NotImplementedError
 
     def functions(self) -> Iterable[pci_function.PciFunction]:
-        """All PCI functions of the host, with what sysfs has of them."""
+        """All PCI functions of the host; it also fills in their sysfs."""
         raise NotImplementedError
 
     def setUp(self) -> None:
@@ -116,9 +117,9 @@ class DriverConformance:
     def discover(self, address: str | None = None,
                  node_uuid: str = NODE_UUID,
                  **keys: Any) -> device_model.Device:
-        """As the core does it.
+        """Discover the device, as the core does.
 
-        :param keys: further ones of the line
+        :param keys: further keys of the line
         """
         host = self.node_devices.look()
         function = host.functions[
@@ -129,7 +130,7 @@ class DriverConformance:
         return device
 
     def a_spec(self, **keys: Any) -> device_spec.DeviceSpec:
-        """The line; a key that is None is left out."""
+        """The parsed line; a key that is None is left out."""
         line = {'vendor_id': '*', **self.spec, 'driver': 'mine', **keys}
         (spec,) = device_spec.parse([json.dumps(
             {key: value for key, value in line.items()
@@ -227,7 +228,7 @@ class DriverConformance:
         for _time in range(2):
             for handle in _handles(before):
                 driver.plug(handle)
-        # What is in use is a unit all the same.
+        # Units that are in use are still discovered.
         assert self.discover() == before, 'it is another device in use'
         for _time in range(2):
             for handle in _handles(before):
@@ -292,7 +293,7 @@ class DriverConformance:
 
     def _to_program(self) -> tuple[
             device_model.Device, region_model.Region, pathlib.Path]:
-        """With a directory that has the bitstreams."""
+        """A device, its region, and a directory with the bitstreams."""
         device = self.discover()
         directory = pathlib.Path(self.useFixture(  # type: ignore[attr-defined]
             fixtures.TempDir()).path)
@@ -311,10 +312,10 @@ class DriverConformance:
         assert list(after.handles) == list(device.handles)
         assert after.regions == device.regions
 
-    # What is refused.
+    # Refusals.
 
     def test_only_typed_errors(self) -> None:
-        """For any function of the host, and with nothing in sysfs."""
+        """Discover every function of the host, also with an empty sysfs."""
         host = self.node_devices.look()
         for function in host.functions.values():
             self._discover_or_refuse(function, host)
@@ -367,7 +368,7 @@ class DriverConformance:
 
 
 def _raises(what: Callable[..., object], *arguments: object) -> None:
-    """Make sure that it raises DeviceError, with a text."""
+    """Make sure that a call raises DeviceError, with a text."""
     try:
         what(*arguments)
     except exceptions.DeviceError as error:

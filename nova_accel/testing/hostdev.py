@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""``<hostdev>`` elements of a domain, reduced to what they hand over."""
+"""The devices that ``<hostdev>`` elements of a domain stand for."""
 
 from lxml import etree
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Has a device driver do its worst, one method after the other."""
+"""A device driver that misbehaves, one method at a time."""
 
 from collections.abc import Callable
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ import fixtures
 from nova_accel import exceptions
 from nova_accel.drivers import base
 
-#: All that a driver can be asked.
+#: All methods of a driver that the core calls.
 METHODS = tuple(
     name for name, _function in inspect.getmembers(
         base.Driver, inspect.isfunction) if not name.startswith('_'))
@@ -39,7 +39,7 @@ def _raising(error: type[BaseException],
     return act
 
 
-#: The deeds of a method in the place of what it should do. A method that
+#: The misdeeds of a method, each in the place of its work. A method that
 #: returns garbage has done nothing.
 DEEDS: Mapping[str, Callable[[], object]] = {
     'refuses': _raising(exceptions.DeviceError, 'it does not want to'),
@@ -52,10 +52,10 @@ DEEDS: Mapping[str, Callable[[], object]] = {
 
 
 class HostileDriver(fixtures.Fixture):
-    """A driver that is well until it is told to be hostile.
+    """A driver that behaves until it is told to be hostile.
 
     :param driver: its class
-    :ivar asked: the methods that were called since it was last cleared
+    :ivar asked: the methods that were called since the set was cleared
     """
 
     def __init__(self, driver: type[base.Driver]) -> None:
@@ -73,7 +73,7 @@ class HostileDriver(fixtures.Fixture):
 
     @contextlib.contextmanager
     def hostile(self, method: str, deed: str) -> Iterator[None]:
-        """While the body runs."""
+        """Have a method do a misdeed while the body runs."""
         self._method, self._deed = method, deed
         try:
             yield

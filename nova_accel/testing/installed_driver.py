@@ -37,7 +37,7 @@ class InstalledDriver(fixtures.Fixture):
 
         def entry_points(**selection: Any) -> Any:
             found = installed(**selection)
-            # Without a group, it is no such list before Python 3.12.
+            # Before Python 3.12 the answer without a group is another type.
             if selection.get('group') != loading.NAMESPACE:
                 return found
             return metadata.EntryPoints(

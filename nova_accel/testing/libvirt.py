@@ -11,10 +11,10 @@
 # under the License.
 
 
-"""What Nova's fake libvirt cannot do with mediated devices, added to it."""
+"""Nova's fake libvirt, with the mediated devices that it lacks."""
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 import threading
@@ -44,7 +44,7 @@ class MediatedDevice:
         self._connection = connection
         self._parent = config.parent
         self._information = config.mdev_information
-        # As of libvirt 7.7 the name has the parent's address.
+        # Since libvirt 7.7 the name contains the parent's address.
         self._name = (libvirt_utils.mdev_uuid2name(self._information.uuid)
                       + self._parent.removeprefix('pci'))
 
@@ -62,7 +62,7 @@ class MediatedDevice:
         return xml
 
     def setAutostart(self, autostart: bool) -> int:
-        """Accept it; nothing here survives a reboot of the host."""
+        """Accept the call; no device here survives a reboot of the host."""
         return 0
 
     def start(self) -> None:
@@ -93,7 +93,7 @@ class MediatedDevice:
         return 0
 
     def _take(self, count: int) -> None:
-        """Change what the parent says that it can make."""
+        """Take units from the number that the parent can still make."""
         card = self._connection.pci_info.get_device_by_name(self._parent)
         if card is None:
             raise no_device(self._parent)
@@ -140,12 +140,12 @@ def _create(connection: fakelibvirt.Connection, xml: str,
 
 def _define(connection: fakelibvirt.Connection, xml: str,
             flags: int) -> MediatedDevice:
-    """Answer with the device; definitions are not kept."""
+    """Answer with the device, but do not keep its definition."""
     return MediatedDevice(connection, _parse(xml))
 
 
 class MediatedDevices(fixtures.Fixture):
-    """Node devices of type mdev come and go, and count on their parents."""
+    """Makes node devices of type mdev, and counts them on their parents."""
 
     def _setUp(self) -> None:
         look_up = fakelibvirt.Connection.nodeDeviceLookupByName
@@ -180,8 +180,8 @@ class MediatedDevices(fixtures.Fixture):
 class Libvirt(fixtures.Fixture):
     """Nova's ``Host`` over a fake libvirt with the given PCI devices.
 
-    :ivar connection: what the host is connected to
-    :ivar host: Nova's object, real
+    :ivar connection: the connection of the host to the fake libvirt
+    :ivar host: Nova's real object
     :ivar sysfs: a :class:`nova_accel.testing.sysfs.FakeSysfs`
     """
 

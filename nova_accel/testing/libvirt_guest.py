@@ -10,15 +10,16 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Host devices of guests, as far as Nova's fake libvirt has no idea of them.
+"""Nova's fake libvirt, with the host devices of guests that it lacks.
 
-A running guest and its definition are two things to libvirt: what is detached
-from the one is still in the other, and comes back when the guest is started
-anew. No guest that has a host device is saved.
+libvirt has two lists of devices, for the running guest and its definition. A
+device that is detached from the running guest stays in the definition, and
+comes back when the guest is started anew. libvirt does not save a guest that
+has a host device.
 """
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ from nova_accel.model import pci_address
 
 _FAKE = 'nova.tests.fixtures.libvirt'
 
-#: What Nova's fake writes instead.
+#: The source of a PCI function, as Nova's fake writes it.
 _NAMED_FUNCTION = re.compile(r"<source hostdev='(pci_\w+)'/>")
 
 _DOMAIN = re.compile(r'<domain[^>]*>')
@@ -70,7 +71,7 @@ def _identity(hostdev: _Hostdev) -> object:
 
 
 def _present(domain: fakelibvirt.Domain) -> list[_Hostdev]:
-    """Of the running guest; of the definition if it does not run."""
+    """The devices of the running guest, or of the definition if none runs."""
     hostdevs: list[_Hostdev] = domain._def['devices']['hostdevs']
     return hostdevs
 
@@ -83,7 +84,7 @@ def _defined(domain: fakelibvirt.Domain) -> list[_Hostdev]:
 
 def _lists(domain: fakelibvirt.Domain,
            flags: int) -> Iterator[list[_Hostdev]]:
-    """What a change with these flags changes."""
+    """The lists of devices that a call with these flags changes."""
     if not flags:
         flags = (fakelibvirt.VIR_DOMAIN_AFFECT_LIVE if domain.isActive()
                  else fakelibvirt.VIR_DOMAIN_AFFECT_CONFIG)
@@ -122,7 +123,7 @@ def _source(named: re.Match[str]) -> str:
 
 
 def _name_function(domain: fakelibvirt.Domain, xml: str) -> None:
-    """Have the interface that was attached last keep its PCI function."""
+    """Keep the PCI function of the interface that was attached last."""
     source = etree.fromstring(xml).find('source/address')
     domain._def['devices']['nics'][-1]['source'] = '_'.join(
         ['pci', *(source.get(part).removeprefix('0x') for part in (
@@ -130,9 +131,10 @@ def _name_function(domain: fakelibvirt.Domain, xml: str) -> None:
 
 
 class GuestDevices(fixtures.Fixture):
-    """Hostdevs are attached, detached, in use, and forbid a managed save.
+    """Lets guests attach, detach and use host devices.
 
-    Nova's mark in the metadata of its guests is kept, too.
+    A guest that has one cannot be saved. Nova's mark in the metadata of its
+    guests is kept, too.
     """
 
     def _setUp(self) -> None:
@@ -201,7 +203,7 @@ class GuestDevices(fixtures.Fixture):
             raise _error('domain is already running',
                          fakelibvirt.VIR_ERR_OPERATION_INVALID)
         defined = list(_present(domain))
-        # What has been saved had no host devices.
+        # A guest that was saved had no host devices.
         started = [] if domain.hasManagedSaveImage(0) else list(defined)
         for hostdev in started:
             _check_free(domain, hostdev)
@@ -218,7 +220,7 @@ class GuestDevices(fixtures.Fixture):
 
     def forget_saved(self, domain: fakelibvirt.Domain,
                      flags: int = 0) -> None:
-        """With flags that Nova's own ``undefineFlags`` leaves out."""
+        """Forget the saved state; Nova's fake calls this without flags."""
         domain._has_saved_state = False
 
     def describe(self, domain: fakelibvirt.Domain, flags: int) -> str:
@@ -250,14 +252,14 @@ class GuestDevices(fixtures.Fixture):
     def undefine(self, connection: fakelibvirt.Connection,
                  domain: fakelibvirt.Domain) -> None:
         if domain in connection._running_vms.values():
-            # It is gone when it is stopped.
+            # The domain is removed when it is stopped.
             domain._transient = True
         else:
             self._undefine(connection, domain)
 
     def stopped(self, connection: fakelibvirt.Connection,
                 domain: fakelibvirt.Domain) -> None:
-        # It undefines what is transient.
+        # Nova's fake undefines a transient domain when it is stopped.
         running = connection._running_vms
         for number in [number for number, other in running.items()
                        if other is domain and domain._transient]:

@@ -12,8 +12,8 @@
 
 """PCI functions as node devices of Nova's fake libvirt, of any kind.
 
-:mod:`nova_accel.testing.devices` has the usual host; with this one a test
-builds any other, function by function.
+:mod:`nova_accel.testing.devices` has the usual host. This module builds any
+other host, function by function.
 """
 
 import nova.tests.functional  # noqa: F401 isort: skip
@@ -47,7 +47,7 @@ class NodeDevice(fakelibvirt.NodeDevice):
 
 def add(info: fakelibvirt.HostPCIDevicesInfo,
         *functions: pci_function.PciFunction) -> None:
-    """Have functions, in the place of those at the same addresses."""
+    """Add functions, which replace those at the same addresses."""
     for function in functions:
         info.devices[function.name] = NodeDevice(function)
 
@@ -76,9 +76,9 @@ def function(address: str, vendor_id: str, product_id: str,
 def virtual_functions(card: pci_function.PciFunction, count: int,
                       product_id: str, **facts: Any,
                       ) -> list[pci_function.PciFunction]:
-    """A card with virtual functions, which follow it; each is isolated.
+    """A card, followed by its virtual functions, each of them isolated.
 
-    :param facts: fields of each of these
+    :param facts: fields of each virtual function
     """
     places = [divmod(card.address.function + number, 8)
               for number in range(1, count + 1)]
@@ -93,7 +93,7 @@ def virtual_functions(card: pci_function.PciFunction, count: int,
 
 def sriov(info: fakelibvirt.HostPCIDevicesInfo, sysfs: fake_sysfs.FakeSysfs,
           cards: Mapping[str, str]) -> None:
-    """Have a write of ``sriov_numvfs`` make virtual functions.
+    """Make virtual functions when ``sriov_numvfs`` is written.
 
     :param cards: address of a card -> product id of its virtual functions
     """

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What hosts say of their devices, without a host."""
+"""The reports of simulated hosts, without a nova-compute."""
 
 import dataclasses
 import hashlib
@@ -31,15 +31,15 @@ from nova_accel.model import provider_layout
 class SimulatedHost:
     """A host with FPGAs of several regions, and QAT functions.
 
-    Each region is a provider of its own and one unit of FPGA, and can be
-    programmed; the functions are interchangeable units of one provider.
+    Each region is a provider of its own with one unit of FPGA, and can be
+    programmed. The functions are interchangeable units of one provider.
 
-    :param regions: for each FPGA the number of its regions, at most eight;
-        the FPGA's place here is its PCI bus. None is an FPGA that is absent.
+    :param regions: for each FPGA the number of its regions, at most eight.
+        The FPGA's index here is its PCI bus. None is an FPGA that is absent.
     :param functions: number of QAT functions
     :param cleaned: whether a unit is cleaned after each guest
-    :param faults: (PCI bus of an FPGA, its fault), of those that have one
-    :param serials: (PCI bus of an FPGA, its serial number), as above
+    :param faults: (PCI bus of an FPGA, its fault) for each FPGA with a fault
+    :param serials: (PCI bus of an FPGA, its serial number), likewise
     """
 
     hostname: str = 'compute-1'
@@ -102,7 +102,7 @@ class SimulatedHost:
             self.hostname, self.node_uuid, self.devices())
 
     def device_uuid(self, bus: int = 0) -> str:
-        """The FPGA's."""
+        """The uuid of the FPGA on a PCI bus."""
         return naming.derived_uuid(self.node_uuid, f'pci_0000_{bus:02x}_00_0')
 
     def reported(self) -> list[dict[str, Any]]:
@@ -112,9 +112,9 @@ class SimulatedHost:
                 for found in self.devices()]
 
     def report(self, orders_seen: int | None = None) -> orders.Orders | None:
-        """Tell the database, as the REST API does.
+        """Report to the database, as the REST API does.
 
-        :returns: what the host is told to do, if anything is new
+        :returns: the orders for the host, None if nothing is new
         """
         return host.report(
             self.hostname, self.node_uuid, self.service_host, self.reported(),
@@ -122,7 +122,7 @@ class SimulatedHost:
             orders_seen=orders_seen)
 
     def clean(self) -> None:
-        """Report, and say that all which is to be cleaned then is clean."""
+        """Report, and say that all units are clean that had to be cleaned."""
         told = self.report()
         if told is not None:
             cleaning.note(self.hostname, told.uncleaned, {}, told.revision)

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What nova-scheduler works with: a real Placement, and requests."""
+"""A real Placement and requests, for tests of nova-scheduler."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -28,22 +28,22 @@ from oslo_utils import uuidutils
 from placement.tests.functional.fixtures import placement
 from requests import adapters
 
-# As every service of Nova's does when it starts.
+# Each service of Nova does this when it starts.
 objects.register_all()
 
 
 class Placement(fixtures.Fixture):
     """A Placement of one test, to which Nova's report client talks.
 
-    ``client`` is that report client.
+    ``client`` is the report client.
     """
 
     client: report.SchedulerReportClient
 
     def _setUp(self) -> None:
         service = self.useFixture(placement.PlacementFixture())
-        # What it overrides sets socket options, which wsgi-intercept's
-        # sockets do not have.
+        # keystoneauth1's method sets socket options, which the sockets of
+        # wsgi-intercept do not have.
         self.useFixture(fixtures.MonkeyPatch(
             'keystoneauth1.session.TCPKeepAliveAdapter.init_poolmanager',
             adapters.HTTPAdapter.init_poolmanager))
@@ -60,7 +60,7 @@ class Placement(fixtures.Fixture):
     def add_provider(self, name: str, totals: Mapping[str, int],
                      parent: str | None = None,
                      traits: Iterable[str] = ()) -> str:
-        """Make a provider, and what it needs.
+        """Make a provider, with its resource classes and traits.
 
         :param totals: resource class -> units
         :returns: its uuid
@@ -83,7 +83,7 @@ class Placement(fixtures.Fixture):
         return uuid
 
     def _put(self, path: str, body: Any) -> None:
-        # Standard traits and resource classes are there, and cannot be put.
+        # Standard traits and resource classes exist, and cannot be put.
         if not path.startswith(('/traits/', '/resource_classes/')) or (
                 '/CUSTOM_' in path):
             checked(self.client.put(path, body, version='1.36'))

@@ -25,9 +25,9 @@ from nova_accel.model import pci_address
 class SimulatedMdevs:
     """Some PCI functions, and the mediated devices that they have made.
 
-    For drivers in the place of :class:`nova_accel.host.node_devices`'s
-    ``NodeDevices``. What a mediated device takes of its parent is one part of
-    as many as that made of its type before the first one.
+    Drivers get it instead of ``NodeDevices`` of
+    :mod:`nova_accel.host.node_devices`. If a parent without mediated devices
+    can make N of a type, each one takes the N-th part of it.
 
     :ivar is_locked: every call but ``look`` is an error
     """
@@ -39,7 +39,7 @@ class SimulatedMdevs:
         self.is_locked = False
 
     def look(self) -> node_devices.HostDevices:
-        """What is there, and what can still be made."""
+        """The devices that exist, with the number that can still be made."""
         return node_devices.HostDevices(
             {address: self._now(function)
              for address, function in self._functions.items()},
@@ -47,20 +47,20 @@ class SimulatedMdevs:
 
     def function(self,
                  address: pci_address.PciAddress) -> pci_function.PciFunction:
-        """:raises DeviceError: it is not there."""
+        """:raises DeviceError: there is no such function."""
         self._check_unlocked()
         if address not in self._functions:
             raise exceptions.DeviceError(f'{address} is not there')
         return self._now(self._functions[address])
 
     def mdevs(self) -> tuple[pci_function.Mdev, ...]:
-        """Those that are there."""
+        """The mediated devices that exist."""
         self._check_unlocked()
         return tuple(self._mdevs.values())
 
     def create_mdev(self, uuid: str, parent: pci_address.PciAddress,
                     mdev_type: str) -> None:
-        """:raises DeviceError: the parent is full, or it is another's."""
+        """:raises DeviceError: the parent is full, or the uuid is taken."""
         wanted = pci_function.Mdev(uuid, mdev_type, parent)
         if uuid not in self._mdevs:
             if not self.function(parent).mdev_types.get(mdev_type):
@@ -71,7 +71,7 @@ class SimulatedMdevs:
             raise exceptions.DeviceError(f'{uuid} is another')
 
     def destroy_mdev(self, uuid: str) -> None:
-        """One that is not there is fine."""
+        """Remove a mediated device, if it exists."""
         self._check_unlocked()
         self._mdevs.pop(uuid, None)
 

@@ -30,9 +30,9 @@ class FakeSysfs(fixtures.Fixture):
 
     :ivar root: the directory
     :ivar proc: the directory in the place of ``/proc``
-    :ivar sysfs: it, as drivers get it
-    :ivar on_write: attribute -> what the kernel does after a write of it,
-        called with the address and the value
+    :ivar sysfs: the object that drivers get
+    :ivar on_write: attribute -> a function that does what the kernel does
+        after a write; it gets the address and the value
     """
 
     def _setUp(self) -> None:
@@ -48,9 +48,9 @@ class FakeSysfs(fixtures.Fixture):
 
     def set(self, address: pci_address.PciAddress | str,
             **attributes: str) -> None:
-        """Have a PCI function, and these attributes of it.
+        """Add a PCI function, or set attributes of it.
 
-        :param attributes: a directory in the name is written as ``__``:
+        :param attributes: a name stands for a path, with ``__`` for ``/``:
             ``nvidia__current_vgpu_type``
         """
         name = str(address)
@@ -65,7 +65,7 @@ class FakeSysfs(fixtures.Fixture):
             path.write_text(f'{value}\n')
 
     def remove(self, address: pci_address.PciAddress | str) -> None:
-        """Have the function no more: what it had is not reachable."""
+        """Remove a function: its attributes cannot be reached any more."""
         (self.root / 'bus/pci/devices' / str(address)).unlink()
 
     def _of(self, _host: Any) -> sysfs.Sysfs:
@@ -73,7 +73,8 @@ class FakeSysfs(fixtures.Fixture):
 
     def _write(self, address: str, attribute: str, value: str) -> None:
         privileged_sysfs.write_below(self.root, address, attribute, value)
-        # A longer value before it would stay in part, as in any file.
+        # The write does not truncate the file, so a part of a longer old
+        # value would stay.
         self.set(address, **{attribute.replace('/', '__'): value})
         react = self.on_write.get(attribute)
         if react is not None:

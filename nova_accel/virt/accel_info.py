@@ -12,9 +12,10 @@
 
 """The ARQs that Nova's own Cyborg client has got.
 
-``accel_info`` has the flavor's. Nova gives it to ``spawn`` and to what makes
-a guest anew. Those of our devices are plugged by us; a real Cyborg's are left
-to Nova. Those of ports are named in what Neutron knows of the ports.
+``accel_info`` has the ARQs of the flavor. Nova passes it to ``spawn`` and to
+the methods that make a guest anew. We plug the ARQs of our devices, and leave
+those of a real Cyborg to Nova. Neutron names the ARQs of ports in the ports'
+binding profiles.
 """
 
 from collections.abc import Container
@@ -52,7 +53,7 @@ def of_ports(network_info: Iterable[Mapping[str, Any]],
 
 def split(accel_info: Iterable[WireArq], nodename: str,
           provider_uuids: Container[str]) -> Split:
-    """Tell ours from the others by the resource providers.
+    """Tell our ARQs from the others by their resource providers.
 
     ARQs of another host are left out: the instance was there before, and
     that host has not given them back yet.

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Thin hooks over Nova's libvirt driver: when to acquire, plug and release.
+"""A libvirt driver with thin hooks that acquire, plug and release devices.
 
-What each server operation calls is in ``doc/source/contributor``; the rules
-are in ``nova_accel.model`` and the work is done by the modules beside this.
+``doc/source/contributor`` says which hooks each server operation calls. The
+rules are in ``nova_accel.model``. The modules beside this one do the work.
 """
 
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         self._rebooting: set[str] = set()
 
     def init_host(self, host: str) -> None:
-        # A nova-compute that fails later than this does not exit: it waits
+        # If nova-compute fails later than this, it does not exit: it waits
         # for threads that Nova has started for libvirt.
         wiring.check_configured()
         super().init_host(host)
@@ -77,13 +77,14 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     ) -> None:
         update = super().update_provider_tree
         if self.supported_vgpu_types:
-            # Then Nova looks at all mediated devices, and here without the
-            # lock that it otherwise takes for that.
+            # With such types Nova looks at all mediated devices here. It
+            # takes a lock for that elsewhere, but not here.
             update = node_devices.exclusive(update)
         update(provider_tree, nodename, allocations=allocations)
         self._accelerators.cycle.start()
         if self._accelerators.providers.update(provider_tree, allocations):
-            # Nova keeps a copy for spawn, made before our part was there.
+            # Nova keeps a copy of the tree for spawn. It was made before our
+            # part was in the tree.
             self.provider_tree = copy.deepcopy(provider_tree)
 
     def spawn(self, context: nova_context.RequestContext,
@@ -91,7 +92,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
               injected_files: Any, admin_password: Any,
               allocations: dict[str, Any], *args: Any,
               accel_info: _AccelInfo = None, **kwargs: Any) -> None:
-        # A guest that there is already keeps what it has until it is
+        # A guest that exists already keeps what it has until it is
         # destroyed.
         with self._translated(instance), self.os_acc.acquired(
                 context, instance,
@@ -114,7 +115,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
     def _hard_reboot(self, context: nova_context.RequestContext,
                      instance: objects.Instance, *args: Any,
                      **kwargs: Any) -> None:
-        # It calls destroy(), and with it cleanup(), on its way.
+        # Nova's method calls destroy(), which calls cleanup().
         self._rebooting.add(instance.uuid)
         try:
             with faults.as_unavailable(), self.os_acc.regained(
@@ -137,7 +138,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             self.os_acc.ready_ports(
                 instance, bound.arguments['network_info'])
             arqs = self.os_acc.ready(instance, found)
-        # Callers harvest all mediated devices of the old domain.
+        # Nova's callers pass all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
             uuid for uuid in bound.arguments.get('mdevs') or ()
             if not self.os_acc.owns_mdev(uuid)]
@@ -155,15 +156,15 @@ class AcceleratorMixin(rebuild.RebuildMixin):
              in (allocations or {}).items() if uuid not in ours})
 
     def _allocate_cyborg_mdevs(self, accel_info: _AccelInfo) -> Any:
-        # Nova would define them for ever; ours are made with the guest.
+        # Nova would define them permanently. Ours are made with the guest.
         return super()._allocate_cyborg_mdevs(
             self.os_acc.split(accel_info).others)
 
     def _get_mdev_capabilities_for_dev(
             self, devname: str,
             types: Sequence[str] | None = None) -> dict[str, Any]:
-        # With native vGPUs, Nova takes each parent of mediated devices that
-        # its configuration does not name for a PCI function.
+        # With native vGPUs, Nova assumes that a parent of mediated devices is
+        # a PCI function, unless its configuration names the parent.
         if not (devname.startswith('pci_') or self._is_virtual_mdev(devname)):
             return {'dev_id': devname, 'types': {}}
         found: dict[str, Any] = (
@@ -173,7 +174,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
 
     def _translated(self, instance: objects.Instance,
                     ) -> contextlib.AbstractContextManager[None]:
-        """The translation of our faults where a guest is made."""
+        """A context that translates our faults while a guest is made."""
         return (faults.as_failed() if self._rebuilds_in_place(instance)
                 else faults.as_unavailable())
 

@@ -10,10 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The translation of our faults in nova-compute.
+"""The translation of our faults into Nova's exceptions.
 
-Nova shows the text of an exception to the owner of the server, and its cause
-to administrators only: in the details of the server's fault and in the log.
+Nova shows the text of an exception to the owner of the server. It shows the
+exception's cause to administrators only: in the details of the server's fault
+and in the log.
 """
 
 from collections.abc import Iterator
@@ -30,8 +31,8 @@ LOG = logging.getLogger(__name__)
 def public(fault: BaseException) -> str:
     """The text of a fault that the owner of the server may read.
 
-    Nova has made its own exceptions for that. Any other fault shows its kind
-    alone.
+    The texts of Nova's own exceptions are for the owner. For any fault that
+    is neither Nova's nor ours, the text is the name of its class.
     """
     match fault:
         case exception.InstanceFaultRollback():
@@ -47,9 +48,9 @@ def public(fault: BaseException) -> str:
 def as_unavailable() -> contextlib.AbstractContextManager[None]:
     """Translate our faults to the one that makes Nova try another host.
 
-    :raises ImageUnacceptable: a bitstream is at fault: Nova tries no other
-        host, and its owner reads why.
-    :raises ComputeResourcesUnavailable: of all else.
+    :raises ImageUnacceptable: a bitstream is at fault. Nova tries no other
+        host, and the server's owner reads why.
+    :raises ComputeResourcesUnavailable: for every other fault.
     """
     return _translated(exception.ComputeResourcesUnavailable)
 
@@ -57,13 +58,13 @@ def as_unavailable() -> contextlib.AbstractContextManager[None]:
 def as_failed() -> contextlib.AbstractContextManager[None]:
     """Translate our faults to those that make Nova call the server broken.
 
-    For a rebuild in place, which has destroyed the guest by then. There Nova
-    takes ComputeResourcesUnavailable for a claim that was refused before
-    anything was done (``ComputeManager.rebuild_instance``), and a server
-    without a guest would be ACTIVE.
+    It is for a rebuild in place, which has destroyed the guest by then. Nova
+    would understand ComputeResourcesUnavailable as a claim that was refused
+    before anything was done (``ComputeManager.rebuild_instance``). It would
+    then leave a server without a guest ACTIVE.
 
     :raises ImageUnacceptable: a bitstream is at fault.
-    :raises InstanceDeployFailure: of all else.
+    :raises InstanceDeployFailure: for every other fault.
     """
     return _translated(exception.InstanceDeployFailure)
 

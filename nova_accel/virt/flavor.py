@@ -20,10 +20,10 @@ from nova_accel.virt import accel_info
 
 def profile(flavor: objects.Flavor,
             found: accel_info.Split = accel_info.NOTHING) -> str | None:
-    """Its name, None if the flavor has none.
+    """The profile's name, None if the flavor asks us for none.
 
-    :param found: the ARQs that Nova has got for the server; by Cyborg's key
-        we are asked if there are some of our devices
+    :param found: the ARQs that Nova has got for the server. If some are of
+        our devices, Cyborg's key names the profile
     """
     name: str | None = flavor.extra_specs.get(
         device_profile.CYBORG_FLAVOR_KEY if found.ours
@@ -34,8 +34,8 @@ def profile(flavor: objects.Flavor,
 def may_ask_us(flavor: objects.Flavor, found: accel_info.Split) -> bool:
     """Whether a server of the flavor may have accelerators of ours.
 
-    By Cyborg's key that is not known when Nova has not got its ARQs, as when
-    it starts guests again after the host was booted.
+    A flavor with Cyborg's key may mean a real Cyborg. The ARQs tell which,
+    but Nova has not got them when it starts guests after a boot of the host.
 
     :param found: as for :func:`profile`
     """

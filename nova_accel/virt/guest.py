@@ -44,7 +44,7 @@ def _pci(address: pci_address.PciAddress,
     hostdev.bus = parts['bus']
     hostdev.slot = parts['device']
     hostdev.function = parts['function']
-    # Managed, libvirt takes it from its host driver and gives it back.
+    # libvirt takes a managed device from its host driver, and gives it back.
     hostdev.managed = 'yes' if is_managed else 'no'
     return hostdev
 

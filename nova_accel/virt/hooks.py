@@ -19,14 +19,14 @@ from nova_accel.virt import parts
 from nova_accel.virt.holding import held
 
 if TYPE_CHECKING:
-    # Each hook ends in Nova's, which has no types.
+    # Each hook calls Nova's method, which has no types.
     from nova.virt.libvirt.driver import LibvirtDriver as _Extended
 else:
     _Extended = object
 
 
 class Hooks(_Extended):
-    """Has what the hooks of all operations use."""
+    """A base class with the parts that all hooks use."""
 
     os_acc: os_acc_module.OsAcc
     _accelerators: parts.Parts

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Detach a running guest's accelerators from it, and attach them again.
+"""Detaching and attaching the accelerators of a running guest.
 
-What is held does not change. Only the running guest is touched: its
-definition keeps the devices, for its next start.
+The instance holds its accelerators all the time. Only the running guest is
+changed: its definition keeps the devices, for its next start.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _POLL_INTERVAL_S = 0.5
 
 def detach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq],
            timeout_s: float) -> None:
-    """Detach those that the guest has, and wait until they are.
+    """Detach devices from a guest, and wait until it has none of them.
 
     :raises libvirtError: libvirt refused one.
     :raises DeviceError: the guest has not let go of all in time.
@@ -46,7 +46,7 @@ def detach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq],
     for hostdev in _hostdevs(arqs, _names(guest), present=True):
         guest.detach_device(hostdev, live=True)
     end = time.monotonic() + timeout_s
-    # libvirt asks the guest, and may have its answer later.
+    # libvirt asks the guest, which may answer later.
     while left := _hostdevs(arqs, _names(guest), present=True):
         if time.monotonic() >= end:
             raise exceptions.DeviceError(
@@ -58,7 +58,7 @@ def detach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq],
 
 
 def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq]) -> None:
-    """Attach those that the guest does not have.
+    """Attach those devices that the guest does not have.
 
     :raises libvirtError: libvirt refused one.
     """
@@ -68,9 +68,10 @@ def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq]) -> None:
 
 def attach_missing(host: libvirt_host.Host,
                    held_by: Callable[[str], Iterable[arq.Arq]]) -> None:
-    """Give every running guest what it has let go of and still holds.
+    """Attach to every running guest the devices that it holds but lacks.
 
-    For the start of nova-compute, which may have been killed between the two.
+    It is for the start of nova-compute, which may have been killed after it
+    had detached them.
 
     :param held_by: the ARQs of an instance
     """
@@ -97,7 +98,7 @@ def _hostdevs(
 
 
 def _names(guest: libvirt_guest.Guest) -> set[str]:
-    """What the running guest has."""
+    """The names of the devices that the running guest has."""
     return {_name(device) for device in guest.get_config().devices
             if isinstance(device, (vconfig.LibvirtConfigGuestHostdevPCI,
                                    vconfig.LibvirtConfigGuestHostdevMDEV))}

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the image of a server says that Nova has no name for.
+"""The properties of a server's image, also those that Nova does not know.
 
-Nova keeps all properties of an image with the instance that boots from it,
-those of a volume's image too, and takes others when the instance is rebuilt;
-only its image objects drop what they do not know.
+Nova keeps all properties of the image that an instance boots from, also if
+the image is a volume's. A rebuild of the instance replaces them. Only Nova's
+image objects drop the properties that they do not know.
 """
 
 from typing import Any

@@ -12,10 +12,10 @@
 
 """Hooks for live migration.
 
-The destination acquires as ``incoming`` what the guest will find in the place
-of its devices, and tells the source by the fields that Nova has for its own
-vGPUs and PCI devices. At the end one of the two gives back what it has, and
-what the other has is ``active``.
+The destination acquires, in the role ``incoming``, the devices that will
+replace those of the guest. It names them to the source in the fields that
+Nova has for its own vGPUs and PCI devices. At the end one host gives its
+accelerators back, and those of the other host become ``active``.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ LOG = logging.getLogger(__name__)
 
 
 class LiveMigrationMixin(hooks.Hooks):
-    """Stands before ``AcceleratorMixin``."""
+    """The hooks; in the bases they come before ``AcceleratorMixin``."""
 
     def check_can_live_migrate_source(
         self, context: nova_context.RequestContext,
@@ -71,8 +71,8 @@ class LiveMigrationMixin(hooks.Hooks):
                 instance.node, instance.uuid, arq.Role.ACTIVE)
             with _without(migrate_data,
                           {request.handle.uuid for request in leaving}):
-                # Not later than Nova's own checks: whoever fails after this
-                # one tells nobody here.
+                # Nova's checks come before the acquire: if they failed after
+                # it, Nova would not call this driver to release.
                 migrate_data = check()
             self.os_acc.acquire(
                 instance, profile,
@@ -86,7 +86,8 @@ class LiveMigrationMixin(hooks.Hooks):
                 self._accelerators.attachments.release(
                     instance.uuid, arq.Role.INCOMING)
                 raise
-        # With it, empty or not, Nova tells the destination of a roll-back.
+        # If this field is set, even to an empty value, Nova tells the
+        # destination of a roll-back.
         migrate_data.target_mdevs = {
             **_field(migrate_data, 'target_mdevs'), **targets.mdevs}
         migrate_data.pci_dev_map_src_dst = {
@@ -120,7 +121,7 @@ class LiveMigrationMixin(hooks.Hooks):
             self._accelerators.attachments.move(
                 instance.uuid, arq.Role.INCOMING, arq.Role.ACTIVE)
         except exceptions.AcceleratorError as error:
-            # The guest runs, and Nova would call it broken.
+            # The guest runs. An error would make Nova call it broken.
             LOG.warning('Its accelerators are not its active ones yet, '
                         'trying again later: %s', error, instance=instance)
         super().post_live_migration_at_destination(
@@ -152,7 +153,7 @@ def _refused() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without(migrate_data: Any, uuids: set[str]) -> Iterator[None]:
-    """Take mediated devices out of those that Nova looks for a target for."""
+    """Hide mediated devices from Nova, which would look for targets."""
     types = _field(migrate_data, 'source_mdev_types')
     if not uuids & types.keys():
         yield

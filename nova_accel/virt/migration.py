@@ -12,10 +12,10 @@
 
 """Hooks for resize and cold migration.
 
-The source sets aside what the server has, in the role ``old``; the
-destination, which may be the same host, acquires what the new flavor asks for
-as ``active``. Confirming releases the former; reverting releases the latter,
-when Nova destroys its guest, and makes the former active again.
+The source keeps what the server has, in the role ``old``. The destination,
+which may be the same host, acquires what the new flavor asks for, in the role
+``active``. A confirm releases the old accelerators. A revert releases the new
+ones when Nova destroys their guest, and makes the old ones active again.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ from nova_accel.virt.publishing import provider_tree as tree_module
 
 
 class MigrationMixin(hooks.Hooks):
-    """Stands before ``AcceleratorMixin``, whose hooks it extends."""
+    """Extends ``AcceleratorMixin``, so it comes before it in the bases."""
 
     def migrate_disk_and_power_off(
         self, context: nova_context.RequestContext,
@@ -53,8 +53,8 @@ class MigrationMixin(hooks.Hooks):
         resize_instance: bool, allocations: dict[str, Any],
         *args: Any, **kwargs: Any,
     ) -> None:
-        # If it fails the server stays here, with its allocations, until a
-        # hard reboot or its deletion; and so does what was acquired.
+        # If this fails, the server stays here with its allocations until a
+        # hard reboot or its deletion. It keeps what was acquired, too.
         with faults.as_unavailable(), self.os_acc.acquired(
                 context, instance,
                 tree_module.allocated(self.provider_tree, allocations),
@@ -80,8 +80,9 @@ class MigrationMixin(hooks.Hooks):
         self, context: nova_context.RequestContext,
         instance: objects.Instance, *args: Any, **kwargs: Any,
     ) -> None:
-        # Nova also calls it when it starts and finds a server that was
-        # migrating when it died, which may not have been set aside yet.
+        # Nova also calls this when it starts and finds a server that was
+        # migrating when nova-compute died. The server's accelerators may not
+        # have been set aside yet.
         with faults.as_unavailable():
             moving_bindings.restore(
                 self._accelerators.attachments, instance.uuid,
@@ -101,7 +102,7 @@ class MigrationMixin(hooks.Hooks):
     def _hard_reboot(self, context: nova_context.RequestContext,
                      instance: objects.Instance, *args: Any,
                      **kwargs: Any) -> None:
-        # Nova's advice after a revert that failed.
+        # Nova advises a hard reboot after a revert that failed.
         with faults.as_unavailable():
             moving_bindings.restore_reverted(
                 self._accelerators.attachments, instance,
@@ -117,13 +118,13 @@ class MigrationMixin(hooks.Hooks):
 
     @contextlib.contextmanager
     def _set_aside(self, instance: objects.Instance) -> Iterator[None]:
-        """What the instance has is held as old, unless the body fails.
+        """Hold the instance's accelerators as old, unless the body fails.
 
-        :raises InstanceFaultRollback: it cannot be; the server stays as it
-            is.
+        :raises InstanceFaultRollback: they cannot be held as old; the server
+            stays as it is.
         """
         attachments = self._accelerators.attachments
-        # Of an earlier move that came to no end.
+        # An earlier move that never ended may have left some.
         attachments.release(instance.uuid, arq.Role.OLD)
         try:
             attachments.move(instance.uuid, arq.Role.ACTIVE, arq.Role.OLD)

@@ -10,16 +10,16 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What servers get of this host's accelerators, and give back.
+"""The front by which servers get and give back this host's accelerators.
 
-It is the front that the specification of os-acc has, see "Cyborg-Nova-Glance
-Interaction in Compute Node": ``initialize``, ``plug`` and ``unplug``. Each
-waits until it is done, so whoever has other things to do meanwhile submits it
-to an executor, as the specification shows.
+The specification of os-acc defines it: ``initialize``, ``plug`` and
+``unplug``, see "Cyborg-Nova-Glance Interaction in Compute Node". Each waits
+until it is done. A caller that has other work meanwhile submits it to an
+executor, as the specification shows.
 
-Nova's libvirt driver makes a guest step by step, and so its hooks take
-``plug`` in its two halves: :meth:`OsAcc.acquired`, which has workers program
-while Nova downloads the image, and :meth:`OsAcc.ready`, which waits for them
+Nova's libvirt driver makes a guest step by step. Its hooks therefore call the
+two halves of ``plug``. :meth:`OsAcc.acquired` has workers program regions
+while Nova downloads the image. :meth:`OsAcc.ready` waits for the workers,
 where the guest's XML is made.
 """
 
@@ -60,14 +60,14 @@ LOG = logging.getLogger(__name__)
 _UNALLOCATED = ('it has no accelerators, and none are allocated to it: it can '
                 'only be deleted')
 
-#: The roles of what a guest has.
+#: The roles in which a guest has accelerators.
 _OF_GUESTS = (arq.Role.ACTIVE, arq.Role.PORT)
 
 
 class OsAcc:
     """The accelerators of one host, for its servers.
 
-    :param image: an image as Nova's image API has it, by its uuid
+    :param image: returns an image by its uuid, as Nova's image API has it
     """
 
     def __init__(self, nodename: str, board: view_model.Board,
@@ -103,15 +103,16 @@ class OsAcc:
         :param selected_rp: ``uuid`` of the resource provider, its
             ``resources`` as they are allocated (resource class -> units) and
             its ``traits``
-        :param flavor_extra_specs: with the name of a device profile or, of
-            what the provider has allocated, ``resources:<class>`` and, for
-            it, ``trait:CUSTOM_<name>``; ``accel:bitstream_id``,
-            ``accel:function_id`` or ``accel:function_name`` with either
-        :returns: of each accelerator its ``pci_id``, or the ``mdev_uuid`` of
-            a mediated device
-        :raises InvalidRequest: the flavor asks for nothing of the provider,
-            or for two bitstreams, its image's included.
-        :raises AcceleratorError: it holds no more than it did before.
+        :param flavor_extra_specs: the name of a device profile; or
+            ``resources:<class>``, of a class that the provider has allocated,
+            with ``trait:CUSTOM_<name>`` for it. Both may have
+            ``accel:bitstream_id``, ``accel:function_id`` or
+            ``accel:function_name``
+        :returns: the ``pci_id`` of each accelerator, or its ``mdev_uuid`` if
+            it is a mediated device
+        :raises InvalidRequest: the flavor asks for nothing of the provider;
+            or the flavor and the image ask for two bitstreams.
+        :raises AcceleratorError: the instance holds no more than before.
         """
         provider = matching.Provider(
             selected_rp['uuid'], selected_rp['resources'],
@@ -124,11 +125,11 @@ class OsAcc:
             return [_told(request) for request in self.ready(instance)]
 
     def unplug(self, instance_info: Mapping[str, str]) -> int:
-        """Give back what an instance has, that of its ports too.
+        """Give back an instance's accelerators, also those of its ports.
 
-        Does not raise: what is not given back now is later.
+        Does not raise: a release that fails now is tried again later.
 
-        :param instance_info: ``uuid``; the log has no other name of it
+        :param instance_info: ``uuid``, by which the log names the instance
         :returns: how many accelerators are given back
         """
         return self._release(instance_info['uuid'], _OF_GUESTS)
@@ -142,16 +143,16 @@ class OsAcc:
                  ) -> Iterator[None]:
         """Hold what the instance's flavor asks for, and begin to program it.
 
-        The body calls :meth:`ready`. If it fails the instance holds what it
-        did before.
+        The body calls :meth:`ready`. If the body fails, the instance holds
+        what it held before.
 
         :param context: the user's, who must be allowed to see the bitstreams;
             None for the service's
-        :param providers: what is allocated to the instance of ours
-        :param found: the ARQs that Nova has got for it
-        :param keeps: whether it is to keep what it has although the body
-            failed
-        :raises AcceleratorError: it holds no more than it did before.
+        :param providers: ours, with what is allocated to the instance
+        :param found: the ARQs that Nova has got for the instance
+        :param keeps: whether the instance keeps what it has although the
+            body failed
+        :raises AcceleratorError: the instance holds no more than before.
         """
         taken = self._not_held(instance.uuid)
         profile = flavor.profile(instance.flavor, found)
@@ -161,7 +162,7 @@ class OsAcc:
                 providers or arq.Role.ACTIVE in taken):
             self.acquire(instance, profile, providers)
         elif profile is not None:
-            # Nova takes the allocations of a server whose rebuild failed.
+            # Nova removes the allocations of a server whose rebuild failed.
             LOG.warning('Instance %s keeps its accelerators, although '
                         'Placement has none allocated to it', instance.uuid)
         with self._begun(context, instance, taken, keeps):
@@ -174,13 +175,15 @@ class OsAcc:
                  ) -> Iterator[None]:
         """Hold what is allocated to the instance, if it holds nothing.
 
-        So it is where Nova leaves a server whose accelerators could not be
-        acquired, as on the destination of a resize. Then Nova gives it back
-        its old flavor, and leaves it the allocations of the new one. For a
-        guest that is made again; otherwise as :meth:`acquired`.
+        It is for a guest that is made again, and is otherwise like
+        :meth:`acquired`. An instance holds nothing if its accelerators could
+        not be acquired, for example on the destination of a resize. Nova then
+        gives it its old flavor back, but leaves it the allocations of the new
+        one.
 
-        :param providers: asks what is allocated to the instance of ours
-        :raises AcceleratorError: it holds nothing.
+        :param providers: asks for ours, with what is allocated to the
+            instance
+        :raises AcceleratorError: the instance holds nothing.
         """
         profile = flavor.profile(instance.flavor)
         if profile is None or self._recovered(instance.uuid):
@@ -190,7 +193,7 @@ class OsAcc:
         if instance.new_flavor is not None:
             profiles.append(flavor.profile(instance.new_flavor) or profile)
         self._acquire_one(instance, profiles, providers())
-        # Nova starts guests with a context that no other service takes.
+        # Nova starts guests with a context that no other service accepts.
         with self._begun(context if context.auth_token else None, instance,
                          [arq.Role.ACTIVE], lambda: False):
             yield
@@ -201,7 +204,7 @@ class OsAcc:
                 role: arq.Role = arq.Role.ACTIVE) -> None:
         """Bind the instance's ARQs.
 
-        :raises AcceleratorError: it holds no more than it did before.
+        :raises AcceleratorError: the instance holds no more than before.
         """
         self.initialize()
         self._attachments.acquire(
@@ -212,12 +215,12 @@ class OsAcc:
               role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
         """Make the devices of the instance ready for its guest.
 
-        What the journal has lost is recovered from the API.
+        ARQs that the journal has lost are recovered from the API.
 
-        :param found: the ARQs that Nova has got for the server, none if it
+        :param found: the ARQs that Nova has got for the server, none if Nova
             did not ask
-        :raises AcceleratorError: one cannot be made ready, or there is none
-            although the flavor has a device profile of ours.
+        :raises AcceleratorError: a device cannot be made ready, or there is
+            none although the flavor has a device profile of ours.
         """
         arqs = self._ready(instance, role)
         if arqs or not flavor.may_ask_us(instance.flavor, found):
@@ -235,9 +238,9 @@ class OsAcc:
 
     def ready_ports(self, instance: objects.Instance,
                     network_info: network_model.NetworkInfo) -> None:
-        """Hold, and make ready, the devices that the instance's ports have.
+        """Hold the devices of the instance's ports, and make them ready.
 
-        :raises AcceleratorError: an ARQ cannot be held, or a device not be
+        :raises AcceleratorError: an ARQ cannot be held, or a device cannot be
             made ready.
         """
         held = {request.uuid: str(request.handle.address)
@@ -257,7 +260,7 @@ class OsAcc:
         held = self._attachments.held
         ours = self._board.view.layout.uuids | {
             request.device_rp_uuid for request in held.arqs()}
-        # Except for the first time, Nova puts those of ports in as well.
+        # After the first time, Nova passes the ARQs of ports, too.
         ports = {request.uuid for request in held.arqs(arq.Role.PORT)}
         return accel_info_module.split(
             (request for request in accel_info or ()
@@ -271,7 +274,7 @@ class OsAcc:
 
     def _ready(self, instance: objects.Instance,
                role: arq.Role) -> tuple[arq.Arq, ...]:
-        """Have regions hold what they are to, then plug."""
+        """Wait until the regions hold what is asked of them, then plug."""
         arqs = self._attachments.held.arqs_of(instance.uuid, role)
         if arqs:
             self._programmer.ready(
@@ -284,9 +287,9 @@ class OsAcc:
     def _acquire_one(self, instance: objects.Instance,
                      profiles: Sequence[str],
                      providers: Collection[matching.Provider]) -> None:
-        """Acquire the first of the profiles that the allocations serve.
+        """Acquire the first profile that fits the allocations.
 
-        :raises AcceleratorError: they serve none, or it cannot be acquired.
+        :raises AcceleratorError: none fits, or it cannot be acquired.
         """
         if not providers:
             raise exceptions.DeviceError(
@@ -308,14 +311,15 @@ class OsAcc:
                keeps: Callable[[], bool]) -> Iterator[None]:
         """Program what is held while the body runs.
 
-        :param taken: the roles that are released if it fails
+        :param taken: the roles that are released if the body fails
         """
         asking = instance if context is None else context
         try:
             self._programmer.start(
                 self._attachments.held.arqs_of(instance.uuid),
                 programming.Asker(
-                    # The user who acts may be an administrator.
+                    # Not the project of the user who acts: that may be an
+                    # administrator.
                     instance.project_id, asking.user_id, instance.uuid),
                 image_properties.of(instance), context)
             yield
@@ -326,13 +330,13 @@ class OsAcc:
             raise
 
     def _recovered(self, instance_uuid: str) -> bool:
-        """Whether it holds anything, also if only the API knows of it."""
+        """Whether the instance holds anything, also if only the API knows."""
         if not self._attachments.held.has(instance_uuid, arq.Role.ACTIVE):
             self._attachments.recover_of(instance_uuid, arq.Role.ACTIVE)
         return self._attachments.held.has(instance_uuid, arq.Role.ACTIVE)
 
     def _not_held(self, instance_uuid: str) -> list[arq.Role]:
-        """In which roles the instance holds nothing yet."""
+        """The roles in which the instance holds nothing yet."""
         return [role for role in _OF_GUESTS
                 if not self._attachments.held.has(instance_uuid, role)]
 
@@ -342,7 +346,7 @@ class OsAcc:
 
     def _instance(self, info: Mapping[str, str],
                   specs: Mapping[str, str]) -> objects.Instance:
-        """What ``plug`` is told of an instance, as Nova has instances.
+        """Nova's object of an instance, of what ``plug`` is told of it.
 
         :raises InvalidDeviceProfile: the flavor and the image do not ask for
             the same bitstream.
@@ -355,7 +359,7 @@ class OsAcc:
         return objects.Instance(
             uuid=info['uuid'], project_id=info['project_id'], user_id=None,
             flavor=objects.Flavor(extra_specs=dict(specs)),
-            # A guest's image says the same in the same words.
+            # An image asks for a bitstream by the same names.
             system_metadata=utils.get_system_metadata_from_image(
                 {**image, 'properties': {**properties, **to_program}}))
 

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Makes ``compute_driver = nova_accel.LibvirtDriver`` work.
+"""An os-vif plugin that lets Nova load ``nova_accel.LibvirtDriver``.
 
 Nova imports compute drivers from below ``nova.virt`` only. nova-compute loads
-all ``os_vif`` plugins before its driver, without configuration: the one public
-hook for code of ours to run in time. Nothing of Nova is imported here.
+all ``os_vif`` plugins before its driver, without configuration. No other
+public hook runs our code in time. This module imports nothing of Nova.
 """
 
 import sys
@@ -30,7 +30,7 @@ MODULE = 'nova.virt.nova_accel'
 
 
 class _LazyModule(types.ModuleType):
-    """Imports the driver when nova-compute asks for it, not before."""
+    """A module that imports the driver only when nova-compute asks for it."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith('__'):

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The parts of one host that Nova's hooks and its RPC server use."""
+"""The parts of one host that the hooks and our RPC server use."""
 
 import dataclasses
 
@@ -28,7 +28,7 @@ from nova_accel.virt.publishing import publisher
 
 @dataclasses.dataclass(frozen=True)
 class Parts:
-    """Wired together by :mod:`nova_accel.virt.wiring`."""
+    """The parts of one host, made by :mod:`nova_accel.virt.wiring`."""
 
     node: view.Node
     board: view.Board

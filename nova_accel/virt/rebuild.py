@@ -10,11 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Tell a rebuild in place from an evacuation, whose task states it has.
+"""A memory of rebuilds in place, which tells them from evacuations.
 
-A rebuild destroys the guest, and it keeps its devices. What is evacuated is
-destroyed too, by the source when it is back, and gives them back: maybe before
-the destination has it, so that the instance says the same in both cases.
+Both have the same task states. A rebuild in place destroys the guest, and the
+server keeps its devices. After an evacuation the source destroys the guest
+when it is back, and gives the devices back. It may do so before the
+destination has the server, when the instance looks the same in both cases.
 """
 
 from typing import Any
@@ -31,7 +32,7 @@ _REBUILDING = frozenset({
 
 
 class RebuildMixin(hooks.Hooks):
-    """Remembers what this nova-compute rebuilds in place."""
+    """Remembers the servers that this nova-compute rebuilds in place."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -40,7 +41,8 @@ class RebuildMixin(hooks.Hooks):
     def rebuild(self, context: nova_context.RequestContext,
                 instance: objects.Instance, *args: Any,
                 evacuate: bool = False, **kwargs: Any) -> None:
-        # Nova asks the driver first, and rebuilds by itself when it cannot.
+        # Nova asks the driver first. If the driver cannot, Nova rebuilds the
+        # server itself.
         if not evacuate:
             self._rebuilding.add(instance.uuid)
         super().rebuild(

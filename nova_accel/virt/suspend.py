@@ -10,12 +10,14 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Suspend, resume and unrescue: XML that libvirt, or a file, has kept.
+"""Hooks for suspend, resume and unrescue.
 
-``_get_guest_config`` does not make it, so it is here that the devices are
-made ready. libvirt saves no guest with a device of the host: Nova detaches
-its own before and attaches them after, and here it is done with ours. They
-stay held meanwhile.
+These operations start guests with XML that libvirt or a file has kept. Nova
+does not call ``_get_guest_config``, so the devices are made ready here.
+
+libvirt cannot save a guest that has a device of the host. Nova detaches its
+own devices before it and attaches them afterwards. These hooks do the same
+with ours. The instance holds its accelerators all the time.
 """
 
 from collections.abc import Iterator
@@ -43,14 +45,15 @@ _HINT = 'a hard reboot gives the server its accelerators back'
 
 
 class SuspendMixin(hooks.Hooks):
-    """Gives guests that are started again without new XML their devices."""
+    """Gives devices to guests that are started again without new XML."""
 
     def suspend(self, context: nova_context.RequestContext,
                 instance: objects.Instance) -> None:
         guest = self._host.get_guest(instance)
         with _rolled_back(exception.InstanceSuspendFailure):
             arqs = self._held.arqs_of(instance.uuid)
-            # Its answer would come when it runs again, and then be obeyed.
+            # A paused guest would answer when it runs again, and lose its
+            # devices then.
             if arqs and guest.get_power_state(
                     self._host) == power_state.PAUSED:
                 raise exceptions.DeviceError.for_all(
@@ -107,13 +110,16 @@ class SuspendMixin(hooks.Hooks):
         try:
             self._made_ready(instance)
         except exceptions.AcceleratorError as error:
-            # Rolled back it would be active, for Nova.
+            # After a roll-back Nova would call the server active.
             raise exception.InstanceUnRescueFailure(
                 reason=faults.public(error)) from error
         super().unrescue(context, instance)
 
     def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
-        """The instance's ARQs; the host may have been rebooted meanwhile."""
+        """The instance's ARQs, with their devices ready.
+
+        A reboot of the host may have removed the devices.
+        """
         self.os_acc.ready_ports(instance, instance.get_network_info())
         return self.os_acc.ready(instance)
 

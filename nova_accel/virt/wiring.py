@@ -78,10 +78,11 @@ def check_configured() -> None:
 
 
 def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
-    """Make the parts of a host, each of those above it, and start them.
+    """Make the parts of a host, and start them.
 
-    The devices are looked at, which is quick; they are reported later. Only
-    virtual functions that are missing, after a reboot, take their time.
+    Each part is made of parts that were made before it. The devices are
+    discovered here, which is quick, and reported later. Only virtual
+    functions that a reboot has removed take long to make.
 
     :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
     :raises ConfigurationError: names the option that is wrong.
@@ -141,7 +142,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
 
 
 def agent(accelerators: parts.Parts) -> rpc_agent.RpcAgent:
-    """What the API calls, when it is started."""
+    """The RPC server that the API calls, once the caller has started it."""
     return rpc_agent.RpcAgent(
         accelerators.node.service_host, rpc_agent.Endpoint(
             accelerators.programmer, accelerators.bitstreams))
@@ -149,7 +150,7 @@ def agent(accelerators: parts.Parts) -> rpc_agent.RpcAgent:
 
 @dataclasses.dataclass(frozen=True)
 class _Hardware:
-    """The host as libvirt and the kernel have it, and as it is configured."""
+    """The host's hardware, by libvirt, the kernel and the configuration."""
 
     node_devices: node_devices_module.NodeDevices
     sysfs: sysfs_module.Sysfs

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Programs FPGA regions: for servers in time, and for whoever asks.
+"""The programmer of FPGA regions, for new servers and for the API.
 
-A server's regions are programmed by workers while Nova downloads its image;
-where its guest is made, its end is awaited. Only one region of a card is
-programmed at a time, and none that another server has.
+Workers program a server's regions while Nova downloads its image. Nova waits
+for them where it makes the guest. Only one region of a card is programmed at
+a time, and never one that another server has.
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ from nova_accel.virt.fpga import regions as regions_module
 
 LOG = logging.getLogger(__name__)
 
-#: Regions that are seen to at a time; those of one card wait for each other.
+#: The number of worker threads. Regions of one card wait for each other.
 _WORKERS = 16
 
 _Job = programming_job.Job
@@ -61,10 +61,10 @@ class Programmer:
     """Programs the regions of one host.
 
     :param changed: is called when a region holds something else
-    :param service_context: the service's own, for servers that are started
-        again, when no user is there
-    :param timeout_s: how long a server waits for its regions, and a
-        programming may take
+    :param service_context: the service's own context, for servers that are
+        started again without a user
+    :param timeout_s: how long a server waits for its regions, and how long
+        one programming may take
     """
 
     def __init__(self, node_uuid: str, regions: regions_module.Regions,
@@ -86,10 +86,9 @@ class Programmer:
 
     def start(self, arqs: Iterable[arq.Arq], asker: programming.Asker,
               image_properties: Mapping[str, Any], context: Any) -> None:
-        """Begin to program what a server that is made asks for.
+        """Begin to program the regions of a new server.
 
-        How it went says :meth:`ready`; unless that is called for the same
-        ARQs, :meth:`abandon` must be.
+        Then call :meth:`ready` with the same ARQs, or :meth:`abandon`.
 
         :param asker: with the server's instance
         :param image_properties: of the image that the server boots from
@@ -107,12 +106,13 @@ class Programmer:
     def ready(self, arqs: Iterable[arq.Arq], asker: programming.Asker,
               image_properties: Mapping[str, Any],
               is_new: bool = False) -> None:
-        """Wait until a server's regions hold what its guest is to find.
+        """Wait until a server's regions hold what is asked of them.
 
-        What :meth:`start` has not begun is now, with the service's rights.
+        If :meth:`start` was not called, programming begins now, with the
+        service's rights.
 
-        :param is_new: whether the server has not had them before
-        :raises AcceleratorError: one does not, or not in time.
+        :param is_new: whether the server has not had the regions before
+        :raises AcceleratorError: a region does not hold it, or not in time.
         """
         arqs = tuple(arqs)
         jobs = self._begun.pop(_key(arqs), None)
@@ -127,7 +127,7 @@ class Programmer:
     def abandon(self, instance_uuid: str) -> None:
         """Stop what :meth:`start` has begun for a server that is given up.
 
-        What cannot be stopped has ended afterwards.
+        A programming that cannot be stopped has ended when this returns.
         """
         for key, jobs in list(self._begun.items()):
             if any(job.asker.instance_uuid == instance_uuid for job in jobs):
@@ -141,17 +141,18 @@ class Programmer:
                 ) -> region_model.Contents:
         """Program the region of a deployable, unless it holds that already.
 
-        What is a shell is loaded into its card.
+        If the bitstream is a shell, it is loaded into the card.
 
         :param asker: with the instance that has the region, if the asker may
-            have it programmed. It has to be stopped, unless the driver can do
-            it under a guest
-        :param shell_loading: what the API says of that
-        :raises NotFound: there is no such deployable with a region, or whose
-            card can get another shell.
+            have it programmed. The instance has to be stopped, unless the
+            driver can program under a guest
+        :param shell_loading: whether the API lets the asker load a shell
+        :raises NotFound: there is no such deployable with a region; or, for
+            a shell, none whose card can get another shell.
         :raises BitstreamNotFound, BitstreamRefused: see ``Store.resolve``.
-        :raises NotAllowed: it is a shell, and not for this asker.
-        :raises Conflict: a guest has it, or of a shell anything of the card.
+        :raises NotAllowed: it is a shell, which this asker may not load.
+        :raises Conflict: a guest has the region; or, for a shell, any part of
+            the card.
         :raises DeviceError: it failed.
         """
         is_shell = (wanted.bitstream_id is not None
@@ -167,11 +168,11 @@ class Programmer:
     def blank(self, handle: attach_handle.AttachHandle) -> None:
         """Program the region of a handle that was given back.
 
-        Also if it holds that already: what a guest has left in the circuit's
-        own memory goes with it.
+        A region that holds the bitstream already is programmed, too. That
+        clears what a guest has left in the circuit's own memory.
 
         :param handle: its ``cleaning`` has the id of the bitstream
-        :raises DeviceError: the region does not hold that afterwards.
+        :raises DeviceError: the region does not hold it afterwards.
         """
         _method, bitstream_id = handle.cleaning
         try:
@@ -190,7 +191,7 @@ class Programmer:
             bitstream_model.Wanted(bitstream_id), job.target.device,
             job.target.region, context)
         self._load(job,
-                   # The operator's line names it.
+                   # The operator's line names it, so no project owns it.
                    dataclasses.replace(bitstream, owner=None),
                    self._bitstreams.fetched(bitstream, context),
                    is_stopped, is_repeated=True, recorded=_NOBODY)
@@ -202,7 +203,7 @@ class Programmer:
         jobs = []
         for request in region_request.of(
                 arqs, self._regions.targets(), image_properties):
-            # Of others the driver says all that is known.
+            # Nothing is known of other regions but what the driver says.
             if (request.wanted is not None
                     or self._regions.is_journaled(request.target)):
                 job = _Job(request.target, asker, deadline)
@@ -221,7 +222,7 @@ class Programmer:
                 job.target, job.asker.instance_uuid)
             if last is not None and known.contents is not None:
                 return
-            # The region has lost it when the host was booted.
+            # The region has lost its contents in a boot of the host.
             is_lost = last is not None and known.fault is None
             if wanted is None and not is_lost and (
                     known.fault is not None
@@ -242,20 +243,21 @@ class Programmer:
             raise
 
     def _give(self, job: _Job, request: region_request.Request) -> None:
-        """Let a server have what a region holds; the card is locked.
+        """Give a region to a server as it is, while the card is locked.
 
-        :raises DeviceError: it is not for that server.
+        :raises DeviceError: its contents are not for that server.
         """
         request.check(self._regions.known(job.target), job.asker.project_id)
         self._serve(job)
 
     def _replace(self, job: _Job) -> None:
-        """Program a region with what may be given to anybody.
+        """Program a region with a bitstream that every project may get.
 
-        With the operator's blank bitstream, or with the last of his that it
-        held.
+        It is the operator's blank bitstream. Without one, it is the last
+        bitstream of the operator that the region held. If there is neither,
+        the region stays as it is.
 
-        :raises AcceleratorError: there is none, or it failed.
+        :raises AcceleratorError: it failed.
         """
         if job.target.blank is not None:
             self._load_blank(job, job.target.blank, is_stopped=True)
@@ -266,9 +268,9 @@ class Programmer:
 
     def _repair(self, target: region_target.Target,
                 asker: programming.Asker) -> None:
-        """Make a region of use again that a bitstream has left of none.
+        """Make a region usable again after a bitstream has failed in it.
 
-        Whether the bitstream was at fault, or the card is, shows here.
+        If this works, the bitstream was at fault, and not the card.
         """
         try:
             unclean = self._regions.known(target).unclean
@@ -280,7 +282,9 @@ class Programmer:
 
     def _load_again(self, job: _Job, circuit: region_model.Circuit,
                     recorded: programming.Asker | None = None) -> None:
-        """Program a region with what it held before, if possible from here.
+        """Program a region with a circuit that it held before.
+
+        The file is taken from this host, if it is still here.
 
         :param recorded: as for :meth:`_load`
         :raises AcceleratorError: the region does not hold it.
@@ -319,9 +323,9 @@ class Programmer:
     @contextlib.contextmanager
     def _fetched(self, bitstream: bitstream_model.Bitstream,
                  context: Any) -> Iterator[store.Fetched]:
-        """A bitstream, as long as the body runs.
+        """The file of a bitstream, while the body runs.
 
-        :raises BitstreamUnusable: its bytes are refused, as on any host.
+        :raises BitstreamUnusable: every host would refuse its bytes.
         """
         with contextlib.ExitStack() as stack:
             try:
@@ -341,9 +345,9 @@ class Programmer:
         """Fetch a bitstream and program a region with it.
 
         :param is_stopped: as for :meth:`_put`
-        :param is_repeated: even if the region holds it by then
-        :param recorded: who is said to have asked, and is served with it, if
-            not the job's asker
+        :param is_repeated: program the region even if it holds the bitstream
+        :param recorded: the asker to record, who is then served with the
+            region; by default the job's asker
         """
         target = job.target
         self._use.check_free(target, job.asker, is_stopped)
@@ -354,7 +358,7 @@ class Programmer:
             regions_module.now())
         try:
             with fetched as file, self._card_locked(target):
-                # Another thread may have, meanwhile.
+                # Another thread may have programmed it meanwhile.
                 contents = (
                     None if is_repeated else self._held(job, bitstream))
                 if contents is not None:
@@ -388,7 +392,10 @@ class Programmer:
 
     def _held(self, job: _Job, bitstream: bitstream_model.Bitstream,
               ) -> region_model.Contents | None:
-        """What the region holds, if it is the bitstream."""
+        """The contents of the region, if it holds the bitstream.
+
+        The job's instance is then served with them.
+        """
         contents = self._regions.known(job.target).contents
         if contents is None or contents.bitstream_id != bitstream.id:
             return None
@@ -414,7 +421,7 @@ class Programmer:
 
 def _check_shell_loading(shell_loading: programming.ShellLoading,
                          wanted: bitstream_model.Wanted) -> None:
-    """:raises NotAllowed, Conflict: it is refused."""
+    """:raises NotAllowed, Conflict: the shell may not be loaded."""
     if shell_loading is programming.ShellLoading.FORBIDDEN:
         raise exceptions.NotAllowed(
             f'{wanted} is a shell, which this caller may not load')

@@ -10,9 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Tells the API what is programmed, whenever it can be told.
+"""The records of programmings, which are told to the API.
 
-A programming waits for no answer, and loses none: what the API has not heard
+A programming does not wait for the API. A record that the API has not heard
 is told again with the next report.
 """
 
@@ -29,29 +29,29 @@ LOG = logging.getLogger(__name__)
 
 
 class History:
-    """The programmings of one host that the API is yet to hear of."""
+    """The programmings of one host that the API has not heard of yet."""
 
     def __init__(self, api: accelerator_api.AcceleratorApi) -> None:
         self._api = api
         self._executor = futurist.ThreadPoolExecutor(1)
         self._lock = threading.Lock()
-        # By their uuids; the end of one replaces its beginning.
+        # By uuid: the record of an end replaces that of the beginning.
         self._untold: dict[str, programming.Record] = {}
 
     def note(self, record: programming.Record) -> None:
-        """Have it told soon; does not raise."""
+        """Have a record told soon. Does not raise."""
         with self._lock:
             self._untold[record.uuid] = record
         try:
             self._executor.submit(self._tell_soon)
         except RuntimeError as error:
-            # Threads end before nova-compute's last tasks do.
+            # nova-compute ends its threads before its last tasks.
             LOG.info('Programming %s is not told: %s', record.uuid, error)
 
     def tell(self) -> None:
-        """Tell all that has not been told yet.
+        """Tell the API all records that it has not heard yet.
 
-        :raises ServiceUnavailable: some of it may not be; it is kept.
+        :raises ServiceUnavailable: it may not know some; they are kept.
         """
         with self._lock:
             untold = list(self._untold.values())

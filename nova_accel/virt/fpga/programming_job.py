@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""One region of a server that a worker is seeing to."""
+"""The job of a worker: one region of a server."""
 
 from collections.abc import Iterable
 from collections.abc import Iterator
@@ -28,12 +28,12 @@ from nova_accel.virt.fpga import region_target
 
 LOG = logging.getLogger(__name__)
 
-#: A driver is given so much more time to say itself that it took too long.
+#: A driver gets this much more time to raise its own error about the timeout.
 _GRACE_S = 5
 
 
 class Job:
-    """Begun for a server, and awaited or abandoned.
+    """A job that is begun for a server, and then awaited or abandoned.
 
     :param deadline: of ``time.monotonic()``
     """
@@ -48,14 +48,14 @@ class Job:
         self._touching = threading.Lock()
 
     def run(self, future: 'futurist.Future[Any]') -> None:
-        """Have it awaited."""
+        """Set the worker's future, for which :meth:`wait` waits."""
         self._future = future
 
     def wait(self) -> None:
         """Wait for the worker.
 
-        :raises DeviceError: it has not ended in time.
-        :raises AcceleratorError: it failed.
+        :raises DeviceError: the worker has not ended in time.
+        :raises AcceleratorError: the worker failed.
         """
         if self._future is None:
             return
@@ -70,9 +70,9 @@ class Job:
 
     @contextlib.contextmanager
     def touching(self) -> Iterator[None]:
-        """The body touches the card; not if the job has been abandoned.
+        """Let the body touch the card, unless the job has been abandoned.
 
-        :raises DeviceError: it has.
+        :raises DeviceError: the job has been abandoned.
         """
         with self._touching:
             if self._is_abandoned:
@@ -82,13 +82,13 @@ class Job:
             yield
 
     def give_up(self) -> None:
-        """Have the card touched no more, unless it is being touched."""
+        """Abandon the job; a body that touches the card already goes on."""
         self._is_abandoned = True
         if self._future is not None:
             self._future.cancel()
 
     def settle(self) -> None:
-        """Wait until the card is not touched any more."""
+        """Wait until no body touches the card any more."""
         if self._touching.acquire(timeout=self._left_s()):
             self._touching.release()
 
@@ -97,7 +97,7 @@ class Job:
 
 
 def abandon(jobs: Iterable[Job]) -> None:
-    """Touch their cards no more; wait for what has been begun."""
+    """Abandon jobs, and wait for those that touch their card already."""
     jobs = tuple(jobs)
     for job in jobs:
         job.give_up()

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the FPGA regions of this host hold, kept across restarts.
+"""The journal of what FPGA regions hold, kept across restarts.
 
-One small JSON file for each region. Intent is written before a card is
-touched, and what the card says afterwards when it is done: so a killed
-nova-compute knows at its next start what it cannot trust.
+It has one small JSON file for each region. The intent is written before a
+card is touched. The card's answer is written when the programming is done. So
+after a crash nova-compute knows which regions it cannot trust.
 """
 
 from collections.abc import Mapping
@@ -39,23 +39,27 @@ class Step(enum.StrEnum):
 
     PROGRAMMING = 'programming'
     PROGRAMMED = 'programmed'
-    #: It failed, or was cut short: nobody knows what the region holds.
+    #: It failed or was interrupted: nobody knows what the region holds.
     BAD = 'bad'
 
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A region, and the last that was done to it.
+    """A region, and its last programming.
 
-    ``device`` is its device's name, ``record`` the programming that was the
-    last. ``sha256`` and ``function_uuids`` are those of what was, or was to
-    be, programmed. ``loaded`` is what the device said when it was done,
-    before that what it had said when it was begun, None if nothing.
-    ``boot_id`` is the kernel's name of the boot in which it was done.
-    ``served`` are the instances that have been given the region since, with
-    what it holds. ``fallback`` is the last circuit of the operator's that it
-    held before, None if there was none. ``owner`` is whose image was, or was
-    to be, programmed, see :class:`nova_accel.model.region.Contents`.
+    ``device`` is the name of its device, and ``record`` the last programming.
+    ``sha256``, ``function_uuids`` and ``owner`` are those of the bitstream
+    that was, or was to be, programmed. See
+    :class:`nova_accel.model.region.Contents` for the owner.
+
+    ``loaded`` is the text that the device said when the programming was done.
+    Until then it is the text from before the programming. It is None if the
+    device said nothing. ``boot_id`` is the kernel's name of the boot in which
+    the region was programmed.
+
+    ``served`` are the instances that were given the region since then.
+    ``fallback`` is the operator's last circuit that it held before, None if
+    there was none.
     """
 
     device: str
@@ -76,7 +80,7 @@ class Entry:
 
     @property
     def contents(self) -> region_model.Contents | None:
-        """What was programmed and read back, None if nothing was."""
+        """The contents that were programmed and read back, or None."""
         if self.step is not Step.PROGRAMMED or self.loaded is None:
             return None
         return region_model.Contents(
@@ -93,7 +97,7 @@ class Entry:
 
     @property
     def operators(self) -> region_model.Circuit | None:
-        """The last that was known to be good and may be given to anybody."""
+        """The last good circuit that every project may get."""
         return (self.circuit if self.contents is not None
                 and self.owner is None else self.fallback)
 
@@ -116,11 +120,10 @@ class Entry:
 def entry_from_dict(value: Mapping[str, Any]) -> Entry:
     """The reverse of :meth:`Entry.to_dict`.
 
-    An older version has not written whose image it was and what was there
-    before, and may have written functions that are no uuids: those are left
-    out.
+    Older versions did not write ``owner`` and ``fallback``. They may have
+    written functions that are no uuids, which are left out.
 
-    :raises KeyError, TypeError, ValueError: it is none.
+    :raises KeyError, TypeError, ValueError: the value is no entry.
     """
     record, finished_at = value['record'], value['record']['finished_at']
     return Entry(**{
@@ -146,8 +149,8 @@ def _circuit(value: Mapping[str, Any] | None) -> region_model.Circuit | None:
 class RegionJournal:
     """The entries of one host, below ``directory``.
 
-    A file that cannot be understood is that of a region that nobody knows
-    anything of: of which, it does not say.
+    If a file cannot be understood, nothing is known of its region. The file
+    does not say which region that is.
     """
 
     def __init__(self, directory: pathlib.Path) -> None:
@@ -159,8 +162,8 @@ class RegionJournal:
     def read(self, device: str, region: str) -> Entry | None:
         """The entry of a region, None if it was never programmed.
 
-        :raises DeviceError: the entry's file could not be understood; it is
-            written anew when the region is programmed.
+        :raises DeviceError: the entry's file could not be understood. It is
+            replaced when the region is programmed.
         """
         return self._files.read(_name(device, region))
 
@@ -176,7 +179,7 @@ class RegionJournal:
         self._files.write(_name(entry.device, entry.region), entry)
 
     def forget(self, device: str, region: str) -> None:
-        """Remove the entry of a region that is not there any more.
+        """Remove the entry of a region, if there is one.
 
         :raises DeviceError: the disk refused.
         """
@@ -184,5 +187,5 @@ class RegionJournal:
 
 
 def _name(device: str, region: str) -> str:
-    # Names are the drivers', and no driver may choose a path.
+    # Drivers choose the names, but no driver may choose a path.
     return naming.derived_uuid(_FILES, device, region)

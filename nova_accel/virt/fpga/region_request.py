@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a server's ARQs, and its image, ask of FPGA regions."""
+"""The requests of a server's ARQs and image to FPGA regions."""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -27,10 +27,11 @@ from nova_accel.virt.fpga import region_target
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What is asked of one region.
+    """The request of a server to one region.
 
-    ``wanted`` is None if it is to be as it is; ``functions`` are then the
-    function traits that each of its deployables, by name, is to have.
+    ``wanted`` is None if the region is given as it is. ``functions`` are then
+    the function traits that each of its deployables must have, by the
+    deployable's name.
     """
 
     target: region_target.Target
@@ -39,12 +40,12 @@ class Request:
 
     def check(self, known: region_contents.Known,
               project_id: str | None) -> None:
-        """Make sure that what the region holds is what is asked for.
+        """Make sure that the region holds what is asked for.
 
         :param known: of the region
         :param project_id: the server's
-        :raises DeviceError: it is bad, or another project's, or holds another
-            function by now than when the server was scheduled.
+        :raises DeviceError: the region is bad, or may hold another project's
+            circuit, or has lost a function since the server was scheduled.
         """
         fault = known.fault or known.unclean_for(project_id)
         if fault is not None:
@@ -62,11 +63,11 @@ class Request:
 def of(arqs: Iterable[arq.Arq],
        targets: Iterable[region_target.Target],
        image_properties: Mapping[str, Any]) -> list[Request]:
-    """The regions that ARQs have, and what is asked of each.
+    """The requests of ARQs, one for each of their regions.
 
     :param targets: all regions of the host
-    :param image_properties: of the image that the server boots from; only
-        regions that can be programmed are meant by them
+    :param image_properties: of the image that the server boots from. They
+        apply only to regions that can be programmed
     :raises InvalidDeviceProfile: nonsense is asked for.
     :raises DeviceError: a device without regions is to be programmed.
     :raises Conflict: two things are asked of one region.

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A region or a shell that can be programmed, and who can do it."""
+"""A region or a shell that can be programmed, with its driver."""
 
 from collections.abc import Iterator
 import dataclasses
@@ -22,7 +22,7 @@ from nova_accel.model import region as region_model
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """A region or the shell of a card, and who can program it."""
+    """A region or the shell of a card, with the driver that programs it."""
 
     device: device_model.Device
     region: region_model.Region
@@ -30,20 +30,20 @@ class Target:
 
     @property
     def deployables(self) -> Iterator[device_model.Deployable]:
-        """All that is handed out of it."""
+        """The deployables of the region, or of the whole card for a shell."""
         return (deployable for deployable in self.device.deployables
                 if self.region.is_shell
                 or deployable.region == self.region.name)
 
     @property
     def tells_contents(self) -> bool:
-        """Whether what it says is another text for each bitstream."""
+        """Whether its text is different for each bitstream."""
         return (self.driver.tells_contents or self.region.is_shell
                 or self.region.contents_attribute is not None)
 
     @property
     def blank(self) -> str | None:
-        """The id of the bitstream that the operator cleans it with, if any."""
+        """The id of the operator's bitstream that cleans it, if any."""
         return next((handle.cleaning[1] for deployable in self.deployables
                      for handle in deployable.handles
                      if handle.cleaning[:1] == ('program',)), None)

@@ -25,9 +25,9 @@ from nova_accel.virt.holding import held as held_module
 
 
 class RegionUse:
-    """The regions of one host, by what is handed out of them.
+    """The users of the regions of one host.
 
-    :param server: what Nova knows of an instance, by its uuid, see
+    :param server: returns what Nova knows of an instance, by its uuid, see
         :func:`nova_accel.client.servers.holder`
     """
 
@@ -44,7 +44,7 @@ class RegionUse:
                   is_shell: bool) -> region_target.Target:
         """The region that a deployable is in, or the shell of its card.
 
-        :raises NotFound: it is in none that can be programmed.
+        :raises NotFound: it is in no region that can be programmed.
         """
         for target in (self._regions.shells() if is_shell
                        else self._regions.targets()):
@@ -62,7 +62,7 @@ class RegionUse:
     ) -> region_target.Target:
         """The region that an attach handle is in.
 
-        :raises NotFound: it is in none that can be programmed.
+        :raises NotFound: it is in no region that can be programmed.
         """
         for target in self._regions.targets():
             for deployable in target.deployables:
@@ -78,11 +78,11 @@ class RegionUse:
         """Make sure that a region may be programmed.
 
         :param is_stopped: whether it is known that the guest of the asker
-            does not run: the host is about to start it
-        :raises Conflict: a guest has something of it, which is not the
-            asker's or may run.
+            does not run, because the host is about to start it
+        :raises Conflict: a guest has a part of the region. The guest is not
+            the asker's, or may run.
         :raises DeviceError: libvirt does not list its guests.
-        :raises ServiceUnavailable: Nova does not say whether it may run.
+        :raises ServiceUnavailable: Nova does not say whether the guest runs.
         """
         holders = self._holders()
         for deployable in target.deployables:
@@ -103,8 +103,8 @@ class RegionUse:
 
     def _check_own(self, target: region_target.Target,
                    asker: programming.Asker, instance_uuid: str) -> None:
-        """:raises Conflict: it is another's, or may run."""
-        # Whatever Nova thinks of a guest that somebody has started by hand.
+        """:raises Conflict: the server is another project's, or may run."""
+        # Somebody may have started the guest without Nova.
         runs = instance_uuid in self._guests.running()
         server = self._server(instance_uuid)
         if server.project_id != asker.project_id:
@@ -124,9 +124,9 @@ class RegionUse:
     def _holders(self) -> dict[str, str]:
         """Attach handle uuid, or PCI address -> the instance that has it.
 
-        Also of guests of which the journal is lost.
+        It includes guests whose journal is lost.
 
-        :raises DeviceError: libvirt does not list them.
+        :raises DeviceError: libvirt does not list its guests.
         """
         return {device: uuid for uuid, found in self._guests.devices().items()
                 for device in found} | self._held.holders()

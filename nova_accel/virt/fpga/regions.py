@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The FPGA regions of this host: what they hold, and putting it there.
+"""The FPGA regions of this host: what they hold, and their programming.
 
-What a region holds is never taken for granted: the journal says what was
-programmed, and the device is asked whether that is still so. A region whose
-programming failed or was cut short is bad until one succeeds.
+The contents of a region are always checked. The journal says what was
+programmed, and the device is asked whether that is still so. If a programming
+fails or is interrupted, the region is bad until another one succeeds.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ LOG = logging.getLogger(__name__)
 _Step = region_journal.Step
 _Target = region_target.Target
 
-#: Instances that are remembered; a region has far fewer accelerators.
+#: Instances that are remembered for a region, which has far fewer units.
 _MAX_SERVED = 64
 
 _BOOT_ID = pathlib.Path('/proc/sys/kernel/random/boot_id')
@@ -78,15 +78,15 @@ class Regions:
         self._boot_id = boot
         self._held = held
         self._devices: tuple[device_model.Device, ...] = ()
-        # Those that a thread is programming.
+        # Device and name of the regions that a thread is programming.
         self._live: set[tuple[str, str]] = set()
 
     def overlaid(self, devices: Iterable[device_model.Device],
                  ) -> tuple[device_model.Device, ...]:
-        """What is known of their regions, put into devices.
+        """Devices with all that is known of their regions.
 
-        :param devices: as they are found; those of :meth:`targets` from now
-            on
+        :param devices: as they were found. From now on, :meth:`targets`
+            answers for these
         """
         self._devices = tuple(
             region_contents.remembered(device, self._types.of(device.name))
@@ -97,7 +97,7 @@ class Regions:
     def _overlaid(self, device: device_model.Device) -> device_model.Device:
         try:
             return self._with_what_is_known(device)
-        # One card, whatever its driver says, must not hide the others.
+        # One card must not hide the others, whatever its driver says.
         except Exception as error:
             LOG.exception('What %s holds is not known', device.name)
             return dataclasses.replace(
@@ -113,12 +113,12 @@ class Regions:
             found, self.known(self._target(device, device.shell)))
 
     def targets(self) -> Iterator[_Target]:
-        """All regions that there are."""
+        """All regions of the host."""
         return (self._target(device, region) for device in self._devices
                 for region in device.regions)
 
     def shells(self) -> Iterator[_Target]:
-        """Of the cards that can get another one."""
+        """The shells of the cards that can get another shell."""
         return (self._target(device, device.shell) for device in self._devices
                 if device.shell is not None)
 
@@ -127,14 +127,14 @@ class Regions:
         return _Target(device, region, self._drivers[device.driver])
 
     def entry(self, target: _Target) -> region_journal.Entry | None:
-        """What the journal has of a region.
+        """The journal's entry of a region.
 
-        :raises DeviceError: it is damaged.
+        :raises DeviceError: the entry is damaged.
         """
         return self._journal.read(target.device.name, target.region.name)
 
     def known(self, target: _Target) -> region_contents.Known:
-        """What a region is known to hold, as its device has it now."""
+        """The known contents of a region, checked with its device now."""
         return self._known(target, _said)
 
     def _known(self, target: _Target,
@@ -151,7 +151,7 @@ class Regions:
                 failure = (f'not programmed with {entry.record.bitstream_id}: '
                            f'{entry.record.failure or "it was cut short"}')
                 if unclean is not None and entry.step is _Step.BAD:
-                    # That bitstream is at fault; another one may do.
+                    # That bitstream is at fault; another one may work.
                     return region_contents.Known(unclean=dataclasses.replace(
                         unclean, owner=region_model.UNKNOWN_OWNER,
                         reason=f'{unclean.reason} ({failure})'))
@@ -162,15 +162,15 @@ class Regions:
         try:
             said = ask(target)
         except exceptions.DeviceError as error:
-            # One that has lost it with the host's boot may say nothing.
+            # A region that lost its contents in a boot may say nothing.
             return (region_contents.Known(fault=str(error)) if is_same_boot
                     else region_contents.Known(unclean=unclean))
         if said == entry.loaded and (
                 is_same_boot or target.tells_contents):
             return region_contents.Known(entry.contents, unclean=unclean)
         if not is_same_boot:
-            # It has lost it when the host was booted, if it was without
-            # power then. Some say so.
+            # The region has lost its contents if it was without power when
+            # the host was booted. Some regions say so.
             return region_contents.Known(
                 unclean=None if target.tells_contents else unclean)
         return region_contents.Known(fault=(
@@ -179,7 +179,7 @@ class Regions:
             f'{entry.record.bitstream_id}'))
 
     def _check_shell(self, target: _Target) -> None:
-        """:raises DeviceError: it is a region, and its card's shell is bad."""
+        """:raises DeviceError: it is a region, and the card's shell is bad."""
         shell = target.device.shell
         if shell is not None and not target.region.is_shell:
             fault = self.known(self._target(target.device, shell)).fault
@@ -187,12 +187,12 @@ class Regions:
                 raise exceptions.DeviceError(f'the shell: {fault}')
 
     def _said_before_held(self, target: _Target) -> str:
-        """What a device says, or did before a guest got it.
+        """The answer of a device, or its last one before a guest got it.
 
-        Many cannot be asked while a guest has them. Before the next guest
-        starts they are.
+        Many devices cannot be asked while a guest has them. They are asked
+        again before the next guest starts.
 
-        :raises DeviceError: it does not say, and no guest has it.
+        :raises DeviceError: it does not answer, and no guest has it.
         """
         try:
             return _said(target)
@@ -208,9 +208,10 @@ class Regions:
             return entry.loaded
 
     def is_journaled(self, target: _Target) -> bool:
-        """Whether anything was ever programmed there, as far as we know.
+        """Whether we know of any programming of a region.
 
-        A shell is: it may be loaded just now, or has failed.
+        It is also true if the card's shell was ever loaded: that may be going
+        on, or may have failed.
         """
         shell = target.device.shell
         try:
@@ -222,7 +223,7 @@ class Regions:
 
     def served(self, target: _Target, instance_uuid: str | None,
                ) -> region_model.Circuit | None:
-        """The circuit that an instance was given with a region, if any."""
+        """The circuit with which an instance was given a region, if any."""
         with contextlib.suppress(exceptions.DeviceError):
             entry = self.entry(target)
             if (entry is not None and entry.step is _Step.PROGRAMMED
@@ -231,16 +232,14 @@ class Regions:
         return None
 
     def operators(self, target: _Target) -> region_model.Circuit | None:
-        """The last circuit of the operator's that a region is known to take.
-
-        """
+        """The operator's last circuit that a region is known to accept."""
         with contextlib.suppress(exceptions.DeviceError):
             entry = self.entry(target)
             return None if entry is None else entry.operators
         return None
 
     def serve(self, target: _Target, instance_uuid: str) -> None:
-        """Journal that an instance is given what a region holds.
+        """Journal that an instance is given a region with its contents.
 
         :raises DeviceError: the journal is damaged, or the disk refused.
         """
@@ -252,7 +251,7 @@ class Regions:
     def restate(self, target: _Target,
                 bitstream: bitstream_model.Bitstream,
                 ) -> region_model.Contents | None:
-        """Journal what the image that a region holds says by now.
+        """Journal the present properties of the image that a region holds.
 
         :raises DeviceError: the journal is damaged, or the disk refused.
         """
@@ -272,16 +271,16 @@ class Regions:
                 ) -> region_model.Contents:
         """Program a region that nobody uses, and read it back.
 
-        :param record: as the programming begins
-        :param path: of its bytes, verified, with that hash
+        :param record: of the programming, which begins now
+        :param path: the file with the bitstream's bytes, verified by the hash
         :param deadline: of ``time.monotonic()``
-        :param check_free: raises if somebody uses the region. It is asked
-            once more when the journal has the intent: a server journals what
-            it has before it looks at that, so one of both sees the other.
+        :param check_free: raises if somebody uses the region. It is called
+            again after the intent is journaled. A server journals what it has
+            before it reads that intent, so one of the two sees the other.
         :raises BitstreamUnusable: it failed with an image that is not the
             operator's. The region has to be programmed with another one.
-        :raises DeviceError: it failed. The region is bad, unless it has not
-            been touched because there is no time, or no journal.
+        :raises DeviceError: it failed. The region is bad, unless it was not
+            touched because no time was left, or the journal failed.
         """
         _left_s(deadline)
         self._check_shell(target)
@@ -300,7 +299,7 @@ class Regions:
             with self._untouched(target, previous):
                 check_free()
             if target.region.is_shell:
-                # Whatever they hold is not there any more.
+                # The card's regions lose their contents with the old shell.
                 for region in target.device.regions:
                     self._journal.forget(target.device.name, region.name)
             _try(target, path, deadline)
@@ -336,7 +335,7 @@ class Regions:
 
     def _previous(self, target: _Target, begun: region_journal.Entry,
                   ) -> region_journal.Entry | None:
-        """The journal's entry to be put back if a region is not touched."""
+        """The journal's entry to restore if the region is not touched."""
         try:
             return self.entry(target)
         except exceptions.DeviceError as error:
@@ -346,9 +345,9 @@ class Regions:
     @contextlib.contextmanager
     def _untouched(self, target: _Target,
                    previous: region_journal.Entry | None) -> Iterator[None]:
-        """If the body fails, the journal has what it had before.
+        """Restore the journal's entry if the body fails.
 
-        :param previous: that
+        :param previous: the entry, None if there was none
         """
         try:
             yield
@@ -360,13 +359,14 @@ class Regions:
             raise
 
     def recover(self) -> list[programming.Record]:
-        """End what a nova-compute that died had begun, well or badly.
+        """Decide how the programmings ended during which nova-compute died.
 
-        Nothing is programmed. Only a device that says of each bitstream
-        another thing shows that it was done, and not after a boot.
+        Nothing is programmed. A programming counts as done only if the device
+        says a different text for each bitstream, and says a new one. After a
+        boot of the host none counts as done.
 
-        :returns: the last programming of each region, for the API may not
-            have been told of it
+        :returns: the last programming of each region, of which the API may
+            not know
         """
         targets = {(target.device.name, target.region.name): target
                    for target in (*self.targets(), *self.shells())}
@@ -408,7 +408,7 @@ class Regions:
 
 def _unclean(target: _Target,
              entry: region_journal.Entry) -> region_contents.Unclean | None:
-    """Why what an entry says may not be given to everybody."""
+    """The reason why not every project may get what an entry describes."""
     if entry.owner is None or target.region.is_shell:
         return None
     is_replaced = target.blank is not None or entry.fallback is not None
@@ -427,12 +427,15 @@ def ended(record: programming.Record,
 
 
 def now() -> datetime.datetime:
-    """With its time zone, UTC."""
+    """The time now, with its time zone, UTC."""
     return timeutils.utcnow(with_timezone=True)
 
 
 def _try(target: _Target, path: pathlib.Path, deadline: float) -> None:
-    """:raises DeviceError: it failed, also the second time if it has one."""
+    """Program a target, once more after a failure if its driver allows it.
+
+    :raises DeviceError: it failed, also the second time if there was one.
+    """
     try:
         return _program(target, path, deadline)
     except exceptions.DeviceError as error:
@@ -454,7 +457,7 @@ def _program(target: _Target, path: pathlib.Path,
 
 
 def _left_s(deadline: float) -> float:
-    """:raises DeviceError: there is nothing left."""
+    """:raises DeviceError: no time is left."""
     left_s = deadline - time.monotonic()
     if left_s <= 0:
         raise exceptions.DeviceError('there is no time left for it')
@@ -462,7 +465,7 @@ def _left_s(deadline: float) -> float:
 
 
 def _said(target: _Target) -> str:
-    """:raises DeviceError: it does not say, or is in an error."""
+    """:raises DeviceError: the device does not say, or has an error."""
     return (target.driver.loaded_shell(target.device)
             if target.region.is_shell
             else target.driver.loaded(target.device, target.region))

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a compute host does at once when the accelerator API asks for it.
+"""The RPC server by which the accelerator API asks a compute host to act.
 
-A server of its own beside nova-compute's, on the same message bus and under
-the same name of the host.
+It runs beside nova-compute's own server, on the same message bus and under
+the same host name.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Endpoint:
-    """The methods that can be called, by whoever is on the message bus."""
+    """The methods that all clients of the message bus can call."""
 
     target = oslo_messaging.Target(version=rpc_model.VERSION)
 
@@ -49,9 +49,9 @@ class Endpoint:
                 instance_uuid: str | None = None,
                 shell_loading: str = programming.ShellLoading.FORBIDDEN,
                 ) -> bool:
-        """Program the region of a deployable, and wait for that.
+        """Program the region of a deployable, and wait for the end.
 
-        What is a shell is loaded into its card.
+        If the bitstream is a shell, it is loaded into the card.
 
         :param context: the caller's, who must be allowed to see the bitstream
         :param instance_uuid: the server that has the region, and may have it
@@ -59,7 +59,7 @@ class Endpoint:
         :param shell_loading: a
             :class:`nova_accel.model.programming.ShellLoading`
         :returns: whether it was a shell, which the region does not hold
-        :raises RefusedByHost: it is not programmed, and why.
+        :raises RefusedByHost: it is not programmed; the text says why.
         """
         try:
             contents = self._program(
@@ -77,7 +77,7 @@ class Endpoint:
 
     def program_fpga_with_bitstream(self, context: Any, deployable_uuid: str,
                                     bitstream_uuid: str) -> int:
-        """The same, as the programming service's specification has it.
+        """Program as the programming service's specification says.
 
         :returns: a :class:`nova_accel.model.programming.Result`; the reason
             of a failure is in the log
@@ -95,7 +95,7 @@ class Endpoint:
         return int(programming.Result.PROGRAMMED)
 
     def prefetch(self, context: Any, bitstream_uuid: str) -> None:
-        """Have a bitstream on this host before it is needed.
+        """Fetch a bitstream to this host before it is needed.
 
         :param context: the caller's, who must be allowed to see it
         """
@@ -129,11 +129,11 @@ class RpcAgent:
                 topic=rpc_model.TOPIC, server=service_host), [endpoint])
 
     def start(self) -> None:
-        """Listen, from now on."""
+        """Begin to listen."""
         self._server.start()
 
     def stop(self) -> None:
-        """Listen no more, and wait until what was asked for has ended."""
+        """Listen no more, and wait until all calls have ended."""
         self._server.stop()
         self._server.wait()
 

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Which types the regions of FPGAs have told, kept across restarts.
+"""The types that regions of FPGAs have told, kept across restarts.
 
-A card that a guest has as a whole tells its host nothing, and nova-compute may
-be restarted meanwhile. What nobody knows the type of is not found by the next
-server that asks for that.
+A card tells its host nothing while a guest has the whole card, and
+nova-compute may be restarted meanwhile. If the type of a region is not known,
+no server that asks for that type can get the region.
 """
 
 from collections.abc import Iterable
@@ -29,15 +29,15 @@ from nova_accel.state import memory_file
 #: Region -> its type.
 _Types = Mapping[str, region_contents.ToldType]
 
-#: Device -> those of its regions.
+#: Device -> the types of its regions.
 _OfDevices = Mapping[str, _Types]
 
 
 class ToldTypes:
     """The memory of one host, in a file.
 
-    Without the file nothing is known; nor after a boot of the host, when
-    another card may be in the same place, and no guest has it yet.
+    Without the file no type is known. A boot of the host forgets the types,
+    too: another card may be in the same place then, and no guest has it yet.
 
     :param boot_id: the kernel's name of this boot
     """
@@ -53,11 +53,11 @@ class ToldTypes:
                 'restart'))
 
     def of(self, device_name: str) -> _Types:
-        """What the regions of a device told last."""
+        """The types that the regions of a device told last."""
         return self._file.value.get(device_name, {})
 
     def keep(self, devices: Iterable[device_model.Device]) -> None:
-        """Remember the types of all devices that there are.
+        """Remember the types of these devices, and of no others.
 
         Nothing is written if nothing is new. Does not raise.
         """

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What instances hold of this host's accelerators, from acquire to release.
+"""The accelerators that instances hold on this host, acquire to release.
 
-On the host the journal rules what goes into a guest; in the cloud the API
-rules who owns an attach handle. Each step writes its intent first, so that a
-step cut short is finished or undone later by :meth:`Attachments.retry`.
+On the host, the journal decides which devices go into a guest. In the cloud,
+the API decides who owns an attach handle. Each step journals its intent
+first. :meth:`Attachments.retry` later finishes or undoes interrupted steps.
 """
 
 from collections.abc import Callable
@@ -52,9 +52,9 @@ _Step = journal_module.Step
 class Attachments:
     """The bindings of one host.
 
-    :param held: answers by the same journal
+    :param held: answers from the same journal
     :param drivers: name -> device driver
-    :param cleaner: is told what the API has just been given back
+    :param cleaner: is told which ARQs were just given back to the API
     """
 
     def __init__(self, nodename: str, journal: journal_module.Journal,
@@ -71,18 +71,18 @@ class Attachments:
         self._drivers = drivers
         self._cleaner = cleaner
         self._moves = role_moves.RoleMoves(journal, api, self._unplug)
-        # Bindings that are to be released, by their attempts. The journal
-        # does not say so while the disk is full.
+        # Bindings that have to be released, with their attempts. The journal
+        # cannot say so while the disk is full.
         self._unreleased: dict[tuple[str, arq.Role], int] = {}
 
     def acquire(self, instance_uuid: str, project_id: str,
                 asked: device_profile.Asked,
                 providers: Iterable[matching.Provider],
                 role: arq.Role = arq.Role.ACTIVE) -> None:
-        """Bind an instance's ARQs; those that it holds already are kept.
+        """Bind an instance's ARQs; it keeps those that it holds already.
 
         :raises Conflict: another instance of this host has what the API gave.
-        :raises AcceleratorError: it holds no more than it did before.
+        :raises AcceleratorError: the instance holds no more than before.
         """
         wanted = tuple(providers)
         self._hold(instance_uuid, role, lambda attempt: self._api.acquire(
@@ -92,17 +92,17 @@ class Attachments:
               role: arq.Role = arq.Role.ACTIVE) -> None:
         """Hold ARQs that Nova's own Cyborg client has bound to an instance.
 
-        :raises AcceleratorError: it holds no more than it did before.
+        :raises AcceleratorError: the instance holds no more than before.
         """
         self._hold(instance_uuid, role, lambda attempt: self._api.adopt(
             instance_uuid, role, attempt, arq_uuids))
 
     def check_migratable(self, instance_uuid: str) -> None:
-        """Make sure that the instance's devices can go to another host live.
+        """Make sure that the instance's devices allow a live migration.
 
-        :raises DeviceError: a device cannot, or is gone.
-        :raises ServiceUnavailable: the API does not know of the instance's
-            last move yet, and could not tell the destination what it has.
+        :raises DeviceError: a device does not allow it, or is gone.
+        :raises ServiceUnavailable: the API does not know the instance's last
+            move yet, so it could not tell the destination what it has.
         """
         with self._locked(instance_uuid):
             for request in self.held.arqs_of(instance_uuid):
@@ -127,11 +127,11 @@ class Attachments:
 
     def move(self, instance_uuid: str, source: arq.Role,
              target: arq.Role) -> None:
-        """Have what one role holds held by another, also without the API.
+        """Move ARQs from one role to another, also while the API is away.
 
-        What the target held before is given back.
+        The ARQs that the target held before are given back.
 
-        :raises DeviceError: a device of that refused; nothing has moved.
+        :raises DeviceError: one of their devices refused; nothing has moved.
         """
         with self._locked(instance_uuid):
             self._moves.move(instance_uuid, source, target)
@@ -139,11 +139,12 @@ class Attachments:
     def release(self, instance_uuid: str,
                 role: arq.Role = arq.Role.ACTIVE,
                 attempt: int | None = None) -> int:
-        """Give back what the binding holds; what fails is retried later.
+        """Give back what the binding holds, now or later.
 
-        Does not raise: a server can be deleted whatever its devices do.
+        Does not raise: a server can be deleted whatever its devices do. A
+        release that fails is tried again by :meth:`retry`.
 
-        :param attempt: leave alone what another attempt than this holds
+        :param attempt: release only what this attempt holds
         :returns: how many accelerators are given back
         """
         with _released_later(instance_uuid, role), self._locked(
@@ -157,20 +158,20 @@ class Attachments:
     def finish_interrupted(self) -> None:
         """Finish the moves of a nova-compute that died.
 
-        What it was acquiring or releasing is given back by :meth:`retry`.
+        :meth:`retry` gives back what that was acquiring or releasing.
         """
         self._moves.finish_interrupted()
 
     def retry(self) -> None:
         """Finish the releases that failed, and tell the API of moves.
 
-        Does not raise: each binding is on its own.
+        Does not raise: a binding that fails does not keep the others.
         """
         for entry in self._journal.entries():
             with _released_later(
                     entry.instance_uuid, entry.role), self._locked(
                         entry.instance_uuid):
-                # Who is acquiring has the lock until it holds something.
+                # A thread that acquires keeps the lock until it has ended.
                 if self._journal.read(
                         entry.instance_uuid, entry.role) != entry:
                     continue
@@ -182,7 +183,7 @@ class Attachments:
                     self._moves.tell_or_warn(entry.instance_uuid)
 
     def recover(self, binding: binding_model.Binding) -> None:
-        """Hold again what the API has and a journal that was lost had.
+        """Hold again a binding that the API has and the journal has lost.
 
         :raises AcceleratorError: it has changed since, or nothing is known.
         """
@@ -192,8 +193,9 @@ class Attachments:
                 taken = self._taken(entry)
                 if taken:
                     raise self._refusal(entry, taken)
-                # A guest may have them: not acquiring, which would be undone.
-                # Of two, what was acquired last keeps the greater number.
+                # A guest may have them. Therefore the entry is never
+                # "acquiring", which a crash would undo. A binding that was
+                # acquired later still keeps the greater number.
                 attempt = entry.attempt + 1
                 arqs = self._api.adopt(entry.instance_uuid, entry.role,
                                        attempt, binding.arq_uuids)
@@ -201,7 +203,7 @@ class Attachments:
                     entry, attempt=attempt, arqs=arqs))
 
     def recover_of(self, instance_uuid: str, role: arq.Role) -> None:
-        """Hold again what the API has of an instance, if anything.
+        """Hold again the binding that the API has of an instance, if any.
 
         :raises AcceleratorError: it has changed since, or nothing is known.
         """
@@ -210,7 +212,7 @@ class Attachments:
                 self.recover(binding)
 
     def take_back(self, binding: binding_model.Binding) -> None:
-        """Free what the API has and no guest needs, without a journal of it.
+        """Free a binding that only the API has, and no guest needs.
 
         :raises AcceleratorError: it is not freed yet.
         """
@@ -232,7 +234,7 @@ class Attachments:
                 self._unplug_handle(handle)
 
     def follow(self, move: reshape.Move) -> None:
-        """Journal that Placement has a unit at another provider by now.
+        """Journal that Placement has moved a unit to another provider.
 
         :raises DeviceError: the disk refused, or the journal is damaged.
         """
@@ -251,7 +253,8 @@ class Attachments:
         :param ask: asks the API, with the number of the attempt
         """
         with self._locked(instance_uuid):
-            # The API would keep for this role what has moved to another.
+            # Otherwise the API would give this role the ARQs that have moved
+            # to another.
             self._moves.tell(instance_uuid)
             last = self._journal.read(instance_uuid, role)
             if last is not None and last.step is _Step.RELEASING:
@@ -285,12 +288,13 @@ class Attachments:
     def _keep_or_refuse(self, entry: journal_module.Entry) -> None:
         """Journal what the API gave, unless others have it on this host.
 
-        A database that was restored, or failed over without its last
-        transactions, gives to one what another's guest has.
+        A database may be restored, or fail over without its last
+        transactions. It then gives an instance a device that the guest of
+        another one has.
 
         :raises Conflict: names them; what the API gave is given back.
         """
-        # Two may be given the same at the same time.
+        # Two instances may be given the same device at the same time.
         with self._all_locked():
             taken = self._taken(entry)
             if not taken:
@@ -327,7 +331,7 @@ class Attachments:
     def _give_up(self, entry: journal_module.Entry,
                  before: journal_module.Entry | None,
                  error: Exception) -> None:
-        """Journal what is held after a failed acquire."""
+        """Journal what the instance holds after an acquire that failed."""
         refused = (isinstance(error, exceptions.AcceleratorError)
                    and not isinstance(error, exceptions.ServiceUnavailable))
         if refused and before is not None:
@@ -335,27 +339,27 @@ class Attachments:
         elif refused:
             self._journal.remove(entry)
         elif entry.step is _Step.ACQUIRING:
-            # The answer may have been lost: the API may hold something.
+            # The API may have bound something: its answer may be lost.
             self._journal.write(
                 dataclasses.replace(entry, step=_Step.RELEASING))
 
     def _release(self, entry: journal_module.Entry) -> None:
-        """:raises AcceleratorError: it is left to :meth:`retry`."""
+        """:raises AcceleratorError: the release is left to :meth:`retry`."""
         binding = entry.instance_uuid, entry.role
         self._unreleased[binding] = entry.attempt
         self._journal.write(
             dataclasses.replace(entry, step=_Step.RELEASING))
-        # A handle is free for the next tenant only when its device is.
+        # A handle is free for the next tenant only after its device is.
         self._unplug(entry.arqs)
         for role in filter(None, (entry.role, entry.moved_from)):
             self._free(entry.instance_uuid, role, entry.attempt)
-        # While the journal still reserves them.
+        # The cleaner is told while the journal still reserves them.
         self._cleaner.released(entry.arqs)
         self._journal.remove(entry)
         self._unreleased.pop(binding, None)
 
     def _free(self, instance_uuid: str, role: arq.Role, attempt: int) -> None:
-        """Have the API free what is unplugged."""
+        """Have the API free handles that are unplugged."""
         try:
             self._api.release(instance_uuid, role, attempt)
         except exceptions.StaleAttempt as error:
@@ -364,7 +368,8 @@ class Attachments:
                      instance_uuid, role, error,
                      instance_uuid=instance_uuid)
         except exceptions.FarAttempt as error:
-            # It has forgotten, or this host's clock was once far ahead.
+            # The API has forgotten the numbers, or this host's clock was once
+            # far ahead.
             if error.newest is None:
                 raise
             self._api.release(instance_uuid, role, error.newest)
@@ -376,12 +381,12 @@ class Attachments:
 
     def _unplug_handle(self, handle: attach_handle.AttachHandle) -> None:
         driver = self._driver_of(handle.uuid)
-        # A device that is gone took what was made of it along.
+        # All that was made of a device has gone with it.
         if driver is not None:
             driver.unplug(handle)
 
     def _present_driver(self, request: arq.Arq) -> base.Driver:
-        """:raises DeviceError: the device is gone, or another one."""
+        """:raises DeviceError: the device is gone, or is another one."""
         driver = self._driver_of(request.handle.uuid)
         if driver is None:
             raise exceptions.DeviceError(
@@ -412,7 +417,7 @@ class Attachments:
 
 @contextlib.contextmanager
 def _released_later(instance_uuid: str, role: arq.Role) -> Iterator[None]:
-    """Log a release that fails, for the next time."""
+    """Log a release that fails, and leave it for the next time."""
     try:
         yield
     except exceptions.AcceleratorError as error:
@@ -420,17 +425,17 @@ def _released_later(instance_uuid: str, role: arq.Role) -> Iterator[None]:
                     'yet, trying again later: %s', instance_uuid, role, error,
                     instance_uuid=instance_uuid)
     except Exception:
-        # No bug may keep a server from being deleted, nor the others from
-        # being retried.
+        # A bug must neither prevent the deletion of a server nor the retries
+        # of other bindings.
         LOG.exception('The accelerators of instance %s (%s) are not released '
                       'yet, trying again later', instance_uuid, role,
                       instance_uuid=instance_uuid)
 
 
 def _held(binding: binding_model.Binding) -> journal_module.Entry:
-    """The entry of a binding that only the API knows.
+    """A journal entry for a binding that only the API knows.
 
-    :raises Conflict: it is not adopted, so no host holds it.
+    :raises Conflict: the binding is not adopted, so no host holds it.
     """
     if binding.role is None or binding.attempt is None:
         raise exceptions.Conflict(

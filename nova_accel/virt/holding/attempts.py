@@ -10,16 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""How this host and the accelerator API agree on the number of an attempt.
+"""The number of an attempt, on which this host and the API agree.
 
-The host counts on from its journal. The API may know of more, after a release
-or if the journal was lost; then it says which number is the newest.
+The host takes the next number after those of its journal. The API may know
+greater ones, after a release or if the journal was lost. It then answers with
+the newest number, and the host continues from there.
 
-Only whoever has the instance's lock may count on from that: nobody else on
-this host asks for anything of the instance meanwhile, so what it wants is the
-newest. A request may reach the API late. Its sender has given up waiting, told
-the API so with the same number, and let go of the lock. So nobody reads the
-answer, nor the newest number that is in it.
+Only a thread that has the instance's lock may do that. No other thread of
+this host asks for anything of the instance meanwhile, so its request is the
+newest. A request may reach the API late. Its sender has then stopped waiting,
+told the API so with the same number, and released the lock. So nobody reads
+the answer, nor the newest number in it.
 """
 
 from collections.abc import Callable
@@ -32,8 +33,8 @@ from nova_accel.virt.holding import journal as journal_module
 
 _R = TypeVar('_R')
 
-#: How often the host counts on from what the API says. Once is enough unless
-#: the host's number was out of reach, too.
+#: How often the host continues from the number that the API says. Once is
+#: enough, unless the API also finds the host's number too far ahead.
 _TIMES = 2
 
 
@@ -41,10 +42,10 @@ def agreed(journal: journal_module.Journal, entry: journal_module.Entry,
            ask: Callable[[int], _R]) -> tuple[journal_module.Entry, _R]:
     """Ask the API with a number that is newer than all that it knows.
 
-    To be used under the instance's lock alone.
+    The caller must have the instance's lock.
 
-    :param entry: is journaled; so is each number before it is asked with,
-        also when this raises
+    :param entry: is journaled already. Each further number is journaled
+        before it is used, and stays so when this raises
     :param ask: asks the API, with the number of the attempt
     :returns: the entry with the number that was admitted, and the answer
     """
@@ -60,6 +61,6 @@ def agreed(journal: journal_module.Journal, entry: journal_module.Entry,
 
 def _after(newest: int | None, attempt: int) -> int:
     if newest is None:
-        # An API of the release before, whose hosts took the time.
+        # An API of the previous release: its hosts took the time as number.
         return max(time.time_ns(), attempt + 1)
     return newest + 1

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Cleans what guests have given back, before other guests get it.
+"""The cleaning of units that guests gave back, before other guests get them.
 
-The API knows what is unclean and says so in the orders; a restart begins from
-these again. Cleaning may take minutes or never end, so it has threads of its
-own, and nothing waits for them: not a report, not a delete.
+The API knows which units are unclean, and says so in its orders. After a
+restart the orders are all that is needed. Cleaning may take minutes or never
+end, so it has threads of its own. Neither reports nor deletes wait for them.
 """
 
 from collections.abc import Callable
@@ -38,15 +38,15 @@ from nova_accel.virt.holding import held as held_module
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds until a cleaning that failed is tried again; twice as long after
-#: each further time, up to the longest.
+#: Seconds until a cleaning that failed is tried again. They double with each
+#: further failure, up to the longest.
 FIRST_RETRY_S = 60
 LONGEST_RETRY_S = 3600
 
 
 @dataclasses.dataclass(frozen=True)
 class _Outcome:
-    """How a cleaning ended that was ordered by a revision of the orders."""
+    """The end of a cleaning that a revision of the orders asked for."""
 
     revision: int
     fault: str | None
@@ -54,7 +54,7 @@ class _Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class _Retry:
-    """When a cleaning that failed is tried again, ``at`` a monotonic time."""
+    """The next try of a cleaning that failed, at a monotonic time ``at``."""
 
     fault: str
     delay_s: int
@@ -62,11 +62,11 @@ class _Retry:
 
 
 class Cleaner:
-    """Follows the orders of one host, as far as they are about cleaning.
+    """Cleans the units that the orders of one host name.
 
     :param workers: how many handles are cleaned at a time
     :param drivers: name -> device driver
-    :param held: whatever the orders say, these are not touched
+    :param held: units that are held are not touched, whatever the orders say
     :param blank: cleans a region by another bitstream, or raises DeviceError
     :param hurry: has a report made soon
     """
@@ -86,15 +86,15 @@ class Cleaner:
         self._executor = futurist.ThreadPoolExecutor(workers)
         self._lock = threading.Lock()
         self._reports = 0
-        # All by the uuid of the attach handle. Of what was released it is the
-        # number of the report before.
+        # The keys are uuids of attach handles. A released handle has the
+        # number of the report that came before its release.
         self._released: dict[str, int] = {}
         self._running: set[str] = set()
         self._outcomes: dict[str, _Outcome] = {}
         self._retries: dict[str, _Retry] = {}
 
     def released(self, arqs: Iterable[arq.Arq]) -> None:
-        """Have what the API has begun to call unclean cleaned soon."""
+        """Have released units cleaned soon, which the API calls unclean."""
         uuids = self._board.view.cleaned.intersection(
             request.handle.uuid for request in arqs)
         if uuids:
@@ -104,17 +104,18 @@ class Cleaner:
 
     @property
     def awaited(self) -> frozenset[str]:
-        """What has been released since the last orders."""
+        """The uuids of the handles that were released since the last orders.
+        """
         with self._lock:
             return frozenset(self._released)
 
     def tell(self) -> None:
-        """Tell the API how cleaning went; before it is asked for orders.
+        """Tell the API how cleaning went, before it is asked for orders.
 
-        Otherwise these could say that something is unclean that is not, and
-        that a guest has got meanwhile.
+        Otherwise the orders could call a unit unclean that is clean, and that
+        a guest has got meanwhile.
 
-        :raises ServiceUnavailable: it may not know; it is told again.
+        :raises ServiceUnavailable: the API may not know; it is told again.
         """
         with self._lock:
             self._reports += 1
@@ -131,7 +132,7 @@ class Cleaner:
                     {uuid: fault for uuid, fault in of_revision.items()
                      if fault is not None}, revision)
             except (exceptions.NotFound, exceptions.Conflict) as error:
-                # The next orders say what there still is to be cleaned.
+                # The next orders name the units that are still unclean.
                 LOG.warning('How the cleaning of accelerators went is not '
                             'noted: %s', error)
             with self._lock:
@@ -139,7 +140,7 @@ class Cleaner:
                     del self._outcomes[uuid]
 
     def go_on(self) -> None:
-        """Start what the orders, which came after :meth:`tell`, ask for."""
+        """Start the cleanings of the orders that came after :meth:`tell`."""
         orders = self._board.orders
         if orders is None:
             return
@@ -167,7 +168,7 @@ class Cleaner:
                driver: base.Driver, revision: int) -> None:
         fault = None
         try:
-            # The journal may be lost, or that of a host of another name.
+            # The journal may be lost, or the host had another name.
             self._guests.check_unused(handle)
             if handle.cleaning[:1] == ('program',):
                 self._blank(handle)
@@ -188,7 +189,10 @@ class Cleaner:
             self._hurry()
 
     def _note(self, uuid: str, outcome: _Outcome) -> bool:
-        """Whether the API is to be told of it."""
+        """Note an outcome.
+
+        :returns: whether the API has to be told
+        """
         last = self._retries.pop(uuid, None)
         if outcome.fault is not None:
             delay_s = (FIRST_RETRY_S if last is None

@@ -20,7 +20,7 @@ _Step = journal_module.Step
 
 
 class Held:
-    """Answers by the journal of one host; it changes nothing."""
+    """Answers from the journal of one host, and changes nothing."""
 
     def __init__(self, journal: journal_module.Journal) -> None:
         self._journal = journal
@@ -46,7 +46,7 @@ class Held:
         return entry.arqs
 
     def bindings(self) -> list[binding_model.Binding]:
-        """All that is complete."""
+        """All complete bindings."""
         return [binding_model.Binding(
             entry.instance_uuid, entry.role, entry.attempt,
             tuple(request.uuid for request in entry.arqs), entry.arqs)
@@ -54,13 +54,13 @@ class Held:
             if entry.step is _Step.HELD]
 
     def journaled(self) -> set[tuple[str, arq.Role]]:
-        """Instance and role of all that the journal knows anything of."""
+        """Instance and role of every binding that the journal knows of."""
         return self._journal.keys()
 
     def arqs(self, role: arq.Role | None = None) -> list[arq.Arq]:
-        """All that instances hold, or that is not yet given back.
+        """All ARQs that instances hold, or that are not given back yet.
 
-        :param role: in this one alone
+        :param role: only those in this role, if it is given
         """
         return [request for entry in self._journal.entries()
                 if role in (None, entry.role) for request in entry.arqs]

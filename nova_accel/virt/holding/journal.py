@@ -10,12 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What this host holds for its instances, kept across restarts.
+"""The journal of what instances hold on this host, kept across restarts.
 
-One small JSON file for each (instance, role). Intent is written before the
-act: ``acquiring`` before the API is asked, ``releasing`` before a device is
-touched. So a killed nova-compute knows at its next start what it had begun,
-and guests come back with their devices even while the API is away.
+It has one small JSON file for each (instance, role). An intent is written
+before the act: ``acquiring`` before the API is asked, ``releasing`` before a
+device is touched. So after a crash nova-compute knows what it had begun, and
+guests get their devices again even while the API is away.
 """
 
 import dataclasses
@@ -39,7 +39,7 @@ class Step(enum.StrEnum):
 class Entry:
     """A binding of an instance, as far as this host knows.
 
-    ``moved_from`` is the role that the API may still have the ARQs under.
+    ``moved_from`` is the role in which the API may still have the ARQs.
     """
 
     instance_uuid: str
@@ -69,8 +69,8 @@ def begun(instance_uuid: str, role: arq.Role, before: Entry | None,
           attempt: int) -> Entry:
     """The entry of an acquire that begins.
 
-    A binding that is held stays so whatever becomes of the attempt, and one
-    that was being released is not taken up again.
+    A binding that is held stays held, even if the attempt fails. A binding
+    that was being released is replaced by a new one.
     """
     if before is None or before.step is Step.RELEASING:
         return Entry(instance_uuid, role, attempt, Step.ACQUIRING)
@@ -111,12 +111,12 @@ class Journal:
         self._files.remove(_name(entry.instance_uuid, entry.role))
 
     def next_attempt(self, instance_uuid: str, after: int = 0) -> int:
-        """The number of the next attempt at something of an instance.
+        """The number of the next attempt of an instance.
 
-        Greater than those of all its roles: of two, what was acquired last
-        has the greater one.
+        It is greater than those of all its roles, so that a later attempt
+        always has the greater number.
 
-        :param after: an attempt of which there is no entry any more
+        :param after: the number of an attempt that has no entry any more
         """
         return 1 + max(after, *(
             entry.attempt for entry in self.entries()
@@ -127,9 +127,9 @@ class Journal:
         return self._files.entries()
 
     def keys(self) -> set[tuple[str, arq.Role]]:
-        """Instance and role of every entry, and what an entry moved from.
+        """Instance and role of every entry, also of damaged ones.
 
-        Also of those that could not be understood.
+        They include the roles that entries have moved from.
         """
         keys = {_key(name) for name in self._files.damaged}
         for entry in self.entries():
@@ -144,7 +144,7 @@ def _name(instance_uuid: str, role: arq.Role) -> str:
 
 
 def _key(name: str) -> tuple[str, arq.Role] | None:
-    """What a file of the journal is about; None for one of another name."""
+    """Instance and role by a file's name; None if it is another file."""
     instance_uuid, _, role = name.partition('.')
     try:
         return instance_uuid, arq.Role(role)

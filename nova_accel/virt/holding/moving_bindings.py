@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the source of a resize or cold migration keeps until its end.
+"""The accelerators that the source of a resize or cold migration keeps.
 
-If nobody calls the driver of the source at that end, :mod:`.reconcile` sees
-to it.
+It keeps them until the move ends. If Nova does not call the source's driver
+then, :mod:`.reconcile` gives them back.
 """
 
 from nova import objects
@@ -26,10 +26,10 @@ _Attachments = attachments_module.Attachments
 
 def restore(attachments: _Attachments, instance_uuid: str,
             is_reverted: bool = False) -> None:
-    """Make what was set aside active again; what is active stays so.
+    """Make old accelerators active again, unless there are active ones.
 
-    :param is_reverted: after a revert what is active does not: it is what
-        the destination, this host too, could not release
+    :param is_reverted: replace active ones. After a revert on one host they
+        are those of the destination, which it could not release
     :raises DeviceError: a device that was active before is stuck.
     """
     if is_reverted or not attachments.held.has(instance_uuid):
@@ -42,8 +42,8 @@ def restore_reverted(attachments: _Attachments, instance: objects.Instance,
 
     :raises DeviceError: a device that was active before is stuck.
     """
-    # Nova forgets the old flavor at the end of a revert, failed or not, and
-    # keeps it when a resize fails on the destination.
+    # Nova forgets the old flavor at the end of a revert, also if the revert
+    # failed. It keeps the old flavor if a resize fails on the destination.
     if (attachments.held.has(instance.uuid, arq.Role.OLD)
             and instance.host == service_host
             and instance.old_flavor is None):

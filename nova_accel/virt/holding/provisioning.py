@@ -10,11 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Devices that the host has lost, as in a reboot, and makes again.
+"""Mediated devices that the host has lost in a reboot, and makes again.
 
-Starting a guest makes those of its server, and waits for nothing here. This is
-for servers that are stopped, whose devices are theirs all the same, and tells
-the API, where those ARQs are Provisioning until then.
+A guest that starts makes the devices of its server, and does not wait for
+this module. Servers that are stopped hold their devices too, and this module
+makes those. It also tells the API, which shows the ARQs as Provisioning until
+their devices exist.
 """
 
 from collections.abc import Container
@@ -30,9 +31,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Provisioning:
-    """What one nova-compute found missing when it started.
+    """The devices that one nova-compute missed when it started.
 
-    :param mdevs: the uuids of the mediated devices that there are
+    :param mdevs: the uuids of the mediated devices that exist
     """
 
     def __init__(self, api: accelerator_api.AcceleratorApi,
@@ -46,19 +47,20 @@ class Provisioning:
                 request.uuid for request in held.arqs
                 if request.handle.mdev_type is not None
                 and request.handle.uuid not in mdevs])}
-        #: Instances whose devices refuse, and those of which the API knows.
+        #: Instances whose devices refuse, and those that the API knows of.
         self._refusing: set[str] = set()
         self._known_refusing: set[str] = set()
-        # An earlier nova-compute may have died in the middle of it.
+        # An earlier nova-compute may have died before it had told the API.
         self._is_told = False
 
     def go_on(self) -> None:
-        """Tell the API first, and make what is missing from then on.
+        """Tell the API first; from the next call on, make missing devices.
 
-        Nova starts guests in between. What refuses is told once and tried
-        again the next time; when all is there it costs nothing.
+        Nova starts guests in between. A device that refuses is told to the
+        API once, and tried again at each call. If no device is missing, a
+        call costs nothing.
 
-        :raises ServiceUnavailable: the API does not know of it yet.
+        :raises ServiceUnavailable: the API does not know the news yet.
         """
         if self._is_told and not self._make():
             return
@@ -72,7 +74,10 @@ class Provisioning:
         self._is_told = True
 
     def _make(self) -> bool:
-        """Whether less is missing than before, or something new refuses."""
+        """Make missing devices.
+
+        :returns: whether fewer are missing now, or another one refuses
+        """
         before = len(self._missing)
         for instance_uuid in list(self._missing):
             try:

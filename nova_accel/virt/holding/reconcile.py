@@ -11,12 +11,12 @@
 # under the License.
 
 
-"""Compares what is held on this host with what exists, and repairs it.
+"""A periodic comparison of what this host holds with what exists.
 
-Nova's operations can end without a word to the driver: the compute was down,
-a step failed, a host was reinstalled. The rules are in
-:mod:`nova_accel.model.drift`. Whatever is asked costs the same however much
-there is, but for Placement: a call for each provider of ours.
+Nova's operations can end without a call of the driver: nova-compute was down,
+a step failed, or a host was reinstalled. The rules for repairs are in
+:mod:`nova_accel.model.drift`. The number of requests does not grow with the
+number of instances. Placement gets one for each of our providers.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ LOG = logging.getLogger(__name__)
 _FAULTS = (exceptions.AcceleratorError, exception.NovaException,
            oslo_messaging.MessagingException)
 
-#: The roles that end with a move.
+#: The roles that exist only until a move of the server ends.
 _FOR_A_WHILE = frozenset({arq.Role.OLD, arq.Role.INCOMING})
 
 
@@ -53,8 +53,8 @@ class Reconciler:
     """Repairs one host, from time to time.
 
     :param service_host: the host's name in Nova's RPC
-    :param interval_s: between two passes; what a move leaves behind is
-        looked for more often
+    :param interval_s: seconds between two passes. While bindings of a move
+        exist, bindings are compared in each call
     """
 
     def __init__(self, service_host: str, interval_s: int,
@@ -74,9 +74,10 @@ class Reconciler:
         self._stale: frozenset[str] = frozenset()
 
     def run(self) -> None:
-        """A pass, if it is time for one.
+        """Make a pass, if it is time for one.
 
-        Does not raise: what cannot be asked or repaired is left to the next.
+        Does not raise: a comparison or repair that fails is left to the next
+        pass.
         """
         is_due = time.monotonic() - self._compared_at >= self._interval_s
         with _next_time('The accelerators of this host are not compared with '
@@ -89,12 +90,14 @@ class Reconciler:
                 self._repair_bindings({})
 
     def repair(self) -> None:
-        """A whole pass.
+        """Make a whole pass.
 
-        :raises AcceleratorError: somebody gave no answer; nothing is done.
-        :raises NovaException, MessagingException: nor did Nova.
+        :raises AcceleratorError: a service gave no answer; nothing is done.
+        :raises NovaException, MessagingException: Nova gave no answer;
+            nothing is done.
         """
-        # What comes first here is journaled before it exists.
+        # Mediated devices are listed first: each is journaled before it is
+        # made, so the journal that is read later has them all.
         mdevs = self._node_devices.mdevs()
         view = self._board.view
         consumers = allocations.of_consumers([
@@ -185,7 +188,7 @@ class Reconciler:
     def _repair_allocations(
             self, consumers: Mapping[str, allocations.Resources],
             host: drift.Host) -> None:
-        """Only what was seen so in the pass before, too."""
+        """Remove allocations that were stale in the previous pass, too."""
         stale = frozenset(drift.stale_consumers(host, consumers))
         for uuid in stale & self._stale:
             LOG.warning('What instance %s has in Placement of accelerators '
@@ -198,7 +201,7 @@ class Reconciler:
 
 @contextlib.contextmanager
 def _next_time(fault: str) -> Iterator[None]:
-    """Log what failed; it is tried again, and the rest goes on."""
+    """Log a failure of the body, which is tried again in the next pass."""
     try:
         yield
     except _FAULTS as error:

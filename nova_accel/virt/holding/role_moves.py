@@ -12,9 +12,9 @@
 
 """Changes of the role that a binding's ARQs have on this host.
 
-No one else can take the ARQs meanwhile, so the journal decides and the API is
-told: at once, or when it is back. Everything here runs under the instance's
-lock.
+No other instance can take the ARQs meanwhile. So the journal decides, and the
+API is told at once, or when it is back. All code here runs under the
+instance's lock.
 """
 
 from collections.abc import Callable
@@ -51,8 +51,8 @@ class RoleMoves:
              target: arq.Role) -> None:
         """Journal the move, if the source holds anything, and tell the API.
 
-        :raises DeviceError: what the target has is stuck, or a journal
-            damaged; nothing has moved.
+        :raises DeviceError: a device of the target is stuck, or the journal
+            is damaged; nothing has moved.
         """
         entry = self._journal.read(instance_uuid, source)
         if entry is None or entry.step is not _Step.HELD:
@@ -62,7 +62,7 @@ class RoleMoves:
             moving = {request.handle.uuid for request in entry.arqs}
             self._unplug(request for request in replaced.arqs
                          if request.handle.uuid not in moving)
-        # An API that has not heard of the last move knows the role before it.
+        # If the API has not heard of the last move, it knows the role before.
         known = (source if entry.moved_from in (None, target)
                  else entry.moved_from)
         moved = dataclasses.replace(
@@ -74,13 +74,14 @@ class RoleMoves:
         self.tell_or_warn(instance_uuid)
 
     def tell(self, instance_uuid: str) -> None:
-        """Have the API know of the instance's moves.
+        """Tell the API the instance's moves that it does not know.
 
-        :raises AcceleratorError: it does not know of one yet.
+        :raises AcceleratorError: it does not know one yet.
         """
         entries = [entry for entry in self._journal.entries()
                    if entry.instance_uuid == instance_uuid]
-        # Whatever an older one is still there for, the newest has it.
+        # An older entry of the same ARQs is only a rest of a move: the newest
+        # entry has them.
         for entry in sorted(entries, key=lambda each: -each.attempt):
             if (entry.moved_from is None
                     or entry != self._journal.read(
@@ -97,7 +98,7 @@ class RoleMoves:
         self._journal.write(dataclasses.replace(told, moved_from=None))
 
     def tell_or_warn(self, instance_uuid: str) -> None:
-        """As :meth:`tell`; what fails is left for the next time."""
+        """Call :meth:`tell`; if it fails, leave the rest for the next time."""
         try:
             self.tell(instance_uuid)
         except exceptions.AcceleratorError as error:
@@ -107,7 +108,7 @@ class RoleMoves:
                         instance_uuid=instance_uuid)
 
     def finish_interrupted(self) -> None:
-        """Remove what moves that were cut short have left behind."""
+        """Remove the entries that interrupted moves have left behind."""
         for entry in self._journal.entries():
             if entry.moved_from is not None:
                 self._remove_left_or_warn(entry)
@@ -122,10 +123,10 @@ class RoleMoves:
                         instance_uuid=entry.instance_uuid)
 
     def _remove_left(self, entry: journal_module.Entry) -> None:
-        """Remove the entry of the role that another has moved from.
+        """Remove older entries of the ARQs that an entry has taken over.
 
-        It is not always ``moved_from``, which is what the API knows: two
-        moves may follow each other while that is away.
+        Their role is not always ``moved_from``. That is the role that the API
+        knows, and two moves may happen while the API is away.
 
         :raises DeviceError: the disk refused.
         """

@@ -12,8 +12,8 @@
 
 """A worker that takes the same steps from time to time.
 
-Nova has a periodic task for the same, which would wait for slow hardware and
-for the API: this one waits in a thread of its own.
+A periodic task of Nova would wait for slow hardware and for the API. This
+worker waits in a thread of its own.
 """
 
 from collections.abc import Callable
@@ -28,14 +28,14 @@ from nova_accel import exceptions
 
 LOG = logging.getLogger(__name__)
 
-#: A sentence that says what its failure means, and the step.
+#: A sentence for the log that says what a failure means, and the step.
 Step = tuple[str, Callable[[], None]]
 
 
 class Cycle:
     """The cycles of one host, one at a time.
 
-    :param interval_s: from the start of one to that of the next
+    :param interval_s: seconds from the start of a cycle to the next start
     """
 
     def __init__(self, interval_s: int) -> None:
@@ -57,10 +57,10 @@ class Cycle:
         self.start(at_once=True)
 
     def start(self, at_once: bool = False) -> None:
-        """Have a worker take the steps, if it is time to.
+        """Have a worker take the steps, if the interval is over.
 
-        :param at_once: whenever the last cycle was; if one is running, another
-            follows
+        :param at_once: do not wait for the interval; if a cycle is running,
+            another one follows it
         """
         with self._lock:
             due = time.monotonic() - self._started_at >= self._interval_s
@@ -84,7 +84,7 @@ class Cycle:
             try:
                 self.run()
             except BaseException:
-                # An error that ends a thread may not end all cycles to come.
+                # An error that ends this thread must not end later cycles.
                 self._idle.set()
                 raise
             with self._lock:
@@ -94,7 +94,7 @@ class Cycle:
                 self._is_asked = False
 
     def run(self) -> None:
-        """Take the steps, each on its own whatever became of the others."""
+        """Take all steps, also after one that fails."""
         for fault, step in self._steps:
             try:
                 step()

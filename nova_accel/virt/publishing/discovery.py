@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""From node devices and the operator's lines to the host's accelerators."""
+"""The discovery of accelerators, by node devices and the operator's lines."""
 
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -36,9 +36,9 @@ from nova_accel.model import region_types
 
 @dataclasses.dataclass(frozen=True)
 class Inventory:
-    """The accelerators of the host, and why others are none.
+    """The accelerators of the host, and why other devices are refused.
 
-    Each text of ``refused`` names one device; all are for the operator.
+    ``refused`` has texts for the operator. Each of them names one device.
     """
 
     devices: tuple[device_model.Device, ...] = ()
@@ -55,18 +55,18 @@ def discover(node_devices: node_devices_module.NodeDevices,
 
     A device that cannot be used is refused, and the rest of the host works.
 
-    :param in_use: says what is not free, see
+    :param in_use: lists devices that are not free, see
         :meth:`nova_accel.host.guests.Guests.strangers`
-    :param host_use: looks at what the host itself uses
+    :param host_use: looks which devices the host itself uses
     :raises DeviceError: libvirt does not list its devices, or guests.
     """
     if not specs:
         return Inventory()
     host = node_devices.look()
     search = _Search(host, drivers, claims, in_use(), host_use())
-    # Physical functions first: a line often matches a card and its virtual
-    # functions. What becomes a part of the card is then known when its turn
-    # comes.
+    # Physical functions come first: a line often matches a card and its
+    # virtual functions. So the parts of a card are known before they are
+    # looked at themselves.
     for function in sorted(host.functions.values(), key=lambda each: (
             each.parent_address is not None, each.address)):
         spec = search.line_for(function, specs)
@@ -78,7 +78,7 @@ def discover(node_devices: node_devices_module.NodeDevices,
 
 @dataclasses.dataclass(frozen=True)
 class _Owner:
-    """What a PCI function is a part of, and the line that says so."""
+    """The device that a PCI function is a part of, with its line."""
 
     device: device_model.Device
     spec: device_spec.DeviceSpec
@@ -89,7 +89,7 @@ class _Owner:
 
 
 class _Search:
-    """What has been found so far."""
+    """A search, with all that it has found so far."""
 
     def __init__(self, host: node_devices_module.HostDevices,
                  drivers: Mapping[str, base.Driver],
@@ -104,7 +104,7 @@ class _Search:
         self._in_use = in_use
         self._host_use = host_use
         self._owners: dict[pci_address.PciAddress, _Owner] = {}
-        # Card -> who makes mediated devices of it, or hands out functions.
+        # Card and type of handle -> the device that hands out such handles.
         self._uses: dict[tuple[pci_address.PciAddress,
                                attach_handle.HandleType], _Owner] = {}
         # Card -> the line that offers its virtual functions in its place.
@@ -117,8 +117,8 @@ class _Search:
     ) -> device_spec.DeviceSpec | None:
         """The line that rules a function.
 
-        One that no line matches is ruled by that of its card, if that has
-        asked for its virtual functions.
+        If no line matches the function, it is the line of its card, if that
+        offers virtual functions in the card's place.
         """
         return device_spec.first_match(
             specs, function.address, function.vendor_id,
@@ -126,8 +126,8 @@ class _Search:
 
     def add(self, function: pci_function.PciFunction,
             spec: device_spec.DeviceSpec) -> None:
-        """Have the device that the function is, or a reason why it is none."""
-        # A card that is one device by a line has its virtual functions too.
+        """Add the function's device, or the reason why it is refused."""
+        # If a card is one device by a line, so are its virtual functions.
         owner = self._owners.get(function.address) or self._owners.get(
             function.card)
         if owner is not None and owner.spec == spec:
@@ -147,13 +147,14 @@ class _Search:
             if complaint is not None:
                 self._refuse(function.address, spec, complaint)
         except exceptions.AcceleratorError as error:
-            # Whatever else is wrong with what Nova has: that comes first.
+            # If Nova has the device, that is the reason to tell, whatever
+            # else is wrong.
             self._refuse(function.address, spec, self._claims.on_functions(
                 [function.address], self._host) or error)
 
     def _add_device(self, device: device_model.Device,
                     spec: device_spec.DeviceSpec) -> None:
-        """:raises DeviceError: no guest can have any of it."""
+        """:raises DeviceError: no guest can have any part of the device."""
         self._check_not_taken(device)
         owner = _Owner(device, spec)
         # The parts of a refused device are no devices of their own.
@@ -172,7 +173,7 @@ class _Search:
 
     def _uses_of(self, device: device_model.Device) -> set[
             tuple[pci_address.PciAddress, attach_handle.HandleType]]:
-        """The cards whose parts it hands out, and as what."""
+        """The cards whose parts a device hands out, and the handles' types."""
         functions = self._host.functions
         return {(functions[address].card if address in functions else address,
                  handle.type)
@@ -180,12 +181,12 @@ class _Search:
                 for address in (handle.address, *handle.functions)}
 
     def _check_not_novas(self, claim: str | None) -> None:
-        """:raises DeviceError: there is one."""
+        """:raises DeviceError: there is a claim."""
         if claim is not None:
             raise exceptions.DeviceError(claim)
 
     def _check_not_taken(self, device: device_model.Device) -> None:
-        """:raises DeviceError: a part of it is a part of another device."""
+        """:raises DeviceError: the device shares a part with another one."""
         for address in sorted(device.addresses & self._owners.keys(),
                               key=lambda each: (each != device.address, each)):
             raise exceptions.DeviceError(
@@ -227,9 +228,9 @@ class _Search:
             spec: device_spec.DeviceSpec) -> device_model.Device:
         """The device without the units that the host itself uses.
 
-        One of which the host uses every unit is published, as faulty.
+        If the host uses every unit, the device is published as faulty.
 
-        :raises DeviceError: what the host uses cannot be read.
+        :raises DeviceError: it cannot be read which units the host uses.
         """
         reasons = {
             handle.uuid: reason for handle in device.handles
@@ -260,9 +261,9 @@ class _Search:
 
 def _identified(device: device_model.Device,
                 host: node_devices_module.HostDevices) -> device_model.Device:
-    """The device, with the serial number of each card in its handles.
+    """The device, with the serial number of its card in each handle.
 
-    Unless its driver knows better.
+    A handle keeps an identity that the driver has set.
     """
     def identity(handle: attach_handle.AttachHandle) -> str | None:
         function = host.functions.get(handle.address)

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Which traits we gave to our resource providers, kept across restarts.
+"""The traits that we gave to our resource providers, kept across restarts.
 
-Placement does not say who set a trait. Those of an operator stay for ever;
-ours have to go when the device does not have them any more.
+Placement does not say who set a trait. Traits of the operator are never
+removed. Ours are removed when the device does not have them any more.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,10 @@ class GivenTraits:
         return self._file.value
 
     def write(self, given: Given) -> None:
-        """Remember; nothing is written if nothing is new. Does not raise."""
+        """Remember the traits. Does not raise.
+
+        Nothing is written if nothing is new.
+        """
         self._file.write(given)
 
 

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Between Nova's provider tree and the pure rules of providers.
+"""The translation between Nova's provider tree and the rules of providers.
 
-Nova calls :func:`apply` inside every claim, under its resource semaphore: it
-must not wait for anything.
+Nova calls :func:`apply` inside every claim, under its resource semaphore. So
+it must not wait for anything.
 """
 
 from collections.abc import Iterator
@@ -26,24 +26,24 @@ from nova_accel.model import matching
 from nova_accel.model import naming
 from nova_accel.model import provider_layout
 
-#: What ``GET /allocations/{consumer}`` of Placement has below "allocations".
+#: The "allocations" that ``GET /allocations/{consumer}`` of Placement answers.
 Allocations = Mapping[str, Mapping[str, Any]]
 
 
 def ours(tree: provider_tree.ProviderTree) -> list[str]:
     """The uuids of our providers in the tree, parents first.
 
-    The trait alone does not tell: an operator may have given it to others,
-    with a provider.yaml even to the node.
+    The trait alone does not tell: an operator may have given it to other
+    providers, and by a provider.yaml even to the node.
     """
     return [data.uuid for data, is_ours in _providers(tree) if is_ours]
 
 
 def allocated(tree: provider_tree.ProviderTree,
               allocations: Allocations) -> tuple[matching.Provider, ...]:
-    """What the allocations take of our providers in this tree.
+    """Our providers in this tree, with what is allocated of each.
 
-    During an evacuation they name the providers of two hosts.
+    During an evacuation the allocations name the providers of two hosts.
     """
     return tuple(
         matching.Provider(uuid, allocations[uuid]['resources'],
@@ -57,7 +57,7 @@ def present(
 ) -> list[provider_layout.Present]:
     """Our providers in the tree, parents first.
 
-    Also those that have no traits yet, because what was to give them failed.
+    They include providers without traits, whose first update failed.
 
     :param given: provider uuid -> the traits that we gave, or wanted to give
     """

@@ -10,12 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What Placement is told of this host's accelerators.
+"""The resource providers of this host's accelerators, for Placement.
 
 Nova calls :meth:`Providers.update` inside every claim, under its resource
-semaphore: it waits for nothing. What takes asking is asked by a worker, in
+semaphore. So it waits for nothing: a worker asks other services, in
 :meth:`Providers.settle`. The exception is a reshape, which Nova makes before
-it takes up its work.
+it begins its work.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ LOG = logging.getLogger(__name__)
 class Providers:
     """The resource providers of one host's accelerators.
 
-    :param cleaner: knows what the next orders will call unclean
+    :param cleaner: knows which units the next orders will call unclean
     """
 
     def __init__(self, nodename: str, board: view_model.Board,
@@ -64,10 +64,11 @@ class Providers:
         self._unused: frozenset[str] = frozenset()
 
     def begin_update(self) -> None:
-        """Nova begins to update its resources, in this thread.
+        """Note that Nova begins to update its resources, in this thread.
 
-        It does so first when it starts, before anything can be claimed, and
-        only then a reshape may be asked for. It does not tell the driver.
+        A reshape may only be asked for in the first update. Nova makes that
+        when it starts, before anything can be claimed. It does not tell the
+        driver which update is the first.
         """
         self._looks += 1
         self._starting = threading.get_ident() if self._looks == 1 else None
@@ -76,8 +77,8 @@ class Providers:
                allocations: reshape.Allocations | None) -> bool:
         """Make our part of the tree what it should be.
 
-        :param allocations: of all that is allocated in the tree, which is to
-            be edited; None unless Nova reshapes
+        :param allocations: all allocations in the tree, to be edited here;
+            None unless Nova reshapes
         :returns: whether anything had to be changed
         :raises ReshapeNeeded: Nova is to call again, with the allocations.
         :raises ReshapeFailed: nothing is changed.
@@ -87,7 +88,7 @@ class Providers:
         if allocations is not None:
             self._reshape(layout, allocations)
         elif self._starting == threading.get_ident():
-            # Placement may have refused what was asked of it before.
+            # Placement may have refused an earlier reshape.
             self._moved = reshape.Moved()
             if reshape.needed(layout, self._attachments.held.bindings()):
                 raise exception.ReshapeNeeded()
@@ -107,7 +108,7 @@ class Providers:
         changes = provider_layout.diff(
             layout, inventories, present, self._unused, given)
         # A trait that is remembered but not given does no harm. A trait that
-        # is given but not remembered would, after a restart.
+        # is given but not remembered would never be removed after a restart.
         self._given_traits.write(
             provider_layout.now_given(layout, changes, given))
         tree_module.apply(tree, self._nodename, changes)
@@ -115,10 +116,10 @@ class Providers:
         return bool(changes)
 
     def settle(self) -> None:
-        """Ask Placement what it has made of what it was told.
+        """Ask Placement about removals and reshapes that are not finished.
 
-        It costs nothing as long as no provider waits to be removed, and no
-        reshape to be seen.
+        It costs nothing while no provider waits for its removal, and no
+        reshape waits for its end.
 
         :raises ServiceUnavailable: Placement gave no usable answer.
         """
@@ -148,7 +149,10 @@ class Providers:
             self._moved = reshape.Moved()
 
     def _follow(self, move: reshape.Move) -> bool:
-        """Journal a move; say whether that is done."""
+        """Journal a move.
+
+        :returns: whether it is journaled
+        """
         try:
             self._attachments.follow(move)
         except exceptions.DeviceError as error:
@@ -161,7 +165,8 @@ class Providers:
 
     def _reshape(self, layout: provider_layout.Layout,
                  allocations: reshape.Allocations) -> None:
-        """:raises ReshapeFailed: Nova does not tell what is needed."""
+        """:raises ReshapeFailed: Nova does not tell which migrations it has.
+        """
         held = self._attachments.held.bindings()
         if not reshape.needed(layout, held):
             return

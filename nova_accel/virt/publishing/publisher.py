@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Keeps three views of the host's accelerators in step.
+"""The publisher, which keeps three views of the host's accelerators in step.
 
-What the hardware is, what the accelerator API was told, and what the provider
-tree shows. Looking at hardware and talking to the API take time, so both are
-done by a worker; Nova's resource tracker only ever reads the finished view.
+They are the hardware, the host's report to the accelerator API, and Nova's
+provider tree. It takes time to look at the hardware and to talk to the API,
+so a worker does both. Nova's resource tracker only reads the finished view.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Publisher:
-    """Discovers, reports, and puts up the view and the orders.
+    """Discovers and reports devices; puts view and orders on the board.
 
     :param discover: looks at the hardware
     """
@@ -56,7 +56,7 @@ class Publisher:
         self._published = threading.Event()
 
     def refresh(self) -> None:
-        """Look at the hardware; say what is refused, once."""
+        """Look at the hardware, and log each refused device once."""
         inventory = self._discover()
         published = publishable.of(self._node.nodename, inventory.devices)
         refused = (*inventory.refused, *published.left_out)
@@ -85,7 +85,7 @@ class Publisher:
                 f'{self._node.nodename} within {timeout_s} s')
 
     def report(self) -> None:
-        """Tell the API of the present view, and hear its orders.
+        """Report the present view to the API, and get its orders.
 
         :raises AcceleratorError: it has not accepted the report.
         """

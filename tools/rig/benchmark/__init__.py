@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What accelerators cost: ``tools/bench``."""
+"""The benchmarks of ``tools/bench``."""

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""How fast the API is, as it is deployed: uWSGI, MariaDB, HTTP."""
+"""The benchmark of the API as it is deployed: uWSGI, MariaDB, HTTP."""
 
 from collections.abc import Iterator
 import contextlib
@@ -22,12 +22,15 @@ from rig.benchmark import counted_database
 from rig.benchmark import cycle
 from rig.serving import api as served_api
 
-#: Processes of uWSGI.
+#: The number of uWSGI's processes.
 PROCESSES = 2
 
 
 def figures(scale: cycle.Scale) -> dict[str, Any]:
-    """Measure."""
+    """Measure the API.
+
+    :returns: the figures by number of other ARQs, and the memory in MiB
+    """
     with served(handles=64) as api:
         cycle.measure(scale, api)
         return {'others': api.found, 'rss_mb': round(api.memory_mb(), 1)}
@@ -35,9 +38,9 @@ def figures(scale: cycle.Scale) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def served(handles: int) -> Iterator[cycle.Subject]:
-    """The API, to be measured.
+    """The API, ready to be measured.
 
-    :param handles: that the host has whose handles are bound
+    :param handles: the number of handles on the host whose handles are bound
     """
     host = reports.SimulatedHost('benchmark', regions=(), functions=handles)
     with (counted_database.CountedDatabase() as database,
@@ -49,5 +52,5 @@ def served(handles: int) -> Iterator[cycle.Subject]:
                 api.port, arqs.PROFILE, host.hostname,
                 host.allocated_functions(1).uuid),
             database, arqs.fill, api.memory_mb,
-            # A host that is silent for long is taken for dead.
+            # The API takes a host for dead that is silent for long.
             prepare=host.report)

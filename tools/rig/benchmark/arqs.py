@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Accelerator requests (ARQs) of others, as many as a benchmark wants."""
+"""Accelerator requests (ARQs) of other projects, for a benchmark."""
 
 from oslo_utils import uuidutils
 import sqlalchemy as sa
@@ -33,9 +33,11 @@ def make_profile() -> None:
 
 
 def fill(amount: int, already: int = 0) -> None:
-    """Have so many ARQs bound, each to a server, 64 at most on a host.
+    """Bind ARQs until there are so many, each to a server of its own.
 
-    :param already: how many there are of them
+    A host has at most 64 of them.
+
+    :param already: how many of these ARQs exist
     """
     for first in range(already, amount, _PER_HOST):
         _fill_host(first, min(_PER_HOST, amount - first))

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Counts what is asked of the accelerator API, its database and Placement."""
+"""Counters of requests to the accelerator API, its database and Placement."""
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 import collections
@@ -31,18 +31,18 @@ import sqlalchemy as sa
 
 from nova_accel.db import engine
 
-# SQLite's; the other drivers do it unseen.
+# Only SQLite's driver sends these as statements.
 _OF_TRANSACTIONS = ('BEGIN', 'BEGIN IMMEDIATE', 'ROLLBACK')
 
 
 @dataclasses.dataclass
 class Calls:
-    """How many there were.
+    """The numbers of calls.
 
-    ``api`` are HTTP requests to the accelerator API; ``statements`` are those
-    of SQL in its database, without what begins and ends transactions.
-    ``placement`` are HTTP requests to Placement by the module that wanted to
-    know something, ``ours`` if it is one of ours.
+    ``api`` counts HTTP requests to the accelerator API. ``statements`` counts
+    SQL statements in its database, without the beginnings and ends of
+    transactions. ``placement`` counts HTTP requests to Placement by the
+    calling module, which is ``ours`` for all of our modules.
     """
 
     api: int = 0
@@ -53,7 +53,7 @@ class Calls:
 
 @contextlib.contextmanager
 def counted() -> Iterator[Calls]:
-    """Count in this process, until the context ends."""
+    """Count the calls of this process, until the context ends."""
     calls = Calls()
 
     def count_statement(_connection: Any, _cursor: Any, statement: str,
@@ -91,7 +91,7 @@ def _count_request(calls: Calls, request: requests.PreparedRequest) -> None:
 
 
 def _caller() -> str:
-    """The module that Nova's client of Placement is called by."""
+    """The module that calls Nova's client of Placement."""
     frame = sys._getframe()
     name = ''
     while frame.f_back is not None:

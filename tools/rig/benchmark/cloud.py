@@ -12,8 +12,8 @@
 
 """The cloud that the benchmark measures."""
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 from collections.abc import Callable
@@ -47,14 +47,15 @@ class BenchmarkCloud(cloud.Cloud):
               is_pooled: bool) -> None:
         """Start nova-compute.
 
-        :param cards: how many of them have so many virtual functions each
+        :param cards: the number of cards
+        :param vfs: the number of virtual functions of each card
         """
         self.start_accelerated_compute(
             host, devices.pci_info(gpus=0, fpgas=0, qats=cards, qat_vfs=vfs),
             [json.dumps({**json.loads(devices.QAT_SPEC),
                          'pool': is_pooled})])
         self.create_profile('qat', [{'resources:CUSTOM_QAT': '1'}])
-        # By whether they have accelerators.
+        # The key says whether the flavor asks for an accelerator.
         self._flavors = {
             True: self.create_accel_flavor('qat'),
             False: self._create_flavor()}
@@ -71,11 +72,11 @@ class BenchmarkCloud(cloud.Cloud):
         self.delete(self.boot(accelerated))
 
     def report(self, host: str) -> None:
-        """A cycle of the worker."""
+        """Run one cycle of the worker."""
         self._accelerators(host).cycle.run()
 
     def update(self, host: str) -> None:
-        """Nova's periodic update of its resources."""
+        """Run Nova's periodic update of its resources."""
         self.computes[host].manager.update_available_resource(
             nova_context.get_admin_context())
 

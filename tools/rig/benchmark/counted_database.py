@@ -25,7 +25,7 @@ from nova_accel.testing import database
 
 @dataclasses.dataclass
 class Count:
-    """``statements`` read or write; ``others`` are COMMIT, ROLLBACK, SET."""
+    """The number of statements; ``others`` are COMMIT, ROLLBACK and SET."""
 
     statements: int = 0
     others: int = 0
@@ -34,13 +34,13 @@ class Count:
 class CountedDatabase(fixtures.Fixture):
     """A database without tables, and a user whose statements are counted.
 
-    The server counts, for each user, what has reached it; what else goes on
-    there, and what this process itself does, is not counted.
+    The server counts the statements of each user, so those of other users are
+    not counted. This process itself uses another user.
 
     :param is_ours: it is the database of accelerators of this process, too
-    :ivar url: of the database, with the user
-    :ivar engine: of it, with another user, who is not counted
-    :raises unittest.SkipTest: no server is there
+    :ivar url: of the database, with the counted user
+    :ivar engine: of the database, with another user, who is not counted
+    :raises unittest.SkipTest: there is no server
     """
 
     def __init__(self, is_ours: bool = True) -> None:
@@ -48,7 +48,7 @@ class CountedDatabase(fixtures.Fixture):
         self._is_ours = is_ours
 
     def setUp(self) -> None:
-        # Tables are made as an operator makes them.
+        # The benchmark makes the tables as an operator does.
         self._database = (
             database.Database('mysql', tables=False) if self._is_ours
             else database.ForeignDatabase('mysql'))
@@ -71,7 +71,7 @@ class CountedDatabase(fixtures.Fixture):
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[Count]:
-        """What the user sends until the context ends, then the count has."""
+        """Count the user's statements; the count is set at the end."""
         count = Count()
         before = self._counts()
         yield count

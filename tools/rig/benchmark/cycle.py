@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The cycle that is measured, of whatever serves Cyborg's API.
+"""The cycle of requests that is measured, on any server of Cyborg's API.
 
-It is what Nova 34 asks with its Cyborg client while a server is built and when
-it is deleted: create an accelerator request (ARQ), bind it, get what the
-instance has until that is bound, delete what the instance has.
+These are the requests of Nova 34's Cyborg client while it builds and deletes
+a server. It creates an accelerator request (ARQ) and binds it. It gets the
+instance's ARQs until they are bound, and finally deletes them.
 """
 
 from collections.abc import Callable
@@ -34,18 +34,18 @@ from oslo_utils import uuidutils
 
 from rig.benchmark import counted_database
 
-#: Who asks: a member of a project that has no other ARQs, or one that an
-#: administrator is of as well.
+#: The callers: a member of a project that has no other ARQs, or a user who is
+#: an administrator as well.
 ROLES = {'member': 'member,reader', 'admin': 'admin,member,reader'}
 
-#: So many cycles, in at most so many seconds, come before those that are
-#: measured: they make caches. After them, as many are counted.
+#: The cycles before a measurement, which fill caches, and their time limit in
+#: seconds. After them, the statements of as many cycles are counted.
 _WARM_UP = 20
 _WARM_UP_S = 15
 
 _STEPS = ('create', 'bind', 'get', 'delete')
 
-#: Each measurement is so many, between which others are measured.
+#: Each measurement is split into so many turns, which alternate with others.
 _TURNS = 3
 
 #: Cyborg's answers take half a minute when there is much to do.
@@ -58,7 +58,7 @@ _PATH = '/v2/accelerator_requests'
 
 
 def headers(caller: str) -> dict[str, str]:
-    """Of a request of Nova's for a caller, where no token is asked for."""
+    """The headers of Nova's request for a caller, without a token."""
     return {
         'Content-Type': 'application/json', 'X-User-Id': 'nova',
         'X-Project-Id': 'a' * 32, 'X-Roles': ROLES[caller],
@@ -67,12 +67,12 @@ def headers(caller: str) -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What is bound, and where it is asked for.
+    """The API to measure, and the ARQs that it binds.
 
-    :ivar port: on 127.0.0.1
-    :ivar profile: the name of a device profile
-    :ivar hostname: whose handles are bound
-    :ivar rp_uuid: their provider
+    :ivar port: of the API, on 127.0.0.1
+    :ivar profile: the name of the ARQs' device profile
+    :ivar hostname: the host whose handles are bound
+    :ivar rp_uuid: the provider of the handles
     """
 
     port: int
@@ -83,13 +83,13 @@ class Target:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """What is asked for on the command line.
+    """The scale of a benchmark, from the command line.
 
-    :ivar others: numbers of other ARQs, which are another project's
-    :ivar clients: numbers of clients at once
-    :ivar seconds: that each measurement takes; a client does at least one
+    :ivar others: the numbers of another project's ARQs to measure beside
+    :ivar clients: the numbers of clients at once
+    :ivar seconds: the time of each measurement; a client makes at least one
         cycle in each turn
-    :ivar callers: of ``ROLES``
+    :ivar callers: keys of ``ROLES``
     """
 
     others: Sequence[int]
@@ -99,7 +99,7 @@ class Scale:
 
 
 class Client:
-    """Goes through cycles, one after the other.
+    """A client that makes cycles, one after the other.
 
     :ivar latencies_ms: of each step, in the order of the cycles
     """
@@ -114,7 +114,7 @@ class Client:
             step: [] for step in _STEPS}
 
     def cycle(self) -> None:
-        """:raises AssertionError: an answer is not what it should be"""
+        """:raises AssertionError: an answer is wrong"""
         body = {'device_profile_name': self._target.profile}
         [arq] = self._ask('create', 201, 'POST', _PATH, body)['arqs']
         instance_uuid = uuidutils.generate_uuid()
@@ -152,9 +152,9 @@ class Client:
     def _exchange(self, request: bytes) -> tuple[int, bytes]:
         """The status and the body of the answer.
 
-        A client of the library takes as long as a quarter of what is
-        measured, on the same processors. This one speaks HTTP/1.0, in which
-        the server ends an answer by closing the connection.
+        The library's client would take a quarter of the measured time, on the
+        same processors. This one speaks HTTP/1.0, in which the server closes
+        the connection at the end of an answer.
         """
         with socket.socket() as connection:
             connection.settimeout(_TIMEOUT_S)
@@ -166,15 +166,15 @@ class Client:
 
 
 class Subject:
-    """What is measured.
+    """An API that is measured.
 
-    :param database: its own
-    :param fill: have so many other ARQs, when there are so many already
-    :param memory_mb: resident memory of its processes
+    :param database: of the API
+    :param fill: makes other ARQs; gets the wanted and the present number
+    :param memory_mb: returns the resident memory of its processes
     :param prepare: is called before each measurement
-    :param most_others: it is not measured beside more
-    :ivar found: the number of others, with the caller after it unless that is
-        a member -> figures
+    :param most_others: the most other ARQs that it is measured beside
+    :ivar found: the number of others -> figures; the key also has the caller,
+        unless that is a member
     """
 
     def __init__(self, target: Target,
@@ -192,7 +192,7 @@ class Subject:
         self.found: dict[str, Any] = {}
 
     def count(self, caller: str) -> dict[str, float]:
-        """What one client's cycles ask of the database, when it is warm."""
+        """The database's statements for one client's cycles, when warm."""
         self.prepare()
         _warm_up(Client(self.target, caller))
         with self.database.counted() as count:
@@ -202,7 +202,7 @@ class Subject:
 
 
 class _Crowd:
-    """So many clients at once."""
+    """Several clients at once."""
 
     def __init__(self, subject: Subject, caller: str, amount: int) -> None:
         self._subject = subject
@@ -212,7 +212,7 @@ class _Crowd:
         self._seconds = 0.0
 
     def run(self, seconds: float) -> None:
-        """Go through cycles for so long, each client through one at least."""
+        """Make cycles for some seconds, at least one of each client."""
         self._subject.prepare()
         begin = time.monotonic()
 
@@ -228,7 +228,7 @@ class _Crowd:
         self._seconds += time.monotonic() - begin
 
     def rate(self) -> float:
-        """Cycles in a second of all clients together."""
+        """The cycles of all clients in a second."""
         return round(self._cycles / self._seconds, 3)
 
     def latencies(self) -> Mapping[str, Mapping[str, float]]:
@@ -243,10 +243,10 @@ class _Crowd:
 
 
 def measure(scale: Scale, *subjects: Subject) -> None:
-    """Measure beside each number of other ARQs; the subjects get figures.
+    """Measure the subjects beside each number of other ARQs.
 
-    They take turns, so that what else the machine does, which changes, slows
-    all of them.
+    The figures are in the subjects. The subjects take turns, so that other
+    work of the machine slows all of them alike.
     """
     already = 0
     for amount in sorted(scale.others):
@@ -279,7 +279,7 @@ def _measure_as(caller: str, name: str, scale: Scale,
 
 
 def _warm_up(client: Client) -> int:
-    """:returns: how many cycles it has gone through"""
+    """:returns: how many cycles the client has made"""
     end = time.monotonic() + _WARM_UP_S
     for done in range(1, _WARM_UP + 1):
         client.cycle()

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the bitstream of an FPGA costs, for ``tools/bench fpga``."""
+"""The benchmark of bitstreams, ``tools/bench fpga``."""
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 import hashlib
@@ -40,7 +40,7 @@ CONF = conf.CONF
 
 _MIB = 1024 * 1024
 
-#: Device profiles: an FPGA with what it holds, and with a bitstream.
+#: The device profiles: an FPGA as it is, and an FPGA with a bitstream.
 _AS_IT_IS, _PROGRAMMED = 'as-it-is', 'programmed'
 
 
@@ -48,11 +48,11 @@ class Bitstreams(fixtures.Fixture):
     """An image API on loopback, and an empty cache of bitstreams.
 
     :ivar glance: the image API
-    :ivar store: that of a host
+    :ivar store: the bitstreams of a host
     """
 
     def __init__(self, max_bytes: int) -> None:
-        """:param max_bytes: what the cache holds"""
+        """:param max_bytes: the size of the cache"""
         super().__init__()
         self._max_bytes = max_bytes
 
@@ -70,7 +70,7 @@ class Bitstreams(fixtures.Fixture):
             glance.Glance(), cache.Cache(directory, self._max_bytes))
 
     def fetch(self, image_id: str) -> int:
-        """Find a bitstream, download it if need be, and verify it.
+        """Find a bitstream, download it unless it is here, and verify it.
 
         :returns: how many bytes were downloaded
         """
@@ -82,15 +82,15 @@ class Bitstreams(fixtures.Fixture):
 def verification(size_mb: int, times: int) -> dict[str, Any]:
     """Throughput of fetch and verification, over that of the hashes alone.
 
-    One follows the other, so that both see the same machine.
+    The two alternate, so that both see the same machine.
 
-    :returns: ``verify_ratio`` and what it is made of, in MiB per second
+    :returns: ``verify_ratio``, and the two throughputs in MiB per second
     """
     raw_s, fetch_s = [], []
-    # One makes room for the next, as in the long run.
+    # Each bitstream makes room for the next, as in the long run.
     with Bitstreams(size_mb * _MIB) as found:
         for _time in range(times):
-            # Another one each time, or it would be in the cache.
+            # The bitstream is new each time, or it would be in the cache.
             data = os.urandom(_MIB) * size_mb
             image_id = found.glance.add(data)
             raw_s.append(_hashed_s(data))
@@ -109,7 +109,7 @@ def verification(size_mb: int, times: int) -> dict[str, Any]:
 
 
 def _hashed_s(data: bytes) -> float:
-    """How long sha256 and sha512 take, in the pieces that Glance sends."""
+    """The seconds of sha256 and sha512, in the pieces that Glance sends."""
     begin = time.perf_counter()
     hashes = hashlib.sha256(), hashlib.sha512()
     for start in range(0, len(data), _MIB):
@@ -122,7 +122,7 @@ def _hashed_s(data: bytes) -> float:
 
 
 class _BuildTimes(logging.Handler):
-    """How long nova-compute says that it took to build servers."""
+    """The times that nova-compute took to build servers, from its log."""
 
     _TEXT = re.compile('Took ([0-9.]+) seconds to build instance')
 
@@ -182,14 +182,14 @@ class BootCloud(fpga_cloud.FpgaCloud):
 
 def boots(cloud: BootCloud, image_s: float,
           program_s: float) -> dict[str, Any]:
-    """How long a server takes whose FPGA is programmed, and one after it.
+    """The build times of servers, with and without programming an FPGA.
 
-    :param cloud: that is set up
-    :param image_s: how long its image is downloaded
-    :param program_s: how long the FPGA is programmed
+    :param cloud: a cloud that is set up
+    :param image_s: how long the download of an image takes
+    :param program_s: how long an FPGA is programmed
     """
     cloud.start()
-    # What Nova and the API take the first time only.
+    # Nova and the API take longer for the first server.
     cloud.build(_AS_IT_IS)
     cloud.useFixture(fpga_cloud.ImageDownload(image_s))
     cloud.cards.duration_s = program_s

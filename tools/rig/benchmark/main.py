@@ -10,14 +10,15 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What accelerators cost: ``tools/bench report``, ``fpga`` and ``api``.
+"""The command ``tools/bench``, with ``report``, ``fpga`` and ``api``.
 
-``report`` is a host with many of them, ``fpga`` their bitstreams: Nova's
-services, Placement and the accelerator API with their databases run in this
-process, on loopback, over a simulated host.
+``report`` measures a host with many accelerators, and ``fpga`` bitstreams.
+For these, Nova's services, Placement and the accelerator API run in this
+process with their databases, on loopback, over a simulated host.
 
-``api`` is the accelerator API as it is deployed, in uWSGI's processes and with
-a MariaDB, but without the validation of tokens; ``api --peer`` is Cyborg, too.
+``api`` measures the accelerator API as it is deployed, in uWSGI's processes
+and with a MariaDB, but without the validation of tokens. ``api --peer``
+measures Cyborg, too.
 """
 
 import argparse
@@ -43,11 +44,11 @@ _HOST = 'compute1'
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print one JSON object on standard output."""
     arguments = _parse(argv)
-    # Nova reads it when it is imported, so that has to come later.
+    # Nova reads this when it is imported, so the imports have to come later.
     os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'True')
     warnings.simplefilter('ignore')
-    # Only the result goes to standard output. What Nova logs goes to what that
-    # is when Nova is imported.
+    # Only the result goes to standard output. Nova logs to the stream that is
+    # standard output when Nova is imported.
     with contextlib.redirect_stdout(sys.stderr):
         try:
             result = arguments.measure(arguments)
@@ -155,7 +156,7 @@ def _report(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _fpga(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Each part of it measures something, and adds its keys."""
+    """The figures of ``fpga``; each part adds its own keys."""
     from rig.benchmark import fpga
     return {
         **fpga.verification(
@@ -179,25 +180,25 @@ def _measured(arguments: argparse.Namespace,
 
 def _measured_in(cloud: Any, measure: Callable[..., dict[str, Any]],
                  *arguments: Any) -> dict[str, Any]:
-    """What is measured in a cloud that is there as long as it takes."""
+    """The figures of a measurement in a cloud, which ends after it."""
     try:
         cloud.setUp()
         return measure(cloud, *arguments)
     finally:
-        # Nova would log to the terminal from here on.
+        # Otherwise Nova would log to the terminal from here on.
         logging.disable()
         cloud.doCleanups()
         logging.disable(logging.NOTSET)
 
 
 def figures(cloud: Any, host: str, times: int = _TIMES) -> dict[str, Any]:
-    """What the host costs at the moment, in a cloud of these tests.
+    """The costs of a host of a cloud at the moment.
 
     :param cloud: a :class:`rig.benchmark.cloud.BenchmarkCloud`
     :param times: how often ``update_provider_tree`` is measured
     """
     from rig.benchmark import calls
-    # The first of each makes caches.
+    # The first call of each kind fills caches.
     cloud.boot_and_delete(accelerated=True)
     cloud.update(host)
     update = cloud.provider_update(host)
@@ -229,7 +230,7 @@ def figures(cloud: Any, host: str, times: int = _TIMES) -> dict[str, Any]:
 
 def _timed(call: Callable[[], Any], times: int,
            clock: Callable[[], float]) -> list[float]:
-    """How many milliseconds each of so many calls took."""
+    """The milliseconds that each of several calls took."""
     found = []
     for _time in range(times):
         begin = clock()

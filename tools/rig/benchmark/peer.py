@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""How fast Cyborg is, measured as ``api`` measures ours."""
+"""The benchmark of Cyborg, with the same cycles as that of our API."""
 
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -27,12 +27,12 @@ from rig.benchmark import cycle
 from rig.cyborg import arqs as cyborg_arqs
 from rig.cyborg import services as cyborg
 
-#: Beside more others one cycle takes minutes.
+#: The most other ARQs: beside more of them, a cycle takes minutes.
 MOST_OTHERS = 1000
 
 _PROFILE = 'fpga'
 
-#: What is not the same for both.
+#: The differences between the two measurements.
 _DIFFERENCES = (
     'Cyborg has a conductor and RabbitMQ beside the two processes of its API.',
     'Cyborg logs in to Keystone and tells Nova of each binding: both are '
@@ -42,13 +42,13 @@ _DIFFERENCES = (
 
 
 def compared(scale: cycle.Scale) -> dict[str, Any]:
-    """Measure both, in turns.
+    """Measure both APIs, in turns.
 
-    Each is asked by a member of a project and by an administrator, to whom
-    Cyborg's API reads all ARQs. Cyborg is not measured beside more than
-    ``MOST_OTHERS``.
+    The callers are a member of a project and an administrator. For an
+    administrator Cyborg's API reads all ARQs. Cyborg is not measured beside
+    more than ``MOST_OTHERS``.
 
-    :returns: what ``api.figures`` does, with Cyborg's figures and
+    :returns: the answer of ``api.figures``, with Cyborg's figures and
         :func:`ratio`
     """
     scale = dataclasses.replace(scale, callers=tuple(cycle.ROLES))
@@ -63,10 +63,10 @@ def compared(scale: cycle.Scale) -> dict[str, Any]:
 
 def ratio(ours: Mapping[str, Any],
           peer: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """How many times as many cycles in a second we have as the peer.
+    """The ratio of our cycles in a second to those of the peer.
 
-    :param ours: figures by what they are beside, as those of the peer are
-    :returns: beside what -> number of clients -> ratio
+    :param ours: our figures, by the same keys as the figures of the peer
+    :returns: key of the figures -> number of clients -> ratio
     """
     return {
         others: {

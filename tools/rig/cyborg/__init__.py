@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The released Cyborg, to be compared with."""
+"""The released Cyborg, with which benchmarks compare nova_accel."""

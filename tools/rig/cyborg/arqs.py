@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Accelerator requests (ARQs) of others in Cyborg's tables."""
+"""Accelerator requests (ARQs) of other projects in Cyborg's tables."""
 
 from collections.abc import Iterable
 import json
@@ -23,12 +23,12 @@ from rig.cyborg import services
 
 
 def fill(engine: sa.Engine, amount: int, already: int) -> None:
-    """Have so many ARQs bound, as :func:`benchmark_arqs.fill` has them.
+    """Bind ARQs until there are so many, as :func:`rig.benchmark.arqs.fill`.
 
-    Each host has one device, as many handles as Cyborg's driver "fake" says,
-    and an ARQ of the first device profile for each.
+    Each host has one device with as many handles as Cyborg's driver "fake"
+    reports. Each handle has an ARQ of the first device profile.
 
-    :param already: how many there are of them
+    :param already: how many of these ARQs exist
     """
     tables = sa.MetaData()
     tables.reflect(engine)
@@ -39,7 +39,7 @@ def fill(engine: sa.Engine, amount: int, already: int) -> None:
 
 
 class _Host:
-    """Rows of one host."""
+    """The rows of one host."""
 
     def __init__(self, connection: sa.Connection, tables: Any,
                  name: str) -> None:

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Whom Cyborg talks to: Keystone, Placement and Nova, on loopback."""
+"""The services that Cyborg talks to: Keystone, Placement and Nova."""
 
 import secrets
 from typing import Any
@@ -29,10 +29,10 @@ _PROJECT = keystone.Project('5d0c6f3b8f3e4c5d9b1f2a7e6c4d8a90', 'service')
 
 
 class Neighbours(fixtures.Fixture):
-    """Keystone is the stub, with a catalog; Placement is a real one.
+    """A stub of Keystone, a real Placement and a stub of Nova, on loopback.
 
-    Placement believes whoever asks. Nova is none: it answers each external
-    event with 200 and forgets it.
+    Keystone has a catalog. Placement takes every caller for an administrator.
+    Nova answers each external event with 200, and does nothing with it.
 
     :ivar user: Cyborg's
     :ivar auth_url: of Keystone
@@ -53,14 +53,14 @@ class Neighbours(fixtures.Fixture):
             '/compute/v2.1', Nova(f'{server.url}/compute/v2.1')))
 
     def make_provider(self, name: str) -> None:
-        """What nova-compute does for its host."""
+        """Make a host's provider, as nova-compute does."""
         requests.post(
             f'{self._placement_url}/resource_providers', timeout=60,
             json={'name': name}).raise_for_status()
 
 
 class Nova:
-    """Takes external events, and does nothing with them.
+    """A Nova that accepts external events, and does nothing with them.
 
     :param url: where it is mounted
     """
@@ -80,7 +80,7 @@ class Nova:
 
 
 def _placement(fixture: placement_fixture.PlacementFixture) -> Any:
-    """The application, to which everyone is an administrator."""
+    """The application; it takes every caller for an administrator."""
     application = placement.deploy.loadapp(fixture.conf_fixture.conf)
 
     def as_admin(environ: dict[str, Any], start_response: Any) -> Any:

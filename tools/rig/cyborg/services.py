@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Cyborg, with one host of accelerators, to be compared with.
+"""The released Cyborg, with one host of accelerators.
 
-It is the released one, in a virtual environment of its own: ``tools/bench``
-makes it, and names it in ``NOVA_ACCEL_CYBORG_VENV``.
+It is in a virtual environment of its own. ``tools/bench`` makes that, and
+names it in ``NOVA_ACCEL_CYBORG_VENV``.
 """
 
 import functools
@@ -34,18 +34,18 @@ from rig.serving import uwsgi
 
 HOSTNAME = 'benchmark'
 
-#: What its driver "fake" has on a host.
+#: The number of handles that Cyborg's driver "fake" has on a host.
 HANDLES = 16
 
-#: What a device profile asks for to get one of them.
+#: The group of a device profile that asks for one of the handles.
 GROUP = {'resources:FPGA': '1', 'trait:CUSTOM_FAKE_DEVICE': 'required'}
 
 
 def without_tokens(paste: str) -> str:
     """Cyborg's ``api-paste.ini`` without ``authtoken``.
 
-    Its API then believes ``X-Roles``, ``X-Project-Id``, ``X-User-Id`` and
-    ``X-Service-Roles`` of whoever asks.
+    Its API then believes every caller's ``X-Roles``, ``X-Project-Id``,
+    ``X-User-Id`` and ``X-Service-Roles``.
     """
     return paste.replace(' authtoken api_v2', ' api_v2')
 
@@ -53,16 +53,16 @@ def without_tokens(paste: str) -> str:
 class Cyborg(process.StartedFixture):
     """cyborg-api in uWSGI, cyborg-conductor, cyborg-agent and RabbitMQ.
 
-    The agent's driver is Cyborg's "fake". It ends as soon as the devices are
-    reported: ARQs without a bitstream are bound without it, and what it
-    reports each minute would be measured.
+    The agent's driver is Cyborg's "fake". The agent is stopped as soon as the
+    devices are reported. ARQs without a bitstream are bound without it, and
+    its report of each minute would be measured, too.
 
     :param database_url: of a database of MySQL without tables
     :param processes: of the API
     :ivar port: of the API, on 127.0.0.1
     :ivar rp_uuid: the provider of the devices
-    :raises ConfigurationError: something is not there or does not start; has
-        what it wrote
+    :raises ConfigurationError: a program is not installed or does not start;
+        the text has its output
     """
 
     def __init__(self, database_url: str, processes: int) -> None:
@@ -83,7 +83,7 @@ class Cyborg(process.StartedFixture):
         self._neighbours = self.useFixture(neighbours.Neighbours())
 
     def memory_mb(self) -> float:
-        """Resident memory of its processes; the agent's at its end."""
+        """Resident memory of the processes; the agent's before its end."""
         return self._agent_mb + sum(
             one.memory_mb() for one in (self._conductor, self._api))
 
@@ -119,7 +119,7 @@ class Cyborg(process.StartedFixture):
 
     def _start(self) -> None:
         self._conductor = self._service('conductor')
-        # Threads, which receive answers of the conductor, do not survive a
+        # The threads that receive the conductor's answers do not survive a
         # fork.
         self._api = self.useFixture(uwsgi.Uwsgi(
             self._prefix, 'cyborg.wsgi.api', self._processes,

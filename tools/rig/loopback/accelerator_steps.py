@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What tests do to, and ask of, the accelerators of a cloud."""
+"""Steps and questions of tests about the accelerators of a cloud."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from rig.loopback import clients
 
 
 class AcceleratorSteps:
-    """Mixed into :class:`rig.loopback.cloud.Cloud`."""
+    """A mixin of :class:`rig.loopback.cloud.Cloud`."""
 
     accelerator: clients.AcceleratorClient
     state_path: pathlib.Path
@@ -56,10 +56,11 @@ class AcceleratorSteps:
     def create_accel_flavor(self, profile: str,
                             key: str = device_profile.FLAVOR_KEY,
                             **kwargs: Any) -> str:
-        """A flavor that names the device profile; its id.
+        """Make a flavor that names the device profile.
 
-        :param key: the extra spec that does
+        :param key: the extra spec that names it
         :param kwargs: as for ``InstanceHelperMixin._create_flavor``
+        :returns: the flavor's id
         """
         extra_spec = {key: profile, **kwargs.pop('extra_spec', {})}
         flavor: str = self._create_flavor(  # type: ignore[attr-defined]
@@ -102,7 +103,7 @@ class AcceleratorSteps:
         return arqs
 
     def attach_handles(self) -> dict[str, str | None]:
-        """All in the companion database: uuid -> that of the ARQ it has."""
+        """The attach handles in the database: uuid -> uuid of its ARQ."""
         with engine.reader() as connection:
             return {handle.uuid: handle.arq_uuid for handle
                     in connection.execute(sa.select(schema.ATTACH_HANDLES))}
@@ -121,16 +122,16 @@ class AcceleratorSteps:
         return found
 
     def accelerator_providers(self, hostname: str) -> list[dict[str, Any]]:
-        """The host's providers that are ours: name, uuid and parent.
+        """Our providers of the host, parents first.
 
-        Parents first; ``inventory`` (the totals), ``reserved``, ``usage`` and
-        ``traits`` beside them.
+        Each has its name, uuid and parent, its ``inventory`` (the totals),
+        ``reserved``, ``usage`` and ``traits``.
         """
         return [{**provider, **self._provider(provider['uuid'])}
                 for provider in self._tree(hostname)]
 
     def provider_names(self) -> dict[str, str]:
-        """The names of all hosts' providers that are ours, by uuid."""
+        """The names of our providers of all hosts, by uuid."""
         return {provider['uuid']: provider['name']
                 for hostname in self.computes
                 for provider in self._tree(hostname)}
@@ -163,12 +164,15 @@ class AcceleratorSteps:
             f'/resource_providers/{uuid}/{what}', version='1.14').body[what]
 
     def journal_files(self) -> list[str]:
-        """The names of what the journals of all hosts have."""
+        """The names of the files in the journals of all hosts."""
         return [path.name for path in sorted(
             self.state_path.glob('nova_accel/*/*.json'))]
 
     def leftovers(self) -> list[str]:
-        """What is still held of any accelerator, by whom; should be empty."""
+        """Everything that is still held of accelerators, with its holder.
+
+        It should be empty after a test.
+        """
         found = [f'journal {name}' for name in self.journal_files()]
         with engine.reader() as connection:
             found += [f'ARQ {arq.uuid} {arq.state} of {arq.instance_uuid}'
@@ -185,5 +189,5 @@ class AcceleratorSteps:
         return found
 
     def assert_nothing_left(self) -> None:
-        """Fail, naming it, if any accelerator is still held by anything."""
+        """Fail if :meth:`leftovers` finds anything, and name it."""
         self.assertEqual([], self.leftovers())  # type: ignore[attr-defined]

@@ -23,9 +23,9 @@ TIMEOUT_S = 60
 
 
 class ComputeClient(client.TestOpenStackClient):
-    """Nova's test client; what it calls headers of its own becomes a token.
+    """Nova's test client with a real token, instead of headers of its own.
 
-    :param roles: instead of the user's own
+    :param roles: of the token, instead of the user's own
     """
 
     def __init__(self, keystone: keystone_stub.Keystone,
@@ -46,7 +46,7 @@ class ComputeClient(client.TestOpenStackClient):
 class AcceleratorClient:
     """The accelerator API as one user sees it.
 
-    :ivar microversion: asked for in each request; None asks for none
+    :ivar microversion: the one that each request asks for; None asks for none
     """
 
     def __init__(self, keystone: keystone_stub.Keystone,
@@ -61,9 +61,9 @@ class AcceleratorClient:
                 service_user: keystone_stub.User | None = None,
                 headers: dict[str, str] | None = None,
                 **kwargs: Any) -> requests.Response:
-        """Ask, whatever the answer's status.
+        """Send a request; an answer of any status is returned.
 
-        :param service_user: whose token is sent beside the user's own
+        :param service_user: a user whose token is sent beside the own one
         """
         sent = {'X-Auth-Token': self._token, **(headers or {})}
         if self.microversion is not None:
@@ -74,7 +74,7 @@ class AcceleratorClient:
                                 timeout=TIMEOUT_S, **kwargs)
 
     def get(self, path: str, **kwargs: Any) -> Any:
-        """The body of an answer that must be good."""
+        """The body of the answer, which must be a success."""
         return self._checked('GET', path, **kwargs)
 
     def post(self, path: str, body: Any, **kwargs: Any) -> Any:

@@ -12,14 +12,14 @@
 
 """A whole cloud in one process, on loopback, with simulated hosts.
 
-nova-api behind a real ``keystonemiddleware``, conductor, scheduler, computes
-over Nova's fake libvirt, Placement, and the accelerator API in nova-api's
-paste pipeline. Keystone and Glance are stubs; Neutron and Cinder are Nova's
-fixtures.
+It has nova-api behind a real ``keystonemiddleware``, nova-conductor,
+nova-scheduler, nova-computes over Nova's fake libvirt, and Placement. The
+accelerator API is in nova-api's paste pipeline. Keystone and Glance are
+stubs. Neutron and Cinder are Nova's fixtures.
 """
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 from collections.abc import Sequence
@@ -41,14 +41,14 @@ from rig.loopback import accelerator_steps
 from rig.loopback import control_plane
 from rig.stubs import glance as glance_stub
 
-#: As libvirt and Nova write 10.0.0 and 8.2.2.
+#: libvirt and Nova write 10.0.0 and 8.2.2 like this.
 _LIBVIRT_VERSION = 10_000_000
 _QEMU_VERSION = 8_002_002
 
 
 def create_image(_driver: Any, _context: Any, instance: Any,
                  *_args: Any, **_kwargs: Any) -> tuple[bool, bool]:
-    """In place of Nova's: make the empty disks that a hard reboot wants."""
+    """Replace Nova's method: make the empty disks that a hard reboot needs."""
     directory = pathlib.Path(libvirt_utils.get_instance_path(instance))
     directory.mkdir(exist_ok=True)
     for disk in ('disk', 'disk.eph0'):
@@ -58,17 +58,17 @@ def create_image(_driver: Any, _context: Any, instance: Any,
 
 def _migrate_disk(driver: Any, _context: Any, instance: Any,
                   *_args: Any, **_kwargs: Any) -> str:
-    """Stop the guest; its disks are on all hosts already."""
+    """Stop the guest; its disks are on all hosts already, so none moves."""
     driver.power_off(instance)
     return '[]'
 
 
 class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
             base.ServersTestBase):
-    """The base class of functional tests, and the body of the quickstart.
+    """The base class of functional tests and of the quickstart's cloud.
 
-    Glance is at ``url/image``, and what Nova keeps outside its databases is
-    below ``state_path``. All hosts have the same ``sysfs``, see
+    Glance is at ``url/image``. Nova keeps its files below ``state_path``. All
+    hosts have the same ``sysfs``, see
     :class:`nova_accel.testing.sysfs.FakeSysfs`.
     """
 
@@ -76,7 +76,7 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
 
     def setUp(self) -> None:
         super().setUp()
-        # Nothing is waited for half an hour.
+        # By default Nova waits half an hour.
         self.flags(long_rpc_timeout=60)
         for name, function in (
                 ('_create_image', create_image),
@@ -86,7 +86,8 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
         start = rpc_agent.RpcAgent.start
 
         def start_until_the_end(agent: rpc_agent.RpcAgent) -> None:
-            # A nova-compute that fails to start ends; here it is a thread.
+            # A nova-compute that fails to start exits. Here it is a thread,
+            # so its agent has to be stopped.
             self.addCleanup(agent.stop)
             start(agent)
 
@@ -106,7 +107,7 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
         """Start nova-compute on a host with accelerators.
 
         :param pci_info: see :func:`nova_accel.testing.devices.pci_info`
-        :param cell_name: None is the only cell
+        :param cell_name: None if there is only one cell
         :returns: the service
         """
         self.flags(device_spec=list(device_spec), group='nova_accel')
@@ -126,7 +127,7 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
         self._setup_clients()
 
     def _setup_compute_service(self) -> None:
-        """Computes are started by the test; the driver is in nova.conf."""
+        """Set the driver in nova.conf; the test starts the computes."""
 
     def _setup_scheduler_service(self) -> Any:
         return self.start_service('scheduler')
@@ -135,5 +136,5 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
         url = f'{self.url}/image'
         self.server.mount('/image', glance_stub.Glance(url, self.glance))
         self.keystone.register('image', 'glance', url)
-        # For what does not ask Nova's fixture: the data of bitstreams.
+        # The data of bitstreams is not fetched through Nova's fixture.
         self.flags(api_servers=[url], group='glance')

@@ -12,12 +12,12 @@
 
 """Nova's API and the accelerator API behind a Keystone, on loopback.
 
-A mixin of test cases that start Nova's services; what nova.conf has is what
-its operator writes.
+It is a mixin of test cases that start Nova's services. Its nova.conf is like
+an operator's.
 """
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 import pathlib
@@ -49,12 +49,12 @@ def _user(number: int, name: str, project: keystone_stub.Project,
 
 
 class ControlPlane:
-    """Stands before a test case of Nova's.
+    """A mixin that comes before a test case of Nova's in the bases.
 
-    :cvar PORT: where it listens; 0 takes a free port
+    :cvar PORT: the port of all services; 0 takes a free port
     :cvar DATABASE: the accelerator API's kind of database
-    :ivar url: nova-api; ``url/identity`` is Keystone
-    :ivar state_path: Nova's, with ``nova.conf``
+    :ivar url: of nova-api; ``url/identity`` is Keystone
+    :ivar state_path: Nova's directory, with ``nova.conf``
     :ivar api: Nova's test client as the user demo, ``admin_api`` as admin
     :ivar accelerator: the accelerator API as admin, ``demo_accelerator`` as
         demo
@@ -64,21 +64,21 @@ class ControlPlane:
     DATABASE = 'sqlite'
     microversion = 'latest'
 
-    # Of the test case that it is mixed into.
+    # The test case that it is mixed into has these.
     ADMIN_API: bool
     addCleanup: Any
     useFixture: Any
     api_fixture: Any
 
     def setUp(self) -> None:
-        # Last of all cleanups, when Nova's fixture has reset the options.
+        # This is the last cleanup, after Nova's fixture has reset the options.
         self.addCleanup(nova_conf.forget_credentials)
         self.state_path = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path)
         super().setUp()  # type: ignore[misc]
 
     def _listen(self) -> None:
-        """Have an address, who asks there, and where answers are kept."""
+        """Listen on an address, with Keystone and the API's database."""
         self.server = self.useFixture(wsgi_server.WsgiServer(self.PORT))
         self.url = self.server.url
         self._setup_identity()
@@ -93,7 +93,8 @@ class ControlPlane:
             f'{self.url}/identity', (self.demo, self.admin, self.nova))
         self.auth_url = self.server.mount('/identity', self.keystone)
         self.keystone.register('compute', 'nova', f'{self.url}/v2.1')
-        # With its version: nova-conductor and nova-compute discover none.
+        # The URL has the version: nova-conductor and nova-compute discover
+        # none.
         self.keystone.register(
             'accelerator', 'nova-accel', f'{self.url}/accelerator/v2')
 
@@ -102,7 +103,7 @@ class ControlPlane:
         nova_conf.write(self.nova_conf, nova_conf.sections(
             self.auth_url, self.nova, str(self.state_path),
             CONF.filter_scheduler.enabled_filters))
-        # Keeps the overrides and defaults that Nova's fixtures have set.
+        # This keeps the overrides and defaults that Nova's fixtures have set.
         CONF([], project='nova', default_config_files=[str(self.nova_conf)],
              default_config_dirs=[])
 
@@ -138,7 +139,7 @@ class ControlPlane:
     def _cloud_entry(self, user: keystone_stub.User) -> dict[str, object]:
         return {
             'region_name': keystone_stub.REGION, 'identity_api_version': 3,
-            # The client asks for 2.0 of itself.
+            # By default the client asks for 2.0.
             'accelerator_default_microversion': '2.3',
             'auth': {
                 'auth_url': self.auth_url, 'username': user.name,

@@ -12,12 +12,12 @@
 
 """Fixtures with which Nova's functional tests boot many servers at once.
 
-They stand in for what Nova's fixtures have that lets each server wait for the
-others, which real services do not.
+In Nova's own fixtures a server waits for the others, as it does not in real
+services. These fixtures replace those parts.
 """
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 from contextlib import AbstractContextManager
@@ -32,16 +32,16 @@ from placement import handler
 class OneCell(fixtures.Fixture):
     """A cloud with one cell, without the lock of Nova's ``CellDatabases``.
 
-    Whoever asks a cell reads by that lock. Whoever turns to another one, such
-    as cell0 for a server that is refused, writes, and a waiting writer lets no
-    new reader in. Where a cast is a call (``CAST_AS_CALL``), nova-conductor
-    reads until its server is built. Then nova-compute waits for the writer,
-    the writer for nova-conductor, and nova-conductor for nova-compute, until a
-    call times out.
+    A request to a cell takes that lock as a reader. A request to another
+    cell, such as cell0 for a server that is refused, takes it as a writer. A
+    waiting writer lets no new reader in. If casts are calls
+    (``CAST_AS_CALL``), nova-conductor is a reader until its server is built.
+    Then nova-compute waits for the writer, the writer for nova-conductor, and
+    nova-conductor for nova-compute, until a call times out.
 
-    Without it, what names no cell goes to the default one, where Nova's goes
-    to the one that was asked last. Use this before the test case sets up its
-    databases.
+    Here a request that names no cell goes to the default cell. In Nova's
+    fixture it goes to the cell that was asked last. Use this fixture before
+    the test case sets up its databases.
     """
 
     def _setUp(self) -> None:
@@ -64,12 +64,12 @@ def _cell_of(databases: nova_fixtures.CellDatabases, context: Any) -> Any:
 
 
 class PlacementWorkers(fixtures.Fixture):
-    """Placement serves as few requests at once as a small pool of uWSGI.
+    """Lets Placement serve only a few requests at once, like a small uWSGI.
 
-    Nova's fixture serves all of them. Each claim changes its host's
-    generation, so that claims on one host that overlap are begun again:
-    Placement does it ten times, nova-scheduler four times more. With fifty at
-    once nearly none came through in a minute.
+    Nova's fixture serves all requests at once. Each claim changes its host's
+    generation, so overlapping claims on one host are repeated. Placement
+    repeats them ten times, and nova-scheduler four times more. With fifty
+    claims at once, nearly none succeeded within a minute.
 
     :param number: of requests that are served at once
     """

@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""A cloud whose FPGAs are programmed with what its Glance has."""
+"""A cloud whose FPGAs are programmed with bitstreams of its Glance."""
 
-# Its __init__ decides between eventlet and native threads; anything else of
-# Nova imported before it leaves the process half patched.
+# Its __init__ decides between eventlet and native threads. If another module
+# of Nova is imported before it, the process is half patched.
 import nova.tests.functional  # noqa: F401 isort: skip
 
 import io
@@ -32,9 +32,9 @@ from rig.stubs import bitstreams
 class FpgaCloud(cloud.Cloud):
     """The base class of tests of programming.
 
-    :ivar cards: what programs the FPGAs, and says what they hold
-    :ivar downloaded: the ids of the images of which Glance gave the bytes
-    :ivar downloaded_bytes: how many it gave
+    :ivar cards: the fixture that programs the FPGAs, with their contents
+    :ivar downloaded: the ids of the images that were downloaded from Glance
+    :ivar downloaded_bytes: how many bytes were downloaded
     """
 
     def setUp(self) -> None:
@@ -44,7 +44,8 @@ class FpgaCloud(cloud.Cloud):
 
         def start_until_it_may_end(agent: rpc_agent.RpcAgent) -> None:
             start(agent)
-            # Before the agent is stopped, which waits for what goes on.
+            # It runs before the agent is stopped, which waits for running
+            # programmings.
             self.addCleanup(self.cards.let_end)
 
         self.useFixture(fixtures.MonkeyPatch(
@@ -63,7 +64,7 @@ class FpgaCloud(cloud.Cloud):
             self.glance, 'download', note))
 
     def regions(self, host: str) -> list[str]:
-        """The traits of the types of a host's regions, one of each."""
+        """The region traits of a host, one for each region."""
         return [trait for provider in self.accelerator_providers(host)
                 if 'FPGA' in provider['inventory']
                 for trait in provider['traits'] if '_REGION_' in trait]
@@ -72,7 +73,7 @@ class FpgaCloud(cloud.Cloud):
         """Put a bitstream for a type of region into Glance.
 
         :param region: the trait
-        :param properties: what else it states
+        :param properties: further properties of the image
         :returns: its id
         """
         region_uuid = region.partition('_REGION_')[2].replace('_', '-')
@@ -85,7 +86,7 @@ class FpgaCloud(cloud.Cloud):
                             **wanted: str) -> None:
         """Make a profile with a region of a type.
 
-        :param wanted: what it is to hold: ``bitstream_id`` and so on
+        :param wanted: the wanted contents: ``bitstream_id`` and so on
         """
         self.create_profile(name, [self.fpga_group(region, **wanted)])
 
@@ -97,14 +98,14 @@ class FpgaCloud(cloud.Cloud):
 
 
 class ImageDownload(fixtures.Fixture):
-    """Has the download of a server's image take its time.
+    """Makes the download of a server's image take some time.
 
-    :ivar begun: is set when one has begun
-    :ivar may_end: they go on until it is set
+    :ivar begun: is set when a download has begun
+    :ivar may_end: downloads go on until it is set
     """
 
     def __init__(self, duration_s: float = 0) -> None:
-        """:param duration_s: how long each takes, at least"""
+        """:param duration_s: the least time that each download takes"""
         super().__init__()
         self._duration_s = duration_s
 
@@ -113,7 +114,7 @@ class ImageDownload(fixtures.Fixture):
         self.may_end = threading.Event()
         self.may_end.set()
         is_over = threading.Event()
-        # Nothing may be left that waits.
+        # No thread may be left that waits.
         self.addCleanup(is_over.set)
         self.addCleanup(self.may_end.set)
 

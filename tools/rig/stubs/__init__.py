@@ -10,4 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What stands for other services, and for what they know."""
+"""Stubs of other services, and of the records that these have."""

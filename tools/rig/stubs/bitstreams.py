@@ -27,9 +27,9 @@ from nova_accel.model import bitstream as bitstream_model
 def image(data: bytes, name: str = 'bitstream',
           hash_algorithm: str = 'sha512', **properties: str,
           ) -> dict[str, Any]:
-    """An image as Nova shows it, and as its GlanceFixture takes it.
+    """An image as Nova shows it, and as its GlanceFixture accepts it.
 
-    :param properties: what it states; underscores stay as they are
+    :param properties: of the image; underscores stay as they are
     """
     now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     return {
@@ -43,11 +43,11 @@ def image(data: bytes, name: str = 'bitstream',
 
 
 class Images:
-    """Images with their data, as a part of what Nova's GlanceFixture is."""
+    """Images with their data, by a part of the methods of GlanceFixture."""
 
     def __init__(self) -> None:
         self._images: dict[str, tuple[dict[str, Any], bytes]] = {}
-        #: The ids of those of which the data was fetched, in their order.
+        #: The ids of the images whose data was fetched, in that order.
         self.fetched: list[str] = []
 
     def create(self, _context: Any, metadata: dict[str, Any],
@@ -57,7 +57,7 @@ class Images:
         return metadata
 
     def add(self, data: bytes, **image_arguments: Any) -> str:
-        """A further bitstream, see :func:`image`.
+        """Add a bitstream, see :func:`image`.
 
         :returns: its id
         """
@@ -68,7 +68,7 @@ class Images:
         return [metadata for metadata, _data in self._images.values()]
 
     def show(self, _context: Any, image_id: str) -> dict[str, Any]:
-        """:raises ImageNotFound: there is none."""
+        """:raises ImageNotFound: there is no such image."""
         if image_id not in self._images:
             raise nova_exception.ImageNotFound(image_id=image_id)
         return self._images[image_id][0]

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The images of Nova's GlanceFixture as an image API, to list and fetch."""
+"""An image API that lists and serves the images of Nova's GlanceFixture."""
 
 import io
 from typing import Any
@@ -21,7 +21,7 @@ import webob.dec
 
 _FILTERS = ('id', 'name', 'status', 'visibility')
 
-#: What images have of themselves; the rest are properties.
+#: The own fields of an image. All other keys are properties.
 _OWN = (
     'id', 'name', 'status', 'container_format', 'disk_format', 'size',
     'min_ram', 'min_disk', 'protected', 'visibility', 'tags', 'owner',
@@ -85,7 +85,7 @@ class Glance:
 
 
 def _view(image: dict[str, Any]) -> dict[str, Any]:
-    """The wire's flat form of an image as Nova holds it."""
+    """The API's flat form of an image that Nova holds."""
     view = {key: image[key] for key in _OWN if key in image}
     return {**image.get('properties', {}), **view,
             'file': f'/v2/images/{image["id"]}/file',

@@ -13,8 +13,8 @@
 
 """An image API in a process of its own, as a real Glance is.
 
-In the process that downloads from it, it would take the interpreter's lock
-from the download.
+In the process that downloads, it would compete with the download for the
+interpreter's lock.
 """
 
 import pathlib
@@ -32,7 +32,7 @@ from rig.stubs import glance
 
 
 class GlanceProcess(fixtures.Fixture):
-    """On loopback, until the cleanup: what the stub would answer.
+    """A process on loopback that answers like the stub, until the cleanup.
 
     :ivar url: of its root
     """
@@ -52,7 +52,7 @@ class GlanceProcess(fixtures.Fixture):
         self._answer('/v2/schemas/image')
 
     def add(self, data: bytes) -> str:
-        """A further bitstream.
+        """Add a bitstream.
 
         :returns: its id
         """

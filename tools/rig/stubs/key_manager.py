@@ -28,9 +28,9 @@ import fixtures
 
 
 class KeyManager(fixtures.Fixture):
-    """Takes the place of Barbican, below castellan.
+    """A stub in the place of Barbican, below castellan.
 
-    :ivar asked_by: the contexts of those who asked for certificates
+    :ivar asked_by: the contexts of the callers that asked for certificates
     """
 
     def _setUp(self) -> None:
@@ -41,7 +41,7 @@ class KeyManager(fixtures.Fixture):
             'castellan.key_manager.API', lambda *_args: self))
 
     def get(self, context: Any, managed_object_id: str) -> x_509.X509:
-        """:raises ManagedObjectNotFoundError: there is none."""
+        """:raises ManagedObjectNotFoundError: there is no such certificate."""
         self.asked_by.append(context)
         if managed_object_id not in self._certificates:
             raise castellan_exception.ManagedObjectNotFoundError(
@@ -52,9 +52,9 @@ class KeyManager(fixtures.Fixture):
     def issue(self, issuer: str | None = None, days: int = 1) -> str:
         """Make a certificate.
 
-        :param issuer: the id of the one that signs it; by default it is an
-            authority, and signs itself
-        :param days: that it is valid from yesterday on
+        :param issuer: the id of the certificate that signs it; by default it
+            is an authority, and signs itself
+        :param days: how long it is valid, from yesterday on
         :returns: its id
         """
         certificate_id = str(uuid.uuid4())

@@ -28,7 +28,7 @@ REGION = 'RegionOne'
 
 _LIFETIME = datetime.timedelta(days=1)
 _DOMAIN = {'id': 'default', 'name': 'Default'}
-#: In a request for a token, and in the token.
+#: The scope in a request for a token, and in the token.
 _SYSTEM_SCOPE = {'system': {'all': True}}
 
 
@@ -44,7 +44,7 @@ class Project:
 class User:
     """A user of the default domain, and its roles in its one project.
 
-    :param system_roles: those on the system as a whole
+    :param system_roles: its roles on the system as a whole
     """
 
     id: str
@@ -58,9 +58,10 @@ class User:
 class Keystone:
     """The WSGI application, mounted at ``url``.
 
-    It knows what clients of one cloud and ``keystonemiddleware`` ask for:
-    version discovery, password authentication scoped to the user's project or
-    to the system, validation, revocation and the catalog of a token.
+    It answers the requests of one cloud's clients and of
+    ``keystonemiddleware``. They are version discovery, password
+    authentication scoped to the user's project or to the system, and the
+    validation, revocation and catalog of a token.
     """
 
     def __init__(self, url: str, users: Iterable[User]) -> None:
@@ -71,7 +72,7 @@ class Keystone:
         self.register('identity', 'keystone', f'{url}/v3')
 
     def add(self, user: User) -> None:
-        """Know one more user."""
+        """Add a user."""
         self._users[user.name] = user
 
     def register(self, type_: str, name: str, url: str) -> None:
@@ -84,9 +85,9 @@ class Keystone:
             } for interface in ('public', 'internal', 'admin')]}
 
     def issue(self, user: User, roles: Iterable[str] | None = None) -> str:
-        """A new token of the user in its project.
+        """Make a token of the user in its project.
 
-        :param roles: instead of the user's own
+        :param roles: of the token, instead of the user's own
         """
         return self._issue(user, user.roles if roles is None else roles, {
             'project': {'id': user.project.id, 'name': user.project.name,

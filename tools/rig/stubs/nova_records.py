@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What Nova and Placement know of servers, without their services."""
+"""The records of Nova and Placement about servers, without the services."""
 
 from collections.abc import Mapping
 import types
@@ -25,11 +25,11 @@ Resources = dict[str, dict[str, int]]
 
 
 class NovaRecords(fixtures.Fixture):
-    """Instances, migrations and allocations, and who asks for them.
+    """Instances, migrations and allocations, with the calls that read them.
 
     :ivar allocations: consumer uuid -> what Placement has allocated to it
-    :ivar calls: the names of the calls that were made, in their order
-    :ivar fault: if it is set, Nova's answer to all calls
+    :ivar calls: the names of the calls that were made, in that order
+    :ivar fault: if it is set, all calls of Nova raise it
     """
 
     def _setUp(self) -> None:
@@ -49,7 +49,7 @@ class NovaRecords(fixtures.Fixture):
             self.useFixture(fixtures.MonkeyPatch(f'nova.{name}', fake))
 
     def add_instance(self, host: str | None, **fields: Any) -> Any:
-        """An active instance, unless the fields say otherwise."""
+        """Add an instance, active unless the fields say otherwise."""
         instance = types.SimpleNamespace(**{
             'uuid': uuidutils.generate_uuid(), 'project_id': 'project',
             'user_id': 'user', 'system_metadata': {},

@@ -18,11 +18,14 @@ import time
 import types
 
 import fixtures
+import sqlalchemy as sa
 import testtools
 
 from nova_accel import exceptions
 from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import matching
 from nova_accel.model import reshape
@@ -522,8 +525,25 @@ class TestAttachments(testtools.TestCase):
             [matching.Provider(self.host.rp_uuid(), {'FPGA': 1},
                                frozenset())])
         self.attachments.release(INSTANCE)
+        self.assertIn('Nothing to release', self.log.output)
         self.assertEqual(1, len(self.arqs()))
         self.assertEqual([], journal.Journal(self.directory).entries())
+
+    def test_a_number_is_too_far_for_an_api_that_says_no_newest(self):
+        self.acquire()
+        (entry,) = journal.Journal(self.directory).entries()
+        asked = []
+
+        def release(instance_uuid, role, attempt):
+            asked.append(attempt)
+            raise exceptions.FarAttempt('too far')
+
+        self.attachments._api = types.SimpleNamespace(release=release)
+        self.attachments.release(INSTANCE)
+        self.assertEqual([entry.attempt], asked)
+        self.assertIn('too far', self.log.output)
+        self.restarted().retry()
+        self.assert_nothing_left()
 
     def set_aside(self):
         self.attachments.move(INSTANCE, arq.Role.ACTIVE, arq.Role.OLD)
@@ -915,6 +935,16 @@ class TestAttachments(testtools.TestCase):
         self.attachments.retry()
         self.assertTrue(self.attachments.held.has(INSTANCE))
         self.assertEqual(1, len(self.arqs()))
+
+    def test_a_number_that_is_used_again_is_not_released(self):
+        """A day after a release the API has forgotten its number."""
+        self.acquire()
+        self.attachments.release(INSTANCE)
+        with engine.writer() as connection:
+            connection.execute(sa.delete(schema.BINDINGS))
+        self.acquire()
+        self.attachments.retry()
+        self.assertTrue(self.attachments.held.has(INSTANCE))
 
     def test_no_bug_gets_out_of_a_release(self):
         """Nor does it stop the others from being retried."""

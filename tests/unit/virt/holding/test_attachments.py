@@ -387,6 +387,14 @@ class TestAttachments(testtools.TestCase):
             self.attachments.release(INSTANCE)
             self.assert_nothing_left()
 
+    def test_what_is_held_by_the_number_of_such_a_clock_is_released(self):
+        self.acquire()
+        (entry,) = journal.Journal(self.directory).entries()
+        journal.Journal(self.directory).write(dataclasses.replace(
+            entry, attempt=time.time_ns() * 2))
+        self.restarted().release(INSTANCE)
+        self.assert_nothing_left()
+
     def test_a_lost_answer_of_a_second_number_is_released_later(self):
         self.acquire()
         self.attachments.release(INSTANCE)

@@ -964,6 +964,7 @@ class TestAttachments(testtools.TestCase):
             for instance in (INSTANCE, OTHER):
                 self.attachments.release(instance)
             self.attachments.retry()
+            self.assertIn(str(error), self.log.output)
         self.assertEqual(2, len(self.arqs()))
         self.driver.bug = None
         unplug = self.driver.unplug

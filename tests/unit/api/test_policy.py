@@ -21,6 +21,7 @@ import testscenarios
 from nova_accel import conf
 from nova_accel.api import policies
 from nova_accel.api import policy
+from nova_accel.api import routes
 from unit.api import base
 
 _PROFILE = [{'name': 'other', 'groups': [base.GROUP]}]
@@ -154,5 +155,20 @@ class EnforcerTest(base.ApiTestCase):
         for rule in rules:
             self.assertTrue(rule.name.startswith('nova_accel:'))
             self.assertTrue(rule.description)
+            self.assertTrue(rule.operations)
             for operation in rule.operations:
                 self.assertTrue(operation['path'].startswith('/v2/'))
+
+    def test_each_call_of_the_api_is_in_the_description_of_a_rule(
+            self) -> None:
+        calls = {(method, f'/v2{path}') for path, methods
+                 in routes.API.items() for method in methods}
+        described = {(operation['method'], operation['path'])
+                     for rule in policies.list_rules()
+                     for operation in rule.operations}
+        # The same as calls of other paths.
+        described |= {
+            ('PATCH', '/v2/deployables/{uuid}/program/{same_uuid}'),
+            ('PATCH', '/v2/accelerator_requests/{uuid}'),
+            ('DELETE', '/v2/accelerator_requests/{uuid}')}
+        self.assertEqual(calls, described)

@@ -111,7 +111,10 @@ class TestOf(PublishableTestCase):
             further_functions=(a_handle().address,) * 255)
         device_ = a_device(
             driver='d' * 255, numa_node=bounds.MAX_NUMA_NODE,
-            attributes={'n' * 255: 'x'}, deployables=(a_deployable(
+            attributes={'n' * 255: 'x'} | {
+                str(number): 'x'
+                for number in range(bounds.MAX_ATTRIBUTES - 2)},
+            deployables=(a_deployable(
                 region='r' * 255, handles=(handle,),
                 bitstream_id=str(uuid.UUID(int=7)), traits=frozenset(
                     f'CUSTOM_{number}'
@@ -121,7 +124,8 @@ class TestOf(PublishableTestCase):
 
     def test_what_is_as_small_as_it_may_be_stays(self):
         devices = (a_device('a', driver='d', deployables=(
-            a_deployable('b', region='r'),)), a_device('e', deployables=()))
+            a_deployable('b', region='r'),), attributes={'n': 'x'}),
+            a_device('e', deployables=()))
         self.assertEqual(publishable.Publishable(devices, ()),
                          self.check(*devices))
 
@@ -212,8 +216,9 @@ class TestOf(PublishableTestCase):
             '\0': 'x'}))
         self.assertEqual(
             {'good', publishable.LEFT_OUT}, set(found.attributes))
-        (found,), _text = self.one(a_device(attributes={
+        (found,), text = self.one(a_device(attributes={
             str(number): 'x' for number in range(100)}))
+        self.assertIn('37 attributes, which exceed 63 or', text)
         self.assertEqual(bounds.MAX_ATTRIBUTES, len(found.attributes))
 
     def test_the_bitstream_and_the_numa_node(self):

@@ -135,6 +135,8 @@ class EnforcerTest(base.ApiTestCase):
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         rules = path / 'policy.yaml'
         rules.write_text('"nova_accel:device_profile:list": "role:auditor"')
+        # It registers the options.
+        policy.get_enforcer()
         conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
         self.addCleanup(conf.CONF.clear_override, 'policy_file',
                         'oslo_policy')

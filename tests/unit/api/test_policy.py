@@ -12,6 +12,7 @@
 
 """Who may do what, by default and by the operator's file."""
 
+import inspect
 import pathlib
 
 import fixtures
@@ -156,8 +157,11 @@ class EnforcerTest(base.ApiTestCase):
         self.assertEqual(len(rules), len({rule.name for rule in rules}))
         for rule in rules:
             self.assertTrue(rule.name.startswith('nova_accel:'))
-            self.assertTrue(rule.description)
+            # It is a sentence, not a method and a path.
+            self.assertTrue(rule.description.endswith('.'))
             self.assertTrue(rule.operations)
+            self.assertRegex(
+                rule.check_str, r'^\w*roles?:\w+( or \w*roles?:\w+)*$')
             for operation in rule.operations:
                 self.assertTrue(operation['path'].startswith('/v2/'))
 
@@ -174,3 +178,11 @@ class EnforcerTest(base.ApiTestCase):
             ('PATCH', '/v2/accelerator_requests/{uuid}'),
             ('DELETE', '/v2/accelerator_requests/{uuid}')}
         self.assertEqual(calls, described)
+
+    def test_each_name_of_a_rule_has_one(self) -> None:
+        names = {
+            value for module in vars(policies).values()
+            if inspect.ismodule(module) for value in vars(module).values()
+            if isinstance(value, str) and value.startswith('nova_accel:')}
+        self.assertEqual(
+            names, {rule.name for rule in policies.list_rules()})

@@ -191,6 +191,24 @@ class TestAcquire(BindingTestCase):
         [arq] = binding.acquire(self.again(request, attempt=9))
         self.assertEqual(group, arq['group'])
 
+    def test_newer_attempt_with_another_profile_of_the_same(self) -> None:
+        self.make_profile(name='other')
+        request = self.request()
+        [before] = binding.acquire(request)
+        [found] = binding.acquire(self.again(
+            request, attempt=2, device_profile_name='other'))
+        self.assertEqual('other', found['device_profile_name'])
+        self.assertNotEqual(before['uuid'], found['uuid'])
+        self.assert_consistent()
+
+    def test_newer_attempt_without_any_allocation(self) -> None:
+        request = self.request()
+        binding.acquire(request)
+        binding.release(*request.key, 1)
+        self.assertRaises(
+            exceptions.NoAssignment, binding.acquire,
+            self.again(request, attempt=2, providers=()))
+
     def test_newer_attempt_that_fails_keeps_what_was_held(self) -> None:
         binding.acquire(self.request(self.host.allocated(bus=1)))
         request = self.request()
@@ -328,6 +346,15 @@ class TestAdopt(BindingTestCase):
         self.assertEqual(before, self.everything())
         self.assertEqual(found, binding.adopt(self.key, 2, uuids))
 
+    def test_the_same_attempt_for_others(self) -> None:
+        """From a host that has lost its journal."""
+        binding.adopt(self.key, 1, self.bound(self.host.rp_uuid()))
+        others = self.bound(self.host.rp_uuid(1))
+        before = self.everything()
+        self.assertRaises(
+            exceptions.StaleAttempt, binding.adopt, self.key, 1, others)
+        self.assertEqual(before, self.everything())
+
     def test_older_and_released_attempts(self) -> None:
         uuids = self.two()
         binding.adopt(self.key, 3, uuids)
@@ -366,6 +393,8 @@ class TestAdopt(BindingTestCase):
                 (exceptions.Conflict, 'compute-2', elsewhere, of_other)):
             error = self.assertRaises(
                 fault, binding.adopt, key, 1, [uuid])
+            # It is not for the number of the attempt.
+            self.assertIs(fault, type(error))
             self.assertIn(text, str(error))
             self.assertEqual(before, self.everything())
 
@@ -582,6 +611,31 @@ class TestOfHost(BindingTestCase):
         self.assertEqual([], binding.get_of_host(self.host.hostname))
         self.assertEqual([], binding.get_of_host('compute-9'))
         self.assertEqual(1, len(binding.get_of_host('compute-2')))
+
+    def test_what_no_attempt_is_known_of(self) -> None:
+        binding.acquire(self.request(attempt=3))
+        with engine.writer() as connection:
+            connection.execute(sa.delete(schema.BINDINGS))
+        [found] = binding.get_of_host(self.host.hostname)
+        self.assertEqual(0, found['attempt'])
+
+    def test_all_that_some_hosts_have(self) -> None:
+        other, another = (reports.SimulatedHost(f'compute-{number}', (1,))
+                          for number in (2, 3))
+        self.make_noise(other)
+        self.make_noise(another)
+        request = self.request()
+        held = binding.acquire(request)
+        [noise] = arqs.get_all(hostname=other.hostname)
+        self.assertEqual([], binding.get_of_hosts([]))
+        self.assertEqual([
+            {'hostname': self.host.hostname, 'role': 'active',
+             'instance_uuid': request.instance_uuid, 'arqs': held},
+            {'hostname': other.hostname, 'role': None,
+             'instance_uuid': noise['instance_uuid'], 'arqs': [noise]},
+        ], sorted(binding.get_of_hosts(
+            [other.hostname, self.host.hostname]),
+            key=lambda each: each['hostname']))
 
     def test_only_what_is_named_and_not_adopted_is_deleted(self) -> None:
         adopted, other = self.make_arqs(2)

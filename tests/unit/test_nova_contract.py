@@ -18,8 +18,11 @@ look at; nothing else in the tests pins Nova's internals.
 
 import importlib
 import inspect
+import re
 
 import testtools
+
+from nova_accel.model import drift
 
 #: Our module -> what it leans on -> its parameters in Nova 34.
 SIGNATURES = {
@@ -332,6 +335,17 @@ def _resolve(path):
     return found
 
 
+def _statuses(*paths):
+    """The statuses that Nova's code gives migrations that go on."""
+    found = set()
+    for path in paths:
+        found.update(re.findall(
+            r"migration(?:\.status =|_status\(migration,) '([^']+)'",
+            inspect.getsource(_resolve(path))))
+    return found - {'completed', 'done', 'confirmed', 'reverted', 'error',
+                    'failed', 'cancelled'}
+
+
 class TestNovaContract(testtools.TestCase):
 
     def test_signatures(self):
@@ -404,6 +418,23 @@ class TestNovaContract(testtools.TestCase):
                       'self._delete_stashed_flavor_info(instance)', source)
         self.assertNotIn('_delete_stashed_flavor_info',
                          inspect.getsource(manager.finish_resize))
+
+    def test_the_states_of_a_migration_that_goes_on(self):
+        """model/drift.py: a server in no such state may lose accelerators."""
+        self.assertEqual(drift.UNFINISHED, _statuses(
+            'nova.compute.api:', 'nova.compute.manager:',
+            'nova.compute.resource_tracker:', 'nova.conductor.manager:',
+            'nova.conductor.tasks.migrate:',
+            'nova.conductor.tasks.live_migrate:',
+            'nova.virt.libvirt.migration:'))
+
+    def test_the_states_of_a_live_migration_that_goes_on(self):
+        manager = 'nova.compute.manager:ComputeManager.'
+        self.assertEqual(drift.LIVE, _statuses(
+            'nova.conductor.manager:ComputeTaskManager._live_migrate',
+            f'{manager}live_migration', f'{manager}_do_live_migration',
+            'nova.conductor.tasks.live_migrate:',
+            'nova.virt.libvirt.migration:'))
 
     def test_a_destination_hears_of_a_roll_back_if_it_has_mdevs(self):
         """virt/live_migration.py: also if it has PCI functions alone."""

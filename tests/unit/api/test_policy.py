@@ -12,6 +12,7 @@
 
 """Who may do what, by default and by the operator's file."""
 
+import inspect
 import pathlib
 
 import fixtures
@@ -21,6 +22,7 @@ import testscenarios
 from nova_accel import conf
 from nova_accel.api import policies
 from nova_accel.api import policy
+from nova_accel.api import routes
 from unit.api import base
 
 _PROFILE = [{'name': 'other', 'groups': [base.GROUP]}]
@@ -134,6 +136,8 @@ class EnforcerTest(base.ApiTestCase):
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         rules = path / 'policy.yaml'
         rules.write_text('"nova_accel:device_profile:list": "role:auditor"')
+        # It registers the options.
+        policy.get_enforcer()
         conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
         self.addCleanup(conf.CONF.clear_override, 'policy_file',
                         'oslo_policy')
@@ -153,6 +157,32 @@ class EnforcerTest(base.ApiTestCase):
         self.assertEqual(len(rules), len({rule.name for rule in rules}))
         for rule in rules:
             self.assertTrue(rule.name.startswith('nova_accel:'))
-            self.assertTrue(rule.description)
+            # It is a sentence, not a method and a path.
+            self.assertTrue(rule.description.endswith('.'))
+            self.assertTrue(rule.operations)
+            self.assertRegex(
+                rule.check_str, r'^\w*roles?:\w+( or \w*roles?:\w+)*$')
             for operation in rule.operations:
                 self.assertTrue(operation['path'].startswith('/v2/'))
+
+    def test_each_call_of_the_api_is_in_the_description_of_a_rule(
+            self) -> None:
+        calls = {(method, f'/v2{path}') for path, methods
+                 in routes.API.items() for method in methods}
+        described = {(operation['method'], operation['path'])
+                     for rule in policies.list_rules()
+                     for operation in rule.operations}
+        # The same as calls of other paths.
+        described |= {
+            ('PATCH', '/v2/deployables/{uuid}/program/{same_uuid}'),
+            ('PATCH', '/v2/accelerator_requests/{uuid}'),
+            ('DELETE', '/v2/accelerator_requests/{uuid}')}
+        self.assertEqual(calls, described)
+
+    def test_each_name_of_a_rule_has_one(self) -> None:
+        names = {
+            value for module in vars(policies).values()
+            if inspect.ismodule(module) for value in vars(module).values()
+            if isinstance(value, str) and value.startswith('nova_accel:')}
+        self.assertEqual(
+            names, {rule.name for rule in policies.list_rules()})

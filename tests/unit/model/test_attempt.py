@@ -42,8 +42,13 @@ class TestAttempt(testtools.TestCase):
             self.assert_reach(True, NOW_NS + DAY_NS, newest)
             self.assert_reach(False, NOW_NS + DAY_NS + 1, newest)
 
+    def test_where_times_begin(self):
+        self.assert_reach(True, 2 ** 60, 0)
+        self.assert_reach(False, 2 ** 60 - 1, 0)
+
     @hypothesis.given(st.integers(0, NOW_NS + DAY_NS))
     def test_nobody_comes_near_the_end(self, newest):
+        self.assertLess(attempt.MAX, END)
         self.assert_reach(False, attempt.MAX, newest)
         self.assert_reach(False, END, newest)
 

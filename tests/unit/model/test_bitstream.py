@@ -83,6 +83,13 @@ class TestWanted(testtools.TestCase):
                 {name: '../../etc/passwd'})
             self.assertIn(f'accel:{name}', str(error))
 
+    def test_what_people_read(self):
+        for field, value, text in (
+                ('bitstream_id', IMAGE, f'bitstream {IMAGE}'),
+                ('function_id', FUNCTION, f'function {FUNCTION}'),
+                ('function_name', 'Matrix', "function 'Matrix'")):
+            self.assertEqual(text, str(bitstream.Wanted(**{field: value})))
+
     def test_is_met_by(self):
         found = dataclasses.replace(
             FITTING, function_uuids=(REGION_TYPE, FUNCTION),
@@ -118,9 +125,24 @@ class TestFromImage(testtools.TestCase):
                     'img_signature_key_type': 'RSA-PSS',
                     'img_signature_certificate_uuid': FUNCTION}}))
 
+    def test_it_is_named_as_its_image_unless_it_says_so(self):
+        for name, expected in (('matrix', 'matrix'), ('x' * 300, 'x' * 255)):
+            found = bitstream.from_image(
+                {'id': IMAGE, 'name': name, 'status': 'active'})
+            self.assertEqual(f"'{expected}' ({IMAGE})", str(found))
+
+    def test_the_shell_that_it_is(self):
+        for text, shell_id in ((REGION_TYPE.upper(), REGION_TYPE),
+                               (' base ', 'base')):
+            found = bitstream.from_image({
+                'id': IMAGE, 'status': 'active',
+                'properties': {'provides_shell_id': text}})
+            self.assertEqual(shell_id, found.provides_shell_id)
+
     def test_next_to_nothing(self):
         found = bitstream.from_image(
-            {'id': IMAGE, 'name': None, 'size': None, 'status': 'queued'})
+            {'id': IMAGE, 'name': None, 'size': None, 'status': 'queued',
+             'os_hash_algo': ''})
         self.assertEqual(
             bitstream.Bitstream(IMAGE, '', 0, status='queued'), found)
 
@@ -195,6 +217,17 @@ class TestFromImage(testtools.TestCase):
             self.assertTrue((text or '').isprintable())
 
 
+class TestFromCircuit(testtools.TestCase):
+
+    def test_what_is_known_of_a_circuit(self):
+        for owner in (None, 'project'):
+            found = bitstream.from_circuit(
+                region.Circuit(IMAGE, 'ab' * 32, (FUNCTION,), owner))
+            self.assertEqual(bitstream.Bitstream(
+                IMAGE, IMAGE, 0, function_uuids=(FUNCTION,), owner=owner),
+                found)
+
+
 class TestMisfits(testtools.TestCase):
 
     def misfits(self, **changes):
@@ -260,5 +293,6 @@ class TestMisfits(testtools.TestCase):
             CARD, silent))
 
     def test_the_regions_type_in_another_spelling(self):
-        shouted = region.Region('region1', REGION_TYPE.upper(), 'SHELL-2.1')
-        self.assertEqual([], bitstream.misfits(FITTING, CARD, shouted))
+        for spelled in (REGION_TYPE.upper(), REGION_TYPE.replace('-', '')):
+            shouted = region.Region('region1', spelled, 'SHELL-2.1')
+            self.assertEqual([], bitstream.misfits(FITTING, CARD, shouted))

@@ -66,9 +66,12 @@ MALFORMED = (
     ('accel:', 'x', 'accel:'),
     ('accel:bitstream', 'x', 'accel:bitstream'),
     ('accel:Bitstream_id', 'x', 'accel:Bitstream_id'),
-    ('accel:bitstream_id', '', 'accel:bitstream_id'),
+    # A key is not believed for its value.
+    ('accel:image_id', 'd5ca2f11-3108-4426-a11c-a959987565df',
+     'keys are bitstream_id, function_id, function_name, prefetch'),
+    ('accel:bitstream_id', '', 'accel:bitstream_id, it must be a uuid'),
     ('accel:function_id', '../../etc/passwd', 'accel:function_id'),
-    ('accel:function_name', ' ', 'accel:function_name'),
+    ('accel:function_name', ' ', 'accel:function_name, it must be a name'),
     ('accel:prefetch', 'yes', 'accel:prefetch'),
     ('accel:prefetch', 'true', 'is for a group with accel:bitstream_id'))
 

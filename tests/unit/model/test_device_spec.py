@@ -149,6 +149,28 @@ class TestParse(testtools.TestCase):
         self.assertEqual(('*', '*', frozenset()),
                          (by_address.vendor_id, by_address.product_id,
                           by_address.traits))
+        self.assertFalse(by_id.whole)
+
+    def test_the_least_and_the_greatest_values(self):
+        for numvfs in (1, 65535):
+            [spec] = device_spec.parse([json.dumps({
+                'vendor_id': '8086', 'driver': 'p', 'mdev_type': 'x',
+                'sriov_numvfs': numvfs, 'clean': 'command',
+                'clean_command': ['/wipe']})], ['p'])
+            self.assertEqual(
+                ('p', 'x', numvfs, ('/wipe',)),
+                (spec.driver, spec.mdev_type, spec.sriov_numvfs,
+                 spec.clean_command))
+
+    def test_a_number_of_functions_that_json_writes_as_a_fraction(self):
+        [spec] = device_spec.parse([json.dumps(
+            {'vendor_id': '8086', 'driver': 'pci', 'sriov_numvfs': 8.0})],
+            DRIVERS)
+        self.assertEqual('8', str(spec.sriov_numvfs))
+
+    def test_a_unit_is_not_a_text(self):
+        [spec] = device_spec.parse([json.dumps(GOOD)], DRIVERS)
+        self.assertIs(device_spec.Unit.SLOT, spec.unit)
 
     def test_each_type_is_known(self):
         for type_ in naming.RESOURCE_CLASSES:
@@ -222,6 +244,10 @@ class TestMalformed(testtools.TestCase):
             DRIVERS)
         self.assertEqual(BITSTREAM, spec.clean_bitstream)
 
+    def test_a_way_of_cleaning_that_is_unknown(self):
+        self.assertIn('clean', self.refused(
+            '{"vendor_id": "8086", "driver": "pci", "clean": "wipe"}'))
+
     def test_no_driver(self):
         self.assertIn('driver', self.refused('{"vendor_id": "8086"}'))
 
@@ -240,7 +266,26 @@ class TestMalformed(testtools.TestCase):
     def test_not_an_object(self):
         for text in ('[]', '"pci"', '1', 'null', 'true',
                      '[{"driver": "pci"}]'):
-            self.assertIn('object', self.refused(text))
+            reason = self.refused(text)
+            self.assertIn('object', reason)
+            # No key is at fault.
+            self.assertFalse(reason.startswith(':'), reason)
+
+
+class TestCleaning(testtools.TestCase):
+
+    def test_the_method_and_with_what(self):
+        for more, cleaning in (
+                ({}, ()), ({'clean': 'none'}, ()),
+                *(({'clean': method}, (method,))
+                  for method in ('format', 'reset', 'sanitize')),
+                ({'clean': 'command', 'clean_command': ['/bin/wipe', '-v']},
+                 ('command', '/bin/wipe', '-v')),
+                ({'clean': 'program', 'clean_bitstream': BITSTREAM},
+                 ('program', BITSTREAM))):
+            [spec] = device_spec.parse([json.dumps(
+                {'vendor_id': '8086', 'driver': 'pci', **more})], DRIVERS)
+            self.assertEqual(cleaning, spec.cleaning)
 
 
 class TestMatch(testtools.TestCase):

@@ -95,6 +95,8 @@ class TestLeak(testtools.TestCase):
 
     def test_says_where_the_instance_is(self) -> None:
         self.assertIn(THERE, drift.leak(ACTIVE, GONE_AWAY, HERE) or '')
+        self.assertIn(
+            'on no host', drift.leak(ACTIVE, drift.Server(None), HERE) or '')
 
 
 class TestWhatTheJournalHas(testtools.TestCase):
@@ -145,12 +147,29 @@ class TestWhatTheJournalHas(testtools.TestCase):
                 host([held(), second], servers={SERVER: STAYS},
                      guests={SERVER})))
 
+    def test_the_guest_has_what_was_acquired_last(self) -> None:
+        for of_active, of_incoming, step in (
+                (2, 3, Step.ACTIVATE), (3, 2, Step.RELEASE),
+                (2, 2, Step.RELEASE)):
+            active, incoming = (
+                dataclasses.replace(held(role), attempt=attempt)
+                for role, attempt in ((ACTIVE, of_active),
+                                      (INCOMING, of_incoming)))
+            self.assertEqual([(step, INCOMING)], steps(
+                host([active, incoming], servers={SERVER: STAYS},
+                     guests={SERVER})))
+
     def test_what_the_api_has_lost(self) -> None:
         self.assertEqual([(Step.TELL, ACTIVE)], steps(
             host([held()], in_api=[], servers={SERVER: STAYS})))
         busy = dataclasses.replace(STAYS, task_state='rebuilding')
         self.assertEqual(
             [], steps(host([held()], in_api=[], servers={SERVER: busy})))
+
+    def test_what_the_api_has_lost_of_a_guest_that_nova_has_lost(
+            self) -> None:
+        self.assertEqual([], steps(host([held()], in_api=[],
+                                        guests={SERVER})))
 
     def test_a_role_that_the_api_does_not_know_yet(self) -> None:
         moved = dataclasses.replace(
@@ -171,6 +190,10 @@ class TestWhatOnlyTheApiHas(testtools.TestCase):
     def test_a_guest_keeps_what_it_may_have(self) -> None:
         self.assertEqual(
             [], steps(host(in_api=[held()], guests={SERVER})))
+
+    def test_a_guest_of_an_instance_that_is_elsewhere(self) -> None:
+        self.assertEqual([], steps(host(
+            in_api=[held()], servers={SERVER: GONE_AWAY}, guests={SERVER})))
 
     def test_what_is_needed_is_recovered(self) -> None:
         for guests in ((), {SERVER}):
@@ -244,6 +267,10 @@ class TestStaleConsumers(testtools.TestCase):
                 host(servers={SERVER: GONE_AWAY}, guests={SERVER}),
                 host([held()], servers={SERVER: GONE_AWAY}),
                 host(in_api=[held(None)], servers={SERVER: GONE_AWAY}),
+                # It was released after the journal was first read.
+                dataclasses.replace(
+                    host([held()], in_api=[], servers={SERVER: GONE_AWAY}),
+                    journaled=set()),
                 dataclasses.replace(host(servers={SERVER: GONE_AWAY}),
                                     journaled={(SERVER, OLD)})):
             self.assertEqual([], self.stale(found), found)

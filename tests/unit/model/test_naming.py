@@ -57,6 +57,8 @@ class TestTraits(testtools.TestCase):
             naming.function_trait('FPGA', 'Intel', region))
         self.assertEqual('CUSTOM_NVIDIA_1DB4_NVIDIA_11',
                          naming.vgpu_trait('nvidia', '1db4', 'nvidia-11'))
+        self.assertEqual('CUSTOM_PHYSNET_PHYSNET_1',
+                         naming.network_trait('physnet-1'))
 
     def test_the_name_of_a_vgpu_type_as_cyborg_has_it(self):
         for name, word in (
@@ -150,6 +152,12 @@ class TestConstants(testtools.TestCase):
             if type_ in os_resource_classes.STANDARDS:
                 self.assertEqual(type_, resource_class)
         self.assertEqual('PGPU', naming.RESOURCE_CLASSES['GPU'])
+
+    def test_the_types_of_the_specs(self):
+        """Flavors and device lines name them."""
+        self.assertEqual(
+            {'AICHIP', 'FPGA', 'GPU', 'NIC', 'QAT', 'SSD', 'TIME', 'VGPU'},
+            naming.RESOURCE_CLASSES.keys())
 
     def test_owners(self):
         self.assertEqual('OWNER_CYBORG', naming.OWNER_TRAIT)

@@ -272,6 +272,15 @@ class TestPool(testtools.TestCase):
         self.assertEqual('c1_accel_qat_8086_37c9_numa1', pool.name)
         self.assertEqual({'CUSTOM_QAT': 6}, pool.totals)
 
+    def test_names_that_placement_has_already(self):
+        """Another name is another provider: its allocations would move."""
+        plain, of_operator = self.pools(
+            Shape(1, 0, pooled=True),
+            Shape(2, 0, pooled=True, operator_traits=frozenset(
+                {'CUSTOM_RACK_7', 'CUSTOM_GOLD'})))
+        self.assertEqual('c1_accel_qat_8086_37c9', plain.name)
+        self.assertEqual('c1_accel_qat_8086_37c9_6a3c23a9', of_operator.name)
+
     def test_its_handles_are_in_the_order_of_the_bus(self):
         [pool] = self.pools(*(Shape(bus, 0, pooled=True) for bus in (9, 2)))
         self.assertEqual([2, 9], [handle.address.bus for handle
@@ -432,3 +441,60 @@ class TestDiff(testtools.TestCase):
                 resource_class: provider_layout.Units(total)
                 for resource_class, total in totals.items()}, traits)
             self.assertEqual((provider,), diff(wanted, [present]).put)
+
+
+class TestChanges(testtools.TestCase):
+
+    def test_whether_there_is_anything_to_change(self):
+        [provider] = layout([a_device(Shape(1, 2))]).providers
+        self.assertFalse(provider_layout.Changes())
+        self.assertFalse(provider_layout.Changes(
+            unwanted=frozenset({provider.uuid})))
+        for part in ({'put': (provider,)},
+                     {'inventories': {provider.uuid: {}}},
+                     {'remove': (provider.uuid,)},
+                     {'stale': {provider.uuid: frozenset({'CUSTOM_A'})}}):
+            self.assertTrue(provider_layout.Changes(**part), part)
+
+
+class TestTraits(testtools.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.wanted = layout([a_device(Shape(1, 2))])
+        [self.provider] = self.wanted.providers
+        self.given = {self.provider.uuid:
+                      self.provider.traits | {'CUSTOM_OURS', 'CUSTOM_GONE'}}
+
+    def changes(self, *further, before=None):
+        """The changes of a tree whose provider has further traits."""
+        return provider_layout.diff(
+            self.wanted, inventories(self.wanted), [provider_layout.Present(
+                self.provider.uuid,
+                inventories(self.wanted)[self.provider.uuid],
+                self.provider.traits | set(further))], frozenset(),
+            self.given if before is None else before)
+
+    def test_one_that_was_given_is_taken_away_and_all_others_stay(self):
+        self.assertEqual(
+            provider_layout.Changes(stale={
+                self.provider.uuid: frozenset({'CUSTOM_OURS'})}),
+            self.changes('CUSTOM_OURS', 'CUSTOM_OF_OPERATOR'))
+        for before in (self.given, {}):
+            self.assertFalse(
+                self.changes('CUSTOM_OF_OPERATOR', before=before))
+
+    def test_one_counts_as_given_until_the_tree_lacks_it(self):
+        uuid, traits = self.provider.uuid, self.provider.traits
+        for further, counted in (
+                (['CUSTOM_OURS'], traits | {'CUSTOM_OURS'}), ([], traits)):
+            self.assertEqual(
+                {uuid: counted}, provider_layout.now_given(
+                    self.wanted, self.changes(*further), self.given))
+
+    def test_those_of_a_provider_that_is_not_wanted_count_until_it_goes(self):
+        traits = frozenset({'CUSTOM_A'})
+        for remove, counted in (((), {'old': traits}), (('old',), {})):
+            self.assertEqual(counted, provider_layout.now_given(
+                provider_layout.Layout(),
+                provider_layout.Changes(remove=remove), {'old': traits}))

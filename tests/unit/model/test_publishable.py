@@ -104,6 +104,31 @@ class TestOf(PublishableTestCase):
                          self.check(*devices))
         self.assertEqual((), self.check().devices)
 
+    def test_what_is_as_large_as_it_may_be_stays(self):
+        handle = dataclasses.replace(
+            a_handle(1), mdev_type='m' * 255, vgpu_type='v' * 255,
+            physical_network='p' * 255,
+            further_functions=(a_handle().address,) * 255)
+        device_ = a_device(
+            driver='d' * 255, numa_node=bounds.MAX_NUMA_NODE,
+            attributes={'n' * 255: 'x'} | {
+                str(number): 'x'
+                for number in range(bounds.MAX_ATTRIBUTES - 2)},
+            deployables=(a_deployable(
+                region='r' * 255, handles=(handle,),
+                bitstream_id=str(uuid.UUID(int=7)), traits=frozenset(
+                    f'CUSTOM_{number}'
+                    for number in range(bounds.MAX_TRAITS))),))
+        self.assertEqual(publishable.Publishable((device_,), ()),
+                         publishable.of(NODE, [device_]))
+
+    def test_what_is_as_small_as_it_may_be_stays(self):
+        devices = (a_device('a', driver='d', deployables=(
+            a_deployable('b', region='r'),), attributes={'n': 'x'}),
+            a_device('e', deployables=()))
+        self.assertEqual(publishable.Publishable(devices, ()),
+                         self.check(*devices))
+
     def test_traits(self):
         for bad in ('---', 'CUSTOM_', 'custom_a', 'CUSTOM_\u00c4',
                     'CUSTOM_' + 'A' * 249, 'CUSTOM_A\n', 'HW_UNHEARD_OF', 5):
@@ -118,12 +143,13 @@ class TestOf(PublishableTestCase):
 
     def test_too_many_traits(self):
         mine = frozenset({'CUSTOM_Z'})
-        (found,), _text = self.one(a_device(operator_traits=mine, deployables=(
-            a_deployable(traits=mine.union(
-                f'CUSTOM_{number}' for number in range(1100))),)))
-        traits = found.deployables[0].traits
-        self.assertEqual(bounds.MAX_TRAITS, len(traits))
-        self.assertLess(mine, traits)
+        others = {f'CUSTOM_{number}' for number in range(1100)}
+        (found,), text = self.one(a_device(operator_traits=mine, deployables=(
+            a_deployable(traits=mine | others),)))
+        self.assertEqual(
+            mine.union(sorted(others)[:bounds.MAX_TRAITS - 1]),
+            found.deployables[0].traits)
+        self.assertIn('77 traits of region0, which has 1101', text)
 
     def test_names_of_deployables(self):
         for bad in ('', 'x' * 200, 'a\0b', '\ud800', 'region0', None, 5):
@@ -137,6 +163,17 @@ class TestOf(PublishableTestCase):
             a_deployable(resource_class='Ferrari'),)))
         self.assertEqual((), found.deployables)
         self.assertIn('Ferrari', found.fault)
+        (found,), _text = self.one(a_device(
+            fault='it is too hot', deployables=(
+                a_deployable(resource_class='Ferrari'),)))
+        self.assertEqual('it is too hot', found.fault)
+
+    def test_names_of_regions(self):
+        for bad in ('', 'x' * 256, '\0', 5):
+            (found,), text = self.one(a_device(deployables=(
+                a_deployable(), a_deployable('region1', 2, region=bad))))
+            self.assertEqual((a_deployable(),), found.deployables)
+            self.assertIn('its region is', text)
 
     def test_too_many_deployables(self):
         (found,), _text = self.one(a_device(deployables=tuple(
@@ -149,8 +186,11 @@ class TestOf(PublishableTestCase):
         for bad in (
                 dataclasses.replace(good, uuid='---'),
                 dataclasses.replace(good, uuid=good.uuid.upper() + '0'),
+                dataclasses.replace(good, uuid=None),
                 good, a_handle(2 ** 64), None,
                 dataclasses.replace(a_handle(2), mdev_type='x' * 256),
+                dataclasses.replace(a_handle(2), vgpu_type='x' * 256),
+                dataclasses.replace(a_handle(2), further_functions=('here',)),
                 dataclasses.replace(a_handle(2), physical_network='\0'),
                 dataclasses.replace(a_handle(2), address='here'),
                 dataclasses.replace(a_handle(2), further_functions=(
@@ -172,17 +212,26 @@ class TestOf(PublishableTestCase):
 
     def test_attributes(self):
         (found,), _text = self.one(a_device(attributes={
-            'good': 'x' * 300, 'bad': 5, '': 'x', 'n' * 256: 'x'}))
+            'good': 'x' * 300, 'bad': 5, '': 'x', 'n' * 256: 'x', 5: 'x',
+            '\0': 'x'}))
         self.assertEqual(
             {'good', publishable.LEFT_OUT}, set(found.attributes))
-        (found,), _text = self.one(a_device(attributes={
+        (found,), text = self.one(a_device(attributes={
             str(number): 'x' for number in range(100)}))
+        self.assertIn('37 attributes, which exceed 63 or', text)
         self.assertEqual(bounds.MAX_ATTRIBUTES, len(found.attributes))
 
     def test_the_bitstream_and_the_numa_node(self):
         (found,), _text = self.one(a_device(
             numa_node=-1, deployables=(a_deployable(bitstream_id='---'),)))
         self.assertEqual(a_device(attributes=found.attributes), found)
+        for bad in (-1, bounds.MAX_NUMA_NODE + 1, True, 1.5, 'one'):
+            (found,), text = self.one(a_device(numa_node=bad))
+            self.assertIsNone(found.numa_node)
+            self.assertIn(f'its NUMA node {bad!r}', text)
+        _devices, text = self.one(a_device(
+            deployables=(a_deployable(bitstream_id='---'),)))
+        self.assertIn("its bitstream '---'", text)
 
     def test_a_fault_that_is_no_text(self):
         found = self.check(a_device(fault=OSError('it is gone')))
@@ -215,6 +264,23 @@ class TestOf(PublishableTestCase):
             self.assertFalse(any(
                 deployable.name == 'b' for each in devices
                 for deployable in each.deployables))
+
+    def test_the_name_that_is_there_already_is_told(self):
+        _devices, text = self.one(a_device(), a_device(number=1))
+        self.assertIn(f'there is another {a_device().name} on the host', text)
+
+    def test_only_a_part_among_several_has_a_provider_of_its_own(self):
+        self.assertEqual((), self.check(
+            a_device('a', deployables=(a_deployable('b'),)),
+            a_device('a_b', number=1)).left_out)
+
+    def test_only_what_is_pooled_needs_the_name_of_a_pool(self):
+        named_so = a_device('fpga_8086_09c4', 9)
+        several = (a_deployable('b', 1), a_deployable('c', 2))
+        for other in (a_device(),
+                      a_device(pooled=True, deployables=several),
+                      a_device(pooled=True, deployables=())):
+            self.assertEqual((), self.check(named_so, other).left_out)
 
     def test_the_name_of_a_pool(self):
         pooled = [a_device(f'pci{number}', number, pooled=True)

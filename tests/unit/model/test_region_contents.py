@@ -32,6 +32,24 @@ def overlaid(device=DEVICE, **known):
     return region_contents.overlaid(device, known)
 
 
+UNCLEAN = region_contents.Unclean('project', 'why')
+
+
+class TestIsOperators(testtools.TestCase):
+
+    def test_whose_image_is_or_was_in_the_region(self):
+        of_project = dataclasses.replace(CONTENTS, owner='project')
+        for known, is_operators in (
+                ({}, True), ({'is_changing': True}, False),
+                ({'unclean': UNCLEAN}, False),
+                ({'contents': CONTENTS}, True),
+                ({'contents': CONTENTS, 'unclean': UNCLEAN}, True),
+                ({'contents': of_project}, False)):
+            self.assertIs(
+                is_operators, region_contents.Known(**known).is_operators,
+                known)
+
+
 class TestUncleanFor(testtools.TestCase):
 
     def unclean_for(self, project_id, owner):
@@ -96,6 +114,23 @@ class TestOverlaid(testtools.TestCase):
             (found,) = overlaid(device, region0=known).deployables
             self.assertEqual(one.traits | {operators}, found.traits)
 
+    def test_a_projects_functions_are_no_traits(self):
+        found = overlaid(region0=region_contents.Known(dataclasses.replace(
+            CONTENTS, owner='project')))
+        self.assertEqual(DEVICE.deployables[0].traits,
+                         found.deployables[0].traits)
+
+    def test_administrators_read_why_a_region_is_unclean(self):
+        found = overlaid(region0=region_contents.Known(
+            CONTENTS, unclean=UNCLEAN))
+        self.assertEqual({'link': 'x8', 'region0 is unclean': 'why'},
+                         found.attributes)
+        self.assertIsNone(found.fault)
+
+    def test_a_card_that_offers_nothing_is_not_faulty_for_that(self):
+        self.assertIsNone(overlaid(
+            dataclasses.replace(DEVICE, deployables=()), region0=BAD).fault)
+
     def test_no_trait_can_be_made_of_the_vendor(self):
         found = overlaid(dataclasses.replace(DEVICE, vendor='\u2122'),
                          region0=GOOD)
@@ -129,6 +164,19 @@ class TestOverlaid(testtools.TestCase):
             hot, region0=BAD, region1=BAD).fault)
 
 
+class TestWithShell(testtools.TestCase):
+
+    def test_what_is_known_of_the_shell(self):
+        for shell, changes in (
+                (region_contents.Known(), {}),
+                (GOOD, {'attributes': {
+                    'link': 'x8', 'shell bitstream': CONTENTS.bitstream_id}}),
+                (BAD, {'fault': 'the shell: CRC error'})):
+            self.assertEqual(
+                dataclasses.replace(DEVICE, **changes),
+                region_contents.with_shell(DEVICE, shell))
+
+
 class TestRemembered(testtools.TestCase):
     """A guest has the whole card, so that the host cannot ask it."""
 
@@ -150,6 +198,24 @@ class TestRemembered(testtools.TestCase):
 
     def test_what_it_told_before(self):
         self.assertEqual(self.told, self.remembered(DEVICE, self.told))
+
+    def test_each_region_told_its_own(self):
+        other_type = '6f6a2d0e-7c43-4b1f-9d0e-2b1c8a4e6f70'
+        other_trait = naming.region_trait('FPGA', 'Intel', other_type)
+        one, *others = self.told.deployables
+        told = dataclasses.replace(
+            self.told, regions=(region.Region('region0', self.TYPE),
+                                region.Region('region1', other_type)),
+            deployables=(one, *(dataclasses.replace(
+                each, traits=each.traits | {other_trait})
+                for each in others)))
+        self.assertEqual({
+            'region0': region_contents.ToldType(
+                self.TYPE, frozenset({self.TRAIT})),
+            'region1': region_contents.ToldType(
+                other_type, frozenset({other_trait}))},
+            region_contents.told_types(told))
+        self.assertEqual(told, self.remembered(DEVICE, told))
 
     def test_it_tells_another(self):
         """It was flashed meanwhile."""

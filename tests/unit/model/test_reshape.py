@@ -92,6 +92,10 @@ class TestNeeded(testtools.TestCase):
         self.assertEqual((), reshape.needed(
             layout_of(False, resource_class='CUSTOM_FAST'), held))
 
+    def test_what_the_host_has_not_adopted_stays(self):
+        self.assertEqual((), reshape.needed(
+            APART, [a_binding('i1', 0, role=None)]))
+
 
 class TestMake(testtools.TestCase):
 
@@ -114,11 +118,12 @@ class TestMake(testtools.TestCase):
     def test_a_migration_is_the_consumer_of_what_the_source_keeps(self):
         """A resize on the same host holds twice, and confirms one of them."""
         held = [a_binding('i1', 0), a_binding('i1', 1, role=arq.Role.OLD)]
-        allocations = {consumer: an_allocation(**{POOL: 1})
-                       for consumer in ('i1', 'm1')}
-        reshape.make(APART, held, allocations, {'m1': 'i1'})
-        self.assertEqual({OF_BUS[0]: 1}, amounts(allocations['i1']))
-        self.assertEqual({OF_BUS[1]: 1}, amounts(allocations['m1']))
+        for each in (held, held[::-1]):
+            allocations = {consumer: an_allocation(**{POOL: 1})
+                           for consumer in ('i1', 'm1')}
+            reshape.make(APART, each, allocations, {'m1': 'i1'})
+            self.assertEqual({OF_BUS[0]: 1}, amounts(allocations['i1']))
+            self.assertEqual({OF_BUS[1]: 1}, amounts(allocations['m1']))
 
     def test_a_live_migration_is_the_consumer_of_all_at_the_source(self):
         allocations = {'i1': an_allocation(elsewhere=1),

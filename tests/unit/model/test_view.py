@@ -9,6 +9,8 @@
 # WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
 # License for the specific language governing permissions and limitations
 # under the License.
+import dataclasses
+
 import testtools
 
 from nova_accel.model import orders
@@ -37,6 +39,15 @@ class TestView(testtools.TestCase):
             1, frozenset({HOST.device_uuid(1)}), frozenset({'elsewhere'}))
         self.assertEqual({broken, disabled, 'elsewhere'},
                          self.view.unusable(ordered))
+
+    def test_a_part_that_is_broken_is_for_nobody(self):
+        _broken, one, other = HOST.devices()
+        (deployable,) = one.deployables
+        devices = (dataclasses.replace(one, deployables=(
+            dataclasses.replace(deployable, fault='CRC error'),)), other)
+        self.assertEqual(
+            {handle.uuid for handle in one.handles},
+            view.View(HOST.node_uuid, devices).unusable(None))
 
     def test_who_has_what(self):
         self.assertEqual(dict.fromkeys(self.handles, 'fake'),

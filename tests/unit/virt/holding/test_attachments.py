@@ -18,11 +18,14 @@ import time
 import types
 
 import fixtures
+import sqlalchemy as sa
 import testtools
 
 from nova_accel import exceptions
 from nova_accel.db import accelerator_request
 from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import schema
 from nova_accel.model import arq
 from nova_accel.model import matching
 from nova_accel.model import reshape
@@ -111,6 +114,13 @@ class TestAttachments(testtools.TestCase):
             matching.Provider(self.host.rp_uuid(bus), {'FPGA': 1},
                               frozenset({'CUSTOM_REGION0'}))])
 
+    def acquire_two(self):
+        """Both cards."""
+        device_profile.create('two', [{'resources:FPGA': '1'}] * 2)
+        self.attachments.acquire(INSTANCE, 'project', 'two', [
+            matching.Provider(self.host.rp_uuid(bus), {'FPGA': 1},
+                              frozenset()) for bus in range(2)])
+
     def adopt(self):
         """What Nova's Cyborg client binds, then the host."""
         (made,) = accelerator_request.create('fpga', 'project')
@@ -138,7 +148,7 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual({bound.handle}, self.driver.plugged)
         self.assertEqual([bound.uuid], [arq['uuid'] for arq in self.arqs()])
         self.assertEqual([], self.released)
-        self.attachments.release(INSTANCE)
+        self.assertEqual(1, self.attachments.release(INSTANCE))
         self.assertEqual([bound.handle.uuid], self.released)
         self.assert_nothing_left()
 
@@ -199,6 +209,16 @@ class TestAttachments(testtools.TestCase):
             (dataclasses.replace(bound, device_rp_uuid=moved),),
             self.restarted().held.arqs_of(INSTANCE))
 
+    def test_the_other_units_of_an_instance_stay_where_they_were(self):
+        self.acquire_two()
+        first, second = self.attachments.held.arqs_of(INSTANCE)
+        self.attachments.follow(reshape.Move(
+            INSTANCE, arq.Role.ACTIVE, second.handle.uuid, 'FPGA',
+            second.device_rp_uuid, OTHER))
+        self.assertEqual(
+            (first, dataclasses.replace(second, device_rp_uuid=OTHER)),
+            self.attachments.held.arqs_of(INSTANCE))
+
     def test_from_adopt_to_release(self):
         uuid = self.adopt()
         self.assertTrue(self.attachments.held.has(INSTANCE))
@@ -242,7 +262,8 @@ class TestAttachments(testtools.TestCase):
 
     def test_an_instance_without_any(self):
         self.assertEqual((), self.attachments.plug(INSTANCE))
-        self.attachments.release(INSTANCE)
+        self.assertEqual(0, self.attachments.release(INSTANCE))
+        self.assertEqual('', self.log.output)
         self.assert_nothing_left()
 
     def test_acquired_again_it_keeps_what_it_has(self):
@@ -250,6 +271,9 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         arqs = self.attachments.plug(INSTANCE)
         self.acquire()
+        self.assertEqual({request.handle for request in arqs},
+                         self.driver.plugged)
+        self.assertEqual([], self.released)
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
 
     def test_what_is_replaced_is_unplugged(self):
@@ -257,6 +281,7 @@ class TestAttachments(testtools.TestCase):
         (old,) = self.attachments.plug(INSTANCE)
         self.acquire(bus=1)
         self.assertEqual(set(), self.driver.plugged)
+        self.assertEqual([old.handle.uuid], self.released)
         (new,) = self.attachments.plug(INSTANCE)
         self.assertNotEqual(old.handle, new.handle)
         self.attachments.release(INSTANCE)
@@ -283,8 +308,11 @@ class TestAttachments(testtools.TestCase):
         self.acquire(OTHER, bus=1)
         self.acquire(bus=0)
         arqs = self.attachments.plug(INSTANCE)
+        before = journal.Journal(self.directory).entries()
         self.assertRaises(
             exceptions.AcceleratorsBusy, self.acquire, bus=1)
+        self.assertEqual(
+            before, journal.Journal(self.directory).entries())
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
         self.attachments.release(OTHER)
         self.attachments.release(INSTANCE)
@@ -359,6 +387,14 @@ class TestAttachments(testtools.TestCase):
             self.attachments.release(INSTANCE)
             self.assert_nothing_left()
 
+    def test_what_is_held_by_the_number_of_such_a_clock_is_released(self):
+        self.acquire()
+        (entry,) = journal.Journal(self.directory).entries()
+        journal.Journal(self.directory).write(dataclasses.replace(
+            entry, attempt=time.time_ns() * 2))
+        self.restarted().release(INSTANCE)
+        self.assert_nothing_left()
+
     def test_a_lost_answer_of_a_second_number_is_released_later(self):
         self.acquire()
         self.attachments.release(INSTANCE)
@@ -395,6 +431,19 @@ class TestAttachments(testtools.TestCase):
         self.api.lose_answers = False
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
         self.attachments.release(INSTANCE)
+        self.assert_nothing_left()
+
+    def test_a_bug_after_the_api_has_given_something(self):
+        client = self.attachments._api
+
+        def acquire(*arguments):
+            client.acquire(*arguments)
+            raise TypeError('the answer is of another form')
+
+        self.attachments._api = types.SimpleNamespace(acquire=acquire)
+        self.assertRaises(TypeError, self.acquire)
+        self.assertFalse(self.attachments.held.has(INSTANCE))
+        self.restarted().retry()
         self.assert_nothing_left()
 
     def test_an_api_that_is_away_delays_the_release(self):
@@ -484,8 +533,25 @@ class TestAttachments(testtools.TestCase):
             [matching.Provider(self.host.rp_uuid(), {'FPGA': 1},
                                frozenset())])
         self.attachments.release(INSTANCE)
+        self.assertIn('Nothing to release', self.log.output)
         self.assertEqual(1, len(self.arqs()))
         self.assertEqual([], journal.Journal(self.directory).entries())
+
+    def test_a_number_is_too_far_for_an_api_that_says_no_newest(self):
+        self.acquire()
+        (entry,) = journal.Journal(self.directory).entries()
+        asked = []
+
+        def release(instance_uuid, role, attempt):
+            asked.append(attempt)
+            raise exceptions.FarAttempt('too far')
+
+        self.attachments._api = types.SimpleNamespace(release=release)
+        self.attachments.release(INSTANCE)
+        self.assertEqual([entry.attempt], asked)
+        self.assertIn('too far', self.log.output)
+        self.restarted().retry()
+        self.assert_nothing_left()
 
     def set_aside(self):
         self.attachments.move(INSTANCE, arq.Role.ACTIVE, arq.Role.OLD)
@@ -683,11 +749,14 @@ class TestAttachments(testtools.TestCase):
         """What the API has of it then."""
         self.acquire()
         self.attachments.plug(INSTANCE)
+        self.empty_journal()
+        (binding,) = self.api.client(HOST).bindings()
+        return binding
+
+    def empty_journal(self):
         for entry in journal.Journal(self.directory).entries():
             journal.Journal(self.directory).remove(entry)
         self.attachments = self.restarted()
-        (binding,) = self.api.client(HOST).bindings()
-        return binding
 
     def test_a_lost_journal_is_recovered(self):
         binding = self.lose_journal()
@@ -702,6 +771,22 @@ class TestAttachments(testtools.TestCase):
             INSTANCE, arq.Role.ACTIVE, binding.attempt)
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
+
+    def test_only_the_instance_that_is_meant_is_recovered(self):
+        self.acquire()
+        self.acquire(OTHER, bus=1)
+        self.empty_journal()
+        self.attachments.recover_of(INSTANCE, arq.Role.ACTIVE)
+        self.assertEqual({(INSTANCE, arq.Role.ACTIVE)},
+                         self.attachments.held.journaled())
+
+    def test_what_is_being_given_back_is_not_recovered(self):
+        binding = self.lose_journal()
+        self.acquire()
+        self.driver.refuses = True
+        self.attachments.release(INSTANCE)
+        self.attachments.recover(binding)
+        self.assertFalse(self.attachments.held.has(INSTANCE))
 
     def test_what_is_not_recovered_is_not_undone(self):
         """A guest may have it."""
@@ -755,6 +840,13 @@ class TestAttachments(testtools.TestCase):
         self.attachments.release(OTHER)
         self.acquire()
         self.attachments.plug(INSTANCE)
+
+    def test_what_is_given_with_another_guests_is_given_back(self):
+        self.lose_transactions()
+        self.assert_refused(self.acquire_two)
+        self.assertEqual([], self.arqs())
+        (handle,) = self.host.devices()[1].deployables[0].handles
+        self.assertEqual([handle.uuid], self.released)
 
     def test_the_log_names_the_instance_as_novas_does(self):
         """By the formats that ``[DEFAULT] instance_uuid_format`` rules."""
@@ -852,6 +944,16 @@ class TestAttachments(testtools.TestCase):
         self.assertTrue(self.attachments.held.has(INSTANCE))
         self.assertEqual(1, len(self.arqs()))
 
+    def test_a_number_that_is_used_again_is_not_released(self):
+        """A day after a release the API has forgotten its number."""
+        self.acquire()
+        self.attachments.release(INSTANCE)
+        with engine.writer() as connection:
+            connection.execute(sa.delete(schema.BINDINGS))
+        self.acquire()
+        self.attachments.retry()
+        self.assertTrue(self.attachments.held.has(INSTANCE))
+
     def test_no_bug_gets_out_of_a_release(self):
         """Nor does it stop the others from being retried."""
         self.acquire(OTHER, bus=1)
@@ -862,6 +964,7 @@ class TestAttachments(testtools.TestCase):
             for instance in (INSTANCE, OTHER):
                 self.attachments.release(instance)
             self.attachments.retry()
+            self.assertIn(str(error), self.log.output)
         self.assertEqual(2, len(self.arqs()))
         self.driver.bug = None
         unplug = self.driver.unplug

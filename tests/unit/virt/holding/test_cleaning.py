@@ -154,6 +154,23 @@ class TestCleaner(testtools.TestCase):
         self.cycle()
         self.assertEqual([A], self.driver.began)
         self.assertEqual(1, len(self.api.told))
+        self.assertEqual('', self.log.output)
+
+    def test_nothing_is_cleaned_before_the_first_orders(self):
+        self.cleaner.go_on()
+        self.assertEqual([], self.driver.began)
+
+    def test_what_was_ordered_at_two_times_is_told_apart(self):
+        """The API knows by the revision what it has not ordered again."""
+        self.driver.may_end.clear()
+        for uuid in (A, B):
+            self.api.release(uuid)
+            self.cycle()
+        self.driver.may_end.set()
+        self.wait()
+        self.cycle()
+        self.assertEqual([([A], {}), ([B], {})], self.api.told)
+        self.assertEqual({}, self.api.unclean)
 
     def test_nothing_to_clean_costs_nothing(self):
         self.released()
@@ -220,6 +237,19 @@ class TestCleaner(testtools.TestCase):
         # The reason is the same: it is not told again.
         self.cycle()
         self.assertEqual(1, len(self.api.told))
+        self.assertEqual(1, self.reports)
+
+    def test_what_others_have_cleaned_does_not_wait_the_next_time(self):
+        self.driver.fault = exceptions.DeviceError('it burns')
+        self.api.release(A)
+        self.cycle()
+        self.cycle()
+        self.api.unclean.clear()
+        self.cycle()
+        self.driver.fault = None
+        self.api.release(A)
+        self.cycle()
+        self.assertEqual([A, A], self.driver.began)
 
     def test_another_reason_is_told_and_so_is_success(self):
         self.api.release(A)
@@ -235,6 +265,7 @@ class TestCleaner(testtools.TestCase):
             self.assertEqual(expected, self.api.told[-1])
             self.pass_s(3600)
         self.assertEqual({}, self.api.unclean)
+        self.assertIn('Traceback', self.log.output)
 
     def test_what_is_held_is_never_touched(self):
         """Whatever a database that was restored may say."""
@@ -295,12 +326,14 @@ class TestCleaner(testtools.TestCase):
 
     def test_what_the_api_does_not_know_keeps_nothing(self):
         """The host was forgotten and has reported anew."""
-        self.api.release(A)
-        self.cycle()
-        self.api.fault = exceptions.NotFound('no such handle')
-        self.cycle()
-        self.assertIn('no such handle', self.log.output)
-        self.api.fault = None
-        self.cycle()
-        self.cycle()
-        self.assertEqual({}, self.api.unclean)
+        for fault in (exceptions.NotFound('no such handle'),
+                      exceptions.Conflict('another report came first')):
+            self.api.release(A)
+            self.cycle()
+            self.api.fault = fault
+            self.cycle()
+            self.assertIn(str(fault), self.log.output)
+            self.api.fault = None
+            self.cycle()
+            self.cycle()
+            self.assertEqual({}, self.api.unclean)

@@ -68,7 +68,7 @@ def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq]) -> None:
 
 def attach_missing(host: libvirt_host.Host,
                    held_by: Callable[[str], Iterable[arq.Arq]]) -> None:
-    """Attach to every running guest the devices that it holds but lacks.
+    """Attach the devices that running guests lack, but instances hold.
 
     It is for the start of nova-compute, which may have been killed after it
     had detached them.

@@ -36,7 +36,7 @@ from nova_accel.virt.publishing import provider_tree as tree_module
 
 
 class MigrationMixin(hooks.Hooks):
-    """Extends ``AcceleratorMixin``, so it comes before it in the bases."""
+    """The hooks; in the bases they come before ``AcceleratorMixin``."""
 
     def migrate_disk_and_power_off(
         self, context: nova_context.RequestContext,

@@ -85,7 +85,7 @@ class OsAcc:
     def initialize(self) -> None:
         """Wait until all devices are found and their traits published.
 
-        :raises CyborgAgentUnavailable: they are not within
+        :raises CyborgAgentUnavailable: it takes longer than
             ``publish_timeout_s``.
         """
         try:
@@ -178,8 +178,8 @@ class OsAcc:
         It is for a guest that is made again, and is otherwise like
         :meth:`acquired`. An instance holds nothing if its accelerators could
         not be acquired, for example on the destination of a resize. Nova then
-        gives it its old flavor back, but leaves it the allocations of the new
-        one.
+        restores the instance's old flavor, but keeps the allocations of the
+        new one.
 
         :param providers: asks for ours, with what is allocated to the
             instance
@@ -318,8 +318,7 @@ class OsAcc:
             self._programmer.start(
                 self._attachments.held.arqs_of(instance.uuid),
                 programming.Asker(
-                    # Not the project of the user who acts: that may be an
-                    # administrator.
+                    # The server's project: the user may be an administrator.
                     instance.project_id, asking.user_id, instance.uuid),
                 image_properties.of(instance), context)
             yield
@@ -346,7 +345,7 @@ class OsAcc:
 
     def _instance(self, info: Mapping[str, str],
                   specs: Mapping[str, str]) -> objects.Instance:
-        """Nova's object of an instance, of what ``plug`` is told of it.
+        """Nova's object of an instance, made from the arguments of ``plug``.
 
         :raises InvalidDeviceProfile: the flavor and the image do not ask for
             the same bitstream.

@@ -15,7 +15,7 @@
 Both have the same task states. A rebuild in place destroys the guest, and the
 server keeps its devices. After an evacuation the source destroys the guest
 when it is back, and gives the devices back. It may do so before the
-destination has the server, when the instance looks the same in both cases.
+destination has the server. Until then the instance looks as in a rebuild.
 """
 
 from typing import Any

@@ -16,8 +16,8 @@ These operations start guests with XML that libvirt or a file has kept. Nova
 does not call ``_get_guest_config``, so the devices are made ready here.
 
 libvirt cannot save a guest that has a device of the host. Nova detaches its
-own devices before it and attaches them afterwards. These hooks do the same
-with ours. The instance holds its accelerators all the time.
+own devices before a suspend, and attaches them after the resume. These hooks
+do the same with ours. The instance holds its accelerators all the time.
 """
 
 from collections.abc import Iterator

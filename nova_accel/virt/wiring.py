@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The parts of nova-compute that are ours, put together."""
+"""The wiring: it makes all our parts of nova-compute, and starts them."""
 
 from collections.abc import Mapping
 from collections.abc import Sequence

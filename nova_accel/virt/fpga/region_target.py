@@ -37,7 +37,7 @@ class Target:
 
     @property
     def tells_contents(self) -> bool:
-        """Whether its text is different for each bitstream."""
+        """Whether the device says a different text for each bitstream."""
         return (self.driver.tells_contents or self.region.is_shell
                 or self.region.contents_attribute is not None)
 

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The accelerators that instances hold on this host, acquire to release.
+"""The bindings of this host's instances, from acquire to release.
 
 On the host, the journal decides which devices go into a guest. In the cloud,
 the API decides who owns an attach handle. Each step journals its intent
@@ -165,7 +165,7 @@ class Attachments:
     def retry(self) -> None:
         """Finish the releases that failed, and tell the API of moves.
 
-        Does not raise: a binding that fails does not keep the others.
+        Does not raise: a binding that fails does not stop the others.
         """
         for entry in self._journal.entries():
             with _released_later(
@@ -349,7 +349,7 @@ class Attachments:
         self._unreleased[binding] = entry.attempt
         self._journal.write(
             dataclasses.replace(entry, step=_Step.RELEASING))
-        # A handle is free for the next tenant only after its device is.
+        # The device must be free before the next tenant can get its handle.
         self._unplug(entry.arqs)
         for role in filter(None, (entry.role, entry.moved_from)):
             self._free(entry.instance_uuid, role, entry.attempt)

@@ -94,7 +94,7 @@ class Cleaner:
         self._retries: dict[str, _Retry] = {}
 
     def released(self, arqs: Iterable[arq.Arq]) -> None:
-        """Have released units cleaned soon, which the API calls unclean."""
+        """Have the units of released ARQs cleaned soon."""
         uuids = self._board.view.cleaned.intersection(
             request.handle.uuid for request in arqs)
         if uuids:

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The instances of a host and the accelerators that they hold."""
+"""Questions about what instances hold, answered from the journal."""
 
 from nova_accel.model import arq
 from nova_accel.model import binding as binding_model

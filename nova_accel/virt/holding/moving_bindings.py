@@ -13,7 +13,7 @@
 """The accelerators that the source of a resize or cold migration keeps.
 
 It keeps them until the move ends. If Nova does not call the source's driver
-then, :mod:`.reconcile` gives them back.
+then, :mod:`.reconcile` releases them, or makes them active again.
 """
 
 from nova import objects

@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Provisioning:
-    """The devices that one nova-compute missed when it started.
+    """The devices that were missing when nova-compute started.
 
     :param mdevs: the uuids of the mediated devices that exist
     """

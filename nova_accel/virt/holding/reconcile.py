@@ -53,8 +53,8 @@ class Reconciler:
     """Repairs one host, from time to time.
 
     :param service_host: the host's name in Nova's RPC
-    :param interval_s: seconds between two passes. While bindings of a move
-        exist, bindings are compared in each call
+    :param interval_s: seconds between two passes. While a move has bindings
+        here, each call compares the bindings
     """
 
     def __init__(self, service_host: str, interval_s: int,

@@ -80,8 +80,8 @@ class RoleMoves:
         """
         entries = [entry for entry in self._journal.entries()
                    if entry.instance_uuid == instance_uuid]
-        # An older entry of the same ARQs is only a rest of a move: the newest
-        # entry has them.
+        # An older entry of the same ARQs is only left over from a move: the
+        # newest entry has them.
         for entry in sorted(entries, key=lambda each: -each.attempt):
             if (entry.moved_from is None
                     or entry != self._journal.read(

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The command ``tools/bench``, with ``report``, ``fpga`` and ``api``.
+"""Benchmarks of accelerators: ``tools/bench report``, ``fpga`` and ``api``.
 
 ``report`` measures a host with many accelerators, and ``fpga`` bitstreams.
 For these, Nova's services, Placement and the accelerator API run in this

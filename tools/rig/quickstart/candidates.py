@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Asks Placement what nova-scheduler will ask it for a device profile."""
+"""The question of nova-scheduler to Placement for a device profile."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ from nova_accel.model import naming
 
 def ask(placement: Any,
         groups: Sequence[device_profile.Group]) -> list[tuple[str, ...]]:
-    """The allocation candidates of the groups as things are now.
+    """The allocation candidates of the groups at the moment.
 
     :param placement: Nova's client of its Placement fixture
     :returns: for each candidate, the uuid of each group's provider

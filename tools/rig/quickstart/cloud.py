@@ -39,7 +39,7 @@ with python-openstackclient and python-cyborgclient installed:
 
 
 class QuickstartCloud(cloud.Cloud):
-    """Casts stay casts and periodic tasks run, as in a real cloud.
+    """A cloud whose casts and periodic tasks are as in a real cloud.
 
     :ivar image_id: an image to boot from, named ``IMAGE_NAME``
     """
@@ -55,7 +55,7 @@ class QuickstartCloud(cloud.Cloud):
 
     def _setup_configuration(self) -> None:
         super()._setup_configuration()
-        # Nova's driver looks at the one option that all services here share.
+        # Nova's driver reads "host", which all services here share.
         self.flags(periodic_enable=True, allow_resize_to_same_host=True,
                    host=HOST)
         self.flags(cyborg_compatible=True, group='nova_accel')
@@ -69,7 +69,7 @@ class QuickstartCloud(cloud.Cloud):
     def keep(self, report: quickstart_report.Report, flavor: str) -> None:
         """Say how to use the cloud, and wait.
 
-        :raises KeyboardInterrupt: at last
+        :raises KeyboardInterrupt: when the user ends it
         """
         path = self.write_clouds(self.demo, self.admin)
         report.text(_KEPT.format(

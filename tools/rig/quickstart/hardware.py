@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The simulated host of the quickstart, and what must come of it."""
+"""The simulated host of the quickstart, with the results that it must give."""
 
 from collections.abc import Mapping
 import dataclasses
@@ -28,8 +28,8 @@ from nova_accel.testing import driver
 class Kind:
     """A kind of hardware on the host.
 
-    ``inventories`` are the units of each resource provider that it becomes.
-    ``addresses`` are the PCI functions that servers get, or the parent of
+    ``inventories`` are the units of each of its resource providers.
+    ``addresses`` are the PCI functions that servers get, or the parents of
     their mediated devices.
     """
 
@@ -58,7 +58,7 @@ class Kind:
         return group
 
     def choices(self, held: int, wanted: int) -> int:
-        """In how many ways providers can serve groups of one unit each.
+        """The number of ways to serve groups of one unit each.
 
         :param held: units that servers have already
         :param wanted: the number of groups
@@ -76,7 +76,7 @@ class Hardware:
     """A host with a GPU, two FPGA cards of two regions, and a QAT card.
 
     :ivar pci_info: for Nova's fake libvirt
-    :ivar kinds: all that servers can get of it
+    :ivar kinds: the kinds of accelerators that servers can get
     """
 
     REGIONS = 2
@@ -97,7 +97,7 @@ class Hardware:
 
     def kind_of(self, device: str,
                 mdevs: Mapping[str, tuple[str, str]]) -> str:
-        """The name of the kind that a guest's device is.
+        """The name of the kind of a guest's device.
 
         :param device: a PCI address or the uuid of a mediated device
         :param mdevs: uuid -> (parent's address, type)
@@ -116,7 +116,8 @@ class Hardware:
                 for function in self.pci_info.devices.values()]
 
     def _region(self, index: int) -> Kind:
-        """The regions of one type: the N-th of each card."""
+        """The kind of the regions of one type: the N-th region of each card.
+        """
         addresses = frozenset(
             address for address in self._addresses('VF', '09c5')
             if (int(address[-1]) - 1) % self.REGIONS == index)

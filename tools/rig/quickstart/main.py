@@ -12,10 +12,10 @@
 
 """Shows nova_accel at work, with no accelerator, no cloud and no root.
 
-In one process, on loopback, configured as an operator would: nova-api,
-nova-scheduler, nova-conductor, nova-compute over a simulated host, Placement
-and the accelerator API. All that is shown is compared with what the simulated
-hardware must give. Keystone and Glance are stubs.
+It runs nova-api, nova-scheduler, nova-conductor, nova-compute over a simulated
+host, Placement and the accelerator API. All are in one process, on loopback,
+with an operator's configuration. Keystone and Glance are stubs. Each result is
+compared with the one that the simulated hardware must give.
 """
 
 import argparse
@@ -35,14 +35,14 @@ _INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run it.
+    """Run the quickstart.
 
-    :returns: 0 if all was as expected, 1 if something was not, 2 if a step
-        could not be taken
+    :returns: 0 if all results are as expected, 1 if one is not, 2 if a step
+        failed
     """
     arguments = _parse(argv)
     report = quickstart_report.Report(arguments.json)
-    # Nova reads it when it is imported, so that has to come later.
+    # Nova reads this when it is imported, so the imports have to come later.
     os.environ.setdefault('OS_NOVA_DISABLE_EVENTLET_PATCHING', 'True')
     warnings.simplefilter('ignore')
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         report.text('interrupted')
     finally:
-        # Nova would log to the terminal from here on.
+        # Otherwise Nova would log to the terminal from here on.
         logging.disable()
         cloud.doCleanups()
     return status
@@ -83,7 +83,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _run(cloud: Any, report: quickstart_report.Report) -> int:
     from rig.quickstart import scenario
-    # Nova's fixtures move it to a place of their own, which they remove.
+    # Nova's fixtures replace the temporary directory, and remove their own.
     temporary = tempfile.gettempdir()
     failure = None
     try:
@@ -100,7 +100,10 @@ def _run(cloud: Any, report: quickstart_report.Report) -> int:
 
 
 def _save_log(cloud: Any, directory: str) -> str:
-    """What Nova logged, in a file that stays; its path."""
+    """Write Nova's log to a file that stays.
+
+    :returns: its path
+    """
     text = ''
     with contextlib.suppress(AttributeError):
         text = cloud.stdlog.logger.output

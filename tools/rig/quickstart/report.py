@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the quickstart says: progress for people, one JSON document else."""
+"""The output of the quickstart: progress for people, or a JSON document."""
 
 from collections.abc import Iterable
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from rich import table
 
 
 class Report:
-    """Collects the facts that are shown, and what was not as expected.
+    """Collects the facts that are shown, and the expectations not met.
 
     :param as_json: progress goes to standard error, and :meth:`finish`
         prints one JSON document on standard output
@@ -50,18 +50,18 @@ class Report:
             f'\n[bold]{len(self._steps)}. {markup.escape(title)}[/]')
 
     def line(self, text: str) -> None:
-        """Say something to people."""
+        """Print a line for people."""
         self._print(f'   {markup.escape(text)}')
 
     def fact(self, name: str, value: Any) -> None:
-        """Something for the JSON document alone."""
+        """Add a fact to the JSON document only."""
         self._steps[-1]['facts'][name] = value
 
     def rows(self, name: str, columns: Sequence[str],
              rows: Iterable[Sequence[Any]]) -> None:
         """Show a table; each row becomes an object of the document.
 
-        :param rows: the cells; one that is a list is shown as lines
+        :param rows: the cells; a list is shown as several lines
         """
         rows = list(rows)
         terminal = self._console.is_terminal
@@ -80,7 +80,7 @@ class Report:
                          for row in rows])
 
     def check(self, what: str, expected: Any, found: Any) -> None:
-        """Compare what was found with what the hardware says it must be."""
+        """Compare a result with the one that the hardware must give."""
         good = expected == found
         self._steps[-1]['checks'].append({
             'what': what, 'good': good, 'expected': repr(expected),
@@ -101,14 +101,14 @@ class Report:
         return contextlib.nullcontext()
 
     def text(self, text: str) -> None:
-        """Say several lines to people, as they are."""
+        """Print several lines for people, unchanged."""
         self._print(markup.escape(text))
 
     def finish(self, failure: Exception | None, log: str | None) -> None:
-        """Say how it went; print the document.
+        """Print the outcome, and the JSON document if it is wanted.
 
-        :param failure: why not all steps could be taken
-        :param log: where Nova's log is
+        :param failure: of the step that could not be taken, if any
+        :param log: the path of Nova's log
         """
         checks = sum(len(step['checks']) for step in self._steps)
         cause = None if failure is None else _cause(failure)
@@ -131,12 +131,12 @@ class Report:
             sys.stdout.flush()
 
     def _print(self, text: str) -> None:
-        # A line is folded by the terminal, so that it can be copied whole.
+        # The terminal folds the line, so that it can be copied whole.
         self._console.print(text, soft_wrap=True)
 
 
 def _cause(failure: BaseException) -> str:
-    """The exception, out of what the fixtures library wraps it in."""
+    """The exception that the fixtures library has wrapped."""
     while isinstance(failure, fixtures.MultipleExceptions):
         failure = failure.args[0][1]
     return ''.join(traceback.format_exception_only(failure)).strip()

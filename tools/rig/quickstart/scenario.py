@@ -10,10 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the quickstart does, step by step, and what must come of it.
+"""The steps of the quickstart, with the results that they must have.
 
-Each expectation comes from the simulated hardware, none from an answer of
-what is tested.
+All expectations come from the simulated hardware, and none from an answer of
+the services.
 """
 
 import collections
@@ -29,7 +29,7 @@ from rig.quickstart import server as quickstart_server
 
 HOST = quickstart_cloud.HOST
 
-#: The profile, and the flavor, of two groups.
+#: The name of the profile with two groups, and of its flavor.
 TWO_GROUPS = 'fpga-and-vgpu'
 
 _COMMON_TRAITS = (naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT)
@@ -47,7 +47,7 @@ class Scenario:
         self._booted: list[quickstart_server.Server] = []
 
     def run(self) -> None:
-        """All steps; differences are in the report.
+        """Take all steps; differences are in the report.
 
         :raises Exception: a step could not be taken at all.
         """
@@ -205,7 +205,7 @@ class Scenario:
             for kind in self._hardware.kinds)
 
     def _check_usage(self) -> None:
-        """What is taken in Placement, the companion DB and on the host."""
+        """Compare the usage in Placement and on the host with the servers."""
         wanted: collections.Counter[str] = collections.Counter({
             kind.resource_class: 0 for kind in self._hardware.kinds})
         for server in self._booted:

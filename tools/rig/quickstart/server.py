@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""One server of the quickstart: shown, and compared with what it must be."""
+"""A server of the quickstart, which is shown and checked."""
 
 import collections
 import dataclasses
@@ -26,7 +26,7 @@ from rig.quickstart import candidates
 from rig.quickstart import hardware as quickstart_hardware
 from rig.quickstart import report as quickstart_report
 
-#: How long a server may take, as polls and seconds between them.
+#: The longest wait for a server, as polls and the seconds between them.
 _POLLS = 300
 _POLL_S = 0.2
 
@@ -51,9 +51,10 @@ class Wish:
 
 
 class Server:
-    """
-    :ivar devices: what its domain has: PCI addresses, mediated devices' uuids
-    :ivar arq_uuids: its accelerator requests
+    """A server with the accelerators of a wish.
+
+    :ivar devices: of its domain: PCI addresses, uuids of mediated devices
+    :ivar arq_uuids: of its accelerator requests
     """
 
     def __init__(self, cloud: cloud_module.Cloud,
@@ -70,20 +71,20 @@ class Server:
 
     @property
     def mdevs(self) -> list[str]:
-        """Those of ``devices`` that are mediated ones."""
+        """The uuids of its mediated devices."""
         return [device for device in self.devices if ':' not in device]
 
     @property
     def wanted(self) -> collections.Counter[str]:
-        """Resource class -> units that it must have at the moment."""
+        """Resource class -> units that the server must have at the moment."""
         old = self._old_wish.resources if self._old_wish else {}
         return self.wish.resources + collections.Counter(old)
 
     def show_candidates(self, expected: int,
                         wish: Wish | None = None) -> None:
-        """What Placement offers for the profile's groups just now.
+        """Show Placement's allocation candidates for a profile's groups.
 
-        :param wish: before it is the server's own
+        :param wish: the profile; by default the server's own
         """
         wish = wish or self.wish
         self._candidates = candidates.ask(
@@ -98,9 +99,10 @@ class Server:
                            len(self._candidates))
 
     def boot(self, flavor: str) -> None:
-        """Boot it through the compute API.
+        """Boot the server through the compute API.
 
-        :raises RuntimeError: it has the fault, there is nothing to show.
+        :raises RuntimeError: the server has a fault, so there is nothing to
+            show.
         """
         server = self._create(flavor)
         self._report.check(f'status of {self.name}', 'ACTIVE',
@@ -110,7 +112,10 @@ class Server:
                 f'{self.name} does not run: {server["fault"]["message"]}')
 
     def fail(self, flavor: str) -> str:
-        """Try to boot it; the fault that its owner is shown."""
+        """Try to boot the server, which must fail.
+
+        :returns: the fault that its owner is shown
+        """
         server = self._create(flavor)
         self._report.check(f'status of {self.name}', 'ERROR',
                            server['status'])
@@ -126,14 +131,14 @@ class Server:
                            self._settled(expected)['status'])
 
     def resize(self, flavor: str, wish: Wish) -> None:
-        """It has the old accelerators and the new ones then."""
+        """Resize the server, which then has old and new accelerators."""
         self._cloud.api.post_server_action(
             self.id, {'resize': {'flavorRef': flavor}})
         self._check_status('VERIFY_RESIZE')
         self.wish, self._old_wish = wish, self.wish
 
     def confirm(self) -> None:
-        """And gives the old ones back, which the migration holds."""
+        """Confirm the resize, and wait until the migration holds nothing."""
         (migration,) = self._cloud.admin_api.api_get(
             f'/os-migrations?instance_uuid={self.id}').body['migrations']
         self._cloud.api.post_server_action(self.id, {'confirmResize': None})
@@ -155,7 +160,7 @@ class Server:
             time.sleep(_POLL_S)
 
     def show_accelerators(self) -> None:
-        """The provider of each group, the ARQs and their attach handles."""
+        """Show the provider of each group, the ARQs and their handles."""
         arqs = sorted(self._cloud.arqs({'id': self.id}),
                       key=lambda one: one['device_profile_group_id'])
         self.arq_uuids = [one['uuid'] for one in arqs]
@@ -196,7 +201,7 @@ class Server:
 
     def show_hostdevs(self, hostname: str,
                       hardware: quickstart_hardware.Hardware) -> None:
-        """The ``<hostdev>`` elements, each compared with the hardware."""
+        """Show the ``<hostdev>`` elements; compare each with the hardware."""
         elements = self._cloud.hostdevs({'id': self.id})
         self.devices = [hostdev.identity(element) for element in elements]
         self._report.line('<hostdev> elements of the domain:')
@@ -233,7 +238,7 @@ class Server:
         return server
 
     def _settled(self, expected: str = 'ACTIVE') -> dict[str, Any]:
-        """The server, when no task of it is under way any more.
+        """The server, once no task of it is under way.
 
         :param expected: its status then, unless it has a fault
         """

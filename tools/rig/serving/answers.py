@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""A process that serves answers from files, sent by the kernel.
+"""A process that serves answers from files, which the kernel sends.
 
 Nova is not imported: its modules decide between eventlet and native threads.
 """
@@ -43,14 +43,17 @@ class _Handler(server.SimpleHTTPRequestHandler):
 
 
 def file_name(path: str) -> str:
-    """Of the answer to a GET of a path; what ends in ``file`` is no JSON."""
+    """The name of the file that answers a GET of a path.
+
+    If the path ends in ``file``, the answer is no JSON.
+    """
     return urllib.parse.quote(path, safe='')
 
 
 def main(descriptor: str, directory: str) -> None:
-    """Serve until standard input ends, as it does with whoever started it.
+    """Serve until standard input ends, as it does with the parent process.
 
-    :param descriptor: the number of that of a listening socket
+    :param descriptor: the file descriptor of a listening socket
     :param directory: of the answers
     """
     with socket.socket(fileno=int(descriptor)) as listener:

@@ -34,15 +34,15 @@ _UWSGI, _MANAGE = (pathlib.Path(sys.executable).with_name(name)
 def paste_without_tokens() -> str:
     """Our ``api-paste.ini`` without ``authtoken``.
 
-    The next filter, Nova's, then believes ``X-Roles``, ``X-Project-Id``,
-    ``X-User-Id`` and ``X-Service-Roles`` of whoever asks.
+    The next filter, Nova's, then believes every caller's ``X-Roles``,
+    ``X-Project-Id``, ``X-User-Id`` and ``X-Service-Roles``.
     """
     return nova_conf.api_paste_path().read_text().replace(
         ' authtoken nova_accel_context ', ' nova_accel_context ')
 
 
 def check_loopback(address: str) -> None:
-    """:raises ConfigurationError: others than this machine could ask."""
+    """:raises ConfigurationError: other machines could reach the address."""
     try:
         is_loopback = ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -57,16 +57,16 @@ class ServedApi(process.StartedFixture):
     """The API alone, with all tables in its database.
 
     :param database_url: of the accelerators; a new SQLite file if it is None
-    :param nova_database_url: of Nova's API, which no instance is in; a new
-        SQLite file if it is None
-    :param port: 0 takes a free one
-    :param sections: of ``nova.conf``, besides; without ``keystone_authtoken``
-        whoever asks is believed
-    :param options: more of uWSGI's
+    :param nova_database_url: of Nova's API, without instances; a new SQLite
+        file if it is None
+    :param port: 0 takes a free port
+    :param sections: further ones of ``nova.conf``. Without
+        ``keystone_authtoken`` the API believes every caller
+    :param options: further options of uWSGI
     :ivar url: of ``/accelerator``, without a slash at the end
-    :ivar log: what the processes write
-    :raises ConfigurationError: the address is not on the loopback, uWSGI is
-        not installed, or the server does not start; has what it wrote
+    :ivar log: the file with the output of the processes
+    :raises ConfigurationError: the address is not on loopback, uWSGI is not
+        installed, or the server does not start; the text has its output
     """
 
     def __init__(self, database_url: str | None = None,
@@ -108,7 +108,7 @@ class ServedApi(process.StartedFixture):
         self._server.wait('/accelerator')
 
     def memory_mb(self) -> float:
-        """Resident memory of all its processes."""
+        """The resident memory of all its processes."""
         return self._server.memory_mb()
 
     def _configure(self) -> None:

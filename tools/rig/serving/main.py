@@ -12,9 +12,9 @@
 
 """The accelerator API alone, over HTTP: ``tools/serve-api``.
 
-For tests and benchmarks only: there is no Keystone, and whoever asks says by
-the headers X-User-Id, X-Project-Id, X-Roles and X-Service-Roles who that is.
-It listens on the loopback alone. It is served by uWSGI, as it is deployed.
+It is for tests and benchmarks only. There is no Keystone: callers name
+themselves in the headers X-User-Id, X-Project-Id, X-Roles and X-Service-Roles.
+uWSGI serves it, as in a deployment, but on loopback only.
 """
 
 import argparse

@@ -46,7 +46,7 @@ def api_paste_path() -> pathlib.Path:
 
 
 def credentials(auth_url: str, user: keystone.User) -> dict[str, str]:
-    """What a section needs to log in as the user."""
+    """The options with which a section logs in as the user."""
     return {'auth_type': 'password', 'auth_url': auth_url,
             'username': user.name, 'password': user.password,
             'user_domain_name': 'Default', 'project_domain_name': 'Default',
@@ -54,7 +54,7 @@ def credentials(auth_url: str, user: keystone.User) -> dict[str, str]:
 
 
 def token_validation(auth_url: str, service_user: keystone.User) -> Sections:
-    """What an API needs to have tokens validated."""
+    """The sections with which an API has tokens validated."""
     return {'keystone_authtoken': {
         **credentials(auth_url, service_user),
         'www_authenticate_uri': auth_url,
@@ -64,7 +64,7 @@ def token_validation(auth_url: str, service_user: keystone.User) -> Sections:
 
 def sections(auth_url: str, service_user: keystone.User, state_path: str,
              filters: Iterable[str]) -> Sections:
-    """All that an operator adds to Nova's configuration.
+    """The sections that an operator adds to Nova's configuration.
 
     :param filters: the filters that are enabled already
     """
@@ -100,7 +100,7 @@ def forget_credentials() -> None:
 
 
 def write(path: pathlib.Path, content: Sections) -> None:
-    """Write the file; a value that is a list is an option given often."""
+    """Write the file; a list is an option that is given several times."""
     lines = []
     for section, options in content.items():
         lines.append(f'[{section}]')
@@ -112,7 +112,7 @@ def write(path: pathlib.Path, content: Sections) -> None:
 
 
 def write_api(directory: pathlib.Path, connection: str) -> None:
-    """Write what ``nova_accel.api.wsgi`` reads; there is no Keystone.
+    """Write the files that ``nova_accel.api.wsgi`` reads, without Keystone.
 
     :param connection: the URL of the database
     """

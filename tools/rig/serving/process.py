@@ -32,7 +32,7 @@ class StartedFixture(fixtures.Fixture):
 
     def setUp(self) -> None:
         super().setUp()
-        # Of what _setUp raises, fixtures makes an error of its own.
+        # The fixtures library turns any exception of _setUp into its own.
         try:
             self.start()
         except BaseException:
@@ -40,16 +40,16 @@ class StartedFixture(fixtures.Fixture):
             raise
 
     def start(self) -> None:
-        """What it raises is raised to whoever uses the fixture."""
+        """Start; its exceptions reach the user of the fixture unchanged."""
         raise NotImplementedError
 
 
 class Process(fixtures.Fixture):
     """A process, until the cleanup or until it is stopped.
 
-    :param log: the file that gets all that it writes
-    :param environment: added to that of this process
-    :param descriptors: files of this process that it has, too
+    :param log: the file for its output
+    :param environment: is added to that of this process
+    :param descriptors: files of this process that it inherits
     """
 
     def __init__(self, command: Sequence[str | os.PathLike[str]],
@@ -72,10 +72,10 @@ class Process(fixtures.Fixture):
 
     def wait_for(self, condition: Callable[[], bool],
                  seconds: float = 90) -> None:
-        """Wait until it is so.
+        """Wait until the condition is true.
 
-        :raises ConfigurationError: it has ended, or is not so far after so
-            many seconds; has what it wrote
+        :raises ConfigurationError: the process has ended, or the time is
+            over; the text has its output
         """
         end = time.monotonic() + seconds
         while time.monotonic() < end and self._process.poll() is None:
@@ -87,7 +87,7 @@ class Process(fixtures.Fixture):
             f'{self.log.read_text()}')
 
     def stop(self) -> None:
-        """Ask it to end, and end it if it does not."""
+        """Ask the process to end, and kill it if it does not."""
         self._process.terminate()
         try:
             self._process.wait(_STOP_S)
@@ -96,7 +96,7 @@ class Process(fixtures.Fixture):
             self._process.wait()
 
     def memory_mb(self) -> float:
-        """Resident memory of it and of its children."""
+        """The resident memory of the process and its children."""
         pid = self._process.pid
         children = pathlib.Path(f'/proc/{pid}/task/{pid}/children')
         return sum(map(_resident_kb, [
@@ -105,6 +105,6 @@ class Process(fixtures.Fixture):
 
 def _resident_kb(pid: int) -> int:
     status = pathlib.Path(f'/proc/{pid}/status').read_text()
-    # One that has ended has no such line.
+    # A process that has ended has no such line.
     return sum(int(line.split()[1]) for line in status.splitlines()
                if line.startswith('VmRSS:'))

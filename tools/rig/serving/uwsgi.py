@@ -28,9 +28,9 @@ class Uwsgi(process.Process):
     """The processes, and the socket that they listen on.
 
     :param prefix: of the virtual environment that has uWSGI and the module
-    :param options: more of uWSGI's
-    :param port: 0 takes a free one
-    :ivar address: where they listen, with ``port``
+    :param options: further options of uWSGI
+    :param port: 0 takes a free port
+    :ivar address: the address where they listen, with ``port``
     """
 
     def __init__(self, prefix: pathlib.Path, module: str, processes: int,
@@ -54,9 +54,9 @@ class Uwsgi(process.Process):
         super()._setUp()
 
     def wait(self, path: str) -> None:
-        """Wait until it serves the path.
+        """Wait until uWSGI serves the path.
 
-        :raises ConfigurationError: it does not; has what it wrote
+        :raises ConfigurationError: it does not; the text has its output
         """
         self.wait_for(lambda: self._serves(path), _START_S)
 

@@ -39,7 +39,7 @@ class _ThreadingServer(socketserver.ThreadingMixIn, simple_server.WSGIServer):
     daemon_threads = False
 
     def server_bind(self) -> None:
-        # HTTPServer's own asks the resolver for the name of this machine.
+        # HTTPServer's method asks the resolver for the name of this machine.
         socketserver.TCPServer.server_bind(self)
         self.server_name = HOST
         self.server_port = self.server_address[1]
@@ -49,13 +49,13 @@ class _ThreadingServer(socketserver.ThreadingMixIn, simple_server.WSGIServer):
 class WsgiServer(fixtures.Fixture):
     """Serves applications, each under its prefix, until the cleanup.
 
-    Works with native threads and in a process that eventlet has patched.
+    It works with native threads and in a process that eventlet has patched.
 
     :ivar url: where it listens, without a slash at the end
     """
 
     def __init__(self, port: int = 0) -> None:
-        """:param port: the TCP port; 0 takes a free one"""
+        """:param port: the TCP port; 0 takes a free port"""
         super().__init__()
         self._port = port
         self._applications = urlmap.URLMap()
@@ -81,5 +81,5 @@ class WsgiServer(fixtures.Fixture):
         return self.url + prefix.rstrip('/')
 
     def unmount(self, prefix: str) -> None:
-        """Serve no longer what was mounted there."""
+        """Remove the application that was mounted there."""
         del self._applications[prefix]

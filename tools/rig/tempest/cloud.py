@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the API tests of cyborg-tempest-plugin need of a cloud."""
+"""The cloud for the API tests of cyborg-tempest-plugin."""
 
 from collections.abc import Sequence
 import pathlib
@@ -33,9 +33,9 @@ from rig.stubs import keystone as keystone_stub
 _PROJECT = keystone_stub.Project('a' * 32, 'tempest')
 _SERVICE = keystone_stub.Project('b' * 32, 'service')
 
-#: Name -> the persona's own role, and those that it implies. Two of ``admin``,
-#: because a test class takes each user once: as ``admin`` and as
-#: ``project_admin``.
+#: Name -> the persona's own role, and the roles that it implies. There are two
+#: administrators, because a test class takes each user only once. It takes
+#: one as ``admin`` and one as ``project_admin``.
 _PERSONAS = {
     'admin': ('admin', 'manager', 'member', 'reader'),
     'project-admin': ('admin', 'manager', 'member', 'reader'),
@@ -48,9 +48,10 @@ _PERSONAS = {
 class TempestCloud(fixtures.Fixture):
     """Keystone's stub, the API in uWSGI and a host that has reported to it.
 
-    :param new_defaults: what ``[oslo_policy]`` has, and Tempest is told
-    :param directory: gets ``tempest.conf``, and what that names
-    :ivar tempest_conf: the file
+    :param new_defaults: whether policies have new defaults and scopes, in
+        ``[oslo_policy]`` and for Tempest
+    :param directory: for ``tempest.conf``, and the files that it names
+    :ivar tempest_conf: the path of that file
     """
 
     def __init__(self, directory: pathlib.Path, new_defaults: bool) -> None:
@@ -82,7 +83,7 @@ class TempestCloud(fixtures.Fixture):
         self._write_conf()
 
     def _write_policy(self) -> str:
-        """Have a project's managers see devices, as of Cyborg.
+        """Let a project's managers see devices, as in Cyborg.
 
         :returns: the path of the file
         """
@@ -94,7 +95,7 @@ class TempestCloud(fixtures.Fixture):
         return str(path)
 
     def _report(self) -> None:
-        """As nova-compute of a host does it, with a token of its own."""
+        """Report devices like a host's nova-compute, with its own token."""
         host = reports.SimulatedHost(functions=1)
         login = v3.Password(
             f'{self._auth_url}/v3', username=self._nova.name,
@@ -141,9 +142,10 @@ def _user(number: int, name: str, project: keystone_stub.Project,
 
 def _account(user: keystone_stub.User, roles: Sequence[str],
              **scope: str) -> dict[str, Any]:
-    """As ``accounts.yaml`` has it.
+    """A user as ``accounts.yaml`` has it.
 
-    With its own role alone: who asks for a member might get the manager.
+    It has its own role only. Otherwise a test that asks for a member might
+    get the manager.
     """
     return {'username': user.name, 'password': user.password,
             'user_domain_name': 'Default', 'roles': [roles[0]], **scope}

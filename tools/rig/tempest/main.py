@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _lists_any(command: Sequence[str | pathlib.Path],
                directory: pathlib.Path) -> bool:
-    """Whether it has any test to run, or cannot tell."""
+    """Whether the command has any test to run, or cannot list them."""
     listed = subprocess.run([*command, '--list-tests'], cwd=directory,
                             stdout=subprocess.PIPE, check=False)
     return bool(listed.returncode or listed.stdout.strip())

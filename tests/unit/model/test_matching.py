@@ -141,6 +141,16 @@ class TestAssign(testtools.TestCase):
             matching.Provider('b', {'FPGA': 1}, frozenset())]
         self.assertEqual(['b', 'a'], matching.assign(groups, providers))
 
+    def test_each_group_has_a_kind_of_its_own(self):
+        traits = [frozenset({trait}) for trait in TRAITS]
+        groups = [device_profile.Group({'FPGA': 1}, each) for each in traits]
+        providers = [matching.Provider(uuid, {'FPGA': 1}, each)
+                     for uuid, each in zip('ab', traits, strict=True)]
+        for step in (1, -1):
+            self.assertEqual(
+                ['a', 'b'][::step],
+                matching.assign(groups[::step], providers))
+
     def test_cheapest_then_first(self):
         groups = [device_profile.Group({'FPGA': 1})] * 2
         providers = [matching.Provider(uuid, {'FPGA': 1}, frozenset())

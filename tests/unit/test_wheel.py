@@ -32,8 +32,8 @@ _IMPORT = """
 import importlib, pathlib, pkgutil, sys
 
 class Refuses:
-    names = {'ddt', 'fixtures', 'hypothesis', 'oslotest', 'placement',
-             'requests_mock', 'rich', 'stestr', 'testresources',
+    names = {'ddt', 'fixtures', 'gabbi', 'hypothesis', 'oslotest',
+             'placement', 'requests_mock', 'rich', 'stestr', 'testresources',
              'testscenarios', 'testtools', 'wsgi_intercept'}
 
     def find_spec(self, name, path=None, target=None):

@@ -54,6 +54,8 @@ class Relay(fixtures.Fixture):
 
     def freeze(self) -> None:
         os.kill(self._pid, signal.SIGSTOP)
+        # The signal is only noted by then, and much may still pass.
+        os.waitid(os.P_PID, self._pid, os.WSTOPPED)
 
     def thaw(self) -> None:
         os.kill(self._pid, signal.SIGCONT)

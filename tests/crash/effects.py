@@ -191,4 +191,4 @@ class Effects(fixtures.Fixture):
 
 
 def _fail_statement(*_args: Any) -> None:
-    raise db_exc.DBConnectionError('the database is away')
+    raise db_exc.DBConnectionError(ConnectionError('the database is away'))

@@ -38,7 +38,8 @@ class AcceleratorError(Exception):
     #: what the caller has named.
     PUBLIC: ClassVar[str | None] = (
         'its accelerators cannot be used at the moment: try again, or ask an '
-        'administrator')
+        'administrator'
+    )
 
     def __init__(self, text: str = '', *, public: str | None = None) -> None:
         super().__init__(text)
@@ -68,8 +69,10 @@ class InvalidDeviceProfile(InvalidRequest):
 class InvalidName(InvalidRequest):
     """A text cannot become a trait, resource class or PCI address."""
 
-    PUBLIC = ('a name of something that its accelerators need is malformed: '
-              'ask an administrator')
+    PUBLIC = (
+        'a name of something that its accelerators need is malformed: '
+        'ask an administrator'
+    )
 
 
 class InvalidDeviceSpec(AcceleratorError):
@@ -85,8 +88,10 @@ class NotFound(AcceleratorError):
 class BitstreamNotFound(NotFound):
     """No bitstream meets the request, or the caller may not see it."""
 
-    PUBLIC = ('the bitstream does not exist or fits none of its accelerators: '
-              'look at the properties of the image, and who may see it')
+    PUBLIC = (
+        'the bitstream does not exist or fits none of its accelerators: '
+        'look at the properties of the image, and who may see it'
+    )
 
 
 class NotAllowed(AcceleratorError):
@@ -100,7 +105,8 @@ class Conflict(AcceleratorError):
 
     PUBLIC: ClassVar[str | None] = (
         'its accelerators are in a state that forbids it: try again, or '
-        'ask an administrator')
+        'ask an administrator'
+    )
 
 
 class StaleAttempt(Conflict):
@@ -110,8 +116,13 @@ class StaleAttempt(Conflict):
         counting; None from an API of the previous release
     """
 
-    def __init__(self, text: str = '', newest: int | None = None, *,
-                 public: str | None = None) -> None:
+    def __init__(
+        self,
+        text: str = '',
+        newest: int | None = None,
+        *,
+        public: str | None = None,
+    ) -> None:
         super().__init__(text, public=public)
         self.newest = newest
 
@@ -122,11 +133,18 @@ class FarAttempt(InvalidRequest):
     :ivar newest: as for :class:`StaleAttempt`
     """
 
-    PUBLIC = ('the accelerator API and the host do not agree on the number '
-              'of earlier attempts: ask an administrator')
+    PUBLIC = (
+        'the accelerator API and the host do not agree on the number '
+        'of earlier attempts: ask an administrator'
+    )
 
-    def __init__(self, text: str = '', newest: int | None = None, *,
-                 public: str | None = None) -> None:
+    def __init__(
+        self,
+        text: str = '',
+        newest: int | None = None,
+        *,
+        public: str | None = None,
+    ) -> None:
         super().__init__(text, public=public)
         self.newest = newest
 
@@ -134,8 +152,10 @@ class FarAttempt(InvalidRequest):
 class NoAssignment(Conflict):
     """No assignment of the profile's groups to the given providers exists."""
 
-    PUBLIC = ('the allocated accelerators do not serve its device profile: '
-              'try again, or ask an administrator')
+    PUBLIC = (
+        'the allocated accelerators do not serve its device profile: '
+        'try again, or ask an administrator'
+    )
 
 
 class AcceleratorsBusy(Conflict):
@@ -145,11 +165,14 @@ class AcceleratorsBusy(Conflict):
         had
     """
 
-    PUBLIC = ('fewer accelerators are free than its device profile asks for: '
-              'try again later')
+    PUBLIC = (
+        'fewer accelerators are free than its device profile asks for: '
+        'try again later'
+    )
 
-    def __init__(self, summary: str, details: str = '', *,
-                 public: str | None = None) -> None:
+    def __init__(
+        self, summary: str, details: str = '', *, public: str | None = None
+    ) -> None:
         super().__init__(f'{summary}{details}', public=public)
         self.summary = summary
 
@@ -157,8 +180,10 @@ class AcceleratorsBusy(Conflict):
 class BitstreamRefused(Conflict):
     """A bitstream does not fit the region, or cannot be trusted."""
 
-    PUBLIC = ('the bitstream does not fit the accelerator, or cannot be '
-              'trusted: look at the properties of the image')
+    PUBLIC = (
+        'the bitstream does not fit the accelerator, or cannot be '
+        'trusted: look at the properties of the image'
+    )
 
 
 class BitstreamUnusable(BitstreamRefused):
@@ -170,8 +195,13 @@ class BitstreamUnusable(BitstreamRefused):
     :ivar bitstream_id: the uuid of its image
     """
 
-    def __init__(self, text: str = '', bitstream_id: str = '', *,
-                 public: str | None = None) -> None:
+    def __init__(
+        self,
+        text: str = '',
+        bitstream_id: str = '',
+        *,
+        public: str | None = None,
+    ) -> None:
         super().__init__(text, public=public)
         self.bitstream_id = bitstream_id
 
@@ -185,7 +215,7 @@ class InvalidTransition(Conflict):
 class DeviceError(AcceleratorError):
     """A device refused a step, or is not what its driver expects."""
 
-    PUBLIC = ('an accelerator has failed: try again, or ask an administrator')
+    PUBLIC = 'an accelerator has failed: try again, or ask an administrator'
 
 
 class RefusedByHost(AcceleratorError):
@@ -195,22 +225,27 @@ class RefusedByHost(AcceleratorError):
 class DiskError(DeviceError):
     """The host's disk refused, and the stored data are unchanged."""
 
-    PUBLIC = ('a change to its accelerators could not be stored: try again, '
-              'or ask an administrator')
+    PUBLIC = (
+        'a change to its accelerators could not be stored: try again, '
+        'or ask an administrator'
+    )
 
 
 class ServiceUnavailable(AcceleratorError):
     """The accelerator API gave no usable answer."""
 
-    PUBLIC = ('a service that accelerators need does not answer: try again '
-              'later')
+    PUBLIC = (
+        'a service that accelerators need does not answer: try again later'
+    )
 
 
 class NoAnswerInTime(ServiceUnavailable):
     """A host did not answer in time, and may still be working (HTTP 504)."""
 
-    PUBLIC = ('the accelerator has not answered in time, and may still be '
-              'working: look at it again later')
+    PUBLIC = (
+        'the accelerator has not answered in time, and may still be '
+        'working: look at it again later'
+    )
 
 
 class CyborgAgentUnavailable(ServiceUnavailable):

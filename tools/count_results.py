@@ -48,7 +48,8 @@ def read_tests(stream: pathlib.Path) -> Iterator[tuple[str, str, str]]:
     result.startTestRun()
     with stream.open('rb') as source:
         subunit.ByteStreamToStreamResult(
-            source, non_subunit_name='stdout').run(result)
+            source, non_subunit_name='stdout'
+        ).run(result)
     result.stopTestRun()
     for test in tests:
         outcome = OUTCOMES.get(test['status'])
@@ -61,9 +62,11 @@ def why(details: dict[str, Any]) -> str:
     if 'reason' in details:
         return details['reason'].as_text().strip()
     return '\n'.join(
-        line for name, content in details.items()
+        line
+        for name, content in details.items()
         if name.startswith('traceback')
-        for line in content.as_text().splitlines()[-TRACEBACK_LINES:])
+        for line in content.as_text().splitlines()[-TRACEBACK_LINES:]
+    )
 
 
 def read_part(status: pathlib.Path) -> Iterator[tuple[str, str, str]]:
@@ -105,7 +108,8 @@ def main(directory: str) -> int:
             print(f'skipped: {name}: {reason}')
     passed, failed, skipped = (
         sum(outcome == kind for outcome, _, _ in results)
-        for kind in ('passed', 'failed', 'skipped'))
+        for kind in ('passed', 'failed', 'skipped')
+    )
     print(f'{passed} passed, {failed} failed, {skipped} skipped')
     return 1 if failed or not passed else 0
 

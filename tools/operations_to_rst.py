@@ -26,8 +26,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / 'tests'))
 
 from functional import operations
 
-_COLUMNS = [(flavor, device) for flavor in operations.FLAVORS
-            for device in operations.DEVICES]
+_COLUMNS = [
+    (flavor, device)
+    for flavor in operations.FLAVORS
+    for device in operations.DEVICES
+]
 
 
 def table() -> str:
@@ -37,8 +40,12 @@ def table() -> str:
     """
     rows = itertools.groupby(operations.cells(), lambda cell: cell[:2])
     shown = operations.shown()
-    lines = ['.. list-table::', '   :header-rows: 1',
-             '   :widths: 34 9 9 9 9 30', '']
+    lines = [
+        '.. list-table::',
+        '   :header-rows: 1',
+        '   :widths: 34 9 9 9 9 30',
+        '',
+    ]
     lines += _row('Operation', *map(' '.join, _COLUMNS), 'Shown by')
     for (operation, case), cells in rows:
         row = {(cell.flavor, cell.device): cell for cell in cells}
@@ -48,10 +55,19 @@ def table() -> str:
         lines += _row(
             f'{operation}: {case}' if case else f'**{operation}**',
             *(_text(row.get(column)) for column in _COLUMNS),
-            *_names(name for cell in row.values() if not cell.forbidden
-                    for name in shown[cell]))
-    lines += ['', *itertools.chain(*map(_footnote, sorted(set(
-        operations.FORBIDDEN.values()))))]
+            *_names(
+                name
+                for cell in row.values()
+                if not cell.forbidden
+                for name in shown[cell]
+            ),
+        )
+    lines += [
+        '',
+        *itertools.chain(
+            *map(_footnote, sorted(set(operations.FORBIDDEN.values())))
+        ),
+    ]
     return '\n'.join([*lines, ''])
 
 
@@ -80,8 +96,11 @@ def _names(names: Iterable[str]) -> Iterator[str]:
         found = methods.setdefault(module, [])
         if method not in found:
             found.append(method)
-    yield '\n'.join(f'``{line}``' for module, found in methods.items()
-                    for line in (module, *found))
+    yield '\n'.join(
+        f'``{line}``'
+        for module, found in methods.items()
+        for line in (module, *found)
+    )
 
 
 def _footnote(method: str) -> Iterator[str]:
@@ -91,8 +110,11 @@ def _footnote(method: str) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('--output', type=pathlib.Path,
-                        help='a file, instead of standard output')
+    parser.add_argument(
+        '--output',
+        type=pathlib.Path,
+        help='a file, instead of standard output',
+    )
     arguments = parser.parse_args()
     text = table()
     if arguments.output:

@@ -56,28 +56,46 @@ def svg(transitions: Transitions) -> str:
     width = max(x for x, _y in places.values()) + _BOX[0] + _MARGIN
     height = max(y for _x, y in places.values()) + _BOX[1] + 3 * _MARGIN
     parts = [_HEAD.format(width=width, height=height)]
-    parts += [_STEP.format(
-        path=_path(places[state], places[target], height),
-        colour='#456' if transitions[target] else '#c3ced9')
-        for state in transitions for target in sorted(transitions[state])]
-    parts += [_STATE.format(
-        x=x, y=y, width=_BOX[0], height=_BOX[1], middle=x + _BOX[0] / 2,
-        base=y + _BOX[1] / 2 + 5, name=state,
-        dashes=' stroke-dasharray="5 4"' if state is arq.State.UNKNOWN else '')
-        for state, (x, y) in places.items()]
+    parts += [
+        _STEP.format(
+            path=_path(places[state], places[target], height),
+            colour='#456' if transitions[target] else '#c3ced9',
+        )
+        for state in transitions
+        for target in sorted(transitions[state])
+    ]
+    parts += [
+        _STATE.format(
+            x=x,
+            y=y,
+            width=_BOX[0],
+            height=_BOX[1],
+            middle=x + _BOX[0] / 2,
+            base=y + _BOX[1] / 2 + 5,
+            name=state,
+            dashes=' stroke-dasharray="5 4"'
+            if state is arq.State.UNKNOWN
+            else '',
+        )
+        for state, (x, y) in places.items()
+    ]
     return ''.join([*parts, '</svg>\n'])
 
 
 def _columns(transitions: Transitions) -> list[list[arq.State]]:
     """The states by the number of steps that lead to them."""
-    last = [state for state, following in transitions.items()
-            if not following]
+    last = [state for state, following in transitions.items() if not following]
     columns = [[arq.State.INITIAL]]
     placed = {arq.State.INITIAL, *last}
     while columns[-1]:
-        columns.append([
-            state for state in transitions if state not in placed
-            and any(state in transitions[before] for before in columns[-1])])
+        columns.append(
+            [
+                state
+                for state in transitions
+                if state not in placed
+                and any(state in transitions[before] for before in columns[-1])
+            ]
+        )
         placed.update(columns[-1])
     columns[-1] = last
     return columns
@@ -89,44 +107,65 @@ def _places(
     """State -> left upper corner; each column is centred."""
     step = _BOX[1] + _GAP[1]
     tallest = max(len(column) for column in columns)
-    return {state: (_MARGIN + number * (_BOX[0] + _GAP[0]),
-                    _MARGIN + (tallest - len(column) + 2 * row) * step / 2)
-            for number, column in enumerate(columns)
-            for row, state in enumerate(column)}
+    return {
+        state: (
+            _MARGIN + number * (_BOX[0] + _GAP[0]),
+            _MARGIN + (tallest - len(column) + 2 * row) * step / 2,
+        )
+        for number, column in enumerate(columns)
+        for row, state in enumerate(column)
+    }
 
 
-def _path(source: tuple[float, float], target: tuple[float, float],
-          height: float) -> str:
+def _path(
+    source: tuple[float, float], target: tuple[float, float], height: float
+) -> str:
     (x, y), (to_x, to_y) = source, target
     middle = _BOX[1] / 2
     if to_x > x:
         x += _BOX[0]
         reach = (to_x - x) / 2
-        return (f'M{x},{y + middle} C{x + reach},{y + middle} '
-                f'{to_x - reach},{to_y + middle} {to_x},{to_y + middle}')
+        return (
+            f'M{x},{y + middle} C{x + reach},{y + middle} '
+            f'{to_x - reach},{to_y + middle} {to_x},{to_y + middle}'
+        )
     if to_x == x:
         down = to_y > y
         x += _BOX[0] * (0.6 if down else 0.4)
-        return (f'M{x},{y + _BOX[1] * down} L{x},{to_y + _BOX[1] * (not down)}'
-                if abs(to_y - y) < 2 * (_BOX[1] + _GAP[1]) else
-                f'M{x},{y + _BOX[1] * down} Q{x + _BOX[0]},{(y + to_y) / 2} '
-                f'{x},{to_y + _BOX[1] * (not down)}')
+        return (
+            f'M{x},{y + _BOX[1] * down} L{x},{to_y + _BOX[1] * (not down)}'
+            if abs(to_y - y) < 2 * (_BOX[1] + _GAP[1])
+            else f'M{x},{y + _BOX[1] * down} Q{x + _BOX[0]},{(y + to_y) / 2} '
+            f'{x},{to_y + _BOX[1] * (not down)}'
+        )
     x += _BOX[0] / 2
     to_x += _BOX[0] / 2
-    return (f'M{x},{y + _BOX[1]} Q{(x + to_x) / 2},{height} '
-            f'{to_x},{to_y + _BOX[1]}')
+    return (
+        f'M{x},{y + _BOX[1]} Q{(x + to_x) / 2},{height} '
+        f'{to_x},{to_y + _BOX[1]}'
+    )
 
 
 def table(transitions: Transitions) -> str:
     """A reStructuredText table: a row's state may become a column's."""
     states = list(transitions)
-    lines = ['.. list-table::', '   :header-rows: 1', '   :stub-columns: 1',
-             '']
+    lines = [
+        '.. list-table::',
+        '   :header-rows: 1',
+        '   :stub-columns: 1',
+        '',
+    ]
     rows = [['from / to', *map(str, states)]]
     rows.extend(
-        [str(state), *('yes' if target in transitions[state] else ''
-                       for target in states)]
-        for state in states)
+        [
+            str(state),
+            *(
+                'yes' if target in transitions[state] else ''
+                for target in states
+            ),
+        ]
+        for state in states
+    )
     for first, *others in rows:
         lines.append(f'   * - {first}')
         lines.extend(f'     - {cell}'.rstrip() for cell in others)
@@ -139,8 +178,11 @@ FORMATS = {'svg': svg, 'rst': table}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--format', choices=FORMATS, default='svg')
-    parser.add_argument('--output', type=pathlib.Path,
-                        help='a file, instead of standard output')
+    parser.add_argument(
+        '--output',
+        type=pathlib.Path,
+        help='a file, instead of standard output',
+    )
     arguments = parser.parse_args()
     text = FORMATS[arguments.format](arq.TRANSITIONS)
     if arguments.output:

@@ -45,11 +45,13 @@ version = release = ''
 openstackdocs_use_storyboard = False
 
 config_generator_config_file = (
-    '../../etc/nova_accel/nova_accel-config-generator.conf')
+    '../../etc/nova_accel/nova_accel-config-generator.conf'
+)
 sample_config_basename = '_static/nova_accel'
 
 policy_generator_config_file = (
-    '../../etc/nova_accel/nova_accel-policy-generator.conf')
+    '../../etc/nova_accel/nova_accel-policy-generator.conf'
+)
 sample_policy_basename = '_static/nova_accel'
 
 
@@ -58,16 +60,24 @@ def write_states(app):
 
     transitions = states_to_svg.arq.TRANSITIONS
     (SOURCE / '_static' / 'arq-states.svg').write_text(
-        states_to_svg.svg(transitions))
+        states_to_svg.svg(transitions)
+    )
     (SOURCE / 'contributor' / 'arq-states.inc.rst').write_text(
-        states_to_svg.table(transitions))
+        states_to_svg.table(transitions)
+    )
 
 
 def write_operations(app):
     # Nova's test modules change the process that imports them.
-    subprocess.run([  # noqa: S603
-        sys.executable, TOOLS / 'operations_to_rst.py', '--output',
-        SOURCE / 'admin' / 'tested-operations.inc.rst'], check=True)
+    subprocess.run(  # noqa: S603
+        [
+            sys.executable,
+            TOOLS / 'operations_to_rst.py',
+            '--output',
+            SOURCE / 'admin' / 'tested-operations.inc.rst',
+        ],
+        check=True,
+    )
 
 
 def write_openapi(app):
@@ -81,8 +91,9 @@ def write_openapi(app):
         def ignore_aliases(self, data):
             return True
 
-    (SOURCE / '_static' / 'openapi.yaml').write_text(yaml.dump(
-        openapi.document(), Dumper=WithoutAliases, sort_keys=False))
+    (SOURCE / '_static' / 'openapi.yaml').write_text(
+        yaml.dump(openapi.document(), Dumper=WithoutAliases, sort_keys=False)
+    )
 
 
 def setup(app):

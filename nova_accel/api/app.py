@@ -30,11 +30,13 @@ class Application:
     def __init__(self, table: routes.Table) -> None:
         self._router = routes.Router(table)
 
-    def __call__(self, environ: dict[str, Any],
-                 start_response: Any) -> Iterable[bytes]:
+    def __call__(
+        self, environ: dict[str, Any], start_response: Any
+    ) -> Iterable[bytes]:
         request = webob.Request(environ)
         answer: Iterable[bytes] = self._answer(request)(
-            environ, start_response)
+            environ, start_response
+        )
         return answer
 
     def _answer(self, request: webob.Request) -> webob.Response:
@@ -44,8 +46,9 @@ class Application:
             return errors.answer(request, fault)
 
 
-def factory(global_conf: Mapping[str, str],
-            **local_conf: str) -> microversion.WSGIApplication:
+def factory(
+    global_conf: Mapping[str, str], **local_conf: str
+) -> microversion.WSGIApplication:
     """``paste.app_factory`` of the API; needs ``nova.context`` in environ.
 
     :raises ConfigurationError: the database is not configured.
@@ -54,7 +57,8 @@ def factory(global_conf: Mapping[str, str],
     return microversion.negotiate(Application(routes.API))
 
 
-def versions_factory(global_conf: Mapping[str, str],
-                     **local_conf: str) -> Application:
+def versions_factory(
+    global_conf: Mapping[str, str], **local_conf: str
+) -> Application:
     """``paste.app_factory`` of the version documents, which are public."""
     return Application(routes.VERSIONS)

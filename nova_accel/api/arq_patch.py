@@ -35,15 +35,17 @@ def is_unbinding(patches: Mapping[str, Operations]) -> bool:
     :param patches: a body that matches the schema
     :raises InvalidRequest: it is neither, or a path names none of the fields.
     """
-    operations = [operation for patch in patches.values()
-                  for operation in patch]
+    operations = [
+        operation for patch in patches.values() for operation in patch
+    ]
     kinds = {operation['op'] for operation in operations}
     if kinds != {'add'} and kinds != {'remove'}:
         raise exceptions.InvalidRequest('Every op must be add or remove')
     for operation in operations:
         if _field(operation) not in _FIELDS:
             raise exceptions.InvalidRequest(
-                f'Invalid path in patch {operation["path"]}')
+                f'Invalid path in patch {operation["path"]}'
+            )
     return kinds == {'remove'}
 
 
@@ -57,13 +59,18 @@ def bindings(patches: Mapping[str, Operations]) -> dict[str, dict[str, str]]:
 
 
 def _binding(patch: Operations) -> dict[str, str]:
-    fields = {_field(operation): operation['value'] for operation in patch
-              if operation.get('value') is not None}
-    absent = [field for field in schemas.BINDING['required']
-              if field not in fields]
+    fields = {
+        _field(operation): operation['value']
+        for operation in patch
+        if operation.get('value') is not None
+    }
+    absent = [
+        field for field in schemas.BINDING['required'] if field not in fields
+    ]
     if absent:
         raise exceptions.InvalidRequest(
-            f'Fields absent in patch {",".join(absent)}')
+            f'Fields absent in patch {",".join(absent)}'
+        )
     request.check(fields, schemas.BINDING)
     return fields
 

@@ -32,21 +32,29 @@ class CleanPath:
     def __init__(self, application: microversion.WSGIApplication) -> None:
         self._application = application
 
-    def __call__(self, environ: dict[str, Any],
-                 start_response: Any) -> Iterable[bytes]:
+    def __call__(
+        self, environ: dict[str, Any], start_response: Any
+    ) -> Iterable[bytes]:
         # WSGI gives the bytes of the path as characters of Latin 1.
-        path = environ.get('PATH_INFO', '').encode('latin-1').decode(
-            'utf-8', 'replace')
+        path = (
+            environ.get('PATH_INFO', '')
+            .encode('latin-1')
+            .decode('utf-8', 'replace')
+        )
         if path.isprintable():
             return self._application(environ, start_response)
         refusal: Iterable[bytes] = webob.Response(
-            status=400, json_body=errors.refusal(
-                400, 'Bad Request', 'The path has a control character'),
+            status=400,
+            json_body=errors.refusal(
+                400, 'Bad Request', 'The path has a control character'
+            ),
         )(environ, start_response)
         return refusal
 
 
-def factory(global_conf: Mapping[str, str], **local_conf: str,
-            ) -> Callable[[microversion.WSGIApplication], CleanPath]:
+def factory(
+    global_conf: Mapping[str, str],
+    **local_conf: str,
+) -> Callable[[microversion.WSGIApplication], CleanPath]:
     """The ``paste.filter_factory`` of the filter."""
     return CleanPath

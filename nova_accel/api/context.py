@@ -29,13 +29,16 @@ class Context(auth.NovaKeystoneContext):
     """
 
     @staticmethod
-    def _create_context(env: dict[str, Any],
-                        **kwargs: Any) -> nova_context.RequestContext:
+    def _create_context(
+        env: dict[str, Any], **kwargs: Any
+    ) -> nova_context.RequestContext:
         return nova_context.RequestContext.from_environ(
-            env, is_admin=False, **kwargs)
+            env, is_admin=False, **kwargs
+        )
 
 
-def factory(global_conf: Mapping[str, str],
-            **local_conf: str) -> Callable[[Any], Context]:
+def factory(
+    global_conf: Mapping[str, str], **local_conf: str
+) -> Callable[[Any], Context]:
     """The ``paste.filter_factory`` of the filter."""
     return Context

@@ -76,8 +76,9 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
         return _http_answer(path, fault)
     for kind, status in _STATUSES:
         if isinstance(fault, kind):
-            body = _fault(path, status, told(
-                request.environ.get('nova.context'), fault))
+            body = _fault(
+                path, status, told(request.environ.get('nova.context'), fault)
+            )
             if path.startswith(_OWN_PATHS):
                 body['error_code'] = type(fault).__name__
                 if isinstance(fault, _COUNTED):
@@ -85,38 +86,52 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
             return webob.Response(status=status, json_body=body)
     for concealed, status, text in _CONCEALED:
         if isinstance(fault, concealed):
-            LOG.warning('%s failed: %s', asked,
-                        reason.printable(str(fault)))
-            return webob.Response(status=status,
-                                  json_body=_fault(path, status, text))
+            LOG.warning('%s failed: %s', asked, reason.printable(str(fault)))
+            return webob.Response(
+                status=status, json_body=_fault(path, status, text)
+            )
     LOG.exception('%s failed', asked)
     context = request.environ.get('nova.context')
     identity = getattr(context, 'request_id', 'unknown')
-    return webob.Response(status=500, json_body=_fault(
-        path, 500, f'Unexpected error, the service logged it as {identity}'))
+    return webob.Response(
+        status=500,
+        json_body=_fault(
+            path, 500, f'Unexpected error, the service logged it as {identity}'
+        ),
+    )
 
 
-def told(context: nova_context.RequestContext | None,
-         fault: exceptions.AcceleratorError) -> str:
+def told(
+    context: nova_context.RequestContext | None,
+    fault: exceptions.AcceleratorError,
+) -> str:
     """The text of a fault that the caller may read."""
     # Nova asks for a user, and tells the user.
     if context is None or context.service_roles:
         return fault.public
-    return str(fault) if policy.allows(
-        context, policies.SHOW) else fault.public
+    return (
+        str(fault) if policy.allows(context, policies.SHOW) else fault.public
+    )
 
 
 def refusal(code: int, title: str, description: str) -> dict[str, str]:
     """The body of an answer that HTTP itself gives, not a handler."""
-    return {'error_message': json.dumps(
-        {'code': code, 'title': title, 'description': description})}
+    return {
+        'error_message': json.dumps(
+            {'code': code, 'title': title, 'description': description}
+        )
+    }
 
 
-def _http_answer(path: str,
-                 fault: webob.exc.WSGIHTTPException) -> webob.Response:
+def _http_answer(
+    path: str, fault: webob.exc.WSGIHTTPException
+) -> webob.Response:
     """The answer for an error of HTTP; only a handler's has a ``detail``."""
-    body = (_fault(path, fault.code, fault.detail) if fault.detail
-            else refusal(fault.code, fault.title, ''))
+    body = (
+        _fault(path, fault.code, fault.detail)
+        if fault.detail
+        else refusal(fault.code, fault.title, '')
+    )
     response = webob.Response(status=fault.status, json_body=body)
     if 'Allow' in fault.headers:
         response.headers['Allow'] = fault.headers['Allow']
@@ -128,6 +143,12 @@ def _fault(path: str, status: int, text: str) -> dict[str, Any]:
     text = reason.printable(text)
     if path.startswith(FPGA_PATHS):
         return {'error': text}
-    return {'error_message': json.dumps({
-        'faultcode': 'Client' if status < 500 else 'Server',
-        'faultstring': text, 'debuginfo': None})}
+    return {
+        'error_message': json.dumps(
+            {
+                'faultcode': 'Client' if status < 500 else 'Server',
+                'faultstring': text,
+                'debuginfo': None,
+            }
+        )
+    }

@@ -33,8 +33,9 @@ class LogIn:
     def __init__(self, application: microversion.WSGIApplication) -> None:
         self._application = application
 
-    def __call__(self, environ: dict[str, Any],
-                 start_response: Any) -> Iterable[bytes]:
+    def __call__(
+        self, environ: dict[str, Any], start_response: Any
+    ) -> Iterable[bytes]:
         if not environ.get('PATH_INFO', '').startswith(errors.FPGA_PATHS):
             return self._application(environ, start_response)
         response = webob.Request(environ).get_response(self._application)
@@ -45,7 +46,9 @@ class LogIn:
         return answer
 
 
-def factory(global_conf: Mapping[str, str], **local_conf: str,
-            ) -> Callable[[microversion.WSGIApplication], LogIn]:
+def factory(
+    global_conf: Mapping[str, str],
+    **local_conf: str,
+) -> Callable[[microversion.WSGIApplication], LogIn]:
     """The ``paste.filter_factory`` of the filter."""
     return LogIn

@@ -31,8 +31,10 @@ SERVICE_TYPE = 'accelerator'
 #: Cyborg's history ends with 2.3.
 VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5', '2.6')
 
-_RANGE = [('OpenStack-API-Minimum-Version', VERSIONS[0]),
-          ('OpenStack-API-Maximum-Version', VERSIONS[-1])]
+_RANGE = [
+    ('OpenStack-API-Minimum-Version', VERSIONS[0]),
+    ('OpenStack-API-Maximum-Version', VERSIONS[-1]),
+]
 
 
 def negotiate(application: WSGIApplication) -> WSGIApplication:
@@ -42,16 +44,19 @@ def negotiate(application: WSGIApplication) -> WSGIApplication:
     the application also have ``OpenStack-API-Version`` and ``Vary``.
     """
     negotiated = middleware.MicroversionMiddleware(
-        application, SERVICE_TYPE, VERSIONS, json_error_formatter=_refusal)
+        application, SERVICE_TYPE, VERSIONS, json_error_formatter=_refusal
+    )
 
-    def wrapped(environ: dict[str, Any],
-                start_response: Any) -> Iterable[bytes]:
+    def wrapped(
+        environ: dict[str, Any], start_response: Any
+    ) -> Iterable[bytes]:
         # WebOb writes a refusal in HTML unless the client prefers JSON. The
         # API has JSON only.
         environ['HTTP_ACCEPT'] = 'application/json'
 
-        def start(status: str, headers: list[tuple[str, str]],
-                  *more: Any) -> Any:
+        def start(
+            status: str, headers: list[tuple[str, str]], *more: Any
+        ) -> Any:
             return start_response(status, [*headers, *_RANGE], *more)
 
         answer: Iterable[bytes] = negotiated(environ, start)
@@ -71,23 +76,34 @@ def require(request: webob.Request, least: str) -> None:
     if not is_at_least(request, least):
         raise webob.exc.HTTPNotAcceptable(
             'Request not acceptable. The minimal required API version should '
-            f'be {least}')
+            f'be {least}'
+        )
 
 
-def _refusal(body: str, status: str, title: str,
-             environ: dict[str, Any]) -> dict[str, str]:
+def _refusal(
+    body: str, status: str, title: str, environ: dict[str, Any]
+) -> dict[str, str]:
     """Cyborg's words for a version that is not served."""
-    version = microversion_parse.get_version(
-        webob.Request(environ).headers, SERVICE_TYPE) or ''
+    version = (
+        microversion_parse.get_version(
+            webob.Request(environ).headers, SERVICE_TYPE
+        )
+        or ''
+    )
     code = int(status.split()[0])
-    served = ('The supported version range is: '
-              f'[{VERSIONS[0]}, {VERSIONS[-1]}].')
+    served = (
+        f'The supported version range is: [{VERSIONS[0]}, {VERSIONS[-1]}].'
+    )
     if code == webob.exc.HTTPBadRequest.code:
         reason = f'Version {version} is malformed. {served}'
     elif version.split('.')[0] == VERSIONS[0].split('.')[0]:
-        reason = (f'Version {version} was requested but the minor version is '
-                  f'not supported by this service. {served}')
+        reason = (
+            f'Version {version} was requested but the minor version is '
+            f'not supported by this service. {served}'
+        )
     else:
-        reason = (f'Mutually exclusive versions requested. Version {version} '
-                  f'requested but not supported by this service. {served}')
+        reason = (
+            f'Mutually exclusive versions requested. Version {version} '
+            f'requested but not supported by this service. {served}'
+        )
     return errors.refusal(code, title, reason)

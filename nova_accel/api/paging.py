@@ -52,10 +52,14 @@ class Query:
     page: paging.Page
     is_whole: bool = False
 
-    def answer(self, req: webob.Request, path: str, name: str,
-               rows: Sequence[_Row],
-               show: Callable[[_Row], dict[str, Any]],
-               ) -> webob.Response:
+    def answer(
+        self,
+        req: webob.Request,
+        path: str,
+        name: str,
+        rows: Sequence[_Row],
+        show: Callable[[_Row], dict[str, Any]],
+    ) -> webob.Response:
         """The answer: the page and, if it is full, a link to the next.
 
         :param path: of the list
@@ -64,12 +68,17 @@ class Query:
         """
         if self.is_whole:
             check_length(
-                rows, f'filter them, or ask for pages (microversion {SINCE})')
+                rows, f'filter them, or ask for pages (microversion {SINCE})'
+            )
         body: dict[str, Any] = {name: [show(row) for row in rows]}
         if not self.is_whole and len(rows) == self.page.limit:
-            query = parse.urlencode({
-                **req.GET, 'limit': self.page.limit,
-                'marker': rows[-1]['uuid']})
+            query = parse.urlencode(
+                {
+                    **req.GET,
+                    'limit': self.page.limit,
+                    'marker': rows[-1]['uuid'],
+                }
+            )
             [link] = representation.link(req, f'{path}?{query}')
             body[f'{name}_links'] = [{**link, 'rel': 'next'}]
         return webob.Response(json_body=body)
@@ -88,11 +97,16 @@ def check_length(rows: Sequence[Any], cure: str) -> None:
     """
     if len(rows) >= limit_of_whole():
         raise exceptions.InvalidRequest(
-            f'There are more than {CONF.nova_accel.max_unpaged}: {cure}')
+            f'There are more than {CONF.nova_accel.max_unpaged}: {cure}'
+        )
 
 
-def query(req: webob.Request, keys: Iterable[str], *filters: str,
-          pages_since: str = SINCE) -> Query:
+def query(
+    req: webob.Request,
+    keys: Iterable[str],
+    *filters: str,
+    pages_since: str = SINCE,
+) -> Query:
     """The query of a list; without pages it is for the whole list.
 
     :param keys: the keys that the list can be sorted by
@@ -102,14 +116,22 @@ def query(req: webob.Request, keys: Iterable[str], *filters: str,
     """
     has_pages = microversion.is_at_least(req, pages_since)
     arguments = request.query(
-        req, *filters, *(('limit', 'marker') if has_pages else ()),
-        *(('sort',) if microversion.is_at_least(req, SINCE) else ()))
-    found = {name: value for name, value in arguments.items()
-             if name in filters}
+        req,
+        *filters,
+        *(('limit', 'marker') if has_pages else ()),
+        *(('sort',) if microversion.is_at_least(req, SINCE) else ()),
+    )
+    found = {
+        name: value for name, value in arguments.items() if name in filters
+    }
     if not has_pages:
         return Query(found, paging.Page(limit_of_whole()), is_whole=True)
     sort = arguments.get('sort')
-    return Query(found, paging.Page(
-        paging.parse_limit(arguments.get('limit', str(paging.MAX_LIMIT))),
-        arguments.get('marker'),
-        () if sort is None else paging.parse_sort(sort, set(keys))))
+    return Query(
+        found,
+        paging.Page(
+            paging.parse_limit(arguments.get('limit', str(paging.MAX_LIMIT))),
+            arguments.get('marker'),
+            () if sort is None else paging.parse_sort(sort, set(keys)),
+        ),
+    )

@@ -47,8 +47,9 @@ def get_enforcer() -> policy.Enforcer:
     return enforcer
 
 
-def authorize(context: nova_context.RequestContext, rule: str,
-              refusal: str | None = None) -> None:
+def authorize(
+    context: nova_context.RequestContext, rule: str, refusal: str | None = None
+) -> None:
     """Make sure that the caller may do it in the caller's own project.
 
     :param refusal: what to say instead of the rule's name
@@ -56,8 +57,8 @@ def authorize(context: nova_context.RequestContext, rule: str,
     """
     if not allows(context, rule):
         raise webob.exc.HTTPForbidden(
-            refusal
-            or f'Access was denied to the following resource: {rule}')
+            refusal or f'Access was denied to the following resource: {rule}'
+        )
 
 
 def allows(context: nova_context.RequestContext, rule: str) -> bool:

@@ -21,8 +21,9 @@ import webob
 
 def link(request: webob.Request, *path: str) -> list[dict[str, str]]:
     """``links`` of a resource, under the URL that the client called."""
-    return [{'href': '/'.join((request.application_url, *path)),
-             'rel': 'self'}]
+    return [
+        {'href': '/'.join((request.application_url, *path)), 'rel': 'self'}
+    ]
 
 
 def bookmark(request: webob.Request, *path: str) -> list[dict[str, str]]:

@@ -32,7 +32,7 @@ from nova_accel.api.schemas import scalars
 MAX_BODY_BYTES = 128 * 1024
 
 #: The largest number of a 32-bit column.
-MAX_NUMBER = 2 ** 31 - 1
+MAX_NUMBER = 2**31 - 1
 
 _NUMBER = re.compile('[0-9]{1,10}')
 
@@ -45,9 +45,12 @@ def context(request: webob.Request) -> nova_context.RequestContext:
     return request.environ['nova.context']
 
 
-def json_body(request: webob.Request, schema: Mapping[str, Any],
-              max_bytes: int = MAX_BODY_BYTES,
-              wrapper: str | None = None) -> Any:
+def json_body(
+    request: webob.Request,
+    schema: Mapping[str, Any],
+    max_bytes: int = MAX_BODY_BYTES,
+    wrapper: str | None = None,
+) -> Any:
     """The body, which matches the schema.
 
     :param wrapper: the only key of an object in which some clients send the
@@ -59,18 +62,24 @@ def json_body(request: webob.Request, schema: Mapping[str, Any],
         text = request.body_file.read(max_bytes + 1)
     except OSError as error:
         raise exceptions.InvalidRequest(
-            'The body is shorter than its Content-Length') from error
+            'The body is shorter than its Content-Length'
+        ) from error
     if len(text) > max_bytes:
         raise webob.exc.HTTPRequestEntityTooLarge(
-            f'The body is longer than {max_bytes} bytes')
+            f'The body is longer than {max_bytes} bytes'
+        )
     try:
         value = json.loads(text, parse_constant=_no_constant)
     # Brackets that are nested too deep end in a RecursionError.
     except (ValueError, RecursionError) as error:
         raise exceptions.InvalidRequest(
-            'Request is not in valid JSON format') from error
-    if wrapper is not None and isinstance(value, dict) and [*value] == [
-            wrapper]:
+            'Request is not in valid JSON format'
+        ) from error
+    if (
+        wrapper is not None
+        and isinstance(value, dict)
+        and [*value] == [wrapper]
+    ):
         value = value[wrapper]
     check(value, schema)
     return value
@@ -80,12 +89,14 @@ def check(value: Any, schema: Mapping[str, Any]) -> None:
     """:raises InvalidRequest: names the place and what is wrong there."""
     # As jsonschema.validate does, but that checks the schema each time, too.
     error = jsonschema.exceptions.best_match(
-        jsonschema.Draft202012Validator(schema).iter_errors(value))
+        jsonschema.Draft202012Validator(schema).iter_errors(value)
+    )
     if error is not None:
         place = '/'.join(str(part) for part in error.absolute_path)
         raise exceptions.InvalidRequest(
             (f'{place}: ' if place else '')[:_MAX_TOLD]
-            + error.message[:_MAX_TOLD]) from error
+            + error.message[:_MAX_TOLD]
+        ) from error
 
 
 def _no_constant(name: str) -> None:
@@ -101,14 +112,17 @@ def query(request: webob.Request, *known: str) -> dict[str, str]:
     for name, value in request.GET.items():
         if name not in known:
             raise exceptions.InvalidRequest(
-                f'Unknown argument: "{name[:_MAX_TOLD]}"')
+                f'Unknown argument: "{name[:_MAX_TOLD]}"'
+            )
         if name in arguments:
             raise exceptions.InvalidRequest(
-                f'Argument given more than once: "{name}"')
+                f'Argument given more than once: "{name}"'
+            )
         # PostgreSQL takes no NUL in a text.
         if '\0' in value:
             raise exceptions.InvalidRequest(
-                f'Invalid input for field/attribute {name}')
+                f'Invalid input for field/attribute {name}'
+            )
         arguments[name] = value
     return arguments
 
@@ -122,7 +136,8 @@ def number_or_uuid(name: str, value: int | str) -> int | str:
         return uuids(name, [value])[0]
     if not 0 <= int(value) <= MAX_NUMBER:
         raise exceptions.InvalidRequest(
-            f'Invalid input for field/attribute {name}. Value: {value}')
+            f'Invalid input for field/attribute {name}. Value: {value}'
+        )
     return int(value)
 
 
@@ -156,6 +171,7 @@ def uuids(name: str, values: Iterable[str]) -> list[str]:
             raise exceptions.InvalidRequest(
                 f'Invalid input for field/attribute {name}. Value: '
                 f"'{told}'. unable to convert to uuid. Error: Expected a "
-                f'uuid but received {told}.')
+                f'uuid but received {told}.'
+            )
         canonical.append(str(uuid.UUID(value)))
     return canonical

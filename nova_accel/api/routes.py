@@ -169,5 +169,6 @@ class Router:
         methods = self._table[route.name]
         if request.method not in methods:
             raise webob.exc.HTTPMethodNotAllowed(
-                headers={'Allow': ', '.join(methods)})
+                headers={'Allow': ', '.join(methods)}
+            )
         return methods[request.method]

@@ -17,6 +17,7 @@ nova-api, and a pool that calls itself can run out of workers. It is started
 as Nova's own ``nova.wsgi.osapi_compute`` is, for example with
 ``uwsgi --module nova_accel.api.wsgi``, and reads the same files.
 """
+
 # Before anything else is imported, as Nova's entry points do.
 # ruff: noqa: E402, I001
 from nova import monkey_patch
@@ -47,7 +48,8 @@ def init_application() -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
     files = [os.path.join(directory, name) for name in names.split(';')]
     wsgi_app.init_global_data(files, NAME, 'nova-accel-api')
     application: Callable[[dict[str, Any], Any], Iterable[bytes]] = (
-        deploy.loadapp(f'config:{files[0]}', name=NAME))
+        deploy.loadapp(f'config:{files[0]}', name=NAME)
+    )
     return application
 
 

@@ -78,7 +78,8 @@ class Cache:
         except OSError as error:
             raise exceptions.ConfigurationError(
                 '[nova_accel] bitstream_cache_directory cannot be used: '
-                f'{error}') from error
+                f'{error}'
+            ) from error
 
     def pin(self, bitstream: bitstream_model.Bitstream) -> Entry | None:
         """The fetched bitstream, None unless it is still the same in Glance.
@@ -100,9 +101,11 @@ class Cache:
                 found = (self._directory / sha256).lstat()
             except OSError:
                 return None
-            return self._pin(sha256) if (
-                _SHA256.fullmatch(sha256)
-                and stat.S_ISREG(found.st_mode)) else None
+            return (
+                self._pin(sha256)
+                if (_SHA256.fullmatch(sha256) and stat.S_ISREG(found.st_mode))
+                else None
+            )
 
     def _pin(self, sha256: str) -> Entry:
         path = self._directory / sha256
@@ -111,8 +114,11 @@ class Cache:
         self._pins[sha256] += 1
         return Entry(path, sha256)
 
-    def add(self, bitstream: bitstream_model.Bitstream,
-            fetch: Callable[[IO[bytes]], str]) -> Entry:
+    def add(
+        self,
+        bitstream: bitstream_model.Bitstream,
+        fetch: Callable[[IO[bytes]], str],
+    ) -> Entry:
         """Add a bitstream to the cache, and pin it.
 
         :param fetch: a function that writes all bytes into a file, verifies
@@ -121,8 +127,11 @@ class Cache:
         :raises DeviceError: the cache has no room, or the disk refuses.
         """
         image = self._image(bitstream)
-        with (_disk_errors(), self._room(bitstream.size),
-              self._unfinished() as file):
+        with (
+            _disk_errors(),
+            self._room(bitstream.size),
+            self._unfinished() as file,
+        ):
             self._allocate(file, bitstream.size)
             sha256 = fetch(file)
             file.flush()
@@ -132,7 +141,8 @@ class Cache:
                 os.replace(file.name, path)
                 durable_file.sync(self._directory)
                 durable_file.write(
-                    image, json.dumps({'sha256': sha256, **_seen(bitstream)}))
+                    image, json.dumps({'sha256': sha256, **_seen(bitstream)})
+                )
                 self._pins[sha256] += 1
             return Entry(path, sha256)
 
@@ -170,22 +180,34 @@ class Cache:
             return self._images / f'{uuid.UUID(bitstream.id)}.json'
         except ValueError as error:
             raise exceptions.BitstreamRefused(
-                f'bitstream {bitstream} has no uuid') from error
+                f'bitstream {bitstream} has no uuid'
+            ) from error
 
     @contextlib.contextmanager
     def _room(self, size: int) -> Iterator[None]:
         """Reserve bytes of the cache's size during the body."""
         with self._lock:
             # Evict nothing for a bitstream that would not fit even then.
-            if self._reserved + size + sum(
-                    found.st_size for path, found in self._files()
-                    if path.name in self._pins) > self._max_bytes:
+            if (
+                self._reserved
+                + size
+                + sum(
+                    found.st_size
+                    for path, found in self._files()
+                    if path.name in self._pins
+                )
+                > self._max_bytes
+            ):
                 raise exceptions.DeviceError(
                     f'the cache of bitstreams has no room for {size} bytes '
-                    'beside what is in use (bitstream_cache_size_mb)')
-            while (self._reserved + size + sum(
-                    found.st_size for _path, found in self._files())
-                    > self._max_bytes) and self._evict():
+                    'beside what is in use (bitstream_cache_size_mb)'
+                )
+            while (
+                self._reserved
+                + size
+                + sum(found.st_size for _path, found in self._files())
+                > self._max_bytes
+            ) and self._evict():
                 pass
             self._reserved += size
         try:
@@ -198,8 +220,8 @@ class Cache:
     def _unfinished(self) -> Iterator[IO[bytes]]:
         """A new file, which is removed unless it gets its final name."""
         with tempfile.NamedTemporaryFile(
-                dir=self._directory, prefix=_UNFINISHED,
-                delete=False) as file:
+            dir=self._directory, prefix=_UNFINISHED, delete=False
+        ) as file:
             try:
                 yield file
             finally:
@@ -226,18 +248,24 @@ class Cache:
         :returns: false if all files are in use
         """
         for path, found in sorted(
-                self._files(), key=lambda file: file[1].st_mtime_ns):
+            self._files(), key=lambda file: file[1].st_mtime_ns
+        ):
             if path.name not in self._pins:
-                LOG.info('Bitstream %(sha256)s of %(size)d bytes leaves the '
-                         'cache, to make room',
-                         {'sha256': path.name, 'size': found.st_size})
+                LOG.info(
+                    'Bitstream %(sha256)s of %(size)d bytes leaves the '
+                    'cache, to make room',
+                    {'sha256': path.name, 'size': found.st_size},
+                )
                 durable_file.remove(path)
                 return True
         return False
 
     def _files(self) -> list[tuple[pathlib.Path, os.stat_result]]:
-        return [(path, path.lstat()) for path in self._directory.iterdir()
-                if _SHA256.fullmatch(path.name)]
+        return [
+            (path, path.lstat())
+            for path in self._directory.iterdir()
+            if _SHA256.fullmatch(path.name)
+        ]
 
     def _remove_leftovers(self) -> None:
         """Remove what a crash left, and the notes of evicted files."""
@@ -255,9 +283,11 @@ class Cache:
 
 def _seen(bitstream: bitstream_model.Bitstream) -> dict[str, str | int | None]:
     """The facts that change when an image gets other bytes."""
-    return {'size': bitstream.size,
-            'hash_algorithm': bitstream.hash_algorithm,
-            'hash_value': bitstream.hash_value}
+    return {
+        'size': bitstream.size,
+        'hash_algorithm': bitstream.hash_algorithm,
+        'hash_value': bitstream.hash_value,
+    }
 
 
 @contextlib.contextmanager
@@ -266,4 +296,5 @@ def _disk_errors() -> Iterator[None]:
         yield
     except OSError as error:
         raise exceptions.DeviceError(
-            f'the cache of bitstreams cannot be written: {error}') from error
+            f'the cache of bitstreams cannot be written: {error}'
+        ) from error

@@ -42,8 +42,9 @@ class Glance:
     def __init__(self) -> None:
         self._api = glance.API()
 
-    def show(self, bitstream_id: str,
-             context: Any) -> bitstream_model.Bitstream:
+    def show(
+        self, bitstream_id: str, context: Any
+    ) -> bitstream_model.Bitstream:
         """The bitstream of an image that the caller may use.
 
         :raises BitstreamNotFound: there is none with this id, or the caller
@@ -77,8 +78,16 @@ class Glance:
             # a fault, so some images found may have no tag. Nova's own list
             # fails as a whole if it cannot read one image.
             images = glance.GlanceClientWrapper().call(
-                context, 2, 'list', kwargs={'filters': {
-                    'tag': [bitstream_model.TAG], 'status': 'active'}})
+                context,
+                2,
+                'list',
+                kwargs={
+                    'filters': {
+                        'tag': [bitstream_model.TAG],
+                        'status': 'active',
+                    }
+                },
+            )
         found = []
         for image in images:
             if not glance._is_image_available(context, image):
@@ -91,9 +100,9 @@ class Glance:
                 LOG.info('An image is no usable bitstream: %s', error)
         return found
 
-    def chunks(self,
-               bitstream: bitstream_model.Bitstream,
-               context: Any) -> Iterator[bytes]:
+    def chunks(
+        self, bitstream: bitstream_model.Bitstream, context: Any
+    ) -> Iterator[bytes]:
         """The bytes of a bitstream that the caller may download.
 
         The bytes are not verified. With Nova's ``API.download()`` glanceclient
@@ -106,18 +115,24 @@ class Glance:
         """
         with _faults(f'the data of bitstream {bitstream}'):
             data = glance.GlanceClientWrapper().call(
-                context, 2, 'data', args=(bitstream.id,),
-                kwargs={'do_checksum': False})
+                context,
+                2,
+                'data',
+                args=(bitstream.id,),
+                kwargs={'do_checksum': False},
+            )
             if data is None or getattr(data, 'wrapped', data) is None:
                 raise exceptions.BitstreamNotFound.for_all(
-                    f'bitstream {bitstream} has no data')
+                    f'bitstream {bitstream} has no data'
+                )
             yield from data
 
 
 def _bitstream(image: Mapping[str, Any]) -> bitstream_model.Bitstream:
     """:raises BitstreamRefused: it says what no bitstream may."""
     return bitstream_model.from_image(
-        image, CONF.nova_accel.bitstream_projects)
+        image, CONF.nova_accel.bitstream_projects
+    )
 
 
 @contextlib.contextmanager
@@ -140,19 +155,28 @@ def _unreadable(image_id: str) -> Iterator[None]:
 def _faults(what: str) -> Iterator[None]:
     try:
         yield
-    except (nova_exception.ImageNotFound, nova_exception.ImageNotAuthorized,
-            nova_exception.ImageBadRequest,
-            glanceclient.exc.HTTPNotFound,
-            glanceclient.exc.HTTPForbidden) as error:
+    except (
+        nova_exception.ImageNotFound,
+        nova_exception.ImageNotAuthorized,
+        nova_exception.ImageBadRequest,
+        glanceclient.exc.HTTPNotFound,
+        glanceclient.exc.HTTPForbidden,
+    ) as error:
         raise exceptions.BitstreamNotFound.for_all(
             f'Glance does not have {what}, or not for this caller'
         ) from error
     # A connection that breaks in the middle raises an OSError of requests.
-    except (nova_exception.NovaException, glanceclient.exc.BaseException,
-            glanceclient.exc.ClientException,
-            ks_exceptions.ClientException, OSError) as error:
-        LOG.warning('Glance gave no usable answer for %(what)s: %(error)s',
-                    {'what': what, 'error': error})
+    except (
+        nova_exception.NovaException,
+        glanceclient.exc.BaseException,
+        glanceclient.exc.ClientException,
+        ks_exceptions.ClientException,
+        OSError,
+    ) as error:
+        LOG.warning(
+            'Glance gave no usable answer for %(what)s: %(error)s',
+            {'what': what, 'error': error},
+        )
         raise exceptions.ServiceUnavailable(
-            f'Glance gave no usable answer for {what}: '
-            f'{type(error).__name__}') from error
+            f'Glance gave no usable answer for {what}: {type(error).__name__}'
+        ) from error

@@ -44,8 +44,7 @@ class Verifier(Protocol):
         """Add the next bytes that were signed."""
 
     def verify(self) -> None:
-        """:raises cryptography.exceptions.InvalidSignature: it is wrong.
-        """
+        """:raises cryptography.exceptions.InvalidSignature: it is wrong."""
 
 
 def trusted_certificates() -> Sequence[str]:
@@ -56,8 +55,9 @@ def trusted_certificates() -> Sequence[str]:
     return trusted
 
 
-def verifier(bitstream: bitstream_model.Bitstream,
-             context: Any) -> Verifier | None:
+def verifier(
+    bitstream: bitstream_model.Bitstream, context: Any
+) -> Verifier | None:
     """A verifier of a bitstream's signature, to be given all its bytes.
 
     :param context: the caller's context; it is used to get certificates from
@@ -75,31 +75,44 @@ def verifier(bitstream: bitstream_model.Bitstream,
             f'bitstream {bitstream} is not the operator\'s, and this host '
             'loads signed bitstreams of the operator only: have an '
             'administrator publish the image, or upload it in one of the '
-            'projects of [nova_accel] bitstream_projects')
+            'projects of [nova_accel] bitstream_projects'
+        )
     signed = bitstream.signature
     if policy is Policy.OFF or (
-            signed is None and policy is Policy.IF_PRESENT):
+        signed is None and policy is Policy.IF_PRESENT
+    ):
         return None
     if signed is None:
         raise exceptions.BitstreamRefused.for_all(
             f'bitstream {bitstream} has no signature, and this host requires '
-            'one')
+            'one'
+        )
     try:
         result: Verifier = signature_utils.get_verifier(
-            context, signed.certificate_uuid, signed.hash_method,
-            signed.signature, signed.key_type)
+            context,
+            signed.certificate_uuid,
+            signed.hash_method,
+            signed.signature,
+            signed.key_type,
+        )
         trusted = trusted_certificates()
         if trusted:
             certificate_utils.verify_certificate(
-                context, signed.certificate_uuid, trusted)
+                context, signed.certificate_uuid, trusted
+            )
         elif CONF.glance.enable_certificate_validation:
             raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {bitstream}: certificates are to be validated, '
-                'but this host trusts none')
+                'but this host trusts none'
+            )
     # cursive raises ValueError for a malformed certificate.
-    except (cursive_exception.CursiveException,
-            castellan_exception.CastellanException, ValueError) as error:
+    except (
+        cursive_exception.CursiveException,
+        castellan_exception.CastellanException,
+        ValueError,
+    ) as error:
         what = f'the signature of bitstream {bitstream} cannot be verified'
         raise exceptions.BitstreamRefused(
-            f'{what}: {error}', public=what) from error
+            f'{what}: {error}', public=what
+        ) from error
     return result

@@ -61,14 +61,22 @@ def from_conf() -> 'Store':
 
     :raises ConfigurationError: the cache's directory cannot be used.
     """
-    if (CONF.nova_accel.bitstream_signatures == signature.Policy.REQUIRED
-            and not signature.trusted_certificates()):
-        LOG.warning('Bitstreams have to be signed, but anyone with a '
-                    'certificate in the key manager can sign them: '
-                    '[nova_accel] bitstream_trusted_certificates is empty')
-    return Store(glance_module.Glance(), cache_module.Cache(
-        pathlib.Path(CONF.nova_accel.bitstream_cache_directory),
-        CONF.nova_accel.bitstream_cache_size_mb * _MIB))
+    if (
+        CONF.nova_accel.bitstream_signatures == signature.Policy.REQUIRED
+        and not signature.trusted_certificates()
+    ):
+        LOG.warning(
+            'Bitstreams have to be signed, but anyone with a '
+            'certificate in the key manager can sign them: '
+            '[nova_accel] bitstream_trusted_certificates is empty'
+        )
+    return Store(
+        glance_module.Glance(),
+        cache_module.Cache(
+            pathlib.Path(CONF.nova_accel.bitstream_cache_directory),
+            CONF.nova_accel.bitstream_cache_size_mb * _MIB,
+        ),
+    )
 
 
 class Store:
@@ -77,14 +85,19 @@ class Store:
     Called from several threads at once.
     """
 
-    def __init__(self, glance: glance_module.Glance,
-                 cache: cache_module.Cache) -> None:
+    def __init__(
+        self, glance: glance_module.Glance, cache: cache_module.Cache
+    ) -> None:
         self._glance = glance
         self._cache = cache
 
-    def resolve(self, wanted: bitstream_model.Wanted,
-                device: device_model.Device, region: region_model.Region,
-                context: Any) -> bitstream_model.Bitstream:
+    def resolve(
+        self,
+        wanted: bitstream_model.Wanted,
+        device: device_model.Device,
+        region: region_model.Region,
+        context: Any,
+    ) -> bitstream_model.Bitstream:
         """The bitstream that meets the request and fits.
 
         A function is searched among the bitstreams of the operator and of the
@@ -106,14 +119,20 @@ class Store:
                 raise exceptions.BitstreamRefused(
                     f'bitstream {named} does not fit {where}: '
                     + ', '.join(wrong),
-                    public=f'bitstream {named} does not fit '
-                           f'{region.name}: {", ".join(wrong)}')
+                    public=(
+                        f'bitstream {named} does not fit '
+                        f'{region.name}: {", ".join(wrong)}'
+                    ),
+                )
             return named
         candidates = [
             (found, bitstream_model.misfits(found, device, region))
-            for found in sorted(self._glance.tagged(context),
-                                key=lambda found: (found.name, found.id))
-            if wanted.is_met_by(found) and _may_find(context, found)]
+            for found in sorted(
+                self._glance.tagged(context),
+                key=lambda found: (found.name, found.id),
+            )
+            if wanted.is_met_by(found) and _may_find(context, found)
+        ]
         fitting = [found for found, wrong in candidates if not wrong]
         if len(fitting) == 1:
             return fitting[0]
@@ -121,25 +140,31 @@ class Store:
         if fitting:
             what = f'{len(fitting)} bitstreams with {wanted} fit'
             rest = ', ask for one of them by its id: ' + ', '.join(
-                map(str, fitting))
+                map(str, fitting)
+            )
         else:
             what = f'no bitstream with {wanted} fits'
-            rest = ''.join(f'; {found}: {", ".join(wrong)}'
-                           for found, wrong in candidates)
+            rest = ''.join(
+                f'; {found}: {", ".join(wrong)}' for found, wrong in candidates
+            )
         raise exceptions.BitstreamNotFound(
-            f'{what} {where}{rest}', public=f'{what} {region.name}{rest}')
+            f'{what} {where}{rest}', public=f'{what} {region.name}{rest}'
+        )
 
     def is_shell(self, bitstream_id: str, context: Any) -> bool:
         """Whether a bitstream is a shell, not for a region.
 
         :raises BitstreamNotFound, ServiceUnavailable: as :meth:`resolve`
         """
-        return self._glance.show(
-            bitstream_id, context).provides_shell_id is not None
+        return (
+            self._glance.show(bitstream_id, context).provides_shell_id
+            is not None
+        )
 
     @contextlib.contextmanager
-    def fetched(self, bitstream: bitstream_model.Bitstream,
-                context: Any) -> Iterator[Fetched]:
+    def fetched(
+        self, bitstream: bitstream_model.Bitstream, context: Any
+    ) -> Iterator[Fetched]:
         """The bitstream's file, freshly verified and pinned during the body.
 
         It is downloaded if the cache does not have it; if several callers want
@@ -175,8 +200,10 @@ class Store:
             if entry is None:
                 yield None
             elif _sha256(entry.path) != sha256:
-                LOG.warning('Bitstream %s has changed in the cache, and is '
-                            'removed', sha256)
+                LOG.warning(
+                    'Bitstream %s has changed in the cache, and is removed',
+                    sha256,
+                )
                 self._cache.release(entry, keep=False)
                 yield None
             else:
@@ -192,10 +219,15 @@ class Store:
         with self.fetched(self._glance.show(bitstream_id, context), context):
             pass
 
-    def _held(self, bitstream: bitstream_model.Bitstream, context: Any,
-              pins: contextlib.ExitStack) -> Fetched:
+    def _held(
+        self,
+        bitstream: bitstream_model.Bitstream,
+        context: Any,
+        pins: contextlib.ExitStack,
+    ) -> Fetched:
         verification_module.check_described(
-            bitstream, CONF.nova_accel.bitstream_max_size_mb * _MIB)
+            bitstream, CONF.nova_accel.bitstream_max_size_mb * _MIB
+        )
         verifier = signature.verifier(bitstream, context)
         entry = self._cache.pin(bitstream)
         if entry is not None:
@@ -208,47 +240,71 @@ class Store:
         pins.callback(self._cache.release, entry)
         return Fetched(entry.path, entry.sha256, bitstream.size)
 
-    def _is_intact(self, entry: cache_module.Entry,
-                   bitstream: bitstream_model.Bitstream,
-                   verifier: signature.Verifier | None) -> bool:
+    def _is_intact(
+        self,
+        entry: cache_module.Entry,
+        bitstream: bitstream_model.Bitstream,
+        verifier: signature.Verifier | None,
+    ) -> bool:
         """Whether a pinned entry has the right bytes; else it is removed."""
         with contextlib.ExitStack() as failing:
             failing.callback(self._cache.release, entry, keep=False)
             verification = verification_module.Verification(
-                bitstream, verifier)
+                bitstream, verifier
+            )
             try:
                 with entry.path.open('rb') as file:
                     for _chunk in verification.passing(
-                            iter(functools.partial(file.read, _MIB), b'')):
+                        iter(functools.partial(file.read, _MIB), b'')
+                    ):
                         pass
                 if verification.end() != entry.sha256:
                     raise exceptions.BitstreamRefused('it has another hash')
             except (exceptions.BitstreamRefused, OSError) as error:
-                LOG.warning('Bitstream %(bitstream)s has changed in the '
-                            'cache, and is fetched again: %(error)s',
-                            {'bitstream': bitstream, 'error': error})
+                LOG.warning(
+                    'Bitstream %(bitstream)s has changed in the '
+                    'cache, and is fetched again: %(error)s',
+                    {'bitstream': bitstream, 'error': error},
+                )
                 return False
             failing.pop_all()
         return True
 
-    def _download(self, bitstream: bitstream_model.Bitstream, context: Any,
-                  verifier: signature.Verifier | None) -> cache_module.Entry:
+    def _download(
+        self,
+        bitstream: bitstream_model.Bitstream,
+        context: Any,
+        verifier: signature.Verifier | None,
+    ) -> cache_module.Entry:
         """Download a bitstream into the cache; its entry is pinned."""
         begin = time.monotonic()
         verification = verification_module.Verification(bitstream, verifier)
 
         def fetch(file: IO[bytes]) -> str:
-            durable_file.write_chunks(file, verification.passing(_in_time(
-                bitstream, self._glance.chunks(bitstream, context))))
+            durable_file.write_chunks(
+                file,
+                verification.passing(
+                    _in_time(
+                        bitstream, self._glance.chunks(bitstream, context)
+                    )
+                ),
+            )
             return verification.end()
 
-        LOG.info('Fetching bitstream %(bitstream)s of %(size)d bytes',
-                 {'bitstream': bitstream, 'size': bitstream.size})
+        LOG.info(
+            'Fetching bitstream %(bitstream)s of %(size)d bytes',
+            {'bitstream': bitstream, 'size': bitstream.size},
+        )
         entry = self._cache.add(bitstream, fetch)
-        LOG.info('Fetched and verified bitstream %(bitstream)s in %(time).1f '
-                 's, its sha256 is %(sha256)s',
-                 {'bitstream': bitstream, 'sha256': entry.sha256,
-                  'time': time.monotonic() - begin})
+        LOG.info(
+            'Fetched and verified bitstream %(bitstream)s in %(time).1f '
+            's, its sha256 is %(sha256)s',
+            {
+                'bitstream': bitstream,
+                'sha256': entry.sha256,
+                'time': time.monotonic() - begin,
+            },
+        )
         return entry
 
 
@@ -265,8 +321,9 @@ def _may_find(context: Any, bitstream: bitstream_model.Bitstream) -> bool:
     return bitstream.owner is None or bitstream.owner == context.project_id
 
 
-def _in_time(bitstream: bitstream_model.Bitstream,
-             chunks: Iterable[bytes]) -> Iterator[bytes]:
+def _in_time(
+    bitstream: bitstream_model.Bitstream, chunks: Iterable[bytes]
+) -> Iterator[bytes]:
     """:raises ServiceUnavailable: they take too long."""
     timeout_s = CONF.nova_accel.bitstream_fetch_timeout_s
     deadline = time.monotonic() + timeout_s
@@ -274,5 +331,6 @@ def _in_time(bitstream: bitstream_model.Bitstream,
         if time.monotonic() > deadline:
             raise exceptions.ServiceUnavailable(
                 f'Glance has not given bitstream {bitstream} within '
-                f'{timeout_s} seconds (bitstream_fetch_timeout_s)')
+                f'{timeout_s} seconds (bitstream_fetch_timeout_s)'
+            )
         yield chunk

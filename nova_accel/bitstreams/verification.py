@@ -30,16 +30,28 @@ from nova_accel.model import bitstream as bitstream_model
 
 #: The values of Glance's ``[DEFAULT] hashing_algorithm`` that are strong
 #: enough.
-HASH_ALGORITHMS = frozenset({
-    'sha224', 'sha256', 'sha384', 'sha512', 'sha3_224', 'sha3_256',
-    'sha3_384', 'sha3_512', 'blake2b', 'blake2s'})
+HASH_ALGORITHMS = frozenset(
+    {
+        'sha224',
+        'sha256',
+        'sha384',
+        'sha512',
+        'sha3_224',
+        'sha3_256',
+        'sha3_384',
+        'sha3_512',
+        'blake2b',
+        'blake2s',
+    }
+)
 
 #: How many chunks may wait for the slowest hash; Glance's have 1 MiB each.
 _AHEAD = 8
 
 
-def check_described(bitstream: bitstream_model.Bitstream,
-                    max_bytes: int) -> None:
+def check_described(
+    bitstream: bitstream_model.Bitstream, max_bytes: int
+) -> None:
     """Check that a bitstream may be fetched and can be verified.
 
     :raises BitstreamRefused: it is empty or too large, or Glance has no strong
@@ -48,12 +60,16 @@ def check_described(bitstream: bitstream_model.Bitstream,
     if not 0 < bitstream.size <= max_bytes:
         raise exceptions.BitstreamRefused.for_all(
             f'bitstream {bitstream} has {bitstream.size} bytes; 1 to '
-            f'{max_bytes} are allowed (bitstream_max_size_mb)')
-    if (bitstream.hash_algorithm not in HASH_ALGORITHMS
-            or not bitstream.hash_value):
+            f'{max_bytes} are allowed (bitstream_max_size_mb)'
+        )
+    if (
+        bitstream.hash_algorithm not in HASH_ALGORITHMS
+        or not bitstream.hash_value
+    ):
         raise exceptions.BitstreamRefused.for_all(
             f'bitstream {bitstream} cannot be verified: Glance has no hash '
-            f'of it, or a weak one ({bitstream.hash_algorithm})')
+            f'of it, or a weak one ({bitstream.hash_algorithm})'
+        )
 
 
 class Verification:
@@ -63,15 +79,20 @@ class Verification:
     :raises BitstreamRefused: Glance has no strong hash for it.
     """
 
-    def __init__(self, bitstream: bitstream_model.Bitstream,
-                 verifier: signature_module.Verifier | None) -> None:
+    def __init__(
+        self,
+        bitstream: bitstream_model.Bitstream,
+        verifier: signature_module.Verifier | None,
+    ) -> None:
         check_described(bitstream, bitstream.size)
         self._bitstream = bitstream
         self._sha256 = hashlib.sha256()
         # Glance's hash may be sha256, too; then one is enough.
         self._glances: Any = (
-            None if bitstream.hash_algorithm == 'sha256'
-            else hashlib.new(str(bitstream.hash_algorithm)))
+            None
+            if bitstream.hash_algorithm == 'sha256'
+            else hashlib.new(str(bitstream.hash_algorithm))
+        )
         self._verifier = verifier
         self._size = 0
 
@@ -84,22 +105,32 @@ class Verification:
 
         :raises BitstreamRefused: there are more bytes than Glance said.
         """
-        updates = [nova_utils.tpool_wrap(hash_).update for hash_ in (
-            self._sha256, self._glances, self._verifier) if hash_ is not None]
+        updates = [
+            nova_utils.tpool_wrap(hash_).update
+            for hash_ in (self._sha256, self._glances, self._verifier)
+            if hash_ is not None
+        ]
         pending: collections.deque[list[Any]] = collections.deque()
         with contextlib.ExitStack() as stack:
             # Each executor has one thread, so that its hash gets the chunks in
             # order. An executor of futurist takes a second to end, for which
             # each boot would wait.
-            executors = [stack.enter_context(futures.ThreadPoolExecutor(1))
-                         for _update in updates]
+            executors = [
+                stack.enter_context(futures.ThreadPoolExecutor(1))
+                for _update in updates
+            ]
             for chunk in chunks:
                 self._count(chunk)
                 if len(pending) == _AHEAD:
                     _wait(pending.popleft())
-                pending.append([
-                    executor.submit(update, chunk) for executor, update
-                    in zip(executors, updates, strict=True)])
+                pending.append(
+                    [
+                        executor.submit(update, chunk)
+                        for executor, update in zip(
+                            executors, updates, strict=True
+                        )
+                    ]
+                )
                 yield chunk
             while pending:
                 _wait(pending.popleft())
@@ -109,7 +140,8 @@ class Verification:
         if self._size > self._bitstream.size:
             raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {self._bitstream} has more than the '
-                f'{self._bitstream.size} bytes that Glance says')
+                f'{self._bitstream.size} bytes that Glance says'
+            )
 
     def end(self) -> str:
         """Finish: verify the size, the hash and the signature.
@@ -121,21 +153,25 @@ class Verification:
         if self._size != self._bitstream.size:
             raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {self._bitstream} is truncated: {self._size} of '
-                f'{self._bitstream.size} bytes came')
+                f'{self._bitstream.size} bytes came'
+            )
         if not hmac.compare_digest(
-                (self._glances or self._sha256).hexdigest(),
-                str(self._bitstream.hash_value)):
+            (self._glances or self._sha256).hexdigest(),
+            str(self._bitstream.hash_value),
+        ):
             raise exceptions.BitstreamRefused.for_all(
                 f'bitstream {self._bitstream} is corrupt: its '
                 f'{self._bitstream.hash_algorithm} is not the one that '
-                'Glance says')
+                'Glance says'
+            )
         if self._verifier is not None:
             try:
                 self._verifier.verify()
             except cryptography.exceptions.InvalidSignature as error:
                 raise exceptions.BitstreamRefused.for_all(
                     f'the signature of bitstream {self._bitstream} does not '
-                    'match its bytes') from error
+                    'match its bytes'
+                ) from error
         return self._sha256.hexdigest()
 
 

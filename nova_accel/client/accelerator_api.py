@@ -44,12 +44,21 @@ from nova_accel.model import report_parts
 CONF = conf.CONF
 
 #: The exceptions that the API names in ``error_code``.
-_FAULTS = {fault.__name__: fault for fault in (
-    exceptions.InvalidRequest, exceptions.InvalidDeviceProfile,
-    exceptions.InvalidName, exceptions.NotFound, exceptions.Conflict,
-    exceptions.StaleAttempt, exceptions.FarAttempt,
-    exceptions.NoAssignment, exceptions.AcceleratorsBusy,
-    exceptions.InvalidTransition)}
+_FAULTS = {
+    fault.__name__: fault
+    for fault in (
+        exceptions.InvalidRequest,
+        exceptions.InvalidDeviceProfile,
+        exceptions.InvalidName,
+        exceptions.NotFound,
+        exceptions.Conflict,
+        exceptions.StaleAttempt,
+        exceptions.FarAttempt,
+        exceptions.NoAssignment,
+        exceptions.AcceleratorsBusy,
+        exceptions.InvalidTransition,
+    )
+}
 
 #: The exceptions with the newest number, from which to go on counting.
 _COUNTED = (exceptions.StaleAttempt, exceptions.FarAttempt)
@@ -72,7 +81,8 @@ def auth_from_conf() -> ks_plugin.BaseAuthPlugin:
     if auth is None:
         raise exceptions.ConfigurationError(
             f'[{group}] auth_type (or auth_section) is not set: nova-compute '
-            'needs credentials for the accelerator API')
+            'needs credentials for the accelerator API'
+        )
     return auth
 
 
@@ -83,11 +93,16 @@ def adapter_from_conf() -> ks_adapter.Adapter:
     """
     group = client_conf.GROUP.name
     auth = auth_from_conf()
-    session = ks_loading.load_session_from_conf_options(
-        CONF, group, auth=auth)
+    session = ks_loading.load_session_from_conf_options(CONF, group, auth=auth)
     return ks_loading.load_adapter_from_conf_options(
-        CONF, group, session=session, auth=auth, min_version='2',
-        max_version='2.latest', raise_exc=False)
+        CONF,
+        group,
+        session=session,
+        auth=auth,
+        min_version='2',
+        max_version='2.latest',
+        raise_exc=False,
+    )
 
 
 class AcceleratorApi:
@@ -102,9 +117,14 @@ class AcceleratorApi:
         # The digest of the devices that the API has for this host.
         self._reported: str | None = None
 
-    def report(self, node_uuid: str, service_host: str, digest: str,
-               devices: Sequence[Mapping[str, Any]],
-               orders_seen: int | None = None) -> orders.Orders | None:
+    def report(
+        self,
+        node_uuid: str,
+        service_host: str,
+        digest: str,
+        devices: Sequence[Mapping[str, Any]],
+        orders_seen: int | None = None,
+    ) -> orders.Orders | None:
         """Report the host's devices, and get its orders.
 
         :param service_host: the host's name in Nova's RPC
@@ -117,8 +137,12 @@ class AcceleratorApi:
         :raises AcceleratorError: the report is refused (InvalidRequest,
             Conflict), or there was no usable answer (ServiceUnavailable).
         """
-        facts = {'node_uuid': node_uuid, 'service_host': service_host,
-                 'digest': digest, 'orders_seen': orders_seen}
+        facts = {
+            'node_uuid': node_uuid,
+            'service_host': service_host,
+            'digest': digest,
+            'orders_seen': orders_seen,
+        }
         if digest == self._reported:
             try:
                 return self._report(facts)
@@ -129,8 +153,13 @@ class AcceleratorApi:
         for number, part in enumerate(before):
             self._report({**facts, 'part': number, 'devices': part})
         others = [device['uuid'] for part in before for device in part]
-        told = self._report({**facts, 'devices': last, **(
-            {'part': len(before), 'others': others} if before else {})})
+        told = self._report(
+            {
+                **facts,
+                'devices': last,
+                **({'part': len(before), 'others': others} if before else {}),
+            }
+        )
         self._reported = digest
         return told
 
@@ -138,8 +167,9 @@ class AcceleratorApi:
         answer = self._call('PUT', f'/hosts/{self._hostname}', json=content)
         return None if answer is None else orders.from_dict(answer['orders'])
 
-    def cleaning(self, cleaned: Iterable[str], failed: Mapping[str, str],
-                 revision: int) -> None:
+    def cleaning(
+        self, cleaned: Iterable[str], failed: Mapping[str, str], revision: int
+    ) -> None:
         """Report the results of cleaning attach handles.
 
         :param cleaned: the uuids of handles that the next guest may get
@@ -149,21 +179,32 @@ class AcceleratorApi:
         :raises AcceleratorError: the API noted nothing (NotFound, Conflict),
             or the result is unknown (ServiceUnavailable).
         """
-        self._call('PUT', f'/hosts/{self._hostname}/cleaning', json={
-            'revision': revision, 'cleaned': list(cleaned),
-            'failed': {uuid: reason.told(why)
-                       for uuid, why in failed.items()}})
+        self._call(
+            'PUT',
+            f'/hosts/{self._hostname}/cleaning',
+            json={
+                'revision': revision,
+                'cleaned': list(cleaned),
+                'failed': {
+                    uuid: reason.told(why) for uuid, why in failed.items()
+                },
+            },
+        )
 
-    def provisioning(self, arq_uuids: Iterable[str],
-                     failed: Iterable[str] = ()) -> None:
+    def provisioning(
+        self, arq_uuids: Iterable[str], failed: Iterable[str] = ()
+    ) -> None:
         """Report all ARQs whose devices the host is making again.
 
         :param failed: the uuids of ARQs for which that has just failed; their
             waiting servers are told
         :raises ServiceUnavailable: the API gave no usable answer.
         """
-        self._call('PUT', f'/hosts/{self._hostname}/provisioning',
-                   json={'arqs': list(arq_uuids), 'failed': list(failed)})
+        self._call(
+            'PUT',
+            f'/hosts/{self._hostname}/provisioning',
+            json={'arqs': list(arq_uuids), 'failed': list(failed)},
+        )
 
     def programming(self, record: programming_model.Record) -> None:
         """Report that a programming has begun or ended.
@@ -172,19 +213,36 @@ class AcceleratorApi:
             there was no usable answer (ServiceUnavailable).
         """
         self._call(
-            'PUT', f'/hosts/{self._hostname}/programmings/{record.uuid}',
-            json={'device_uuid': record.device_uuid, 'region': record.region,
-                  'bitstream_id': record.bitstream_id,
-                  **dataclasses.asdict(record.asker),
-                  'started_at': _utc(record.started_at),
-                  'finished_at': (None if record.finished_at is None
-                                  else _utc(record.finished_at)),
-                  'failure': (None if record.failure is None
-                              else reason.told(record.failure))})
+            'PUT',
+            f'/hosts/{self._hostname}/programmings/{record.uuid}',
+            json={
+                'device_uuid': record.device_uuid,
+                'region': record.region,
+                'bitstream_id': record.bitstream_id,
+                **dataclasses.asdict(record.asker),
+                'started_at': _utc(record.started_at),
+                'finished_at': (
+                    None
+                    if record.finished_at is None
+                    else _utc(record.finished_at)
+                ),
+                'failure': (
+                    None
+                    if record.failure is None
+                    else reason.told(record.failure)
+                ),
+            },
+        )
 
-    def acquire(self, instance_uuid: str, role: arq.Role, attempt: int,
-                project_id: str, asked: device_profile.Asked,
-                providers: Iterable[matching.Provider]) -> tuple[arq.Arq, ...]:
+    def acquire(
+        self,
+        instance_uuid: str,
+        role: arq.Role,
+        attempt: int,
+        project_id: str,
+        asked: device_profile.Asked,
+        providers: Iterable[matching.Provider],
+    ) -> tuple[arq.Arq, ...]:
         """Create, match and bind the ARQs of an instance on this host.
 
         :param attempt: a number that grows with each attempt at the same
@@ -195,18 +253,33 @@ class AcceleratorApi:
             NoAssignment, AcceleratorsBusy, InvalidRequest), or the result is
             unknown (ServiceUnavailable).
         """
-        answer = self._call('PUT', self._binding(instance_uuid, role), json={
-            'attempt': attempt, 'project_id': project_id,
-            'device_profile_name' if isinstance(asked, str) else 'groups':
-                asked,
-            'providers': {
-                provider.uuid: {'allocated': dict(provider.allocated),
-                                'traits': sorted(provider.traits)}
-                for provider in providers}})
+        answer = self._call(
+            'PUT',
+            self._binding(instance_uuid, role),
+            json={
+                'attempt': attempt,
+                'project_id': project_id,
+                'device_profile_name'
+                if isinstance(asked, str)
+                else 'groups': asked,
+                'providers': {
+                    provider.uuid: {
+                        'allocated': dict(provider.allocated),
+                        'traits': sorted(provider.traits),
+                    }
+                    for provider in providers
+                },
+            },
+        )
         return _arqs(answer)
 
-    def adopt(self, instance_uuid: str, role: arq.Role, attempt: int,
-              arq_uuids: Iterable[str]) -> tuple[arq.Arq, ...]:
+    def adopt(
+        self,
+        instance_uuid: str,
+        role: arq.Role,
+        attempt: int,
+        arq_uuids: Iterable[str],
+    ) -> tuple[arq.Arq, ...]:
         """Take over ARQs that Nova's Cyborg client bound, for later release.
 
         :param attempt: as for :meth:`acquire`
@@ -215,41 +288,65 @@ class AcceleratorApi:
             Conflict, InvalidRequest), or the result is unknown
             (ServiceUnavailable).
         """
-        return _arqs(self._call(
-            'PUT', f'{self._binding(instance_uuid, role)}/arqs',
-            json={'attempt': attempt, 'arqs': list(arq_uuids)}))
+        return _arqs(
+            self._call(
+                'PUT',
+                f'{self._binding(instance_uuid, role)}/arqs',
+                json={'attempt': attempt, 'arqs': list(arq_uuids)},
+            )
+        )
 
-    def move(self, instance_uuid: str, source: arq.Role, target: arq.Role,
-             attempt: int, arq_uuids: Iterable[str]) -> None:
+    def move(
+        self,
+        instance_uuid: str,
+        source: arq.Role,
+        target: arq.Role,
+        attempt: int,
+        arq_uuids: Iterable[str],
+    ) -> None:
         """Change the role of an instance's ARQs on this host.
 
         :param attempt: as for :meth:`acquire`, for both roles
         :raises AcceleratorError: none has moved (StaleAttempt, NotFound,
             Conflict), or the result is unknown (ServiceUnavailable).
         """
-        self._call('PUT', f'{self._binding(instance_uuid, target)}/arqs',
-                   json={'attempt': attempt, 'arqs': list(arq_uuids),
-                         'from_role': str(source)})
+        self._call(
+            'PUT',
+            f'{self._binding(instance_uuid, target)}/arqs',
+            json={
+                'attempt': attempt,
+                'arqs': list(arq_uuids),
+                'from_role': str(source),
+            },
+        )
 
-    def held_on(self, hostname: str, instance_uuid: str,
-                role: arq.Role) -> tuple[arq.Arq, ...]:
+    def held_on(
+        self, hostname: str, instance_uuid: str, role: arq.Role
+    ) -> tuple[arq.Arq, ...]:
         """The ARQs that an instance holds on any host, all or none.
 
         :param hostname: that host's Nova nodename
         :raises ServiceUnavailable: the API gave no usable answer.
         """
-        return _arqs(self._call(
-            'GET', f'/hosts/{hostname}/instances/{instance_uuid}/{role}'))
+        return _arqs(
+            self._call(
+                'GET', f'/hosts/{hostname}/instances/{instance_uuid}/{role}'
+            )
+        )
 
-    def release(self, instance_uuid: str, role: arq.Role,
-                attempt: int) -> None:
+    def release(
+        self, instance_uuid: str, role: arq.Role, attempt: int
+    ) -> None:
         """Free what this attempt or an earlier one took, if anything.
 
         :raises StaleAttempt: a newer attempt holds the binding.
         :raises ServiceUnavailable: it is not known whether it was freed.
         """
-        self._call('DELETE', self._binding(instance_uuid, role),
-                   params={'attempt': attempt})
+        self._call(
+            'DELETE',
+            self._binding(instance_uuid, role),
+            params={'attempt': attempt},
+        )
 
     def bindings(self) -> list[binding.Binding]:
         """All bindings of this host, adopted or not.
@@ -259,8 +356,9 @@ class AcceleratorApi:
         answer = self._call('GET', f'/hosts/{self._hostname}/instances')
         return [binding.from_dict(value) for value in answer['bindings']]
 
-    def delete_unadopted(self, instance_uuid: str,
-                         arq_uuids: Iterable[str]) -> None:
+    def delete_unadopted(
+        self, instance_uuid: str, arq_uuids: Iterable[str]
+    ) -> None:
         """Delete ARQs that Nova's Cyborg client has bound to this host.
 
         ARQs that are gone, or adopted by now, are ignored.
@@ -270,8 +368,10 @@ class AcceleratorApi:
         uuids = list(arq_uuids)
         for start in range(0, len(uuids), _IN_A_URL):
             self._call(
-                'DELETE', f'/hosts/{self._hostname}/instances/{instance_uuid}',
-                params={'arqs': ','.join(uuids[start:start + _IN_A_URL])})
+                'DELETE',
+                f'/hosts/{self._hostname}/instances/{instance_uuid}',
+                params={'arqs': ','.join(uuids[start : start + _IN_A_URL])},
+            )
 
     def _binding(self, instance_uuid: str, role: arq.Role) -> str:
         return f'/hosts/{self._hostname}/instances/{instance_uuid}/{role}'
@@ -281,7 +381,8 @@ class AcceleratorApi:
             response = self._adapter.request(path, method, **kwargs)
         except ks_exceptions.ClientException as error:
             raise exceptions.ServiceUnavailable(
-                f'the accelerator API cannot be reached: {error}') from error
+                f'the accelerator API cannot be reached: {error}'
+            ) from error
         if response.status_code < 400:
             return response.json() if response.content else None
         raise _fault(response)
@@ -303,12 +404,14 @@ def _fault(response: Any) -> exceptions.AcceleratorError:
         text = json.loads(body['error_message'])['faultstring']
         kind = _FAULTS[body['error_code']]
         # The text is for the host, so it must not become the public one.
-        fault = kind(text,
-                     public=kind.PUBLIC or exceptions.AcceleratorError.PUBLIC)
+        fault = kind(
+            text, public=kind.PUBLIC or exceptions.AcceleratorError.PUBLIC
+        )
         if isinstance(fault, _COUNTED):
             fault.newest = body.get('newest_attempt')
         return fault
     except (ValueError, KeyError, TypeError):
         return exceptions.ServiceUnavailable(
             f'the accelerator API answered {response.status_code} to '
-            f'{response.request.method} {response.url}')
+            f'{response.request.method} {response.url}'
+        )

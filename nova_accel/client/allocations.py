@@ -47,7 +47,8 @@ def of_consumers(rp_uuids: Collection[str]) -> dict[str, Resources]:
     for rp_uuid in rp_uuids:
         try:
             allocations = client.get_allocations_for_resource_provider(
-                context, rp_uuid).allocations
+                context, rp_uuid
+            ).allocations
         except _FAULTS as error:
             raise _unavailable(error) from error
         for consumer, allocation in allocations.items():
@@ -63,7 +64,9 @@ def of_consumer(consumer: str) -> Mapping[str, Mapping[str, Any]]:
     try:
         found: Mapping[str, Mapping[str, Any]] = (
             report.report_client_singleton().get_allocs_for_consumer(
-                nova_context.get_admin_context(), consumer)['allocations'])
+                nova_context.get_admin_context(), consumer
+            )['allocations']
+        )
     except _FAULTS as error:
         raise _unavailable(error) from error
     return found
@@ -75,15 +78,19 @@ def take_away(consumer: str, resources: Resources) -> None:
     :raises ServiceUnavailable: they are not removed.
     """
     try:
-        report.report_client_singleton(
-        ).remove_resources_from_instance_allocation(
-            nova_context.get_admin_context(), consumer,
-            {rp_uuid: {'resources': dict(amounts)}
-             for rp_uuid, amounts in resources.items()})
+        report.report_client_singleton().remove_resources_from_instance_allocation(
+            nova_context.get_admin_context(),
+            consumer,
+            {
+                rp_uuid: {'resources': dict(amounts)}
+                for rp_uuid, amounts in resources.items()
+            },
+        )
     except _FAULTS as error:
         raise _unavailable(error) from error
 
 
 def _unavailable(error: Exception) -> exceptions.ServiceUnavailable:
     return exceptions.ServiceUnavailable(
-        f'Placement gave no usable answer: {error}')
+        f'Placement gave no usable answer: {error}'
+    )

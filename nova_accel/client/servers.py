@@ -26,8 +26,9 @@ from nova_accel.model import drift
 from nova_accel.model import programming
 
 
-def of_host(service_host: str,
-            uuids: Collection[str]) -> dict[str, drift.Server]:
+def of_host(
+    service_host: str, uuids: Collection[str]
+) -> dict[str, drift.Server]:
     """The existing ones of the instances, by uuid.
 
     It makes at most four calls.
@@ -40,31 +41,47 @@ def of_host(service_host: str,
     """
     context = nova_context.get_admin_context()
     migrating = {
-        migration.instance_uuid for filters in (
+        migration.instance_uuid
+        for filters in (
             {'host': service_host, 'status': sorted(drift.UNFINISHED)},
             # Until the scheduler's hosts are checked, a live migration has no
             # destination.
-            {'migration_type': fields.MigrationType.LIVE_MIGRATION,
-             'status': sorted(drift.LIVE)})
-        for migration in objects.MigrationList.get_by_filters(
-            context, filters)}
-    found = {instance.uuid: instance for instance
-             in objects.InstanceList.get_by_host(
-                 context, service_host, expected_attrs=['flavor'])}
+            {
+                'migration_type': fields.MigrationType.LIVE_MIGRATION,
+                'status': sorted(drift.LIVE),
+            },
+        )
+        for migration in objects.MigrationList.get_by_filters(context, filters)
+    }
+    found = {
+        instance.uuid: instance
+        for instance in objects.InstanceList.get_by_host(
+            context, service_host, expected_attrs=['flavor']
+        )
+    }
     if others := sorted(set(uuids) - found.keys()):
-        found |= {instance.uuid: instance for instance
-                  in objects.InstanceList.get_by_filters(
-                      context, {'uuid': others, 'deleted': False,
-                                'soft_deleted': True},
-                      expected_attrs=['flavor'])}
+        found |= {
+            instance.uuid: instance
+            for instance in objects.InstanceList.get_by_filters(
+                context,
+                {'uuid': others, 'deleted': False, 'soft_deleted': True},
+                expected_attrs=['flavor'],
+            )
+        }
     # An instance may be hidden while it moves between cells.
     servers = dict.fromkeys(
-        migrating, drift.Server(host=None, is_migrating=True))
-    servers |= {uuid: drift.Server(
-        host=instance.host, vm_state=instance.vm_state,
-        task_state=instance.task_state, is_migrating=uuid in migrating,
-        is_resized=instance.old_flavor is not None)
-        for uuid, instance in found.items()}
+        migrating, drift.Server(host=None, is_migrating=True)
+    )
+    servers |= {
+        uuid: drift.Server(
+            host=instance.host,
+            vm_state=instance.vm_state,
+            task_state=instance.task_state,
+            is_migrating=uuid in migrating,
+            is_resized=instance.old_flavor is not None,
+        )
+        for uuid, instance in found.items()
+    }
     return {uuid: servers[uuid] for uuid in uuids if uuid in servers}
 
 
@@ -78,18 +95,26 @@ def holder(uuid: str) -> programming.Holder:
     :raises ServiceUnavailable: Nova does not answer.
     """
     try:
-        found = list(objects.InstanceList.get_by_filters(
-            nova_context.get_admin_context(),
-            {'uuid': [uuid], 'deleted': False}, expected_attrs=[]))
+        found = list(
+            objects.InstanceList.get_by_filters(
+                nova_context.get_admin_context(),
+                {'uuid': [uuid], 'deleted': False},
+                expected_attrs=[],
+            )
+        )
     except oslo_messaging.MessagingException as error:
         raise exceptions.ServiceUnavailable(
-            f'Nova does not say whether server {uuid} is stopped: '
-            f'{error}') from error
+            f'Nova does not say whether server {uuid} is stopped: {error}'
+        ) from error
     if not found:
         raise exceptions.Conflict(f'there is no server {uuid}')
-    return programming.Holder(found[0].project_id, (
-        found[0].vm_state == vm_states.STOPPED
-        and found[0].task_state is None))
+    return programming.Holder(
+        found[0].project_id,
+        (
+            found[0].vm_state == vm_states.STOPPED
+            and found[0].task_state is None
+        ),
+    )
 
 
 def of_migrations(uuids: Collection[str]) -> dict[str, str]:
@@ -99,6 +124,9 @@ def of_migrations(uuids: Collection[str]) -> dict[str, str]:
     """
     if not uuids:
         return {}
-    return {migration.uuid: migration.instance_uuid
-            for migration in objects.MigrationList.get_by_filters(
-                nova_context.get_admin_context(), {'uuid': sorted(uuids)})}
+    return {
+        migration.uuid: migration.instance_uuid
+        for migration in objects.MigrationList.get_by_filters(
+            nova_context.get_admin_context(), {'uuid': sorted(uuids)}
+        )
+    }

@@ -28,4 +28,6 @@ def context() -> nova_context.RequestContext:
         user_auth_plugin=accelerator_api.auth_from_conf(),
         # is_admin holds only in this process; other services see the host's
         # user.
-        is_admin=True, overwrite=False)
+        is_admin=True,
+        overwrite=False,
+    )

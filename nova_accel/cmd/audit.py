@@ -62,8 +62,14 @@ class Finding:
     fix: Callable[[], None] | None = None
 
     def row(self, remedy: str) -> tuple[str, ...]:
-        return (self.hostname, self.instance_uuid, self.role,
-                ' '.join(self.arq_uuids), self.why, remedy)
+        return (
+            self.hostname,
+            self.instance_uuid,
+            self.role,
+            ' '.join(self.arq_uuids),
+            self.why,
+            remedy,
+        )
 
 
 class Audit(lister.Lister):
@@ -78,8 +84,10 @@ class Audit(lister.Lister):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            '--fix', action='store_true',
-            help='free those that no host has to unplug first')
+            '--fix',
+            action='store_true',
+            help='free those that no host has to unplug first',
+        )
         return parser
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -93,11 +101,13 @@ class Audit(lister.Lister):
             return UNKNOWN
         return 1 if self._left else 0
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[
-            tuple[str, ...], list[tuple[str, ...]]]:
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         return COLUMNS, [
             finding.row(self._remedy(finding, parsed_args.fix))
-            for finding in find()]
+            for finding in find()
+        ]
 
     def _remedy(self, finding: Finding, is_to_be_fixed: bool) -> str:
         """The remedy to show, after carrying it out if wanted."""
@@ -120,50 +130,87 @@ def find() -> Iterator[Finding]:
     """
     hosts = host.get_all(CONF.nova_accel.host_silence_s)
     for number in range(0, len(hosts), PAGE):
-        page = {each['hostname']: each
-                for each in hosts[number:number + PAGE]}
+        page = {
+            each['hostname']: each for each in hosts[number : number + PAGE]
+        }
         # Nova is asked later, when each binding has its instance.
         bindings = binding.get_of_hosts(page)
-        servers = cells.servers(
-            {each['instance_uuid'] for each in bindings}) if bindings else {}
+        servers = (
+            cells.servers({each['instance_uuid'] for each in bindings})
+            if bindings
+            else {}
+        )
         for each in bindings:
-            yield from _check(each, page[each['hostname']],
-                              servers.get(each['instance_uuid']))
+            yield from _check(
+                each,
+                page[each['hostname']],
+                servers.get(each['instance_uuid']),
+            )
     for request in accelerator_request.get_forgotten(FORGOTTEN_AFTER):
         yield _forgotten(request)
 
 
-def _check(found: binding.HostBinding, of_host: host.HostRow,
-           server: drift.Server | None) -> Iterator[Finding]:
+def _check(
+    found: binding.HostBinding,
+    of_host: host.HostRow,
+    server: drift.Server | None,
+) -> Iterator[Finding]:
     """The problem of a binding, if it has one."""
     role = None if found['role'] is None else arq.Role(found['role'])
     arq_uuids = tuple(request['uuid'] for request in found['arqs'])
-    names = (found['hostname'], found['instance_uuid'],
-             found['role'] or 'not adopted', arq_uuids)
+    names = (
+        found['hostname'],
+        found['instance_uuid'],
+        found['role'] or 'not adopted',
+        arq_uuids,
+    )
     why = drift.leak(role, server, of_host['service_host'])
     if why is not None and role is None:
-        yield Finding(*names, why, 'delete them', lambda: (
-            binding.delete_unadopted(
-                found['instance_uuid'], found['hostname'], arq_uuids)))
+        yield Finding(
+            *names,
+            why,
+            'delete them',
+            lambda: binding.delete_unadopted(
+                found['instance_uuid'], found['hostname'], arq_uuids
+            ),
+        )
     elif why is not None:
-        yield Finding(*names, why, (
-            'nova-accel-manage host forget, if the host will not come back'
-            if of_host['is_silent'] else 'the host will unplug and free them'))
-    elif (server is not None and not server.is_busy
-          and not all(map(_is_bound, found['arqs']))):
-        yield Finding(*names, 'not all of its ARQs have a device',
-                      'rebuild or delete the server')
+        yield Finding(
+            *names,
+            why,
+            (
+                'nova-accel-manage host forget, if the host will not come back'
+                if of_host['is_silent']
+                else 'the host will unplug and free them'
+            ),
+        )
+    elif (
+        server is not None
+        and not server.is_busy
+        and not all(map(_is_bound, found['arqs']))
+    ):
+        yield Finding(
+            *names,
+            'not all of its ARQs have a device',
+            'rebuild or delete the server',
+        )
 
 
 def _is_bound(request: arq_rows.ArqFacts) -> bool:
-    return (request['state'] in binding_model.HOLDING
-            and request['attach_handle_uuid'] is not None)
+    return (
+        request['state'] in binding_model.HOLDING
+        and request['attach_handle_uuid'] is not None
+    )
 
 
 def _forgotten(request: arq_rows.ArqRow) -> Finding:
     since = request['updated_at'] or request['created_at']
     return Finding(
-        '', '', '', (request['uuid'],),
+        '',
+        '',
+        '',
+        (request['uuid'],),
         f'it is {request["state"]} and bound to nothing since {since}',
         'delete it',
-        lambda: accelerator_request.delete_by_uuids([request['uuid']]))
+        lambda: accelerator_request.delete_by_uuids([request['uuid']]),
+    )

@@ -50,24 +50,40 @@ def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
     if not cells:
         raise exceptions.ConfigurationError(
             '[api_database] connection: Nova has no cells there, so that all '
-            'servers would look deleted')
+            'servers would look deleted'
+        )
     migrating: set[str] = set()
     found = {}
     for cell in cells:
         with nova_context.target_cell(context, cell) as cell_context:
             migrating.update(
-                migration.instance_uuid for migration
-                in objects.MigrationList.get_by_filters(
-                    cell_context, {'status': sorted(drift.UNFINISHED)}))
+                migration.instance_uuid
+                for migration in objects.MigrationList.get_by_filters(
+                    cell_context, {'status': sorted(drift.UNFINISHED)}
+                )
+            )
     for cell in cells:
         with nova_context.target_cell(context, cell) as cell_context:
-            found.update({
-                instance.uuid: instance for instance
-                in objects.InstanceList.get_by_filters(
-                    cell_context, {'uuid': sorted(uuids), 'deleted': False,
-                                   'soft_deleted': True},
-                    expected_attrs=[])})
-    return {uuid: drift.Server(
-        host=instance.host, vm_state=instance.vm_state,
-        task_state=instance.task_state, is_migrating=uuid in migrating)
-        for uuid, instance in found.items()}
+            found.update(
+                {
+                    instance.uuid: instance
+                    for instance in objects.InstanceList.get_by_filters(
+                        cell_context,
+                        {
+                            'uuid': sorted(uuids),
+                            'deleted': False,
+                            'soft_deleted': True,
+                        },
+                        expected_attrs=[],
+                    )
+                }
+            )
+    return {
+        uuid: drift.Server(
+            host=instance.host,
+            vm_state=instance.vm_state,
+            task_state=instance.task_state,
+            is_migrating=uuid in migrating,
+        )
+        for uuid, instance in found.items()
+    }

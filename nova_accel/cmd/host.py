@@ -31,8 +31,11 @@ class _OfHost(command.Command):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
-        parser.add_argument('hostname', metavar='<hostname>',
-                            help="Nova's name of the hypervisor")
+        parser.add_argument(
+            'hostname',
+            metavar='<hostname>',
+            help="Nova's name of the hypervisor",
+        )
         return parser
 
 
@@ -67,7 +70,8 @@ class Remove(_OfHost):
         self.app.stdout.write(
             'Not removed: the directory nova_accel below state_path of the '
             'host, its options in nova.conf, virtual functions that were '
-            'made, and the contents of FPGAs\n')
+            'made, and the contents of FPGAs\n'
+        )
 
 
 def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
@@ -83,8 +87,7 @@ def remove(hostname: str) -> tuple[list[str], dict[str, int]]:
     """
     silence_s = CONF.nova_accel.host_silence_s
     _check_unused(hostname)
-    providers = own_providers.remove(
-        host.get_silent_node(hostname, silence_s))
+    providers = own_providers.remove(host.get_silent_node(hostname, silence_s))
     return providers, host.forget(hostname, silence_s)
 
 
@@ -103,16 +106,23 @@ def forget(hostname: str) -> dict[str, int]:
 def _check_unused(hostname: str) -> None:
     """:raises Conflict: servers may need it; the text names them."""
     silence_s = CONF.nova_accel.host_silence_s
-    service_hosts = {each['hostname']: each['service_host']
-                     for each in host.get_all(silence_s)}
-    uuids = {each['instance_uuid']
-             for each in binding.get_of_hosts([hostname])}
+    service_hosts = {
+        each['hostname']: each['service_host']
+        for each in host.get_all(silence_s)
+    }
+    uuids = {
+        each['instance_uuid'] for each in binding.get_of_hosts([hostname])
+    }
     there = sorted(
-        uuid for uuid, server in cells.servers(uuids).items()
-        if server.host == service_hosts.get(hostname) or server.is_busy
-        or server.is_migrating)
+        uuid
+        for uuid, server in cells.servers(uuids).items()
+        if server.host == service_hosts.get(hostname)
+        or server.is_busy
+        or server.is_migrating
+    )
     if there:
         raise exceptions.Conflict(
             f'host {hostname} has accelerators of servers that are still '
             f'there, or are migrating: {", ".join(there)}. Evacuate or '
-            'delete them, or end their migrations')
+            'delete them, or end their migrations'
+        )

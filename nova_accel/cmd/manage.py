@@ -33,14 +33,19 @@ class DbSync(command.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         parser = super().get_parser(prog_name)
         parser.add_argument(
-            'version', nargs='?', default='head', metavar='<version>',
-            help='the version to go to, by default the newest')
+            'version',
+            nargs='?',
+            default='head',
+            metavar='<version>',
+            help='the version to go to, by default the newest',
+        )
         return parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         migration.sync(parsed_args.version)
         self.app.stdout.write(
-            f'The database is at version {migration.version()}\n')
+            f'The database is at version {migration.version()}\n'
+        )
 
 
 class DbVersion(command.Command):
@@ -65,12 +70,19 @@ class Manage(app.App):
         commands.add_command('host remove', host.Remove)
         super().__init__(
             description='Manage the accelerators of Nova.',
-            version=metadata.version('nova-accel'), command_manager=commands)
+            version=metadata.version('nova-accel'),
+            command_manager=commands,
+        )
         for option in ('--config-file', '--config-dir'):
             self.parser.add_argument(
-                option, action='append', default=[], metavar='<path>',
-                help='like that of any Nova service; may be given several '
-                     'times')
+                option,
+                action='append',
+                default=[],
+                metavar='<path>',
+                help=(
+                    'like that of any Nova service; may be given several times'
+                ),
+            )
 
     def initialize_app(self, argv: Sequence[str]) -> None:
         arguments = [self.NAME]

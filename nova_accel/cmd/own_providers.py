@@ -34,13 +34,16 @@ def remove(node_uuid: str) -> list[str]:
         call continues
     """
     found: list[dict[str, Any]] = _call(
-        'get', f'/resource_providers?in_tree={node_uuid}'
-        f'&required={naming.OWNERSHIP_TRAIT}')['resource_providers']
+        'get',
+        f'/resource_providers?in_tree={node_uuid}'
+        f'&required={naming.OWNERSHIP_TRAIT}',
+    )['resource_providers']
     _check_unused(found)
     parents = {provider['parent_provider_uuid'] for provider in found}
     # The providers have two levels; children go first.
     for provider in sorted(
-            found, key=lambda provider: provider['uuid'] in parents):
+        found, key=lambda provider: provider['uuid'] in parents
+    ):
         _call('delete', f'/resource_providers/{provider["uuid"]}')
     return sorted(provider['name'] for provider in found)
 
@@ -48,14 +51,18 @@ def remove(node_uuid: str) -> list[str]:
 def _check_unused(providers: list[dict[str, Any]]) -> None:
     """:raises Conflict: somebody has allocations from them."""
     consumers = {
-        consumer for provider in providers for consumer in _call(
+        consumer
+        for provider in providers
+        for consumer in _call(
             'get', f'/resource_providers/{provider["uuid"]}/allocations'
-        )['allocations']}
+        )['allocations']
+    }
     if consumers:
         raise exceptions.Conflict(
             'Placement has accelerators of the host allocated to servers or '
             f'migrations: {", ".join(sorted(consumers))}. Migrate or delete '
-            'them first')
+            'them first'
+        )
 
 
 def _call(method: str, path: str) -> Any:
@@ -66,13 +73,16 @@ def _call(method: str, path: str) -> Any:
         answer = getattr(client, method)(path, **version)
     except ks_exceptions.ClientException as error:
         raise exceptions.ServiceUnavailable(
-            f'Placement gave no usable answer: {error}') from error
+            f'Placement gave no usable answer: {error}'
+        ) from error
     if answer.status_code == 404 and method == 'delete':
         return None
     if answer.status_code == 409:
         raise exceptions.Conflict(
-            f'Placement does not delete {path}: {answer.text}')
+            f'Placement does not delete {path}: {answer.text}'
+        )
     if answer.status_code >= 400:
         raise exceptions.ServiceUnavailable(
-            f'Placement answered {answer.status_code} to {path}')
+            f'Placement answered {answer.status_code} to {path}'
+        )
     return answer.json() if answer.content else None

@@ -18,13 +18,16 @@ GROUP = 'nova_accel'
 
 OPTS: list[cfg.Opt] = [
     cfg.IntOpt(
-        'max_unpaged', default=10000, min=1,
+        'max_unpaged',
+        default=10000,
+        min=1,
         help="""
 The longest list of the accelerator API that clients cannot ask for in pages:
 lists of attributes, and all lists with microversions before 2.6. A longer list
 is refused with 400, so that no request fills the memory of a process. A page
 has 1000 entries at most.
-"""),
+""",
+    ),
 ]
 
 

@@ -23,34 +23,60 @@ OPTS = [
     cfg.StrOpt(
         'bitstream_cache_directory',
         default='$state_path/nova_accel_bitstreams',
-        help='The directory where this host keeps bitstreams that it has '
-             'fetched from Glance. Only nova_accel may use it. It is created '
-             'if it does not exist. Everything in it can be removed while '
-             'nova-compute is stopped.'),
+        help=(
+            'The directory where this host keeps bitstreams that it has '
+            'fetched from Glance. Only nova_accel may use it. It is created '
+            'if it does not exist. Everything in it can be removed while '
+            'nova-compute is stopped.'
+        ),
+    ),
     cfg.IntOpt(
-        'bitstream_cache_size_mb', default=10240, min=1,
-        help='The size of the cache of bitstreams in MiB. When the cache is '
-             'full, the least recently used bitstreams are removed, but none '
-             'that is being programmed.'),
+        'bitstream_cache_size_mb',
+        default=10240,
+        min=1,
+        help=(
+            'The size of the cache of bitstreams in MiB. When the cache is '
+            'full, the least recently used bitstreams are removed, but none '
+            'that is being programmed.'
+        ),
+    ),
     cfg.IntOpt(
-        'bitstream_max_size_mb', default=1024, min=1,
-        help='The largest bitstream, in MiB, that this host fetches. It has '
-             'to fit into the cache, see bitstream_cache_size_mb.'),
+        'bitstream_max_size_mb',
+        default=1024,
+        min=1,
+        help=(
+            'The largest bitstream, in MiB, that this host fetches. It has '
+            'to fit into the cache, see bitstream_cache_size_mb.'
+        ),
+    ),
     cfg.IntOpt(
-        'bitstream_fetch_timeout_s', default=600, min=1,
-        help='Seconds that the download of a bitstream may take. The time is '
-             'checked whenever data arrives. If no data arrives at all, '
-             '``[glance] timeout`` ends the download; on a host with this '
-             'driver its default is 60.'),
+        'bitstream_fetch_timeout_s',
+        default=600,
+        min=1,
+        help=(
+            'Seconds that the download of a bitstream may take. The time is '
+            'checked whenever data arrives. If no data arrives at all, '
+            '``[glance] timeout`` ends the download; on a host with this '
+            'driver its default is 60.'
+        ),
+    ),
     cfg.StrOpt(
-        'bitstream_signatures', default='if_present',
+        'bitstream_signatures',
+        default='if_present',
         choices=[
             ('off', 'Signatures are not verified.'),
-            ('if_present', 'A bitstream without a signature may be loaded, '
-                           'but not one with a wrong signature.'),
-            ('required', 'Only bitstreams of the operator (see '
-                         'bitstream_projects) with a correct signature may '
-                         'be loaded.')],
+            (
+                'if_present',
+                'A bitstream without a signature may be loaded, '
+                'but not one with a wrong signature.',
+            ),
+            (
+                'required',
+                'Only bitstreams of the operator (see '
+                'bitstream_projects) with a correct signature may '
+                'be loaded.',
+            ),
+        ],
         help="""
 Whether bitstreams need signatures. A bitstream has the signature of its Glance
 image, the property ``img_signature`` and three more. It is verified each time
@@ -60,9 +86,11 @@ the certificate, which the key manager (``[key_manager]``) must have.
 A correct signature only proves that somebody with a certificate in the key
 manager has signed the bitstream. Name the certificates that you trust in
 ``bitstream_trusted_certificates``.
-"""),
+""",
+    ),
     cfg.ListOpt(
-        'bitstream_projects', default=[],
+        'bitstream_projects',
+        default=[],
         help="""
 The ids of the projects whose images in Glance are the operator's bitstreams.
 Public images are, too, because Glance lets only administrators publish images.
@@ -74,15 +102,20 @@ is found by its function only in its own project, and never gives a trait. It
 is refused with ``bitstream_signatures = required``, because a signature covers
 the bytes but not the properties of the image. Set the same on all compute
 hosts.
-"""),
+""",
+    ),
     cfg.ListOpt(
-        'bitstream_trusted_certificates', default=[],
-        help='The ids, in the key manager, of the certificates of trusted '
-             'issuers: those that issue the certificates with which '
-             'bitstreams are signed, and all intermediate ones. If the list '
-             'is empty, ``[glance] default_trusted_certificate_ids`` is used '
-             'if ``[glance] enable_certificate_validation`` is true; '
-             'otherwise the issuer is not checked.'),
+        'bitstream_trusted_certificates',
+        default=[],
+        help=(
+            'The ids, in the key manager, of the certificates of trusted '
+            'issuers: those that issue the certificates with which '
+            'bitstreams are signed, and all intermediate ones. If the list '
+            'is empty, ``[glance] default_trusted_certificate_ids`` is used '
+            'if ``[glance] enable_certificate_validation`` is true; '
+            'otherwise the issuer is not checked.'
+        ),
+    ),
 ]
 
 

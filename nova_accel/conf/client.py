@@ -19,10 +19,13 @@ from oslo_config import cfg
 GROUP = cfg.OptGroup(
     'nova_accel_client',
     title='Client of the accelerator API',
-    help='How nova-compute reaches the accelerator API. It needs the '
-         'credentials of a user with the service role; auth_section may name '
-         'another group that has them, for example service_user. The other '
-         'options say where the service catalogue has the API.')
+    help=(
+        'How nova-compute reaches the accelerator API. It needs the '
+        'credentials of a user with the service role; auth_section may name '
+        'another group that has them, for example service_user. The other '
+        'options say where the service catalogue has the API.'
+    ),
+)
 
 SERVICE_TYPE = 'accelerator'
 
@@ -42,8 +45,11 @@ def register_opts(conf: cfg.ConfigOpts) -> None:
 
 
 def list_opts() -> dict[str, list[cfg.Opt]]:
-    return {GROUP.name: (
-        ks_loading.get_session_conf_options()
-        + ks_loading.get_auth_common_conf_options()
-        + ks_loading.get_auth_plugin_conf_options('v3password')
-        + confutils.get_ksa_adapter_opts(SERVICE_TYPE))}
+    return {
+        GROUP.name: (
+            ks_loading.get_session_conf_options()
+            + ks_loading.get_auth_common_conf_options()
+            + ks_loading.get_auth_plugin_conf_options('v3password')
+            + confutils.get_ksa_adapter_opts(SERVICE_TYPE)
+        )
+    }

@@ -18,7 +18,8 @@ GROUP = 'nova_accel'
 
 OPTS = [
     cfg.MultiStrOpt(
-        'device_spec', default=[],
+        'device_spec',
+        default=[],
         help="""
 The devices of this host that are accelerators. Each value is a JSON object in
 the form of ``[pci] device_spec``. The option may be given many times; the
@@ -62,7 +63,8 @@ Example::
     device_spec = {"vendor_id": "8086", "product_id": "37c9", "driver": "pci"}
     device_spec = {"address": "0000:81:00.0", "driver": "mdev",
                    "mdev_type": "nvidia-11"}
-"""),
+""",
+    ),
     cfg.StrOpt(
         'catalogue_file',
         help="""
@@ -80,38 +82,64 @@ All ids are four lower-case hexadecimal digits in quotes. An entry adds to the
 shipped catalogue (``nova_accel/drivers/catalogue.json``) or overrides it. The
 names are parts of the devices' traits, so a new name changes the traits that
 device profiles have to ask for. The file is read when nova-compute starts.
-"""),
+""",
+    ),
     cfg.IntOpt(
-        'report_interval_s', default=30, min=1,
-        help='The minimum time in seconds between two discoveries of the '
-             'devices of this host, and between two reports to the '
-             'accelerator API. Both happen when nova-compute updates its '
-             'resources, see ``[DEFAULT] update_resources_interval`` (by '
-             'default every 60 seconds).'),
+        'report_interval_s',
+        default=30,
+        min=1,
+        help=(
+            'The minimum time in seconds between two discoveries of the '
+            'devices of this host, and between two reports to the '
+            'accelerator API. Both happen when nova-compute updates its '
+            'resources, see ``[DEFAULT] update_resources_interval`` (by '
+            'default every 60 seconds).'
+        ),
+    ),
     cfg.IntOpt(
-        'reconcile_interval_s', default=300, min=1,
-        help='The minimum time in seconds between two comparisons of the '
-             'accelerators in use on this host with the existing instances. '
-             'Leaked accelerators are freed. The comparison is a part of the '
-             'report, see report_interval_s, and asks Placement once for '
-             'each resource provider of an accelerator.'),
+        'reconcile_interval_s',
+        default=300,
+        min=1,
+        help=(
+            'The minimum time in seconds between two comparisons of the '
+            'accelerators in use on this host with the existing instances. '
+            'Leaked accelerators are freed. The comparison is a part of the '
+            'report, see report_interval_s, and asks Placement once for '
+            'each resource provider of an accelerator.'
+        ),
+    ),
     cfg.IntOpt(
-        'max_concurrent_cleanings', default=4, min=1,
-        help='How many devices are cleaned at a time after guests have given '
-             'them back. A cleaning that never ends takes one of these '
-             'places until nova-compute is restarted. Servers that want '
-             'other devices do not wait for it.'),
+        'max_concurrent_cleanings',
+        default=4,
+        min=1,
+        help=(
+            'How many devices are cleaned at a time after guests have given '
+            'them back. A cleaning that never ends takes one of these '
+            'places until nova-compute is restarted. Servers that want '
+            'other devices do not wait for it.'
+        ),
+    ),
     cfg.IntOpt(
-        'publish_timeout_s', default=60, min=0,
-        help='The most seconds that the boot of a server waits until the '
-             'accelerator API has accepted the first report of this host.'),
+        'publish_timeout_s',
+        default=60,
+        min=0,
+        help=(
+            'The most seconds that the boot of a server waits until the '
+            'accelerator API has accepted the first report of this host.'
+        ),
+    ),
     cfg.IntOpt(
-        'programming_timeout_s', default=600, min=1,
-        help='Seconds that the programming of an FPGA region may take, '
-             'including the download of its bitstream and the time that the '
-             'card is busy with another region. A server whose regions take '
-             'longer goes to another host. Regions are programmed while the '
-             'image of the server is downloaded.'),
+        'programming_timeout_s',
+        default=600,
+        min=1,
+        help=(
+            'Seconds that the programming of an FPGA region may take, '
+            'including the download of its bitstream and the time that the '
+            'card is busy with another region. A server whose regions take '
+            'longer goes to another host. Regions are programmed while the '
+            'image of the server is downloaded.'
+        ),
+    ),
 ]
 
 

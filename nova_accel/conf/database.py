@@ -20,17 +20,23 @@ from oslo_db import options as db_options
 GROUP = cfg.OptGroup(
     'nova_accel_database',
     title='Accelerator database',
-    help='The database of devices, device profiles and accelerator requests. '
-         'connection must be set: sqlite:///<file> is for a single machine; '
-         'MySQL, MariaDB and PostgreSQL are for a cloud. Set it for nova-api '
-         'and nova-scheduler only, never for nova-compute.')
+    help=(
+        'The database of devices, device profiles and accelerator requests. '
+        'connection must be set: sqlite:///<file> is for a single machine; '
+        'MySQL, MariaDB and PostgreSQL are for a cloud. Set it for nova-api '
+        'and nova-scheduler only, never for nova-compute.'
+    ),
+)
 
 # The options are copied, because oslo.config cannot distinguish the deprecated
 # names of one option object in two groups. nova.conf.database does the same.
 # The omitted option promises reconnects that oslo.db does not do for
 # enginefacade.
-DATABASE_OPTS = [copy.deepcopy(option) for option in db_options.database_opts
-                 if option.name != 'use_db_reconnect']
+DATABASE_OPTS = [
+    copy.deepcopy(option)
+    for option in db_options.database_opts
+    if option.name != 'use_db_reconnect'
+]
 
 for _option in DATABASE_OPTS:
     if _option.name == 'max_retries':
@@ -40,44 +46,74 @@ for _option in DATABASE_OPTS:
 
 LIMIT_OPTS = [
     cfg.IntOpt(
-        'deadline_s', default=12, min=1,
-        help='Seconds after which a call stops waiting for the database and '
-             'is answered with 503. They include all repetitions of a '
-             'transaction. deadline_s plus twice answer_timeout_s should be '
-             'less than the 30 seconds that clients wait.'),
+        'deadline_s',
+        default=12,
+        min=1,
+        help=(
+            'Seconds after which a call stops waiting for the database and '
+            'is answered with 503. They include all repetitions of a '
+            'transaction. deadline_s plus twice answer_timeout_s should be '
+            'less than the 30 seconds that clients wait.'
+        ),
+    ),
     cfg.IntOpt(
-        'lock_wait_s', default=5, min=1,
-        help='Seconds that a statement waits for the lock of another '
-             'transaction. Then its own transaction is repeated, until '
-             'deadline_s have passed.'),
+        'lock_wait_s',
+        default=5,
+        min=1,
+        help=(
+            'Seconds that a statement waits for the lock of another '
+            'transaction. Then its own transaction is repeated, until '
+            'deadline_s have passed.'
+        ),
+    ),
     cfg.IntOpt(
-        'answer_timeout_s', default=8, min=1,
-        help='Seconds that the server may take to accept a connection, and '
-             'to answer a statement. The drivers pymysql and mysqldb get it '
-             'as connect_timeout, read_timeout and write_timeout, psycopg2 '
-             'as connect_timeout, and PostgreSQL as statement_timeout. Any '
-             'of these in connection takes precedence. It is also the '
-             'default of pool_timeout. "nova-accel-manage db sync" has no '
-             'such limit.'),
+        'answer_timeout_s',
+        default=8,
+        min=1,
+        help=(
+            'Seconds that the server may take to accept a connection, and '
+            'to answer a statement. The drivers pymysql and mysqldb get it '
+            'as connect_timeout, read_timeout and write_timeout, psycopg2 '
+            'as connect_timeout, and PostgreSQL as statement_timeout. Any '
+            'of these in connection takes precedence. It is also the '
+            'default of pool_timeout. "nova-accel-manage db sync" has no '
+            'such limit.'
+        ),
+    ),
 ]
 
 OPTS = [
     cfg.IntOpt(
-        'host_silence_s', default=180, min=1,
-        help='Seconds after which a host that does not report its devices '
-             'counts as silent. The accelerator requests that are bound to '
-             'it are then shown as Unknown. Set it to at least twice the '
-             'time between two reports of a host, see report_interval_s.'),
+        'host_silence_s',
+        default=180,
+        min=1,
+        help=(
+            'Seconds after which a host that does not report its devices '
+            'counts as silent. The accelerator requests that are bound to '
+            'it are then shown as Unknown. Set it to at least twice the '
+            'time between two reports of a host, see report_interval_s.'
+        ),
+    ),
     cfg.IntOpt(
-        'max_unbound_arqs', default=1000, min=0,
-        help='How many accelerator requests of a project may be unbound; 0 '
-             'sets no limit. With Cyborg\'s flavor key Nova creates one for '
-             'each unit that a server is to get, and binds them when it has '
-             'found a host. More are refused with 403.'),
+        'max_unbound_arqs',
+        default=1000,
+        min=0,
+        help=(
+            'How many accelerator requests of a project may be unbound; 0 '
+            'sets no limit. With Cyborg\'s flavor key Nova creates one for '
+            'each unit that a server is to get, and binds them when it has '
+            'found a host. More are refused with 403.'
+        ),
+    ),
     cfg.IntOpt(
-        'programmings_kept', default=1000, min=1,
-        help='How many programmings of an FPGA region its history keeps. '
-             'Older ones are deleted when a new one begins.'),
+        'programmings_kept',
+        default=1000,
+        min=1,
+        help=(
+            'How many programmings of an FPGA region its history keeps. '
+            'Older ones are deleted when a new one begins.'
+        ),
+    ),
 ]
 
 

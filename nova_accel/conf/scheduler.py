@@ -18,23 +18,27 @@ GROUP = 'nova_accel'
 
 OPTS: list[cfg.Opt] = [
     cfg.BoolOpt(
-        'cyborg_compatible', default=False,
+        'cyborg_compatible',
+        default=False,
         help="""
 Whether nova_accel takes Cyborg's place. Servers whose flavor names a device
 profile by Cyborg's extra spec ``accel:device_profile`` then get accelerators
 of nova_accel only. The service of type ``accelerator`` in the catalogue must
 be the accelerator API of nova_accel. The option is off by default, because in
 a cloud with a real Cyborg such requests are Cyborg's.
-"""),
+""",
+    ),
     cfg.FloatOpt(
-        'accelerator_weight_multiplier', default=1.0,
+        'accelerator_weight_multiplier',
+        default=1.0,
         help="""
 How strongly the number of free accelerators influences the choice of a host. A
 server that asks for accelerators goes to the host with the most of them, any
 other server to the host with the fewest. 0 turns this off, and a negative
 value reverses it. The metadata key ``accelerator_weight_multiplier`` of an
 aggregate overrides it for the aggregate's hosts.
-"""),
+""",
+    ),
 ]
 
 

@@ -53,7 +53,6 @@ _PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
 
 
 class _RowToBind(arq_rows.UnadoptedRow):
-
     state: str
     resource_class: str
     #: An instance of the request that has ARQs already, if there is one.
@@ -61,7 +60,6 @@ class _RowToBind(arq_rows.UnadoptedRow):
 
 
 class _ProfileToCreate(device_profile.RequestedProfile):
-
     #: How many ARQs of the project are not bound, up to the most it may have.
     unbound: int
 
@@ -70,29 +68,45 @@ class _ProfileToCreate(device_profile.RequestedProfile):
 # once, the unique position makes one of them fail.
 _EARLIER = _TABLE.alias('earlier')
 _TO_BIND = arq_rows.LOCKING.with_only_columns(
-    *(_TABLE.c[name] for name in (
-        'uuid', 'state', 'resource_class', 'project_id')),
-    sa.select(_EARLIER.c.instance_uuid).where(
+    *(
+        _TABLE.c[name]
+        for name in ('uuid', 'state', 'resource_class', 'project_id')
+    ),
+    sa.select(_EARLIER.c.instance_uuid)
+    .where(
         _EARLIER.c.instance_uuid.in_(
-            sa.bindparam('instances', expanding=True)),
+            sa.bindparam('instances', expanding=True)
+        ),
         _EARLIER.c.role.is_(None),
-    ).limit(1).scalar_subquery().label('earlier'))
+    )
+    .limit(1)
+    .scalar_subquery()
+    .label('earlier'),
+)
 
 
 #: As :data:`nova_accel.db.device_profile.REQUESTED`, and how many ARQs of the
 #: project ``project_id`` are not bound, up to ``most``.
 _TO_CREATE = device_profile.REQUESTED.add_columns(
-    sa.select(sa.func.count()).select_from(
-        sa.select(_TABLE.c.id).where(
+    sa.select(sa.func.count())
+    .select_from(
+        sa.select(_TABLE.c.id)
+        .where(
             _TABLE.c.project_id == sa.bindparam('project_id'),
             _TABLE.c.hostname.is_(None),
-        ).limit(sa.bindparam('most', type_=sa.Integer)).subquery('unbound'),
-    ).scalar_subquery().label('unbound'))
+        )
+        .limit(sa.bindparam('most', type_=sa.Integer))
+        .subquery('unbound'),
+    )
+    .scalar_subquery()
+    .label('unbound')
+)
 
 
 @engine.retried
-def create(profile_name: str, project_id: str,
-           image_uuid: str | None = None) -> list[arq_rows.ArqRow]:
+def create(
+    profile_name: str, project_id: str, image_uuid: str | None = None
+) -> list[arq_rows.ArqRow]:
     """Make one ARQ for each unit of each group of the profile, in this order.
 
     :raises NotFound: there is no such profile
@@ -101,21 +115,31 @@ def create(profile_name: str, project_id: str,
     most = CONF.nova_accel.max_unbound_arqs
     with engine.writer() as connection:
         profile, unbound = _read_profile(
-            connection, profile_name, project_id, most)
-        rows = list(arq_rows.rows_of_profile(
-            profile, state=arq.State.INITIAL, project_id=project_id,
-            image_uuid=image_uuid))
+            connection, profile_name, project_id, most
+        )
+        rows = list(
+            arq_rows.rows_of_profile(
+                profile,
+                state=arq.State.INITIAL,
+                project_id=project_id,
+                image_uuid=image_uuid,
+            )
+        )
         if most and unbound + len(rows) > most:
             raise exceptions.NotAllowed(
                 f'{len(rows)} accelerator requests are wanted, but project '
                 f'{project_id} has {unbound} that are not bound, and may have '
-                f'{most}: delete those that nobody needs')
+                f'{most}: delete those that nobody needs'
+            )
         connection.execute(sa.insert(_TABLE), rows)
     return [arq_rows.as_created(row) for row in rows]
 
 
 def _read_profile(
-    connection: sa.Connection, name: str, project_id: str, most: int,
+    connection: sa.Connection,
+    name: str,
+    project_id: str,
+    most: int,
 ) -> tuple[device_profile.RequestedProfile, int]:
     """The profile; and how many ARQs of the project are not bound.
 
@@ -123,11 +147,19 @@ def _read_profile(
     """
     if not most:
         return device_profile.read_requested(
-            connection, name, device_profile.RequestedProfile,
-            device_profile.REQUESTED), 0
+            connection,
+            name,
+            device_profile.RequestedProfile,
+            device_profile.REQUESTED,
+        ), 0
     profile = device_profile.read_requested(
-        connection, name, _ProfileToCreate, _TO_CREATE,
-        project_id=project_id, most=most)
+        connection,
+        name,
+        _ProfileToCreate,
+        _TO_CREATE,
+        project_id=project_id,
+        most=most,
+    )
     return profile, profile['unbound']
 
 
@@ -136,19 +168,25 @@ def get(uuid: str, project_id: str | None = None) -> arq_rows.ArqRow:
     """:raises NotFound: there is no such ARQ, or it is another project's"""
     with engine.reader() as connection:
         found = arq_rows.read_derived_by(
-            connection, CONF.nova_accel.host_silence_s, 'uuid', uuid)
+            connection, CONF.nova_accel.host_silence_s, 'uuid', uuid
+        )
     if not found or project_id not in (None, found[0]['project_id']):
         raise arq_rows.not_found(uuid)
     return found[0]
 
 
 @engine.retried
-def get_by_uuids(uuids: Collection[str], project_id: str | None = None,
-                 ) -> list[arq_rows.ArqRow]:
+def get_by_uuids(
+    uuids: Collection[str],
+    project_id: str | None = None,
+) -> list[arq_rows.ArqRow]:
     """The ARQs that exist, in their stored states, oldest first."""
     with engine.reader() as connection:
-        return arq_rows.read(connection, *_of_project(project_id),
-                             _TABLE.c.uuid.in_(list(uuids)))
+        return arq_rows.read(
+            connection,
+            *_of_project(project_id),
+            _TABLE.c.uuid.in_(list(uuids)),
+        )
 
 
 @engine.retried
@@ -156,15 +194,20 @@ def get_of_instance(instance_uuid: str) -> list[arq_rows.ArqRow]:
     """The ARQs of an instance, of any project, oldest first."""
     with engine.reader() as connection:
         return arq_rows.read_derived_by(
-            connection, CONF.nova_accel.host_silence_s, 'instance_uuid',
-            instance_uuid)
+            connection,
+            CONF.nova_accel.host_silence_s,
+            'instance_uuid',
+            instance_uuid,
+        )
 
 
 @engine.retried
-def get_all(project_id: str | None = None,
-            states: Collection[arq.State] | None = None,
-            page: paging.Page = paging.ALL,
-            **equal: str | None) -> list[arq_rows.ArqRow]:
+def get_all(
+    project_id: str | None = None,
+    states: Collection[arq.State] | None = None,
+    page: paging.Page = paging.ALL,
+    **equal: str | None,
+) -> list[arq_rows.ArqRow]:
     """The ARQs that match all arguments, oldest first.
 
     :param states: only ARQs that read as one of these
@@ -173,10 +216,17 @@ def get_all(project_id: str | None = None,
     """
     with engine.reader() as connection:
         return arq_rows.read_derived(
-            connection, CONF.nova_accel.host_silence_s, states,
+            connection,
+            CONF.nova_accel.host_silence_s,
+            states,
             _of_project(project_id),
-            *(_TABLE.c[name] == value for name, value in equal.items()
-              if value is not None), page=page)
+            *(
+                _TABLE.c[name] == value
+                for name, value in equal.items()
+                if value is not None
+            ),
+            page=page,
+        )
 
 
 @engine.retried
@@ -189,14 +239,19 @@ def get_forgotten(age: datetime.timedelta) -> list[arq_rows.ArqRow]:
     changed_at = sa.func.coalesce(_TABLE.c.updated_at, _TABLE.c.created_at)
     with engine.reader() as connection:
         return arq_rows.read(
-            connection, _TABLE.c.hostname.is_(None), sa.or_(
+            connection,
+            _TABLE.c.hostname.is_(None),
+            sa.or_(
                 changed_at < schema.now() - age,
-                schema.ATTACH_HANDLES.c.uuid.is_not(None)))
+                schema.ATTACH_HANDLES.c.uuid.is_not(None),
+            ),
+        )
 
 
 @engine.retried
-def bind(bindings: Mapping[str, Mapping[str, str]],
-         read: bool = True) -> list[arq_rows.ArqRow]:
+def bind(
+    bindings: Mapping[str, Mapping[str, str]], read: bool = True
+) -> list[arq_rows.ArqRow]:
     """Bind ARQs to what was allocated; afterwards all of them are resolved.
 
     An instance gets a handle for each of its ARQs, or no handle at all.
@@ -213,33 +268,60 @@ def bind(bindings: Mapping[str, Mapping[str, str]],
     :raises InvalidTransition: an ARQ cannot be bound in its present state
     """
     with engine.writer() as connection:
-        rows = {row['uuid']: row for row in arq_rows.lock_each(
-            connection, bindings, _RowToBind, _TO_BIND,
-            instances=list(_by_instance(bindings)))}
+        rows = {
+            row['uuid']: row
+            for row in arq_rows.lock_each(
+                connection,
+                bindings,
+                _RowToBind,
+                _TO_BIND,
+                instances=list(_by_instance(bindings)),
+            )
+        }
         _check_bindable(rows)
-        wanted = {uuid: attach_handle.Slot(
-            binding['hostname'], binding['device_rp_uuid'],
-            rows[uuid]['resource_class'])
-            for uuid, binding in bindings.items()}
+        wanted = {
+            uuid: attach_handle.Slot(
+                binding['hostname'],
+                binding['device_rp_uuid'],
+                rows[uuid]['resource_class'],
+            )
+            for uuid, binding in bindings.items()
+        }
         allotted, failed = _allot(connection, bindings, wanted)
         places = _places(rows, bindings)
-        _place(connection, arq.State.BOUND, [
-            places[uuid] for uuid in allotted.values()])
-        _place(connection, arq.State.BIND_FAILED, [
-            {**places[uuid], 'reason': reason.told(fault.summary)}
-            for uuid, fault in failed.items()])
+        _place(
+            connection,
+            arq.State.BOUND,
+            [places[uuid] for uuid in allotted.values()],
+        )
+        _place(
+            connection,
+            arq.State.BIND_FAILED,
+            [
+                {**places[uuid], 'reason': reason.told(fault.summary)}
+                for uuid, fault in failed.items()
+            ],
+        )
         attach_handle.take(connection, allotted)
-        found = arq_rows.read(
-            connection, _TABLE.c.uuid.in_(list(bindings))) if read else []
+        found = (
+            arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
+            if read
+            else []
+        )
     for uuid, fault in failed.items():
-        LOG.warning('ARQ %s of instance %s is %s: %s', uuid,
-                    bindings[uuid]['instance_uuid'], arq.State.BIND_FAILED,
-                    fault)
+        LOG.warning(
+            'ARQ %s of instance %s is %s: %s',
+            uuid,
+            bindings[uuid]['instance_uuid'],
+            arq.State.BIND_FAILED,
+            fault,
+        )
     return found
 
 
 def _allot(
-    connection: sa.Connection, bindings: Mapping[str, Mapping[str, str]],
+    connection: sa.Connection,
+    bindings: Mapping[str, Mapping[str, str]],
     wanted: Mapping[str, attach_handle.Slot],
 ) -> tuple[dict[str, str], dict[str, exceptions.AcceleratorsBusy]]:
     """Handle uuid -> ARQ uuid; and ARQ uuid -> why it gets none."""
@@ -247,8 +329,9 @@ def _allot(
     try:
         stock = attach_handle.stock(connection, wanted.values())
     except exceptions.NotFound:
-        host.check_known(connection, {
-            slot.hostname for slot in wanted.values()})
+        host.check_known(
+            connection, {slot.hostname for slot in wanted.values()}
+        )
         raise
     silent = stock.silent_hosts(silence_s)
     allotted: dict[str, str] = {}
@@ -256,10 +339,12 @@ def _allot(
     for uuids in _by_instance(bindings).values():
         slots = {uuid: wanted[uuid] for uuid in uuids}
         try:
-            for hostname in silent & {each.hostname for each
-                                      in slots.values()}:
+            for hostname in silent & {
+                each.hostname for each in slots.values()
+            }:
                 raise exceptions.AcceleratorsBusy(
-                    f'host {hostname} has not reported for {silence_s} s')
+                    f'host {hostname} has not reported for {silence_s} s'
+                )
             allotted |= stock.allot(slots)
         except exceptions.AcceleratorsBusy as fault:
             failed |= dict.fromkeys(uuids, fault)
@@ -267,7 +352,8 @@ def _allot(
 
 
 def _by_instance(
-        bindings: Mapping[str, Mapping[str, str]]) -> dict[str, list[str]]:
+    bindings: Mapping[str, Mapping[str, str]],
+) -> dict[str, list[str]]:
     """Instance uuid -> the uuids of the ARQs that it is to get."""
     result: dict[str, list[str]] = {}
     for uuid, binding in bindings.items():
@@ -280,26 +366,37 @@ def _check_bindable(rows: Mapping[str, _RowToBind]) -> None:
         if row['earlier'] is not None:
             raise exceptions.InvalidRequest(
                 f'Instance {row["earlier"]} already has accelerator '
-                'requests. Cannot bind additional ARQs.')
+                'requests. Cannot bind additional ARQs.'
+            )
     for uuid, row in rows.items():
         arq.check_transition(uuid, arq.State(row['state']), arq.State.BOUND)
 
 
-def _places(rows: Mapping[str, _RowToBind],
-            bindings: Mapping[str, Mapping[str, str]],
-            ) -> dict[str, dict[str, Any]]:
+def _places(
+    rows: Mapping[str, _RowToBind],
+    bindings: Mapping[str, Mapping[str, str]],
+) -> dict[str, dict[str, Any]]:
     """ARQ uuid -> the columns that bind it; its reason is cleared."""
-    return {uuid: {
-        'uuid': uuid, 'position': position, 'reason': None,
-        'project_id': bindings[uuid].get('project_id',
-                                         rows[uuid]['project_id']),
-        **{name: bindings[uuid][name] for name in _PLACE}}
+    return {
+        uuid: {
+            'uuid': uuid,
+            'position': position,
+            'reason': None,
+            'project_id': bindings[uuid].get(
+                'project_id', rows[uuid]['project_id']
+            ),
+            **{name: bindings[uuid][name] for name in _PLACE},
+        }
         for of_one in _by_instance(bindings).values()
-        for position, uuid in enumerate(of_one)}
+        for position, uuid in enumerate(of_one)
+    }
 
 
-def _place(connection: sa.Connection, state: arq.State,
-           places: Sequence[Mapping[str, Any]]) -> None:
+def _place(
+    connection: sa.Connection,
+    state: arq.State,
+    places: Sequence[Mapping[str, Any]],
+) -> None:
     """Bind ARQs, or write that this failed.
 
     :param places: of :func:`_places`, with the reason if it failed
@@ -307,21 +404,35 @@ def _place(connection: sa.Connection, state: arq.State,
     if not places:
         return
     # It fails if another binding of the instance came first.
-    with engine.raced(exceptions.Conflict.for_all(
-            'The instances are being bound at the same time.')):
-        connection.execute(_placing(state, len(places)), {
-            'changed_at': schema.now(), **per_row.parameters(places)})
+    with engine.raced(
+        exceptions.Conflict.for_all(
+            'The instances are being bound at the same time.'
+        )
+    ):
+        connection.execute(
+            _placing(state, len(places)),
+            {'changed_at': schema.now(), **per_row.parameters(places)},
+        )
 
 
 @functools.lru_cache
 def _placing(state: arq.State, amount: int) -> sa.Update:
-    columns = [_TABLE.c[name] for name in (
-        *_PLACE, 'position', 'project_id', 'reason')]
-    return sa.update(_TABLE).where(
-        per_row.is_one(_TABLE.c.uuid, amount),
-        _TABLE.c.state.in_(list(arq.sources(state))),
-    ).values(state=state, updated_at=sa.bindparam('changed_at'),
-             **per_row.values(_TABLE.c.uuid, columns, amount))
+    columns = [
+        _TABLE.c[name]
+        for name in (*_PLACE, 'position', 'project_id', 'reason')
+    ]
+    return (
+        sa.update(_TABLE)
+        .where(
+            per_row.is_one(_TABLE.c.uuid, amount),
+            _TABLE.c.state.in_(list(arq.sources(state))),
+        )
+        .values(
+            state=state,
+            updated_at=sa.bindparam('changed_at'),
+            **per_row.values(_TABLE.c.uuid, columns, amount),
+        )
+    )
 
 
 @engine.retried
@@ -333,24 +444,39 @@ def unbind(uuids: Collection[str]) -> None:
         present state
     """
     with engine.writer() as connection:
-        rows = [row for row in arq_rows.lock_each(
-                    connection, uuids, arq_rows.LockedRow, arq_rows.LOCKING)
-                if row['state'] != arq.State.UNBOUND]
+        rows = [
+            row
+            for row in arq_rows.lock_each(
+                connection, uuids, arq_rows.LockedRow, arq_rows.LOCKING
+            )
+            if row['state'] != arq.State.UNBOUND
+        ]
         _check_not_of_host(rows)
         for row in rows:
             arq.check_transition(
-                row['uuid'], arq.State(row['state']), arq.State.UNBOUND)
+                row['uuid'], arq.State(row['state']), arq.State.UNBOUND
+            )
         bound = [row['uuid'] for row in rows]
         attach_handle.give_back(connection, bound)
         connection.execute(
-            sa.update(_TABLE).where(_TABLE.c.uuid.in_(bound))
-            .values(state=arq.State.UNBOUND, updated_at=schema.now(),
-                    position=None, reason=None, **dict.fromkeys(_PLACE)))
+            sa.update(_TABLE)
+            .where(_TABLE.c.uuid.in_(bound))
+            .values(
+                state=arq.State.UNBOUND,
+                updated_at=schema.now(),
+                position=None,
+                reason=None,
+                **dict.fromkeys(_PLACE),
+            )
+        )
 
 
 @engine.retried
-def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
-                    bound_allowed: bool = False) -> None:
+def delete_by_uuids(
+    uuids: Collection[str],
+    project_id: str | None = None,
+    bound_allowed: bool = False,
+) -> None:
     """Delete all of the ARQs or none.
 
     Nova deletes the ARQs of an instance first, and then by uuid all that it
@@ -362,8 +488,11 @@ def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
     :raises Conflict: an instance or a host has one of the ARQs
     """
     with engine.writer() as connection:
-        rows = [row for row in arq_rows.lock_existing(connection, uuids)
-                if project_id in (None, row['project_id'])]
+        rows = [
+            row
+            for row in arq_rows.lock_existing(connection, uuids)
+            if project_id in (None, row['project_id'])
+        ]
         found = {row['uuid'] for row in rows}
         missing = [uuid for uuid in uuids if uuid not in found]
         if missing and not (found and bound_allowed):
@@ -373,33 +502,41 @@ def delete_by_uuids(uuids: Collection[str], project_id: str | None = None,
                 raise exceptions.Conflict.for_all(
                     f'ARQ {row["uuid"]} is bound to instance '
                     f'{row["instance_uuid"]}. Use the Compute API to manage '
-                    'instance accelerators.')
+                    'instance accelerators.'
+                )
         _check_not_of_host(rows)
         arq_rows.delete(connection, found)
 
 
 @engine.retried
-def delete_by_instance(instance_uuid: str,
-                       project_id: str | None = None) -> None:
+def delete_by_instance(
+    instance_uuid: str, project_id: str | None = None
+) -> None:
     """Delete the ARQs that :func:`bind` gave to the instance, if any."""
     with engine.writer() as connection:
-        arq_rows.delete(connection, [
-            row['uuid'] for row
-            in arq_rows.lock_unadopted(connection, instance_uuid)
-            if project_id in (None, row['project_id'])])
+        arq_rows.delete(
+            connection,
+            [
+                row['uuid']
+                for row in arq_rows.lock_unadopted(connection, instance_uuid)
+                if project_id in (None, row['project_id'])
+            ],
+        )
 
 
-def _of_project(
-        project_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
+def _of_project(project_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
     return () if project_id is None else (_TABLE.c.project_id == project_id,)
 
 
 def _check_not_of_host(rows: Sequence[arq_rows.LockedRow]) -> None:
     for row in rows:
         if row['role'] is not None:
-            freed = (f'instance {row["instance_uuid"]}; it is freed with the '
-                     'instance')
+            freed = (
+                f'instance {row["instance_uuid"]}; it is freed with the '
+                'instance'
+            )
             raise exceptions.Conflict(
                 f'ARQ {row["uuid"]} is held by host {row["hostname"]} for '
                 f'{freed}',
-                public=f'ARQ {row["uuid"]} is held for {freed}')
+                public=f'ARQ {row["uuid"]} is held for {freed}',
+            )

@@ -52,8 +52,11 @@ class AttributeRow(TypedDict):
 
 
 @engine.retried
-def get_all(deployable: int | str | None = None, key: str | None = None,
-            limit: int | None = None) -> list[AttributeRow]:
+def get_all(
+    deployable: int | str | None = None,
+    key: str | None = None,
+    limit: int | None = None,
+) -> list[AttributeRow]:
     """The attributes that match all arguments, sorted by deployable.
 
     A reported attribute is as old as its device, and comes before the noted
@@ -64,10 +67,14 @@ def get_all(deployable: int | str | None = None, key: str | None = None,
     """
     where = () if deployable is None else (_is_deployable(deployable),)
     with engine.reader() as connection:
-        every = itertools.chain(_reported(connection, *where),
-                                _noted(connection, *where))
-        found = list(itertools.islice(
-            (row for row in every if key in (None, row['key'])), limit))
+        every = itertools.chain(
+            _reported(connection, *where), _noted(connection, *where)
+        )
+        found = list(
+            itertools.islice(
+                (row for row in every if key in (None, row['key'])), limit
+            )
+        )
     # The sort is stable, so it keeps the order within a deployable.
     return sorted(found, key=lambda row: row['deployable_id'])
 
@@ -81,8 +88,9 @@ def get(uuid: str) -> AttributeRow:
     with engine.reader() as connection:
         noted = _noted(connection, _TABLE.c.uuid == uuid)
         # A reported one is searched among all of them, as few callers ask.
-        found = noted or [row for row in _reported(connection)
-                          if row['uuid'] == uuid]
+        found = noted or [
+            row for row in _reported(connection) if row['uuid'] == uuid
+        ]
     if not found:
         raise _not_found(uuid)
     return found[0]
@@ -106,15 +114,23 @@ def create(deployable: int | str, key: str, value: str) -> AttributeRow:
         if key in _of_host(found):
             raise exceptions.Conflict(
                 f'Attribute {key} of deployable {found.uuid} is reported by '
-                'its host')
+                'its host'
+            )
         try:
-            connection.execute(sa.insert(_TABLE).values(
-                uuid=uuid, deployable_uuid=found.uuid, key=key, value=value,
-                created_at=schema.now()))
+            connection.execute(
+                sa.insert(_TABLE).values(
+                    uuid=uuid,
+                    deployable_uuid=found.uuid,
+                    key=key,
+                    value=value,
+                    created_at=schema.now(),
+                )
+            )
         except db_exc.DBDuplicateEntry as fault:
             raise exceptions.Conflict(
                 f'Deployable {found.uuid} has an attribute {key}: delete it '
-                'first') from fault
+                'first'
+            ) from fault
         except db_exc.DBReferenceError as fault:
             # Its host has just reported that it is gone.
             raise _no_deployable(deployable) from fault
@@ -129,17 +145,20 @@ def delete(uuid: str) -> None:
     :raises Conflict: a host reports it
     """
     with engine.writer() as connection:
-        if connection.execute(sa.delete(_TABLE).where(
-                _TABLE.c.uuid == uuid)).rowcount:
+        if connection.execute(
+            sa.delete(_TABLE).where(_TABLE.c.uuid == uuid)
+        ).rowcount:
             return
         if any(row['uuid'] == uuid for row in _reported(connection)):
             raise exceptions.Conflict(
-                f'Attribute {uuid} is reported by the host of its deployable')
+                f'Attribute {uuid} is reported by the host of its deployable'
+            )
     raise _not_found(uuid)
 
 
-def noted(connection: sa.Connection,
-          *where: sa.ColumnElement[bool]) -> dict[str, dict[str, str]]:
+def noted(
+    connection: sa.Connection, *where: sa.ColumnElement[bool]
+) -> dict[str, dict[str, str]]:
     """Deployable uuid -> key -> value, of what operators have noted.
 
     A part of its caller's transaction.
@@ -147,10 +166,18 @@ def noted(connection: sa.Connection,
     :param where: of the rows of deployables, devices and hosts
     """
     found: dict[str, dict[str, str]] = {}
-    query = sa.select(
-        _TABLE.c.deployable_uuid, _TABLE.c.key, _TABLE.c.value,
-    ).select_from(_TABLE.join(_DEPLOYABLES).join(_DEVICES).join(
-        schema.HOSTS)).where(*where).order_by(_TABLE.c.id)
+    query = (
+        sa.select(
+            _TABLE.c.deployable_uuid,
+            _TABLE.c.key,
+            _TABLE.c.value,
+        )
+        .select_from(
+            _TABLE.join(_DEPLOYABLES).join(_DEVICES).join(schema.HOSTS)
+        )
+        .where(*where)
+        .order_by(_TABLE.c.id)
+    )
     for row in connection.execute(query):
         found.setdefault(row.deployable_uuid, {})[row.key] = row.value
     return found
@@ -159,48 +186,72 @@ def noted(connection: sa.Connection,
 def _no_deployable(deployable: int | str) -> exceptions.NotFound:
     kind = 'id' if isinstance(deployable, int) else 'uuid'
     return exceptions.NotFound(
-        f'Deployable not found with {kind}={deployable}')
+        f'Deployable not found with {kind}={deployable}'
+    )
 
 
 def _is_deployable(deployable: int | str) -> sa.ColumnElement[bool]:
-    column = (_DEPLOYABLES.c.id if isinstance(deployable, int)
-              else _DEPLOYABLES.c.uuid)
+    column = (
+        _DEPLOYABLES.c.id
+        if isinstance(deployable, int)
+        else _DEPLOYABLES.c.uuid
+    )
     return column == deployable
 
 
 def _facts_of_deployables() -> sa.Select[Any]:
     return sa.select(
-        _DEPLOYABLES.c.id, _DEPLOYABLES.c.uuid, _DEPLOYABLES.c.traits,
-        _DEPLOYABLES.c.resource_class, _DEVICES.c.attributes,
+        _DEPLOYABLES.c.id,
+        _DEPLOYABLES.c.uuid,
+        _DEPLOYABLES.c.traits,
+        _DEPLOYABLES.c.resource_class,
+        _DEVICES.c.attributes,
         _DEVICES.c.created_at,
     ).select_from(_DEPLOYABLES.join(_DEVICES))
 
 
 def _of_host(deployable: sa.Row[Any]) -> dict[str, str]:
     return attribute.reported(
-        deployable.traits, deployable.resource_class,
+        deployable.traits,
+        deployable.resource_class,
         # None in a row that an older release has written.
-        deployable.attributes or {})
+        deployable.attributes or {},
+    )
 
 
-def _reported(connection: sa.Connection, *where: sa.ColumnElement[bool],
-              ) -> Iterator[AttributeRow]:
+def _reported(
+    connection: sa.Connection,
+    *where: sa.ColumnElement[bool],
+) -> Iterator[AttributeRow]:
     query = _facts_of_deployables().where(*where).order_by(_DEPLOYABLES.c.id)
     for deployable in connection.execute(query):
         for key, value in _of_host(deployable).items():
-            yield {'uuid': naming.derived_uuid(
-                       deployable.uuid, 'attribute', key),
-                   'deployable_id': deployable.id, 'key': key, 'value': value,
-                   'created_at': deployable.created_at, 'updated_at': None}
+            yield {
+                'uuid': naming.derived_uuid(deployable.uuid, 'attribute', key),
+                'deployable_id': deployable.id,
+                'key': key,
+                'value': value,
+                'created_at': deployable.created_at,
+                'updated_at': None,
+            }
 
 
-def _noted(connection: sa.Connection,
-           *where: sa.ColumnElement[bool]) -> list[AttributeRow]:
-    query = sa.select(
-        _TABLE.c.uuid, _DEPLOYABLES.c.id.label('deployable_id'), _TABLE.c.key,
-        _TABLE.c.value, _TABLE.c.created_at, _TABLE.c.updated_at,
-    ).select_from(_TABLE.join(_DEPLOYABLES)).where(*where).order_by(
-        _TABLE.c.id)
+def _noted(
+    connection: sa.Connection, *where: sa.ColumnElement[bool]
+) -> list[AttributeRow]:
+    query = (
+        sa.select(
+            _TABLE.c.uuid,
+            _DEPLOYABLES.c.id.label('deployable_id'),
+            _TABLE.c.key,
+            _TABLE.c.value,
+            _TABLE.c.created_at,
+            _TABLE.c.updated_at,
+        )
+        .select_from(_TABLE.join(_DEPLOYABLES))
+        .where(*where)
+        .order_by(_TABLE.c.id)
+    )
     return typed.rows(AttributeRow, connection.execute(query))
 
 

@@ -42,7 +42,6 @@ _ARQS = schema.ARQS
 
 
 class _Binding(TypedDict):
-
     instance_uuid: str
     #: None if the host has not adopted the ARQs.
     role: str | None
@@ -107,21 +106,22 @@ def acquire(request: Request) -> list[arq_rows.ArqRow]:
         if admitted is fence.Admitted.FIRST:
             _bind(connection, request)
         else:
-            held = arq_rows.lock(
-                connection, *fence.where(_ARQS, request.key))
+            held = arq_rows.lock(connection, *fence.where(_ARQS, request.key))
             if not _suffices(request, held):
                 if admitted is fence.Admitted.REPEATED:
-                    raise fence.taken(
-                        connection, request.key, request.attempt)
+                    raise fence.taken(connection, request.key, request.attempt)
                 arq_rows.delete(connection, [row['uuid'] for row in held])
                 _bind(connection, request)
         return arq_rows.read(connection, *fence.where(_ARQS, request.key))
 
 
 @engine.retried
-def adopt(key: fence.Key, attempt: int,
-          uuids: Collection[str],
-          from_role: str | None = None) -> list[arq_rows.ArqRow]:
+def adopt(
+    key: fence.Key,
+    attempt: int,
+    uuids: Collection[str],
+    from_role: str | None = None,
+) -> list[arq_rows.ArqRow]:
     """Give ARQs that the instance has on the host to a binding.
 
     The same again changes nothing. A newer attempt deletes the ARQs of the
@@ -151,13 +151,12 @@ def adopt(key: fence.Key, attempt: int,
 
 
 @engine.retried
-def get(instance_uuid: str, hostname: str,
-        role: str) -> list[arq_rows.ArqRow]:
+def get(instance_uuid: str, hostname: str, role: str) -> list[arq_rows.ArqRow]:
     """The ARQs of a binding, in their stored states."""
     with engine.reader() as connection:
         return arq_rows.read(
-            connection,
-            *fence.where(_ARQS, (instance_uuid, hostname, role)))
+            connection, *fence.where(_ARQS, (instance_uuid, hostname, role))
+        )
 
 
 @engine.retried
@@ -171,10 +170,17 @@ def get_of_host(hostname: str) -> list[NumberedBinding]:
         # First, so that no attempt looks newer than the ARQs that it got.
         attempts = fence.attempts(connection, hostname)
         arqs = arq_rows.read_bound(connection, _ARQS.c.hostname == hostname)
-    return [{'instance_uuid': instance_uuid, 'role': role,
-             'attempt': None if role is None
-             else attempts.get((instance_uuid, role), 0), 'arqs': rows}
-            for (_, instance_uuid, role), rows in _grouped(arqs).items()]
+    return [
+        {
+            'instance_uuid': instance_uuid,
+            'role': role,
+            'attempt': None
+            if role is None
+            else attempts.get((instance_uuid, role), 0),
+            'arqs': rows,
+        }
+        for (_, instance_uuid, role), rows in _grouped(arqs).items()
+    ]
 
 
 @engine.retried
@@ -182,11 +188,17 @@ def get_of_hosts(hostnames: Collection[str]) -> list[HostBinding]:
     """All bindings of several hosts."""
     with engine.reader() as connection:
         arqs = arq_rows.read_bound(
-            connection, _ARQS.c.hostname.in_(list(hostnames)))
-    return [{'hostname': hostname, 'instance_uuid': instance_uuid,
-             'role': role, 'arqs': rows}
-            for (hostname, instance_uuid, role), rows
-            in _grouped(arqs).items()]
+            connection, _ARQS.c.hostname.in_(list(hostnames))
+        )
+    return [
+        {
+            'hostname': hostname,
+            'instance_uuid': instance_uuid,
+            'role': role,
+            'arqs': rows,
+        }
+        for (hostname, instance_uuid, role), rows in _grouped(arqs).items()
+    ]
 
 
 def _grouped(
@@ -195,26 +207,32 @@ def _grouped(
     """(Hostname, instance uuid, role) -> the ARQs."""
     found: dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]] = {}
     for row in arqs:
-        found.setdefault((row['hostname'], row['instance_uuid'], row['role']),
-                         []).append(row)
+        found.setdefault(
+            (row['hostname'], row['instance_uuid'], row['role']), []
+        ).append(row)
     return found
 
 
 @engine.retried
-def delete_unadopted(instance_uuid: str, hostname: str,
-                     uuids: Collection[str]) -> None:
+def delete_unadopted(
+    instance_uuid: str, hostname: str, uuids: Collection[str]
+) -> None:
     """Delete ARQs that the instance has on the host without a role."""
     with engine.writer() as connection:
         rows = arq_rows.lock(
-            connection, _ARQS.c.uuid.in_(list(uuids)),
+            connection,
+            _ARQS.c.uuid.in_(list(uuids)),
             _ARQS.c.instance_uuid == instance_uuid,
-            _ARQS.c.hostname == hostname, _ARQS.c.role.is_(None))
+            _ARQS.c.hostname == hostname,
+            _ARQS.c.role.is_(None),
+        )
         arq_rows.delete(connection, [row['uuid'] for row in rows])
 
 
 @engine.retried
-def release(instance_uuid: str, hostname: str, role: str,
-            attempt: int) -> None:
+def release(
+    instance_uuid: str, hostname: str, role: str, attempt: int
+) -> None:
     """Free the ARQs of a binding, and refuse late requests of this attempt.
 
     :raises StaleAttempt: a newer attempt is known
@@ -234,14 +252,18 @@ def _without_ports(connection: sa.Connection, request: Request) -> Request:
     An ARQ that Nova has bound to the instance belongs to a port, since the
     ARQs of the flavor are made here. The host may have adopted it already.
     """
-    held = collections.Counter(connection.execute(
-        sa.select(_ARQS.c.device_rp_uuid, _ARQS.c.resource_class).where(
-            _ARQS.c.instance_uuid == request.instance_uuid,
-            _ARQS.c.hostname == request.hostname,
-            sa.or_(_ARQS.c.role.is_(None), _ARQS.c.role == arq.Role.PORT),
-        )).tuples())
-    return dataclasses.replace(request, providers=matching.without(
-        request.providers, held))
+    held = collections.Counter(
+        connection.execute(
+            sa.select(_ARQS.c.device_rp_uuid, _ARQS.c.resource_class).where(
+                _ARQS.c.instance_uuid == request.instance_uuid,
+                _ARQS.c.hostname == request.hostname,
+                sa.or_(_ARQS.c.role.is_(None), _ARQS.c.role == arq.Role.PORT),
+            )
+        ).tuples()
+    )
+    return dataclasses.replace(
+        request, providers=matching.without(request.providers, held)
+    )
 
 
 def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
@@ -251,72 +273,121 @@ def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
     changes nothing for a guest, even when the guest is rebuilt.
     """
     amounts = collections.Counter(
-        (row['device_rp_uuid'], row['resource_class']) for row in held)
-    allocated = {(provider.uuid, resource_class): amount
-                 for provider in request.providers
-                 for resource_class, amount in provider.allocated.items()}
-    return bool(held) and amounts == allocated and all(
-        row['device_profile_name'] == request.device_profile_name
-        for row in held) and (not request.groups or {
-            row['device_profile_group_id']: row['group']
-            for row in held} == dict(enumerate(request.groups)))
+        (row['device_rp_uuid'], row['resource_class']) for row in held
+    )
+    allocated = {
+        (provider.uuid, resource_class): amount
+        for provider in request.providers
+        for resource_class, amount in provider.allocated.items()
+    }
+    return (
+        bool(held)
+        and amounts == allocated
+        and all(
+            row['device_profile_name'] == request.device_profile_name
+            for row in held
+        )
+        and (
+            not request.groups
+            or {row['device_profile_group_id']: row['group'] for row in held}
+            == dict(enumerate(request.groups))
+        )
+    )
 
 
 def _bind(connection: sa.Connection, request: Request) -> None:
     if request.groups:
         profile: device_profile_rows.RequestedProfile = {
-            'name': request.device_profile_name, 'groups': request.groups}
+            'name': request.device_profile_name,
+            'groups': request.groups,
+        }
     else:
         profile = device_profile_rows.read_requested(
-            connection, request.device_profile_name,
+            connection,
+            request.device_profile_name,
             device_profile_rows.RequestedProfile,
-            device_profile_rows.REQUESTED)
-    stock = attach_handle.stock(connection, [
-        attach_handle.Slot(request.hostname, provider.uuid, resource_class)
-        for provider in request.providers
-        for resource_class, amount in provider.allocated.items()
-        for _unit in range(amount)])
+            device_profile_rows.REQUESTED,
+        )
+    stock = attach_handle.stock(
+        connection,
+        [
+            attach_handle.Slot(request.hostname, provider.uuid, resource_class)
+            for provider in request.providers
+            for resource_class, amount in provider.allocated.items()
+            for _unit in range(amount)
+        ],
+    )
     assigned = matching.assign(
-        device_profile.parse_groups(profile['groups']), request.providers)
+        device_profile.parse_groups(profile['groups']), request.providers
+    )
     rows = [
         {**row, 'device_rp_uuid': assigned[row['device_profile_group_id']]}
         for row in arq_rows.rows_of_profile(
-            profile, state=arq.State.BOUND, project_id=request.project_id,
-            image_uuid=request.image_uuid, hostname=request.hostname,
-            instance_uuid=request.instance_uuid, role=request.role)]
-    allotted = stock.allot({row['uuid']: attach_handle.Slot(
-        request.hostname, row['device_rp_uuid'], row['resource_class'])
-        for row in rows})
+            profile,
+            state=arq.State.BOUND,
+            project_id=request.project_id,
+            image_uuid=request.image_uuid,
+            hostname=request.hostname,
+            instance_uuid=request.instance_uuid,
+            role=request.role,
+        )
+    ]
+    allotted = stock.allot(
+        {
+            row['uuid']: attach_handle.Slot(
+                request.hostname, row['device_rp_uuid'], row['resource_class']
+            )
+            for row in rows
+        }
+    )
     connection.execute(sa.insert(_ARQS), rows)
     attach_handle.take(connection, allotted)
 
 
-def _adopt(connection: sa.Connection, key: fence.Key,
-           uuids: Collection[str], from_role: str | None) -> None:
-    rows = {row['uuid']: row for row in arq_rows.lock(connection, sa.or_(
-        _ARQS.c.uuid.in_(list(uuids)),
-        sa.and_(*fence.where(_ARQS, key))))}
+def _adopt(
+    connection: sa.Connection,
+    key: fence.Key,
+    uuids: Collection[str],
+    from_role: str | None,
+) -> None:
+    rows = {
+        row['uuid']: row
+        for row in arq_rows.lock(
+            connection,
+            sa.or_(
+                _ARQS.c.uuid.in_(list(uuids)),
+                sa.and_(*fence.where(_ARQS, key)),
+            ),
+        )
+    }
     for uuid in uuids:
         if uuid not in rows:
             raise arq_rows.not_found(uuid)
         _check_adoptable(rows[uuid], key, from_role)
     arq_rows.delete(connection, rows.keys() - set(uuids))
     connection.execute(
-        sa.update(_ARQS).where(_ARQS.c.uuid.in_(list(uuids)))
+        sa.update(_ARQS)
+        .where(_ARQS.c.uuid.in_(list(uuids)))
         # Nova may bind ARQs to the instance on another host before this host
         # gives these back. Without a position these are not in the way.
-        .values(role=key[2], position=None))
+        .values(role=key[2], position=None)
+    )
 
 
-def _check_adoptable(row: arq_rows.HeldRow, key: fence.Key,
-                     from_role: str | None) -> None:
+def _check_adoptable(
+    row: arq_rows.HeldRow, key: fence.Key, from_role: str | None
+) -> None:
     """:raises Conflict: the ARQ is not Bound, or belongs elsewhere"""
     instance_uuid, hostname, role = key
     if row['state'] not in binding_model.HOLDING:
         raise exceptions.Conflict(
-            f'ARQ {row["uuid"]} is {row["state"]}, not {arq.State.BOUND}')
-    if ((row['instance_uuid'], row['hostname']) != (instance_uuid, hostname)
-            or (from_role is None and row['role'] not in (None, role))):
+            f'ARQ {row["uuid"]} is {row["state"]}, not {arq.State.BOUND}'
+        )
+    if (row['instance_uuid'], row['hostname']) != (
+        instance_uuid,
+        hostname,
+    ) or (from_role is None and row['role'] not in (None, role)):
         raise exceptions.Conflict(
             f'ARQ {row["uuid"]} is not for instance {instance_uuid} on host '
-            f'{hostname} ({role})')
+            f'{hostname} ({role})'
+        )

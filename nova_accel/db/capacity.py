@@ -23,18 +23,23 @@ from nova_accel.db.rows import attach_handle
 
 @engine.retried
 def free_by_host(
-        resource_classes: Iterable[str] | None = None) -> dict[str, int]:
+    resource_classes: Iterable[str] | None = None,
+) -> dict[str, int]:
     """Hostname -> number of free attach handles, where there are any.
 
     :param resource_classes: count units of these only
     """
     handles, deployables = schema.ATTACH_HANDLES, schema.DEPLOYABLES
     hostname = schema.DEVICES.c.hostname
-    query = sa.select(hostname, sa.func.count(handles.c.id)).select_from(
-        handles.join(deployables).join(schema.DEVICES)).where(
-        attach_handle.is_free()).group_by(hostname)
+    query = (
+        sa.select(hostname, sa.func.count(handles.c.id))
+        .select_from(handles.join(deployables).join(schema.DEVICES))
+        .where(attach_handle.is_free())
+        .group_by(hostname)
+    )
     if resource_classes is not None:
         query = query.where(
-            deployables.c.resource_class.in_(list(resource_classes)))
+            deployables.c.resource_class.in_(list(resource_classes))
+        )
     with engine.reader() as connection:
         return dict(connection.execute(query).tuples().all())

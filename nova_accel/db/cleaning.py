@@ -30,8 +30,12 @@ _HANDLES = schema.ATTACH_HANDLES
 
 
 @engine.retried
-def note(hostname: str, cleaned: Collection[str], failed: Mapping[str, str],
-         revision: int) -> None:
+def note(
+    hostname: str,
+    cleaned: Collection[str],
+    failed: Mapping[str, str],
+    revision: int,
+) -> None:
     """Let the next guests have the cleaned handles; the same again is fine.
 
     :param cleaned: uuids of attach handles
@@ -49,34 +53,44 @@ def note(hostname: str, cleaned: Collection[str], failed: Mapping[str, str],
             connection.execute(
                 sa.update(_HANDLES)
                 .where(_HANDLES.c.uuid.in_(list(failed)), ordered)
-                .values(unclean_reason=sa.case(
-                    failed, value=_HANDLES.c.uuid)))
+                .values(unclean_reason=sa.case(failed, value=_HANDLES.c.uuid))
+            )
         done = connection.execute(
             sa.update(_HANDLES)
             .where(_HANDLES.c.uuid.in_(list(cleaned)), ordered)
-            .values(unclean_since=None, unclean_reason=None)).rowcount
+            .values(unclean_since=None, unclean_reason=None)
+        ).rowcount
         if done:
             # Rows that were kept only because they were unclean go with the
             # next report, which must be compared as a whole for that.
-            order_rows.change(connection, _HOSTS.c.hostname == hostname,
-                              **({} if are_present else {'report_digest': ''}))
+            order_rows.change(
+                connection,
+                _HOSTS.c.hostname == hostname,
+                **({} if are_present else {'report_digest': ''}),
+            )
 
 
-def _check(connection: sa.Connection, hostname: str,
-           uuids: Collection[str]) -> bool:
+def _check(
+    connection: sa.Connection, hostname: str, uuids: Collection[str]
+) -> bool:
     """Whether the host still reports all of the handles."""
     found = connection.execute(
         sa.select(_HANDLES.c.uuid, _HANDLES.c.present, _DEVICES.c.hostname)
         .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
-        .where(_HANDLES.c.uuid.in_(list(uuids)))).all()
+        .where(_HANDLES.c.uuid.in_(list(uuids)))
+    ).all()
     hosts = {handle.uuid: handle.hostname for handle in found}
     unknown = sorted(set(uuids) - hosts.keys())
     if unknown:
         raise exceptions.NotFound(
-            f'Attach handle not found with uuid={", ".join(unknown)}')
+            f'Attach handle not found with uuid={", ".join(unknown)}'
+        )
     foreign = sorted(uuid for uuid in uuids if hosts[uuid] != hostname)
     if foreign:
-        raise exceptions.Conflict('; '.join(
-            f'attach handle {uuid} belongs to host {hosts[uuid]}'
-            for uuid in foreign))
+        raise exceptions.Conflict(
+            '; '.join(
+                f'attach handle {uuid} belongs to host {hosts[uuid]}'
+                for uuid in foreign
+            )
+        )
     return all(handle.present for handle in found)

@@ -37,8 +37,11 @@ class _Ago(expression.FunctionElement[datetime.datetime]):
 
 def ago(seconds: int | sa.BindParameter[int]) -> sa.ColumnElement[Any]:
     """The database's time, this many seconds ago."""
-    return _Ago(sa.literal(seconds, sa.Integer)
-                if isinstance(seconds, int) else seconds)
+    return _Ago(
+        sa.literal(seconds, sa.Integer)
+        if isinstance(seconds, int)
+        else seconds
+    )
 
 
 def now() -> sa.ColumnElement[Any]:
@@ -50,8 +53,10 @@ def now() -> sa.ColumnElement[Any]:
 def _sqlite(element: _Ago, compiled: Any, **kwargs: Any) -> str:
     # In the format that SQLAlchemy stores: SQLite compares times as texts.
     seconds = compiled.process(element.clauses, **kwargs)
-    return ("strftime('%Y-%m-%d %H:%M:%S.000000', 'now', "
-            f"(0 - {seconds}) || ' seconds')")
+    return (
+        "strftime('%Y-%m-%d %H:%M:%S.000000', 'now', "
+        f"(0 - {seconds}) || ' seconds')"
+    )
 
 
 @compiler.compiles(_Ago, 'mysql')
@@ -64,5 +69,7 @@ def _mysql(element: _Ago, compiled: Any, **kwargs: Any) -> str:
 def _postgresql(element: _Ago, compiled: Any, **kwargs: Any) -> str:
     # Not the transaction's time: it may have waited for another one.
     seconds = compiled.process(element.clauses, **kwargs)
-    return ("(date_trunc('second', timezone('UTC', statement_timestamp())) "
-            f'- make_interval(secs => {seconds}))')
+    return (
+        "(date_trunc('second', timezone('UTC', statement_timestamp())) "
+        f'- make_interval(secs => {seconds}))'
+    )

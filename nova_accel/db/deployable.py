@@ -38,10 +38,19 @@ _HANDLES = schema.ATTACH_HANDLES
 
 #: The keys that deployables can be sorted by, in the API's words.
 SORT_KEYS: page_rows.Keys = {
-    'driver_name': _DEVICES.c.driver, 'device_id': _DEVICES.c.id,
+    'driver_name': _DEVICES.c.driver,
+    'device_id': _DEVICES.c.id,
     **page_rows.columns(_DEVICES, 'hostname', 'created_at', 'updated_at'),
-    **page_rows.columns(_DEPLOYABLES, 'uuid', 'name', 'rp_uuid', 'region',
-                        'device_uuid', 'bitstream_id')}
+    **page_rows.columns(
+        _DEPLOYABLES,
+        'uuid',
+        'name',
+        'rp_uuid',
+        'region',
+        'device_uuid',
+        'bitstream_id',
+    ),
+}
 
 
 class _Joined(TypedDict):
@@ -83,9 +92,13 @@ class RegionHostRow(host.HostState):
     service_host: str
 
 
-def get_all(hostname: str | None = None, device_uuid: str | None = None,
-            bitstream_id: str | None = None, name: str | None = None,
-            page: paging.Page = paging.ALL) -> list[DeployableRow]:
+def get_all(
+    hostname: str | None = None,
+    device_uuid: str | None = None,
+    bitstream_id: str | None = None,
+    name: str | None = None,
+    page: paging.Page = paging.ALL,
+) -> list[DeployableRow]:
     """The deployables that match all arguments, oldest first.
 
     :raises InvalidRequest: there is no such marker
@@ -113,41 +126,48 @@ def get(uuid: str) -> DeployableRow:
     return found[0]
 
 
-def get_of_arq(arq_uuid: str,
-               project_id: str | None = None) -> DeployableRow:
+def get_of_arq(arq_uuid: str, project_id: str | None = None) -> DeployableRow:
     """The deployable that an ARQ has a unit of, as in :func:`get_all`.
 
     :param project_id: the only project whose ARQ counts; None for any
     :raises NotFound: there is no such ARQ, or it is not bound
     """
-    has = sa.select(_HANDLES.c.deployable_uuid).select_from(
-        _HANDLES.join(_ARQS)).where(_ARQS.c.uuid == arq_uuid)
+    has = (
+        sa.select(_HANDLES.c.deployable_uuid)
+        .select_from(_HANDLES.join(_ARQS))
+        .where(_ARQS.c.uuid == arq_uuid)
+    )
     if project_id is not None:
         has = has.where(_ARQS.c.project_id == project_id)
     found = _read([_DEPLOYABLES.c.uuid.in_(has)])
     if not found:
-        raise exceptions.NotFound(
-            f'Deployable not found with uuid={arq_uuid}')
+        raise exceptions.NotFound(f'Deployable not found with uuid={arq_uuid}')
     return found[0]
 
 
 @engine.retried
-def get_holders(device_uuid: str, region: str | None = None,
-                ) -> set[tuple[str | None, str | None]]:
+def get_holders(
+    device_uuid: str,
+    region: str | None = None,
+) -> set[tuple[str | None, str | None]]:
     """(Project, instance uuid) of all ARQs that hold a unit of a region.
 
     Each is None where the ARQ has none.
 
     :param region: None for the device as a whole
     """
-    query = sa.select(_ARQS.c.project_id, _ARQS.c.instance_uuid).select_from(
-        _DEPLOYABLES.join(_HANDLES).join(_ARQS)).where(
-        _DEPLOYABLES.c.device_uuid == device_uuid)
+    query = (
+        sa.select(_ARQS.c.project_id, _ARQS.c.instance_uuid)
+        .select_from(_DEPLOYABLES.join(_HANDLES).join(_ARQS))
+        .where(_DEPLOYABLES.c.device_uuid == device_uuid)
+    )
     if region is not None:
         query = query.where(_DEPLOYABLES.c.region == region)
     with engine.reader() as connection:
-        return {(row.project_id, row.instance_uuid)
-                for row in connection.execute(query)}
+        return {
+            (row.project_id, row.instance_uuid)
+            for row in connection.execute(query)
+        }
 
 
 @engine.retried
@@ -156,10 +176,17 @@ def get_hosts_of_regions() -> list[RegionHostRow]:
     has_region = sa.exists().where(
         _DEVICES.c.hostname == _HOSTS.c.hostname,
         _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid,
-        _DEPLOYABLES.c.region.is_not(None))
-    query = sa.select(
-        _HOSTS.c.hostname, _HOSTS.c.service_host, _is_silent(),
-    ).where(has_region).order_by(_HOSTS.c.hostname)
+        _DEPLOYABLES.c.region.is_not(None),
+    )
+    query = (
+        sa.select(
+            _HOSTS.c.hostname,
+            _HOSTS.c.service_host,
+            _is_silent(),
+        )
+        .where(has_region)
+        .order_by(_HOSTS.c.hostname)
+    )
     with engine.reader() as connection:
         return typed.rows(RegionHostRow, connection.execute(query))
 
@@ -169,22 +196,31 @@ def _is_silent() -> sa.Label[bool]:
 
 
 @engine.retried
-def _read(where: Sequence[sa.ColumnElement[bool]],
-          page: paging.Page = paging.ALL) -> list[DeployableRow]:
+def _read(
+    where: Sequence[sa.ColumnElement[bool]], page: paging.Page = paging.ALL
+) -> list[DeployableRow]:
     its_own = _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid
     units = sa.select(sa.func.count()).select_from(_HANDLES)
     query = sa.select(
-        _DEPLOYABLES, _DEVICES.c.hostname, _DEVICES.c.driver,
-        _DEVICES.c.id.label('device_id'), _DEVICES.c.created_at,
-        _DEVICES.c.updated_at, _HOSTS.c.service_host, _is_silent(),
+        _DEPLOYABLES,
+        _DEVICES.c.hostname,
+        _DEVICES.c.driver,
+        _DEVICES.c.id.label('device_id'),
+        _DEVICES.c.created_at,
+        _DEVICES.c.updated_at,
+        _HOSTS.c.service_host,
+        _is_silent(),
         units.where(its_own, _HANDLES.c.present)
-        .scalar_subquery().label('units'),
+        .scalar_subquery()
+        .label('units'),
         units.where(its_own, _HANDLES.c.arq_uuid.is_not(None))
-        .scalar_subquery().label('units_in_use'),
+        .scalar_subquery()
+        .label('units_in_use'),
     ).select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
     with engine.reader() as connection:
-        rows = page_rows.read(connection, _Joined, query, where, page,
-                              _DEPLOYABLES, SORT_KEYS)
+        rows = page_rows.read(
+            connection, _Joined, query, where, page, _DEPLOYABLES, SORT_KEYS
+        )
         if not page.is_all(len(rows)):
             where = [_DEPLOYABLES.c.uuid.in_([row['uuid'] for row in rows])]
         noted = attribute.noted(connection, *where)

@@ -35,14 +35,22 @@ _HANDLES = schema.ATTACH_HANDLES
 
 #: The keys that devices can be sorted by, in the API's words.
 SORT_KEYS: page_rows.Keys = {
-    'vendor': _DEVICES.c.vendor_id, 'model': _DEVICES.c.product,
+    'vendor': _DEVICES.c.vendor_id,
+    'model': _DEVICES.c.product,
     'vendor_board_info': _DEVICES.c.vendor,
-    **page_rows.columns(_DEVICES, 'uuid', 'type', 'hostname', 'status',
-                        'created_at', 'updated_at')}
+    **page_rows.columns(
+        _DEVICES,
+        'uuid',
+        'type',
+        'hostname',
+        'status',
+        'created_at',
+        'updated_at',
+    ),
+}
 
 
 class _Columns(TypedDict):
-
     id: int
     uuid: str
     hostname: str
@@ -78,9 +86,12 @@ class DeviceRow(_Columns):
     unclean: list[UncleanHandle]
 
 
-def get_all(type_: str | None = None, vendor: str | None = None,
-            hostname: str | None = None,
-            page: paging.Page = paging.ALL) -> list[DeviceRow]:
+def get_all(
+    type_: str | None = None,
+    vendor: str | None = None,
+    hostname: str | None = None,
+    page: paging.Page = paging.ALL,
+) -> list[DeviceRow]:
     """The devices that match all arguments, oldest first.
 
     :param vendor: PCI vendor id, with or without ``0x``
@@ -90,8 +101,7 @@ def get_all(type_: str | None = None, vendor: str | None = None,
     if type_ is not None:
         where.append(_DEVICES.c.type == type_)
     if vendor is not None:
-        where.append(
-            _DEVICES.c.vendor_id == vendor.lower().removeprefix('0x'))
+        where.append(_DEVICES.c.vendor_id == vendor.lower().removeprefix('0x'))
     if hostname is not None:
         where.append(_DEVICES.c.hostname == hostname)
     return _read(where, page)
@@ -121,14 +131,16 @@ def set_status(uuid: str, status: device_model.Status) -> None:
         changed = connection.execute(
             sa.update(_DEVICES)
             .where(_DEVICES.c.uuid == uuid, _DEVICES.c.status != status)
-            .values(status=status, updated_at=schema.now())).rowcount
+            .values(status=status, updated_at=schema.now())
+        ).rowcount
         if changed:
             # The next report is compared as a whole, so that an enabled device
             # goes away if the host no longer has it.
             order_rows.change(
                 connection,
                 _HOSTS.c.hostname == its_host.scalar_subquery(),
-                report_digest='')
+                report_digest='',
+            )
         elif connection.scalar(its_host) is None:
             raise _not_found(uuid)
 
@@ -138,25 +150,42 @@ def _not_found(uuid: str) -> exceptions.NotFound:
 
 
 @engine.retried
-def _read(where: Sequence[sa.ColumnElement[bool]],
-          page: paging.Page = paging.ALL) -> list[DeviceRow]:
+def _read(
+    where: Sequence[sa.ColumnElement[bool]], page: paging.Page = paging.ALL
+) -> list[DeviceRow]:
     with engine.reader() as connection:
         devices: dict[str, DeviceRow] = {
-            row['uuid']: {**row, 'unclean': []} for row in page_rows.read(
-                connection, _Columns, sa.select(_DEVICES), where, page,
-                _DEVICES, SORT_KEYS)}
+            row['uuid']: {**row, 'unclean': []}
+            for row in page_rows.read(
+                connection,
+                _Columns,
+                sa.select(_DEVICES),
+                where,
+                page,
+                _DEVICES,
+                SORT_KEYS,
+            )
+        }
         if not page.is_all(len(devices)):
             where = [_DEVICES.c.uuid.in_(list(devices))]
         unclean = connection.execute(
             sa.select(
-                _DEPLOYABLES.c.device_uuid, _DEPLOYABLES.c.name,
-                _HANDLES.c.uuid, *attach_handle.CONDITION)
+                _DEPLOYABLES.c.device_uuid,
+                _DEPLOYABLES.c.name,
+                _HANDLES.c.uuid,
+                *attach_handle.CONDITION,
+            )
             .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
             .where(*where, _HANDLES.c.unclean_since.is_not(None))
-            .order_by(_HANDLES.c.id)).all()
+            .order_by(_HANDLES.c.id)
+        ).all()
     for device_uuid, deployable, uuid, *condition in unclean:
         if device_uuid in devices:
-            devices[device_uuid]['unclean'].append({
-                'uuid': uuid, 'deployable': deployable,
-                'reason': unusable.Condition(*condition).unclean})
+            devices[device_uuid]['unclean'].append(
+                {
+                    'uuid': uuid,
+                    'deployable': deployable,
+                    'reason': unusable.Condition(*condition).unclean,
+                }
+            )
     return list(devices.values())

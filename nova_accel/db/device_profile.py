@@ -37,12 +37,22 @@ _ARQS = schema.ARQS
 #: How many ARQs that use a profile are named at most.
 _MAX_TOLD = 10
 
-_COLUMNS = [_TABLE.c[name] for name in (
-    'uuid', 'name', 'description', 'groups', 'created_at', 'updated_at')]
+_COLUMNS = [
+    _TABLE.c[name]
+    for name in (
+        'uuid',
+        'name',
+        'description',
+        'groups',
+        'created_at',
+        'updated_at',
+    )
+]
 
 #: The keys that device profiles can be sorted by.
 SORT_KEYS = page_rows.columns(
-    _TABLE, 'uuid', 'name', 'created_at', 'updated_at')
+    _TABLE, 'uuid', 'name', 'created_at', 'updated_at'
+)
 
 
 class RequestedProfile(TypedDict):
@@ -65,32 +75,39 @@ _R = TypeVar('_R')
 
 
 @engine.retried
-def create(name: str, groups: Sequence[Mapping[str, str]],
-           description: str | None = None,
-           uuid: str | None = None) -> DeviceProfileRow:
+def create(
+    name: str,
+    groups: Sequence[Mapping[str, str]],
+    description: str | None = None,
+    uuid: str | None = None,
+) -> DeviceProfileRow:
     """Add a profile that the caller has checked.
 
     :raises Conflict: there is a profile of that name or uuid
     """
     profile: DeviceProfileRow = {
-        'uuid': uuid or uuidutils.generate_uuid(), 'name': name,
+        'uuid': uuid or uuidutils.generate_uuid(),
+        'name': name,
         'description': description,
         'groups': [dict(group) for group in groups],
         'created_at': schema.now().replace(microsecond=0),
-        'updated_at': None}
+        'updated_at': None,
+    }
     try:
         with engine.writer() as connection:
             connection.execute(sa.insert(_TABLE).values(profile))
     except db_exc.DBDuplicateEntry as fault:
         or_uuid = '' if uuid is None else f' or with the uuid {uuid}'
         raise exceptions.Conflict(
-            f'A device profile named {name}{or_uuid} exists') from fault
+            f'A device profile named {name}{or_uuid} exists'
+        ) from fault
     return profile
 
 
 @engine.retried
-def get_all(names: Sequence[str] | None = None,
-            page: paging.Page = paging.ALL) -> list[DeviceProfileRow]:
+def get_all(
+    names: Sequence[str] | None = None, page: paging.Page = paging.ALL
+) -> list[DeviceProfileRow]:
     """All profiles, or those of the names that exist, oldest first.
 
     :raises InvalidRequest: there is no such marker
@@ -98,8 +115,14 @@ def get_all(names: Sequence[str] | None = None,
     where = [] if names is None else [_TABLE.c.name.in_(names)]
     with engine.reader() as connection:
         return page_rows.read(
-            connection, DeviceProfileRow, sa.select(*_COLUMNS), where, page,
-            _TABLE, SORT_KEYS)
+            connection,
+            DeviceProfileRow,
+            sa.select(*_COLUMNS),
+            where,
+            page,
+            _TABLE,
+            SORT_KEYS,
+        )
 
 
 @engine.retried
@@ -113,12 +136,17 @@ def get(uuid_or_name: str) -> DeviceProfileRow:
 #: Selects the profile ``name``, for :func:`read_requested`. It is built once,
 #: as each server needs it.
 REQUESTED = sa.select(_TABLE.c.name, _TABLE.c.groups).where(
-    _TABLE.c.name == sa.bindparam('name'))
+    _TABLE.c.name == sa.bindparam('name')
+)
 
 
-def read_requested(connection: sa.Connection, name: str,
-                   kind: type[_R], query: sa.Select[Any],
-                   **parameters: Any) -> _R:
+def read_requested(
+    connection: sa.Connection,
+    name: str,
+    kind: type[_R],
+    query: sa.Select[Any],
+    **parameters: Any,
+) -> _R:
     """The name and the groups of a profile.
 
     A part of its caller's transaction.
@@ -129,26 +157,38 @@ def read_requested(connection: sa.Connection, name: str,
     :param parameters: the values that the further columns need
     :raises NotFound: there is no such profile
     """
-    profile = connection.execute(
-        query, {'name': name, **parameters}).mappings().one_or_none()
+    profile = (
+        connection.execute(query, {'name': name, **parameters})
+        .mappings()
+        .one_or_none()
+    )
     if profile is None:
         raise _not_found('name', name)
     return typed.row(kind, profile)
 
 
-def _read(connection: sa.Connection, column: str,
-          value: str) -> DeviceProfileRow:
-    profile = connection.execute(sa.select(*_COLUMNS).where(
-        _TABLE.c[column] == value)).mappings().one_or_none()
+def _read(
+    connection: sa.Connection, column: str, value: str
+) -> DeviceProfileRow:
+    profile = (
+        connection.execute(
+            sa.select(*_COLUMNS).where(_TABLE.c[column] == value)
+        )
+        .mappings()
+        .one_or_none()
+    )
     if profile is None:
         raise _not_found(column, value)
     return typed.row(DeviceProfileRow, profile)
 
 
 @engine.retried
-def update(uuid: str, groups: Sequence[Mapping[str, str]],
-           description: str | None = None,
-           name: str | None = None) -> DeviceProfileRow:
+def update(
+    uuid: str,
+    groups: Sequence[Mapping[str, str]],
+    description: str | None = None,
+    name: str | None = None,
+) -> DeviceProfileRow:
     """Replace all of a profile but its name; the caller has checked it.
 
     Existing ARQs keep their groups.
@@ -162,14 +202,20 @@ def update(uuid: str, groups: Sequence[Mapping[str, str]],
         where.append(_TABLE.c.name == name)
     with engine.writer() as connection:
         is_changed = connection.execute(
-            sa.update(_TABLE).where(*where).values(
+            sa.update(_TABLE)
+            .where(*where)
+            .values(
                 groups=[dict(group) for group in groups],
-                description=description, updated_at=schema.now())).rowcount
+                description=description,
+                updated_at=schema.now(),
+            )
+        ).rowcount
         profile = _read(connection, 'uuid', uuid)
     if not is_changed:
         raise exceptions.Conflict(
             f'Device profile {uuid} is named {profile["name"]}, not {name}: a '
-            'name cannot be changed, as flavors and ports refer to it')
+            'name cannot be changed, as flavors and ports refer to it'
+        )
     return profile
 
 
@@ -196,9 +242,14 @@ def delete_by_names(names: Sequence[str]) -> None:
 def _delete(column: str, values: Sequence[str]) -> None:
     wanted = _TABLE.c[column].in_(values)
     with engine.writer() as connection:
-        names = {row[column]: row['name'] for row in connection.execute(
-            sa.select(_TABLE.c.uuid, _TABLE.c.name).where(wanted)
-            .with_for_update()).mappings()}
+        names = {
+            row[column]: row['name']
+            for row in connection.execute(
+                sa.select(_TABLE.c.uuid, _TABLE.c.name)
+                .where(wanted)
+                .with_for_update()
+            ).mappings()
+        }
         for value in values:
             if value not in names:
                 raise _not_found(column, value)
@@ -206,22 +257,28 @@ def _delete(column: str, values: Sequence[str]) -> None:
         connection.execute(sa.delete(_TABLE).where(wanted))
 
 
-def _check_not_used(connection: sa.Connection,
-                    names: Collection[str]) -> None:
+def _check_not_used(connection: sa.Connection, names: Collection[str]) -> None:
     """Check that no ARQ refers to the profiles, as ARQs show their names."""
     used = connection.execute(
         sa.select(_ARQS.c.device_profile_name, _ARQS.c.uuid)
         .where(_ARQS.c.device_profile_name.in_(list(names)))
-        .order_by(_ARQS.c.id).limit(_MAX_TOLD + 1)).all()
+        .order_by(_ARQS.c.id)
+        .limit(_MAX_TOLD + 1)
+    ).all()
     if used:
-        told = [row.uuid for row in used
-                if row.device_profile_name == used[0].device_profile_name]
+        told = [
+            row.uuid
+            for row in used
+            if row.device_profile_name == used[0].device_profile_name
+        ]
         more = ', ...' if len(used) > _MAX_TOLD else ''
         raise exceptions.Conflict(
             f'Device profile {used[0].device_profile_name} is in use by '
-            f'accelerator requests {", ".join(told[:_MAX_TOLD])}{more}')
+            f'accelerator requests {", ".join(told[:_MAX_TOLD])}{more}'
+        )
 
 
 def _not_found(column: str, value: str) -> exceptions.NotFound:
     return exceptions.NotFound(
-        f'Device Profile not found with {column}={value}')
+        f'Device Profile not found with {column}={value}'
+    )

@@ -79,7 +79,8 @@ def url() -> sa.URL:
     option = '[nova_accel_database] connection'
     if not text:
         raise exceptions.ConfigurationError(
-            f'{option} is not set: it names the database of accelerators')
+            f'{option} is not set: it names the database of accelerators'
+        )
     try:
         found = sa.make_url(text)
         backend = found.get_backend_name()
@@ -87,11 +88,12 @@ def url() -> sa.URL:
     except (sa_exc.ArgumentError, ImportError):
         # Not chained: the fault's text may have the password.
         raise exceptions.ConfigurationError(
-            f'{option} is not the URL of a database whose driver is '
-            'installed') from None
+            f'{option} is not the URL of a database whose driver is installed'
+        ) from None
     if backend not in limits.BACKENDS:
         raise exceptions.ConfigurationError(
-            f'{option} must be one of {", ".join(limits.BACKENDS)}')
+            f'{option} must be one of {", ".join(limits.BACKENDS)}'
+        )
     if backend == 'mysql':
         # oslo.db's default is MySQL's three-byte utf8, which cannot hold all
         # characters of a description.
@@ -107,17 +109,23 @@ def manager() -> Any:
     """
     limited = limits.of_driver(url())
     context_manager = enginefacade.transaction_context()
-    context_manager.configure(**{
-        **limits.of_pool(limited),
-        **{option.name: CONF.nova_accel_database[option.name]
-           for option in database_conf.DATABASE_OPTS
-           if CONF.nova_accel_database[option.name] is not None},
-        'sqlite_fk': True,
-        # A thread that gives a connection back need not wait for others.
-        'thread_checkin': False,
-        'connection': limited.update_query_pairs(
-            [('plugin', _POOLING)], append=True,
-        ).render_as_string(hide_password=False)})
+    context_manager.configure(
+        **{
+            **limits.of_pool(limited),
+            **{
+                option.name: CONF.nova_accel_database[option.name]
+                for option in database_conf.DATABASE_OPTS
+                if CONF.nova_accel_database[option.name] is not None
+            },
+            'sqlite_fk': True,
+            # A thread that gives a connection back need not wait for others.
+            'thread_checkin': False,
+            'connection': limited.update_query_pairs(
+                [('plugin', _POOLING)],
+                append=True,
+            ).render_as_string(hide_password=False),
+        }
+    )
     context_manager.append_on_engine_create(_prepare)
     return context_manager
 
@@ -148,8 +156,11 @@ def reader() -> Iterator[sa.Connection]:
     :raises ServiceUnavailable: the database cannot be used
     """
     limits.check()
-    with (_translated(), manager().reader.get_engine().connect() as connection,
-          _loss_translated()):
+    with (
+        _translated(),
+        manager().reader.get_engine().connect() as connection,
+        _loss_translated(),
+    ):
         yield connection
 
 
@@ -180,15 +191,19 @@ def _loss_translated() -> Iterator[None]:
         yield
     except db_exc.DBConnectionError as fault:
         raise db_exc.RetryRequest(
-            faults.unavailable(fault) or fault) from fault
+            faults.unavailable(fault) or fault
+        ) from fault
 
 
 @contextlib.contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
-    except (db_exc.DBError, db_exc.CantStartEngineError,
-            sa_exc.SQLAlchemyError) as fault:
+    except (
+        db_exc.DBError,
+        db_exc.CantStartEngineError,
+        sa_exc.SQLAlchemyError,
+    ) as fault:
         if faults.is_lock_timeout(fault):
             raise
         unavailable = faults.unavailable(fault)
@@ -201,7 +216,8 @@ def _translated() -> Iterator[None]:
             raise
         LOG.warning('A value was refused: %s', refused.orig)
         raise exceptions.InvalidRequest(
-            'a value is longer or larger than can be stored') from fault
+            'a value is longer or larger than can be stored'
+        ) from fault
 
 
 def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -218,9 +234,13 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
         database cannot be used
     """
     attempt = db_api.wrap_db_retry(
-        max_retries=RETRIES, retry_on_deadlock=True, jitter=True,
-        retry_interval=_FIRST_RETRY_S, max_retry_interval=_LONGEST_RETRY_S,
-        exception_checker=faults.is_lock_timeout)(function)
+        max_retries=RETRIES,
+        retry_on_deadlock=True,
+        jitter=True,
+        retry_interval=_FIRST_RETRY_S,
+        max_retry_interval=_LONGEST_RETRY_S,
+        exception_checker=faults.is_lock_timeout,
+    )(function)
 
     @functools.wraps(function)
     def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -230,7 +250,9 @@ def retried(function: Callable[_P, _R]) -> Callable[_P, _R]:
             return result
         except (db_exc.DBDeadlock, sa_exc.OperationalError) as fault:
             raise exceptions.ServiceUnavailable.for_all(
-                'the database of accelerators is too busy') from fault
+                'the database of accelerators is too busy'
+            ) from fault
+
     return wrapper
 
 

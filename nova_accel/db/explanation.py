@@ -36,7 +36,6 @@ _HANDLES = schema.ATTACH_HANDLES
 
 
 class _Deployable(TypedDict):
-
     uuid: str
     rp_uuid: str
     resource_class: str
@@ -56,48 +55,82 @@ def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
     """
     wanted = _DEPLOYABLES.c.resource_class.in_(list(resource_classes))
     with engine.reader() as connection:
-        deployables = {row['uuid']: row for row in typed.rows(
-            _Deployable, connection.execute(sa.select(
-                _DEPLOYABLES.c.uuid, _DEPLOYABLES.c.rp_uuid,
-                _DEPLOYABLES.c.resource_class, _DEPLOYABLES.c.traits,
-                _DEPLOYABLES.c.device_uuid, _DEVICES.c.hostname,
-                _DEVICES.c.status, _DEVICES.c.fault,
-                host.is_silent(
-                    CONF.nova_accel.host_silence_s).label('is_silent'))
-            .select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
-            .where(wanted).order_by(_DEPLOYABLES.c.id)))}
+        deployables = {
+            row['uuid']: row
+            for row in typed.rows(
+                _Deployable,
+                connection.execute(
+                    sa.select(
+                        _DEPLOYABLES.c.uuid,
+                        _DEPLOYABLES.c.rp_uuid,
+                        _DEPLOYABLES.c.resource_class,
+                        _DEPLOYABLES.c.traits,
+                        _DEPLOYABLES.c.device_uuid,
+                        _DEVICES.c.hostname,
+                        _DEVICES.c.status,
+                        _DEVICES.c.fault,
+                        host.is_silent(CONF.nova_accel.host_silence_s).label(
+                            'is_silent'
+                        ),
+                    )
+                    .select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
+                    .where(wanted)
+                    .order_by(_DEPLOYABLES.c.id)
+                ),
+            )
+        }
         counted = connection.execute(_count(wanted)).all()
-    found = [_units(deployable, None, 0)
-             for deployable in deployables.values()]
+    found = [
+        _units(deployable, None, 0) for deployable in deployables.values()
+    ]
     for uuid, is_in_use, is_clean, unclean_reason, amount in counted:
         # A deployable may have come between the two statements.
         if uuid in deployables:
             deployable = deployables[uuid]
-            found.append(_units(
-                deployable, explanation.IN_USE if is_in_use
-                else unusable.Condition(
-                    True, deployable['status'], deployable['fault'],
-                    bool(is_clean), unclean_reason).reason, amount))
+            found.append(
+                _units(
+                    deployable,
+                    explanation.IN_USE
+                    if is_in_use
+                    else unusable.Condition(
+                        True,
+                        deployable['status'],
+                        deployable['fault'],
+                        bool(is_clean),
+                        unclean_reason,
+                    ).reason,
+                    amount,
+                )
+            )
     return found
 
 
 def _count(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     """How many units of each deployable are alike."""
-    alike = (_HANDLES.c.deployable_uuid,
-             _HANDLES.c.arq_uuid.is_not(None).label('is_in_use'),
-             _HANDLES.c.unclean_since.is_(None).label('is_clean'),
-             _HANDLES.c.unclean_reason)
-    return sa.select(*alike, sa.func.count()).select_from(
-        _HANDLES.join(_DEPLOYABLES)).where(
-        wanted, _HANDLES.c.present).group_by(*alike)
+    alike = (
+        _HANDLES.c.deployable_uuid,
+        _HANDLES.c.arq_uuid.is_not(None).label('is_in_use'),
+        _HANDLES.c.unclean_since.is_(None).label('is_clean'),
+        _HANDLES.c.unclean_reason,
+    )
+    return (
+        sa.select(*alike, sa.func.count())
+        .select_from(_HANDLES.join(_DEPLOYABLES))
+        .where(wanted, _HANDLES.c.present)
+        .group_by(*alike)
+    )
 
 
-def _units(deployable: _Deployable, why_not_free: str | None,
-           amount: int) -> explanation.Units:
+def _units(
+    deployable: _Deployable, why_not_free: str | None, amount: int
+) -> explanation.Units:
     return explanation.Units(
-        hostname=deployable['hostname'], rp_uuid=deployable['rp_uuid'],
+        hostname=deployable['hostname'],
+        rp_uuid=deployable['rp_uuid'],
         resource_class=deployable['resource_class'],
         traits=frozenset(deployable['traits']),
         device_uuid=deployable['device_uuid'],
         is_silent=bool(deployable['is_silent']),
-        why_not_free=why_not_free, amount=amount)
+        why_not_free=why_not_free,
+        amount=amount,
+    )

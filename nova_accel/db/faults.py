@@ -42,49 +42,86 @@ class _Kind(NamedTuple):
     text: re.Pattern[str]
 
 
-def _kind(words: str, mysql: set[int], sqlstates: set[str],
-          text: str) -> _Kind:
-    return _Kind(words, frozenset(mysql), frozenset(sqlstates),
-                 re.compile(text, re.IGNORECASE))
+def _kind(
+    words: str, mysql: set[int], sqlstates: set[str], text: str
+) -> _Kind:
+    return _Kind(
+        words,
+        frozenset(mysql),
+        frozenset(sqlstates),
+        re.compile(text, re.IGNORECASE),
+    )
 
 
 _KINDS = (
-    _kind(f'does not have the tables of this release: {_SYNC}',
-          {1054, 1146}, {'42P01', '42703'},
-          'no such table|no such column|has no column named'),
-    _kind('does not exist: create it, or correct [nova_accel_database] '
-          'connection', {1049}, {'3D000'},
-          'database ".*" does not exist|unable to open database file'),
-    _kind('refuses the user of [nova_accel_database] connection',
-          {1044, 1045, 1142, 1143, 1227, 1698},
-          {'28000', '28P01', '42501'},
-          'authentication failed|role ".*" does not exist|no pg_hba.conf '
-          'entry|permission denied|access denied'),
-    _kind('is read-only', {1290, 1792, 1836}, {'25006'},
-          'attempt to write a readonly database'),
-    _kind('has no space left', {1021, 1114}, {'53100'},
-          'database or disk is full|no space left on device'),
-    _kind('has no connection left', {1040, 1203, 1226}, {'53300'},
-          'too many (clients|connections)|remaining connection slots'),
-    _kind('took too long', {1969, 3024}, {'57014'},
-          'canceling statement due to statement timeout'),
+    _kind(
+        f'does not have the tables of this release: {_SYNC}',
+        {1054, 1146},
+        {'42P01', '42703'},
+        'no such table|no such column|has no column named',
+    ),
+    _kind(
+        'does not exist: create it, or correct [nova_accel_database] '
+        'connection',
+        {1049},
+        {'3D000'},
+        'database ".*" does not exist|unable to open database file',
+    ),
+    _kind(
+        'refuses the user of [nova_accel_database] connection',
+        {1044, 1045, 1142, 1143, 1227, 1698},
+        {'28000', '28P01', '42501'},
+        'authentication failed|role ".*" does not exist|no pg_hba.conf '
+        'entry|permission denied|access denied',
+    ),
+    _kind(
+        'is read-only',
+        {1290, 1792, 1836},
+        {'25006'},
+        'attempt to write a readonly database',
+    ),
+    _kind(
+        'has no space left',
+        {1021, 1114},
+        {'53100'},
+        'database or disk is full|no space left on device',
+    ),
+    _kind(
+        'has no connection left',
+        {1040, 1203, 1226},
+        {'53300'},
+        'too many (clients|connections)|remaining connection slots',
+    ),
+    _kind(
+        'took too long',
+        {1969, 3024},
+        {'57014'},
+        'canceling statement due to statement timeout',
+    ),
 )
 
 #: Faults of the database itself, not of the statement.
 _OF_OPERATION = (
-    db_exc.DBConnectionError, db_exc.CantStartEngineError,
-    db_exc.DBNonExistentDatabase, db_exc.DBNonExistentTable,
-    sa_exc.OperationalError, sa_exc.TimeoutError)
+    db_exc.DBConnectionError,
+    db_exc.CantStartEngineError,
+    db_exc.DBNonExistentDatabase,
+    db_exc.DBNonExistentTable,
+    sa_exc.OperationalError,
+    sa_exc.TimeoutError,
+)
 
 # oslo.db knows MySQL's lock timeout as a deadlock, but not these two.
 _LOCK_TIMEOUT = re.compile(
-    'database is locked|canceling statement due to lock timeout')
+    'database is locked|canceling statement due to lock timeout'
+)
 
 
 def is_lock_timeout(fault: Exception) -> bool:
     """Whether another transaction had a lock for too long."""
-    return (isinstance(fault, sa_exc.OperationalError)
-            and _LOCK_TIMEOUT.search(str(fault)) is not None)
+    return (
+        isinstance(fault, sa_exc.OperationalError)
+        and _LOCK_TIMEOUT.search(str(fault)) is not None
+    )
 
 
 def unavailable(fault: Exception) -> exceptions.ServiceUnavailable | None:
@@ -105,7 +142,8 @@ def unavailable(fault: Exception) -> exceptions.ServiceUnavailable | None:
 
 def _unavailable(words: str) -> exceptions.ServiceUnavailable:
     return exceptions.ServiceUnavailable.for_all(
-        f'the database of accelerators {words}')
+        f'the database of accelerators {words}'
+    )
 
 
 def _of_driver(fault: Exception) -> BaseException:

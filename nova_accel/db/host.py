@@ -53,10 +53,16 @@ class HostRow(HostState):
 
 
 @engine.retried
-def report(hostname: str, node_uuid: str, service_host: str,
-           devices: Sequence[Mapping[str, Any]] | None, digest: str,
-           orders_seen: int | None = None, part: int | None = None,
-           others: Collection[str] | None = None) -> orders.Orders | None:
+def report(
+    hostname: str,
+    node_uuid: str,
+    service_host: str,
+    devices: Sequence[Mapping[str, Any]] | None,
+    digest: str,
+    orders_seen: int | None = None,
+    part: int | None = None,
+    others: Collection[str] | None = None,
+) -> orders.Orders | None:
     """Note what devices a host has, and tell it what to do.
 
     :param devices: in the form of
@@ -75,23 +81,29 @@ def report(hostname: str, node_uuid: str, service_host: str,
         known, so that the host has to begin the report again
     """
     is_last = part is None or others is not None
-    facts = {'node_uuid': node_uuid, 'service_host': service_host,
-             'report_digest': digest}
+    facts = {
+        'node_uuid': node_uuid,
+        'service_host': service_host,
+        'report_digest': digest,
+    }
     begun = f'part of {digest}'[:_DIGEST_LENGTH]
-    same = sa.and_(_HOSTS.c.hostname == hostname, *(
-        _HOSTS.c[name] == value for name, value in facts.items()))
+    same = sa.and_(
+        _HOSTS.c.hostname == hostname,
+        *(_HOSTS.c[name] == value for name, value in facts.items()),
+    )
     with engine.writer() as connection:
         if part is None:
             if orders_seen is not None and _update_host(
-                    connection, sa.and_(same, _HOSTS.c.orders == orders_seen),
-                    {}):
+                connection, sa.and_(same, _HOSTS.c.orders == orders_seen), {}
+            ):
                 return None
             if _update_host(connection, same, {}):
                 return order_rows.read(connection, hostname)
         if devices is None:
             raise exceptions.NotFound(
                 f'Host {hostname} has not reported devices with the digest '
-                f'{digest}')
+                f'{digest}'
+            )
         known = _HOSTS.c.hostname == hostname
         if part:
             known = sa.and_(known, _HOSTS.c.report_digest == begun)
@@ -101,11 +113,15 @@ def report(hostname: str, node_uuid: str, service_host: str,
             if part:
                 raise exceptions.Conflict(
                     f'part {part} of the report of host {hostname} does not '
-                    'follow the part before: begin the report again')
-            _insert_host(connection, {
-                'hostname': hostname, 'reported_at': clock.now(), **facts})
-        inventory.replace(connection, hostname, devices,
-                          others or () if is_last else None)
+                    'follow the part before: begin the report again'
+                )
+            _insert_host(
+                connection,
+                {'hostname': hostname, 'reported_at': clock.now(), **facts},
+            )
+        inventory.replace(
+            connection, hostname, devices, others or () if is_last else None
+        )
         return order_rows.read(connection, hostname) if is_last else None
 
 
@@ -116,8 +132,11 @@ def get_all(silence_s: int) -> list[HostRow]:
     :param silence_s: seconds without a report after which a host is silent
     """
     query = sa.select(
-        _HOSTS.c.hostname, _HOSTS.c.service_host, _HOSTS.c.reported_at,
-        is_silent(silence_s).label('is_silent')).order_by(_HOSTS.c.hostname)
+        _HOSTS.c.hostname,
+        _HOSTS.c.service_host,
+        _HOSTS.c.reported_at,
+        is_silent(silence_s).label('is_silent'),
+    ).order_by(_HOSTS.c.hostname)
     with engine.reader() as connection:
         return typed.rows(HostRow, connection.execute(query))
 
@@ -141,17 +160,21 @@ def get_silent_node(hostname: str, silence_s: int) -> str:
         return _silent_node(connection, hostname, silence_s)
 
 
-def _silent_node(connection: sa.Connection, hostname: str,
-                 silence_s: int) -> str:
+def _silent_node(
+    connection: sa.Connection, hostname: str, silence_s: int
+) -> str:
     found = connection.execute(
-        sa.select(_HOSTS.c.node_uuid, is_silent(silence_s).label('is_silent'))
-        .where(_HOSTS.c.hostname == hostname)).one_or_none()
+        sa.select(
+            _HOSTS.c.node_uuid, is_silent(silence_s).label('is_silent')
+        ).where(_HOSTS.c.hostname == hostname)
+    ).one_or_none()
     if found is None:
         raise _not_found([hostname])
     if not found.is_silent:
         raise exceptions.Conflict(
             f'host {hostname} reports its devices: stop its nova-compute '
-            f'and wait for {silence_s} s')
+            f'and wait for {silence_s} s'
+        )
     node_uuid: str = found.node_uuid
     return node_uuid
 
@@ -168,19 +191,24 @@ def forget(hostname: str, silence_s: int) -> dict[str, int]:
     arqs, fences = schema.ARQS, schema.BINDINGS
     devices = sa.select(_DEVICES.c.uuid).where(_DEVICES.c.hostname == hostname)
     deployables = sa.select(_DEPLOYABLES.c.uuid).where(
-        _DEPLOYABLES.c.device_uuid.in_(devices))
+        _DEPLOYABLES.c.device_uuid.in_(devices)
+    )
     with engine.writer() as connection:
         lock(connection, hostname)
         _silent_node(connection, hostname, silence_s)
-        return {table.name: connection.execute(
-            sa.delete(table).where(where)).rowcount
+        return {
+            table.name: connection.execute(
+                sa.delete(table).where(where)
+            ).rowcount
             for table, where in (
                 (_HANDLES, _HANDLES.c.deployable_uuid.in_(deployables)),
                 (arqs, arqs.c.hostname == hostname),
                 (_DEPLOYABLES, _DEPLOYABLES.c.device_uuid.in_(devices)),
                 (_DEVICES, _DEVICES.c.hostname == hostname),
                 (fences, fences.c.hostname == hostname),
-                (_HOSTS, _HOSTS.c.hostname == hostname))}
+                (_HOSTS, _HOSTS.c.hostname == hostname),
+            )
+        }
 
 
 def lock(connection: sa.Connection, hostname: str) -> None:
@@ -189,8 +217,11 @@ def lock(connection: sa.Connection, hostname: str) -> None:
     So no report comes in between. A part of its caller's transaction. There
     may be no such host.
     """
-    connection.execute(sa.select(_HOSTS.c.id).where(
-        _HOSTS.c.hostname == hostname).with_for_update())
+    connection.execute(
+        sa.select(_HOSTS.c.id)
+        .where(_HOSTS.c.hostname == hostname)
+        .with_for_update()
+    )
 
 
 def is_silent(
@@ -200,38 +231,59 @@ def is_silent(
 
     In an outer join, a host without a row is silent, too.
     """
-    return sa.or_(_HOSTS.c.reported_at.is_(None),
-                  _HOSTS.c.reported_at < clock.ago(silence_s))
+    return sa.or_(
+        _HOSTS.c.reported_at.is_(None),
+        _HOSTS.c.reported_at < clock.ago(silence_s),
+    )
 
 
-def check_known(connection: sa.Connection,
-                hostnames: Collection[str]) -> None:
+def check_known(connection: sa.Connection, hostnames: Collection[str]) -> None:
     """A part of its caller's transaction.
 
     :raises NotFound: names those that have never reported
     """
-    known = connection.scalars(sa.select(_HOSTS.c.hostname).where(
-        _HOSTS.c.hostname.in_(list(hostnames))))
+    known = connection.scalars(
+        sa.select(_HOSTS.c.hostname).where(
+            _HOSTS.c.hostname.in_(list(hostnames))
+        )
+    )
     unknown = sorted(set(hostnames).difference(known))
     if unknown:
         raise _not_found(unknown)
 
 
 def _not_found(hostnames: Collection[str]) -> exceptions.NotFound:
-    return exceptions.NotFound('; '.join(
-        f'Host {hostname} not found: it has never reported its devices'
-        for hostname in hostnames),
-        public='the host that was chosen has no accelerators: try again, or '
-               'ask an administrator')
+    return exceptions.NotFound(
+        '; '.join(
+            f'Host {hostname} not found: it has never reported its devices'
+            for hostname in hostnames
+        ),
+        public=(
+            'the host that was chosen has no accelerators: try again, or '
+            'ask an administrator'
+        ),
+    )
 
 
-def _update_host(connection: sa.Connection, where: sa.ColumnElement[bool],
-                 values: Mapping[str, str]) -> bool:
-    return connection.execute(sa.update(_HOSTS).where(where).values(
-        reported_at=clock.now(), **values)).rowcount > 0
+def _update_host(
+    connection: sa.Connection,
+    where: sa.ColumnElement[bool],
+    values: Mapping[str, str],
+) -> bool:
+    return (
+        connection.execute(
+            sa.update(_HOSTS)
+            .where(where)
+            .values(reported_at=clock.now(), **values)
+        ).rowcount
+        > 0
+    )
 
 
 def _insert_host(connection: sa.Connection, row: Mapping[str, Any]) -> None:
-    with engine.raced(exceptions.Conflict(
-            f'host {row["hostname"]} is being reported already')):
+    with engine.raced(
+        exceptions.Conflict(
+            f'host {row["hostname"]} is being reported already'
+        )
+    ):
         connection.execute(sa.insert(_HOSTS).values(row))

@@ -35,10 +35,14 @@ CONF = conf.CONF
 
 _SET_UP = {
     'sqlite': 'PRAGMA busy_timeout = {lock_wait_s}000',
-    'mysql': 'SET SESSION innodb_lock_wait_timeout = {lock_wait_s}, '
-             'lock_wait_timeout = {lock_wait_s}',
-    'postgresql': "SET SESSION lock_timeout = '{lock_wait_s}s'; "
-                  "SET SESSION statement_timeout = '{answer_timeout_s}s'",
+    'mysql': (
+        'SET SESSION innodb_lock_wait_timeout = {lock_wait_s}, '
+        'lock_wait_timeout = {lock_wait_s}'
+    ),
+    'postgresql': (
+        "SET SESSION lock_timeout = '{lock_wait_s}s'; "
+        "SET SESSION statement_timeout = '{answer_timeout_s}s'"
+    ),
 }
 
 #: The databases that can be used.
@@ -55,15 +59,18 @@ _WATCH = 'nova_accel_watch'
 
 # When the call must be over, by time.monotonic().
 _DEADLINE: contextvars.ContextVar[float | None] = contextvars.ContextVar(
-    'deadline', default=None)
+    'deadline', default=None
+)
 
 
 class DeadlinePassed(exceptions.ServiceUnavailable):
     """A call has taken as long as it may."""
 
     def __init__(self) -> None:
-        text = ('the database of accelerators is too busy: nothing was done '
-                f'within {_options().deadline_s} s')
+        text = (
+            'the database of accelerators is too busy: nothing was done '
+            f'within {_options().deadline_s} s'
+        )
         super().__init__(text, public=text)
 
 
@@ -94,22 +101,29 @@ def check() -> None:
 def of_driver(url: sa.URL) -> sa.URL:
     """The URL with its driver's own timeouts; options that it has are kept."""
     names = _OF_DRIVERS.get(url.get_driver_name(), ())
-    return url.update_query_dict({
-        **{name: str(_options().answer_timeout_s) for name in names},
-        **url.query})
+    return url.update_query_dict(
+        {
+            **{name: str(_options().answer_timeout_s) for name in names},
+            **url.query,
+        }
+    )
 
 
 def of_pool(url: sa.URL) -> dict[str, int]:
     """The limits of an engine's pool; SQLite has none."""
-    return ({} if url.get_backend_name() == 'sqlite'
-            else {'pool_timeout': _options().answer_timeout_s})
+    return (
+        {}
+        if url.get_backend_name() == 'sqlite'
+        else {'pool_timeout': _options().answer_timeout_s}
+    )
 
 
 def set_up(engine: sa.Engine) -> None:
     """Apply the limits to the engine's connections."""
     statement = _SET_UP[engine.dialect.name].format(
         lock_wait_s=_options().lock_wait_s,
-        answer_timeout_s=_options().answer_timeout_s)
+        answer_timeout_s=_options().answer_timeout_s,
+    )
 
     @sa.event.listens_for(engine, 'connect')
     def limit(connection: Any, record: Any) -> None:

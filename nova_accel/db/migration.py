@@ -52,13 +52,15 @@ def sync(version: str = 'head') -> None:
             command.upgrade(config(connection), version)
     except alembic_util.CommandError as fault:
         raise exceptions.InvalidRequest(
-            f'the database has no version {version}: {fault}') from fault
+            f'the database has no version {version}: {fault}'
+        ) from fault
     except sa_exc.SQLAlchemyError as fault:
         LOG.error('A step of the schema has failed: %s', fault)
         raise faults.unavailable(fault) or exceptions.ServiceUnavailable(
             'the database of accelerators refuses a step '
             f'({getattr(fault, "orig", fault)}): when that is mended, run '
-            '"nova-accel-manage db sync" again') from fault
+            '"nova-accel-manage db sync" again'
+        ) from fault
 
 
 @engine.retried
@@ -66,4 +68,5 @@ def version() -> str | None:
     """The version of the database, None if it is empty."""
     with engine.reader() as connection:
         return migration.MigrationContext.configure(
-            connection).get_current_revision()
+            connection
+        ).get_current_revision()

@@ -38,8 +38,9 @@ class Pooling(sa.CreateEnginePlugin):
     def update_url(self, url: sa.URL) -> sa.URL:
         return url.difference_update_query(['plugin'])
 
-    def handle_pool_kwargs(self, pool_cls: type[sa.Pool],
-                           pool_args: dict[str, Any]) -> None:
+    def handle_pool_kwargs(
+        self, pool_cls: type[sa.Pool], pool_args: dict[str, Any]
+    ) -> None:
         pool_args.update(pre_ping=False, reset_on_return=None)
 
     def engine_created(self, engine: sa.Engine) -> None:

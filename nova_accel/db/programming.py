@@ -37,8 +37,18 @@ _DEPLOYABLES = schema.DEPLOYABLES
 
 #: The keys that programmings can be sorted by.
 SORT_KEYS = page_rows.columns(
-    _TABLE, 'uuid', 'hostname', 'device_uuid', 'region', 'bitstream_id',
-    'project_id', 'user_id', 'instance_uuid', 'started_at', 'finished_at')
+    _TABLE,
+    'uuid',
+    'hostname',
+    'device_uuid',
+    'region',
+    'bitstream_id',
+    'project_id',
+    'user_id',
+    'instance_uuid',
+    'started_at',
+    'finished_at',
+)
 
 _NEWEST_FIRST = (paging.SortKey('started_at', descending=True),)
 
@@ -72,49 +82,70 @@ def note(hostname: str, record: programming.Record) -> None:
     ended = {'finished_at': record.finished_at, 'failure': record.failure}
     with engine.writer() as connection:
         known_host = connection.scalar(
-            sa.select(_TABLE.c.hostname).where(_TABLE.c.uuid == record.uuid))
+            sa.select(_TABLE.c.hostname).where(_TABLE.c.uuid == record.uuid)
+        )
         if known_host is None:
-            _insert(connection, {
-                'uuid': record.uuid, 'hostname': hostname,
-                'device_uuid': record.device_uuid, 'region': record.region,
-                'bitstream_id': record.bitstream_id,
-                'project_id': record.asker.project_id,
-                'user_id': record.asker.user_id,
-                'instance_uuid': record.asker.instance_uuid,
-                'started_at': record.started_at, **ended})
+            _insert(
+                connection,
+                {
+                    'uuid': record.uuid,
+                    'hostname': hostname,
+                    'device_uuid': record.device_uuid,
+                    'region': record.region,
+                    'bitstream_id': record.bitstream_id,
+                    'project_id': record.asker.project_id,
+                    'user_id': record.asker.user_id,
+                    'instance_uuid': record.asker.instance_uuid,
+                    'started_at': record.started_at,
+                    **ended,
+                },
+            )
             _forget_old(connection, record)
         elif known_host != hostname:
             raise exceptions.Conflict(
-                f'programming {record.uuid} belongs to host {known_host}')
+                f'programming {record.uuid} belongs to host {known_host}'
+            )
         elif record.finished_at is not None:
             connection.execute(
                 sa.update(_TABLE)
-                .where(_TABLE.c.uuid == record.uuid,
-                       _TABLE.c.finished_at.is_(None))
-                .values(ended))
+                .where(
+                    _TABLE.c.uuid == record.uuid,
+                    _TABLE.c.finished_at.is_(None),
+                )
+                .values(ended)
+            )
 
 
-def _forget_old(connection: sa.Connection,
-                record: programming.Record) -> None:
+def _forget_old(connection: sa.Connection, record: programming.Record) -> None:
     """Keep only the newest programmings of a region.
 
     Their numbers tell which are newer, since the times are by the hosts'
     clocks.
     """
-    of_region = (_TABLE.c.device_uuid == record.device_uuid,
-                 _TABLE.c.region == record.region)
+    of_region = (
+        _TABLE.c.device_uuid == record.device_uuid,
+        _TABLE.c.region == record.region,
+    )
     newest_old = connection.scalar(
-        sa.select(_TABLE.c.id).where(*of_region).order_by(_TABLE.c.id.desc())
-        .limit(1).offset(CONF.nova_accel.programmings_kept))
+        sa.select(_TABLE.c.id)
+        .where(*of_region)
+        .order_by(_TABLE.c.id.desc())
+        .limit(1)
+        .offset(CONF.nova_accel.programmings_kept)
+    )
     if newest_old is not None:
-        connection.execute(sa.delete(_TABLE).where(
-            *of_region, _TABLE.c.id <= newest_old))
+        connection.execute(
+            sa.delete(_TABLE).where(*of_region, _TABLE.c.id <= newest_old)
+        )
 
 
 @engine.retried
-def get_all(page: paging.Page = paging.ALL, *,
-            deployable_uuid: str | None = None,
-            **equal: str | None) -> list[ProgrammingRow]:
+def get_all(
+    page: paging.Page = paging.ALL,
+    *,
+    deployable_uuid: str | None = None,
+    **equal: str | None,
+) -> list[ProgrammingRow]:
     """The programmings that match all arguments, newest first.
 
     :param deployable_uuid: a deployable that is in the programmed region
@@ -122,22 +153,37 @@ def get_all(page: paging.Page = paging.ALL, *,
         project_id; None matches any
     :raises InvalidRequest: there is no such marker
     """
-    where = [_TABLE.c[name] == value for name, value in equal.items()
-             if value is not None]
+    where = [
+        _TABLE.c[name] == value
+        for name, value in equal.items()
+        if value is not None
+    ]
     if deployable_uuid is not None:
-        where.append(sa.exists().where(
-            _DEPLOYABLES.c.uuid == deployable_uuid,
-            _DEPLOYABLES.c.device_uuid == _TABLE.c.device_uuid,
-            _DEPLOYABLES.c.region == _TABLE.c.region))
+        where.append(
+            sa.exists().where(
+                _DEPLOYABLES.c.uuid == deployable_uuid,
+                _DEPLOYABLES.c.device_uuid == _TABLE.c.device_uuid,
+                _DEPLOYABLES.c.region == _TABLE.c.region,
+            )
+        )
     if not page.sort:
         page = dataclasses.replace(page, sort=_NEWEST_FIRST)
     with engine.reader() as connection:
         return page_rows.read(
-            connection, ProgrammingRow, sa.select(_TABLE), where, page,
-            _TABLE, SORT_KEYS)
+            connection,
+            ProgrammingRow,
+            sa.select(_TABLE),
+            where,
+            page,
+            _TABLE,
+            SORT_KEYS,
+        )
 
 
 def _insert(connection: sa.Connection, row: dict[str, Any]) -> None:
-    with engine.raced(exceptions.Conflict(
-            f'programming {row["uuid"]} is being noted already')):
+    with engine.raced(
+        exceptions.Conflict(
+            f'programming {row["uuid"]} is being noted already'
+        )
+    ):
         connection.execute(sa.insert(_TABLE).values(row))

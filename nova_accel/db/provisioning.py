@@ -25,8 +25,9 @@ _ARQS = schema.ARQS
 
 
 @engine.retried
-def replace(hostname: str, uuids: Collection[str],
-            failed: Collection[str] = ()) -> list[arq_rows.BoundArqRow]:
+def replace(
+    hostname: str, uuids: Collection[str], failed: Collection[str] = ()
+) -> list[arq_rows.BoundArqRow]:
     """Set which ARQs of a host are Provisioning: these and no others.
 
     A Bound ARQ becomes Provisioning, and a Provisioning one that is not named
@@ -39,23 +40,39 @@ def replace(hostname: str, uuids: Collection[str],
     """
     here = _ARQS.c.hostname == hostname
     with engine.writer() as connection:
-        made = [row['uuid'] for row in arq_rows.lock(
-            connection, here, _ARQS.c.state == arq.State.PROVISIONING,
-            _ARQS.c.uuid.not_in(list(uuids)))]
+        made = [
+            row['uuid']
+            for row in arq_rows.lock(
+                connection,
+                here,
+                _ARQS.c.state == arq.State.PROVISIONING,
+                _ARQS.c.uuid.not_in(list(uuids)),
+            )
+        ]
         _move(connection, made, arq.State.PROVISIONING, arq.State.BOUND)
-        _move(connection, uuids, arq.State.BOUND, arq.State.PROVISIONING,
-              here)
-        return arq_rows.read_bound(connection, sa.or_(
-            _ARQS.c.uuid.in_(made), sa.and_(
-                here, _ARQS.c.state == arq.State.PROVISIONING,
-                _ARQS.c.uuid.in_(list(failed)))))
+        _move(connection, uuids, arq.State.BOUND, arq.State.PROVISIONING, here)
+        return arq_rows.read_bound(
+            connection,
+            sa.or_(
+                _ARQS.c.uuid.in_(made),
+                sa.and_(
+                    here,
+                    _ARQS.c.state == arq.State.PROVISIONING,
+                    _ARQS.c.uuid.in_(list(failed)),
+                ),
+            ),
+        )
 
 
-def _move(connection: sa.Connection, uuids: Collection[str],
-          present: arq.State, wanted: arq.State,
-          *where: sa.ColumnElement[bool]) -> None:
+def _move(
+    connection: sa.Connection,
+    uuids: Collection[str],
+    present: arq.State,
+    wanted: arq.State,
+    *where: sa.ColumnElement[bool],
+) -> None:
     connection.execute(
         sa.update(_ARQS)
-        .where(_ARQS.c.uuid.in_(list(uuids)), _ARQS.c.state == present,
-               *where)
-        .values(state=wanted, updated_at=schema.now()))
+        .where(_ARQS.c.uuid.in_(list(uuids)), _ARQS.c.state == present, *where)
+        .values(state=wanted, updated_at=schema.now())
+    )

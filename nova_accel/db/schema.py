@@ -24,16 +24,21 @@ import datetime
 from oslo_db.sqlalchemy import types
 import sqlalchemy as sa
 
-METADATA = sa.MetaData(naming_convention={
-    'ix': 'ix_%(table_name)s_%(column_0_N_name)s',
-    'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
-    'fk': 'fk_%(table_name)s_%(column_0_N_name)s',
-    'pk': 'pk_%(table_name)s',
-})
+METADATA = sa.MetaData(
+    naming_convention={
+        'ix': 'ix_%(table_name)s_%(column_0_N_name)s',
+        'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
+        'fk': 'fk_%(table_name)s_%(column_0_N_name)s',
+        'pk': 'pk_%(table_name)s',
+    }
+)
 
 # A binary collation tells names apart by case, as the other databases do.
-_TABLE_OPTIONS = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4',
-                  'mysql_collate': 'utf8mb4_bin'}
+_TABLE_OPTIONS = {
+    'mysql_engine': 'InnoDB',
+    'mysql_charset': 'utf8mb4',
+    'mysql_collate': 'utf8mb4_bin',
+}
 
 
 class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
@@ -42,15 +47,18 @@ class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
     impl = sa.DateTime
     cache_ok = True
 
-    def process_bind_param(self, value: datetime.datetime | None,
-                           dialect: sa.Dialect) -> datetime.datetime | None:
+    def process_bind_param(
+        self, value: datetime.datetime | None, dialect: sa.Dialect
+    ) -> datetime.datetime | None:
         if value is None:
             return None
         return value.astimezone(datetime.UTC).replace(
-            microsecond=0, tzinfo=None)
+            microsecond=0, tzinfo=None
+        )
 
-    def process_result_value(self, value: datetime.datetime | None,
-                             dialect: sa.Dialect) -> datetime.datetime | None:
+    def process_result_value(
+        self, value: datetime.datetime | None, dialect: sa.Dialect
+    ) -> datetime.datetime | None:
         return None if value is None else value.replace(tzinfo=datetime.UTC)
 
 
@@ -61,8 +69,12 @@ def now() -> datetime.datetime:
 
 def _table(name: str, *items: sa.schema.SchemaItem) -> sa.Table:
     return sa.Table(
-        name, METADATA, sa.Column('id', sa.Integer, primary_key=True),
-        *items, **_TABLE_OPTIONS)  # type: ignore[arg-type]
+        name,
+        METADATA,
+        sa.Column('id', sa.Integer, primary_key=True),
+        *items,
+        **_TABLE_OPTIONS,  # type: ignore[arg-type]
+    )
 
 
 def _uuid() -> sa.Column[str]:
@@ -70,13 +82,16 @@ def _uuid() -> sa.Column[str]:
 
 
 def _parent(name: str, column: str) -> sa.Column[str]:
-    return sa.Column(name, sa.String(36), sa.ForeignKey(column),
-                     nullable=False, index=True)
+    return sa.Column(
+        name, sa.String(36), sa.ForeignKey(column), nullable=False, index=True
+    )
 
 
 def _times() -> tuple[sa.Column[datetime.datetime], ...]:
-    return (sa.Column('created_at', UtcDateTime, nullable=False),
-            sa.Column('updated_at', UtcDateTime))
+    return (
+        sa.Column('created_at', UtcDateTime, nullable=False),
+        sa.Column('updated_at', UtcDateTime),
+    )
 
 
 HOSTS = _table(
@@ -89,12 +104,19 @@ HOSTS = _table(
     sa.Column('reported_at', UtcDateTime, nullable=False),
     # The revision of the host's orders: which devices are disabled, and which
     # attach handles are unclean.
-    sa.Column('orders', sa.Integer, nullable=False, server_default='0'))
+    sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
+)
 
 DEVICES = _table(
-    'devices', _uuid(),
-    sa.Column('hostname', sa.String(255), sa.ForeignKey('hosts.hostname'),
-              nullable=False, index=True),
+    'devices',
+    _uuid(),
+    sa.Column(
+        'hostname',
+        sa.String(255),
+        sa.ForeignKey('hosts.hostname'),
+        nullable=False,
+        index=True,
+    ),
     sa.Column('name', sa.String(255), nullable=False),
     sa.Column('type', sa.String(32), nullable=False),
     sa.Column('vendor_id', sa.String(4), nullable=False),
@@ -107,40 +129,52 @@ DEVICES = _table(
     sa.Column('status', sa.String(16), nullable=False),
     sa.Column('fault', sa.Text),
     sa.Column('attributes', types.JsonEncodedDict(mysql_as_medium=True)),
-    *_times())
+    *_times(),
+)
 
 DEPLOYABLES = _table(
-    'deployables', _uuid(), _parent('device_uuid', 'devices.uuid'),
+    'deployables',
+    _uuid(),
+    _parent('device_uuid', 'devices.uuid'),
     sa.Column('name', sa.String(255), nullable=False),
     # Not unique: the deployables of pooled devices share a provider.
     sa.Column('rp_uuid', sa.String(36), nullable=False, index=True),
     sa.Column('resource_class', sa.String(255), nullable=False),
-    sa.Column('traits', types.JsonEncodedList(mysql_as_medium=True),
-              nullable=False),
+    sa.Column(
+        'traits', types.JsonEncodedList(mysql_as_medium=True), nullable=False
+    ),
     # Whether a guest's handle is cleaned before another guest gets it.
     sa.Column('is_cleaned', sa.Boolean, nullable=False, server_default='0'),
     # The FPGA region that it is in, and the bitstream that this holds.
     sa.Column('region', sa.String(255)),
-    sa.Column('bitstream_id', sa.String(36)))
+    sa.Column('bitstream_id', sa.String(36)),
+)
 
 #: The attributes that operators note of deployables, and that go with them.
 ATTRIBUTES = _table(
-    'attributes', _uuid(),
-    sa.Column('deployable_uuid', sa.String(36),
-              sa.ForeignKey('deployables.uuid', ondelete='CASCADE'),
-              nullable=False),
+    'attributes',
+    _uuid(),
+    sa.Column(
+        'deployable_uuid',
+        sa.String(36),
+        sa.ForeignKey('deployables.uuid', ondelete='CASCADE'),
+        nullable=False,
+    ),
     sa.Column('key', sa.String(255), nullable=False),
     sa.Column('value', sa.Text, nullable=False),
     *_times(),
-    sa.UniqueConstraint('deployable_uuid', 'key'))
+    sa.UniqueConstraint('deployable_uuid', 'key'),
+)
 
 ARQS = _table(
-    'arqs', _uuid(),
+    'arqs',
+    _uuid(),
     sa.Column('state', sa.String(16), nullable=False),
     sa.Column('device_profile_name', sa.String(255), nullable=False),
     sa.Column('device_profile_group_id', sa.Integer, nullable=False),
-    sa.Column('group', types.JsonEncodedDict(mysql_as_medium=True),
-              nullable=False),
+    sa.Column(
+        'group', types.JsonEncodedDict(mysql_as_medium=True), nullable=False
+    ),
     sa.Column('resource_class', sa.String(255), nullable=False),
     sa.Column('project_id', sa.String(255)),
     sa.Column('image_uuid', sa.String(36)),
@@ -158,10 +192,13 @@ ARQS = _table(
     *_times(),
     sa.UniqueConstraint('instance_uuid', 'position'),
     # By this index the unbound ARQs of a project are counted.
-    sa.Index(None, 'project_id', 'hostname'))
+    sa.Index(None, 'project_id', 'hostname'),
+)
 
 ATTACH_HANDLES = _table(
-    'attach_handles', _uuid(), _parent('deployable_uuid', 'deployables.uuid'),
+    'attach_handles',
+    _uuid(),
+    _parent('deployable_uuid', 'deployables.uuid'),
     sa.Column('type', sa.String(16), nullable=False),
     sa.Column('info', types.JsonEncodedDict, nullable=False),
     # The identity of its device, None if no report has said it yet.
@@ -173,16 +210,21 @@ ATTACH_HANDLES = _table(
     # if it is clean; and why its cleaning has failed.
     sa.Column('unclean_since', sa.Integer),
     sa.Column('unclean_reason', sa.Text),
-    sa.Column('arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'),
-              unique=True))
+    sa.Column(
+        'arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'), unique=True
+    ),
+)
 
 DEVICE_PROFILES = _table(
-    'device_profiles', _uuid(),
+    'device_profiles',
+    _uuid(),
     sa.Column('name', sa.String(255), nullable=False, unique=True),
     sa.Column('description', sa.Text),
-    sa.Column('groups', types.JsonEncodedList(mysql_as_medium=True),
-              nullable=False),
-    *_times())
+    sa.Column(
+        'groups', types.JsonEncodedList(mysql_as_medium=True), nullable=False
+    ),
+    *_times(),
+)
 
 #: The fence of each (instance, host, role): the newest attempt known.
 BINDINGS = _table(
@@ -193,11 +235,13 @@ BINDINGS = _table(
     sa.Column('attempt', sa.BigInteger, nullable=False),
     sa.Column('released_at', UtcDateTime),
     sa.UniqueConstraint('instance_uuid', 'hostname', 'role'),
-    sa.Index(None, 'hostname', 'released_at'))
+    sa.Index(None, 'hostname', 'released_at'),
+)
 
 #: The programmings of regions, also of devices that are gone.
 PROGRAMMINGS = _table(
-    'programmings', _uuid(),
+    'programmings',
+    _uuid(),
     sa.Column('hostname', sa.String(255), nullable=False),
     sa.Column('device_uuid', sa.String(36), nullable=False),
     sa.Column('region', sa.String(255), nullable=False),
@@ -213,4 +257,5 @@ PROGRAMMINGS = _table(
     sa.Column('failure', sa.Text),
     sa.Index(None, 'device_uuid', 'region'),
     # The index for the order of the list.
-    sa.Index(None, 'started_at', 'id'))
+    sa.Index(None, 'started_at', 'id'),
+)

@@ -38,15 +38,21 @@ def alone(url: sa.URL) -> Iterator[sa.Connection]:
     :raises SQLAlchemyError: the database cannot be used
     """
     backend = url.get_backend_name()
-    own = sa.create_engine(url, poolclass=sa.NullPool, connect_args=(
-        # The driver must not begin a transaction by itself.
-        {'isolation_level': None} if backend == 'sqlite' else {}))
+    own = sa.create_engine(
+        url,
+        poolclass=sa.NullPool,
+        connect_args=(
+            # The driver must not begin a transaction by itself.
+            {'isolation_level': None} if backend == 'sqlite' else {}
+        ),
+    )
     with own.begin() as connection:
         if not _is_alone(connection, backend):
             raise exceptions.ServiceUnavailable(
                 'another "nova-accel-manage db sync" has been at work on the '
                 f'database of accelerators for {WAIT_S} s: wait for it, and '
-                'run this again')
+                'run this again'
+            )
         # The lock ends with the connection.
         yield connection
 
@@ -57,14 +63,18 @@ def _is_alone(connection: sa.Connection, backend: str) -> bool:
         # The name is for the whole server, and has 64 characters at most.
         database = str(connection.engine.url.database).encode()
         name = f'nova_accel {hashlib.sha256(database).hexdigest()[:32]}'
-        return bool(connection.scalar(
-            sa.text('SELECT GET_LOCK(:name, :wait_s)'),
-            {'name': name, 'wait_s': WAIT_S}))
+        return bool(
+            connection.scalar(
+                sa.text('SELECT GET_LOCK(:name, :wait_s)'),
+                {'name': name, 'wait_s': WAIT_S},
+            )
+        )
     statements = {
         'sqlite': (f'PRAGMA busy_timeout = {WAIT_S}000', 'BEGIN IMMEDIATE'),
         'postgresql': (
             f"SET LOCAL lock_timeout = '{WAIT_S}s'",
-            "SELECT pg_advisory_xact_lock(hashtext('nova_accel db sync'))"),
+            "SELECT pg_advisory_xact_lock(hashtext('nova_accel db sync'))",
+        ),
     }[backend]
     try:
         for statement in statements:

@@ -32,7 +32,6 @@ _LONG_S = 3600.0
 
 
 class _Watchdog:
-
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._numbers = itertools.count()
@@ -40,7 +39,8 @@ class _Watchdog:
         self._watched: dict[int, tuple[float, socket.socket]] = {}
         self._wakes_at = 0.0
         threading.Thread(
-            target=self._run, name='nova_accel-database', daemon=True).start()
+            target=self._run, name='nova_accel-database', daemon=True
+        ).start()
 
     def watch(self, descriptor: int, until: float) -> int:
         own = socket.socket(fileno=os.dup(descriptor))
@@ -70,18 +70,24 @@ class _Watchdog:
     def _overdue(self) -> list[socket.socket]:
         """The connections to cut; also sets when to look again."""
         now = time.monotonic()
-        overdue = [number for number, (until, _own) in self._watched.items()
-                   if until <= now]
+        overdue = [
+            number
+            for number, (until, _own) in self._watched.items()
+            if until <= now
+        ]
         found = [self._watched.pop(number)[1] for number in overdue]
         self._wakes_at = min(
             (until for until, _own in self._watched.values()),
-            default=now + _LONG_S)
+            default=now + _LONG_S,
+        )
         return found
 
 
 def _cut(connection: socket.socket) -> None:
-    LOG.error('The database of accelerators has not answered in time: its '
-              'connection is cut')
+    LOG.error(
+        'The database of accelerators has not answered in time: its '
+        'connection is cut'
+    )
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError as error:

@@ -64,25 +64,32 @@ def text(said: Any) -> str:
     """The text in which a region or a card says what it holds."""
     _check(said, str, 'the answer')
     if len(said) > MAX_TEXT_LENGTH:
-        raise ValueError(f'the answer has {len(said)} characters, more than '
-                         f'{MAX_TEXT_LENGTH}')
+        raise ValueError(
+            f'the answer has {len(said)} characters, more than '
+            f'{MAX_TEXT_LENGTH}'
+        )
     return str(said)
 
 
-def device(found: Any, function: pci_function.PciFunction,
-           spec: device_spec.DeviceSpec) -> device_model.Device | None:
+def device(
+    found: Any,
+    function: pci_function.PciFunction,
+    spec: device_spec.DeviceSpec,
+) -> device_model.Device | None:
     """The device that a driver found in a function, checked, None if none."""
     if found is None:
         return None
     _check(found, device_model.Device, 'the device')
     made: device_model.Device = found
     for name, value, expected in (
-            ('name', made.name, function.name),
-            ('address', made.address, function.address),
-            ('driver', made.driver, spec.driver)):
+        ('name', made.name, function.name),
+        ('address', made.address, function.address),
+        ('driver', made.driver, spec.driver),
+    ):
         if value != expected:
-            raise ValueError(f'the {name} of the device is {_shown(value)}, '
-                             f'not {expected}')
+            raise ValueError(
+                f'the {name} of the device is {_shown(value)}, not {expected}'
+            )
     if made.type not in naming.RESOURCE_CLASSES:
         raise ValueError(f'its type is {_shown(made.type)}')
     _check_contents(made)
@@ -94,16 +101,21 @@ def _check_contents(made: device_model.Device) -> None:
     regions = [region.name for region in made.regions]
     deployables = [deployable.name for deployable in made.deployables]
     handles = [handle.uuid for handle in made.handles]
-    for what, names in (('region', regions), ('deployable', deployables),
-                        ('attach handle', handles)):
+    for what, names in (
+        ('region', regions),
+        ('deployable', deployables),
+        ('attach handle', handles),
+    ):
         _check_names(what, names)
     for uuid in handles:
         if not _UUID.fullmatch(uuid):
             raise ValueError(f'{_shown(uuid)} is no uuid of an attach handle')
     for deployable in made.deployables:
         if deployable.region not in (None, *regions):
-            raise ValueError(f'{deployable.name} is in {deployable.region}, '
-                             'which is no region of it')
+            raise ValueError(
+                f'{deployable.name} is in {deployable.region}, '
+                'which is no region of it'
+            )
         for name in (deployable.resource_class, *deployable.traits):
             if not _PLACEMENT_NAME.fullmatch(name):
                 raise ValueError(f'{_shown(name)} is no name in Placement')
@@ -124,8 +136,10 @@ def _check(value: object, annotation: Any, name: str) -> None:
     """Check that a value and its parts are of the annotated type."""
     if annotation in _PLAIN and type(value) is annotation:
         return
-    origin, arguments = typing.get_origin(annotation), typing.get_args(
-        annotation)
+    origin, arguments = (
+        typing.get_origin(annotation),
+        typing.get_args(annotation),
+    )
     if origin is types.UnionType or origin is typing.Union:
         if value is not None or type(None) not in arguments:
             (annotation,) = set(arguments) - {type(None)}
@@ -133,16 +147,17 @@ def _check(value: object, annotation: Any, name: str) -> None:
         return
     # Subclasses are refused: True, for one, is an int.
     expected = origin or annotation
-    is_one = (isinstance(value, expected)
-              if expected is Mapping or issubclass(expected, enum.Enum)
-              else type(value) is expected)
+    is_one = (
+        isinstance(value, expected)
+        if expected is Mapping or issubclass(expected, enum.Enum)
+        else type(value) is expected
+    )
     if not is_one:
         raise ValueError(f'{name} is {_shown(value)}')
     _check_parts(value, arguments, name)
 
 
-def _check_parts(value: object, arguments: tuple[Any, ...],
-                 name: str) -> None:
+def _check_parts(value: object, arguments: tuple[Any, ...], name: str) -> None:
     """Check that the parts of a value are of the annotated types."""
     if dataclasses.is_dataclass(value):
         kind: Any = type(value)
@@ -165,4 +180,4 @@ def _fields(of: Any) -> tuple[tuple[str, Any], ...]:
 
 def _shown(value: object) -> str:
     """The beginning of the value's repr, for error texts."""
-    return repr(value)[:bounds.MAX_TEXT]
+    return repr(value)[: bounds.MAX_TEXT]

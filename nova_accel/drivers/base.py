@@ -53,23 +53,28 @@ class Driver(abc.ABC):
         are derived from it, see :func:`nova_accel.model.naming.derived_uuid`
     """
 
-    cleaning_methods: frozenset[str] = frozenset({
-        'none', 'reset', 'command'})
+    cleaning_methods: frozenset[str] = frozenset({'none', 'reset', 'command'})
     repeats_programming: bool = False
     programs_under_guest: bool = False
     tells_contents: bool = False
 
-    def __init__(self, node_devices: node_devices_module.NodeDevices,
-                 sysfs: sysfs_module.Sysfs, node_uuid: str) -> None:
+    def __init__(
+        self,
+        node_devices: node_devices_module.NodeDevices,
+        sysfs: sysfs_module.Sysfs,
+        node_uuid: str,
+    ) -> None:
         self._node_devices = node_devices
         self._sysfs = sysfs
         self._node_uuid = node_uuid
 
     @abc.abstractmethod
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices_module.HostDevices,
-                 ) -> device.Device | None:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices_module.HostDevices,
+    ) -> device.Device | None:
         """Describe a PCI function that the operator gave to this driver.
 
         It only collects facts and changes nothing. They are in the arguments;
@@ -88,7 +93,8 @@ class Driver(abc.ABC):
         """
 
     def plug(  # noqa: B027
-            self, handle: attach_handle.AttachHandle) -> None:
+        self, handle: attach_handle.AttachHandle
+    ) -> None:
         """Prepare a handle to go into a guest; idempotent.
 
         It is called before every start of the guest, including after a reboot
@@ -97,18 +103,19 @@ class Driver(abc.ABC):
         :raises DeviceError: the device refused.
         """
 
-    def check_migratable(
-            self, handle: attach_handle.AttachHandle) -> None:
+    def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
         """Check that the handle's state can be migrated live with a guest.
 
         :raises DeviceError: it cannot be; the text says why.
         """
         raise exceptions.DeviceError(
             f'{handle.address} cannot be migrated live',
-            public='an accelerator of the server cannot be migrated live')
+            public='an accelerator of the server cannot be migrated live',
+        )
 
     def unplug(  # noqa: B027
-            self, handle: attach_handle.AttachHandle) -> None:
+        self, handle: attach_handle.AttachHandle
+    ) -> None:
         """Undo :meth:`plug` when no guest has the handle; idempotent.
 
         :raises DeviceError: the device refused; the caller tries again later.
@@ -121,10 +128,16 @@ class Driver(abc.ABC):
             may get the region.
         """
         raise exceptions.DeviceError(
-            f'{device.address} does not say what {region.name} holds')
+            f'{device.address} does not say what {region.name} holds'
+        )
 
-    def program(self, device: device.Device, region: region.Region,
-                bitstream: pathlib.Path, timeout_s: float) -> None:
+    def program(
+        self,
+        device: device.Device,
+        region: region.Region,
+        bitstream: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         """Program a region that no guest has, and wait until it is done.
 
         The bitstream is verified and fits. The caller calls :meth:`loaded`
@@ -137,7 +150,8 @@ class Driver(abc.ABC):
             region are unknown.
         """
         raise exceptions.DeviceError(
-            f'{device.address} is not programmed: its driver cannot do it')
+            f'{device.address} is not programmed: its driver cannot do it'
+        )
 
     def loaded_shell(self, device: device.Device) -> str:
         """The id of the shell that a card has, or of its contents without one.
@@ -145,10 +159,12 @@ class Driver(abc.ABC):
         :raises DeviceError: it does not say, or is in an error.
         """
         raise exceptions.DeviceError(
-            f'{device.address} does not say what its shell is')
+            f'{device.address} does not say what its shell is'
+        )
 
-    def load_shell(self, device: device.Device, shell: pathlib.Path,
-                   timeout_s: float) -> None:
+    def load_shell(
+        self, device: device.Device, shell: pathlib.Path, timeout_s: float
+    ) -> None:
         """Load another static part into a card that nobody uses.
 
         It is called for devices with a ``shell`` only, and like
@@ -159,19 +175,20 @@ class Driver(abc.ABC):
             card are unknown.
         """
         raise exceptions.DeviceError(
-            f'{device.address} gets no shell: its driver cannot load one')
+            f'{device.address} gets no shell: its driver cannot load one'
+        )
 
     def check_cleaning(self, spec: device_spec.DeviceSpec) -> None:
         """Check that this driver can clean as the operator's line demands.
 
         :raises DeviceError: it cannot; the text names the key.
         """
-        if (spec.clean is not None
-                and spec.clean not in self.cleaning_methods):
+        if spec.clean is not None and spec.clean not in self.cleaning_methods:
             raise exceptions.DeviceError(
                 f'"clean": "{spec.clean}" does not work with the driver '
                 f'{spec.driver}, but '
-                f'{", ".join(sorted(self.cleaning_methods))}')
+                f'{", ".join(sorted(self.cleaning_methods))}'
+            )
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:
         """Remove what a guest left in a handle, and verify that it is gone.
@@ -193,4 +210,5 @@ class Driver(abc.ABC):
                 cleaning.run(command, function)
         elif method != 'none':
             raise exceptions.DeviceError(
-                f'{handle.address} cannot be cleaned by {method!r}')
+                f'{handle.address} cannot be cleaned by {method!r}'
+            )

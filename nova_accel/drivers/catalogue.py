@@ -66,29 +66,38 @@ def look_up(vendor_id: str, product_id: str) -> Entry:
     :param vendor_id: four lower-case hexadecimal digits, as ``product_id``
     """
     known = entries()
-    return (known.get((vendor_id, product_id))
-            or known.get((vendor_id, None)) or Entry())
+    return (
+        known.get((vendor_id, product_id))
+        or known.get((vendor_id, None))
+        or Entry()
+    )
 
 
 @functools.cache
 def _entries(file: str | None) -> Entries:
     shipped = json.loads(
-        resources.files(__package__).joinpath('catalogue.json').read_text(
-            encoding='utf-8'))
-    vendors = {vendor_id: vendor['name']
-               for vendor_id, vendor in shipped.items()}
+        resources.files(__package__)
+        .joinpath('catalogue.json')
+        .read_text(encoding='utf-8')
+    )
+    vendors = {
+        vendor_id: vendor['name'] for vendor_id, vendor in shipped.items()
+    }
     products = _products(shipped)
     if file is not None:
         own = catalogue_file.read(file)
-        vendors |= {vendor_id: vendor['name']
-                    for vendor_id, vendor in own.items()}
+        vendors |= {
+            vendor_id: vendor['name'] for vendor_id, vendor in own.items()
+        }
         products |= _products(own)
     result: dict[tuple[str, str | None], Entry] = {
         (vendor_id, None): Entry(vendor=name)
-        for vendor_id, name in vendors.items()}
+        for vendor_id, name in vendors.items()
+    }
     for (vendor_id, product_id), (type_, product) in products.items():
         result[vendor_id, product_id] = Entry(
-            type_, vendors[vendor_id], product)
+            type_, vendors[vendor_id], product
+        )
     return result
 
 
@@ -96,7 +105,9 @@ def _products(
     catalogue: Mapping[str, Any],
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """(vendor id, product id) -> (type, name)."""
-    return {(vendor_id, product_id): (type_, name)
-            for vendor_id, vendor in catalogue.items()
-            for type_, names in vendor.get('products', {}).items()
-            for product_id, name in names.items()}
+    return {
+        (vendor_id, product_id): (type_, name)
+        for vendor_id, vendor in catalogue.items()
+        for type_, names in vendor.get('products', {}).items()
+        for product_id, name in names.items()
+    }

@@ -37,27 +37,29 @@ _ID = r'^[0-9a-f]{4}\Z'
 
 _NAME = {'type': 'string', 'minLength': 1}
 
-_VALIDATOR = jsonschema.Draft202012Validator({
-    'type': 'object',
-    'propertyNames': {'pattern': _ID},
-    'additionalProperties': {
+_VALIDATOR = jsonschema.Draft202012Validator(
+    {
         'type': 'object',
-        'properties': {
-            'name': _NAME,
-            'products': {
-                'type': 'object',
-                'propertyNames': {'enum': sorted(naming.RESOURCE_CLASSES)},
-                'additionalProperties': {
+        'propertyNames': {'pattern': _ID},
+        'additionalProperties': {
+            'type': 'object',
+            'properties': {
+                'name': _NAME,
+                'products': {
                     'type': 'object',
-                    'propertyNames': {'pattern': _ID},
-                    'additionalProperties': _NAME,
+                    'propertyNames': {'enum': sorted(naming.RESOURCE_CLASSES)},
+                    'additionalProperties': {
+                        'type': 'object',
+                        'propertyNames': {'pattern': _ID},
+                        'additionalProperties': _NAME,
+                    },
                 },
             },
+            'required': ['name'],
+            'additionalProperties': False,
         },
-        'required': ['name'],
-        'additionalProperties': False,
-    },
-})
+    }
+)
 
 
 def read(file: str) -> dict[str, Any]:
@@ -76,24 +78,29 @@ def read(file: str) -> dict[str, Any]:
         fault = str(error)
     if fault is not None:
         raise exceptions.ConfigurationError(
-            f'[nova_accel] catalogue_file = {file}: {fault}')
+            f'[nova_accel] catalogue_file = {file}: {fault}'
+        )
     return catalogue
 
 
 def _faults(catalogue: Any) -> Iterator[str]:
     # This comes before the schema, which cannot handle keys that JSON cannot
     # have.
-    yield from (f'the id {key!r} is no text, all ids must be in quotes'
-                for key in _keys(catalogue) if not isinstance(key, str))
+    yield from (
+        f'the id {key!r} is no text, all ids must be in quotes'
+        for key in _keys(catalogue)
+        if not isinstance(key, str)
+    )
     for error in _VALIDATOR.iter_errors(catalogue):
         where = '/'.join(str(part) for part in error.path)
         yield f'{where}: {error.message}' if where else error.message
     for vendor_id, vendor in catalogue.items():
         types: dict[str, str] = {}
         for type_, product_id, name in (
-                (type_, *product)
-                for type_, names in vendor.get('products', {}).items()
-                for product in names.items()):
+            (type_, *product)
+            for type_, names in vendor.get('products', {}).items()
+            for product in names.items()
+        ):
             where = f'{vendor_id}/{product_id}'
             if types.setdefault(product_id, type_) != type_:
                 yield f'{where} is both {types[product_id]} and {type_}'

@@ -34,8 +34,7 @@ COMMAND_TIMEOUT_S = 3600
 _TIMED_OUT = (124, 137)
 
 
-def reset(sysfs: sysfs_module.Sysfs,
-          address: pci_address.PciAddress) -> None:
+def reset(sysfs: sysfs_module.Sysfs, address: pci_address.PciAddress) -> None:
     """Reset a PCI function; the kernel waits until it answers again.
 
     ``reset_method`` (Linux 5.15) lists the methods that the kernel tries, in
@@ -49,7 +48,8 @@ def reset(sysfs: sysfs_module.Sysfs,
     if methods is not None and methods.split()[:1] in ([], ['pm']):
         raise exceptions.DeviceError(
             f'{address} is not reset: its reset_method is {methods!r}, which '
-            'does not begin with flr, bus or one of its own')
+            'does not begin with flr, bus or one of its own'
+        )
     sysfs.write(address, 'reset', '1')
 
 
@@ -63,8 +63,12 @@ def run(command: Sequence[str], address: pci_address.PciAddress) -> None:
     try:
         # Unlike processutils' own timeout it also ends the command's children.
         processutils.execute(
-            'timeout', '--kill-after=30', str(COMMAND_TIMEOUT_S),
-            *command, str(address))
+            'timeout',
+            '--kill-after=30',
+            str(COMMAND_TIMEOUT_S),
+            *command,
+            str(address),
+        )
     except processutils.ProcessExecutionError as error:
         if error.exit_code in _TIMED_OUT:
             reason = f'not finished after {COMMAND_TIMEOUT_S} s'
@@ -72,7 +76,9 @@ def run(command: Sequence[str], address: pci_address.PciAddress) -> None:
             output = (error.stderr or error.stdout or '').strip()
             reason = f'exit status {error.exit_code}, {output[-500:]}'
         raise exceptions.DeviceError(
-            f'{address} is not cleaned by {command[0]}: {reason}') from error
+            f'{address} is not cleaned by {command[0]}: {reason}'
+        ) from error
     except OSError as error:
         raise exceptions.DeviceError(
-            f'{address} is not cleaned by {command[0]}: {error}') from error
+            f'{address} is not cleaned by {command[0]}: {error}'
+        ) from error

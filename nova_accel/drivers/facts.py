@@ -51,9 +51,12 @@ class Facts:
         """The product's name in traits, like :attr:`vendor`."""
         return self.known.product or self.function.product_id
 
-    def deployable(self, name: str,
-                   handles: Iterable[attach_handle.AttachHandle],
-                   *traits: str) -> device.Deployable:
+    def deployable(
+        self,
+        name: str,
+        handles: Iterable[attach_handle.AttachHandle],
+        *traits: str,
+    ) -> device.Deployable:
         """A part of the device, as the operator's line wants it.
 
         :param traits: additional traits
@@ -61,38 +64,48 @@ class Facts:
         """
         cleaning = self.spec.cleaning
         if cleaning:
-            handles = (dataclasses.replace(handle, cleaning=cleaning)
-                       for handle in handles)
+            handles = (
+                dataclasses.replace(handle, cleaning=cleaning)
+                for handle in handles
+            )
         return device.Deployable(
             name=name,
-            resource_class=(self.spec.resource_class
-                            or naming.RESOURCE_CLASSES[self.type]),
-            traits=self.spec.traits.union(traits, [
-                naming.device_trait(self.type, self.vendor, self.product)]),
+            resource_class=(
+                self.spec.resource_class or naming.RESOURCE_CLASSES[self.type]
+            ),
+            traits=self.spec.traits.union(
+                traits,
+                [naming.device_trait(self.type, self.vendor, self.product)],
+            ),
             handles=tuple(handles),
-            is_cleaned=bool(cleaning))
+            is_cleaned=bool(cleaning),
+        )
 
-    def device(self, deployables: Iterable[device.Deployable],
-               pooled: bool = False) -> device.Device:
+    def device(
+        self, deployables: Iterable[device.Deployable], pooled: bool = False
+    ) -> device.Device:
         """The device.
 
         :param pooled: whether it is interchangeable with others of its kind,
             if the operator's line does not say
         """
         return device.Device(
-            name=self.function.name, type=self.type,
+            name=self.function.name,
+            type=self.type,
             vendor_id=self.function.vendor_id,
             product_id=self.function.product_id,
-            vendor=(self.known.vendor or self.function.vendor
-                    or self.vendor),
-            product=(self.known.product or self.function.product
-                     or self.product),
-            address=self.function.address, driver=self.spec.driver,
+            vendor=(self.known.vendor or self.function.vendor or self.vendor),
+            product=(
+                self.known.product or self.function.product or self.product
+            ),
+            address=self.function.address,
+            driver=self.spec.driver,
             deployables=tuple(deployables),
             numa_node=self.function.numa_node,
             pooled=pooled if self.spec.pool is None else self.spec.pool,
             operator_traits=self.spec.traits,
-            attributes=_attributes(self.function))
+            attributes=_attributes(self.function),
+        )
 
 
 def _attributes(function: pci_function.PciFunction) -> dict[str, str]:
@@ -103,13 +116,18 @@ def _attributes(function: pci_function.PciFunction) -> dict[str, str]:
         'link': function.link_max,
         'upstream': function.upstream,
         'max_virtual_functions': function.max_virtual_functions or None,
-        **function.vpd}
-    return {name: str(value) for name, value in found.items()
-            if value is not None}
+        **function.vpd,
+    }
+    return {
+        name: str(value) for name, value in found.items() if value is not None
+    }
 
 
-def of(function: pci_function.PciFunction, spec: device_spec.DeviceSpec,
-       default_type: str | None = None) -> Facts:
+def of(
+    function: pci_function.PciFunction,
+    spec: device_spec.DeviceSpec,
+    default_type: str | None = None,
+) -> Facts:
     """The facts from the catalogue; the operator's line overrides it.
 
     :param default_type: the driver's type for devices of unknown type
@@ -120,7 +138,8 @@ def of(function: pci_function.PciFunction, spec: device_spec.DeviceSpec,
     if type_ is None:
         raise exceptions.DeviceError(
             f'{function.vendor_id}:{function.product_id} is not in the '
-            'catalogue, the line must have a "type"')
+            'catalogue, the line must have a "type"'
+        )
     return Facts(function, spec, known, type_)
 
 

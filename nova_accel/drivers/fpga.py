@@ -70,8 +70,11 @@ class FpgaDriver(base.Driver):
     cleaning_methods = base.Driver.cleaning_methods | {'program'}
 
     @abc.abstractmethod
-    def regions(self, function: pci_function.PciFunction,
-                host: node_devices.HostDevices) -> Sequence[Region]:
+    def regions(
+        self,
+        function: pci_function.PciFunction,
+        host: node_devices.HostDevices,
+    ) -> Sequence[Region]:
         """The regions that can be handed out.
 
         :returns: empty for a card that needs a shell first
@@ -79,7 +82,8 @@ class FpgaDriver(base.Driver):
         """
 
     def whole_region(
-            self, function: pci_function.PciFunction) -> Region | None:
+        self, function: pci_function.PciFunction
+    ) -> Region | None:
         """The region to program on a card that is handed out whole.
 
         :returns: None if it has several regions, or the guest programs it
@@ -98,7 +102,8 @@ class FpgaDriver(base.Driver):
         """
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
         """Further attributes of the card, see ``Device.attributes``."""
         return {}
 
@@ -106,9 +111,12 @@ class FpgaDriver(base.Driver):
         """Why no guest can get any of the card now, None if guests can."""
         return None
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device:
         self.check(function)
         known = facts.of(function, spec, 'FPGA')
         shell_id = None if spec.whole else self.shell_id(function)
@@ -116,36 +124,57 @@ class FpgaDriver(base.Driver):
         if spec.whole:
             region = self.whole_region(function)
             regions = [] if region is None else [region]
-            deployables = [dataclasses.replace(
-                known.deployable('card', [self._card(function, host)], *(
-                    trait for each in regions
-                    for trait in _traits(known, each))),
-                region=None if region is None else _name(0))]
+            deployables = [
+                dataclasses.replace(
+                    known.deployable(
+                        'card',
+                        [self._card(function, host)],
+                        *(
+                            trait
+                            for each in regions
+                            for trait in _traits(known, each)
+                        ),
+                    ),
+                    region=None if region is None else _name(0),
+                )
+            ]
         else:
             regions = self.regions(function, host)
             # A card without a shell is published so that it can get one.
-            deployables = (list(self._deployables(known, regions))
-                           or [known.deployable('card', [])])
+            deployables = list(self._deployables(known, regions)) or [
+                known.deployable('card', [])
+            ]
         if spec.clean == 'program' and not all(
-                deployable.region for deployable in deployables
-                if deployable.handles):
+            deployable.region
+            for deployable in deployables
+            if deployable.handles
+        ):
             raise exceptions.DeviceError(
-                '"clean": "program" needs a region that can be programmed')
+                '"clean": "program" needs a region that can be programmed'
+            )
         result = known.device(deployables)
         return dataclasses.replace(
-            result, fault=result.fault or self.fault(function) or (
-                None if any(result.handles) else 'it has no shell'),
-            shell=None if shell_id is None else region_module.Region(
-                region_module.SHELL, shell_id=shell_id, is_shell=True),
+            result,
+            fault=result.fault
+            or self.fault(function)
+            or (None if any(result.handles) else 'it has no shell'),
+            shell=None
+            if shell_id is None
+            else region_module.Region(
+                region_module.SHELL, shell_id=shell_id, is_shell=True
+            ),
             attributes={**result.attributes, **self.attributes(function)},
             regions=tuple(
                 region_module.Region(
-                    _name(number), region.type_uuid, region.shell_id)
-                for number, region in enumerate(regions)))
+                    _name(number), region.type_uuid, region.shell_id
+                )
+                for number, region in enumerate(regions)
+            ),
+        )
 
     def _deployables(
-            self, known: facts.Facts,
-            regions: Sequence[Region]) -> Iterator[device.Deployable]:
+        self, known: facts.Facts, regions: Sequence[Region]
+    ) -> Iterator[device.Deployable]:
         for number, region in enumerate(regions):
             for index, accelerator in enumerate(region.accelerators):
                 name = _name(number)
@@ -153,33 +182,49 @@ class FpgaDriver(base.Driver):
                     name += f'_function{index}'
                 traits = _traits(known, region)
                 if accelerator.function_uuid is not None:
-                    traits.append(naming.function_trait(
-                        known.type, known.vendor, accelerator.function_uuid))
+                    traits.append(
+                        naming.function_trait(
+                            known.type, known.vendor, accelerator.function_uuid
+                        )
+                    )
                 yield dataclasses.replace(
                     known.deployable(
-                        name, [self._handle(accelerator.address)], *traits),
-                    region=_name(number))
+                        name, [self._handle(accelerator.address)], *traits
+                    ),
+                    region=_name(number),
+                )
 
-    def _card(self, function: pci_function.PciFunction,
-              host: node_devices.HostDevices) -> attach_handle.AttachHandle:
+    def _card(
+        self,
+        function: pci_function.PciFunction,
+        host: node_devices.HostDevices,
+    ) -> attach_handle.AttachHandle:
         if function.virtual_functions:
             raise exceptions.DeviceError(
                 f'its {len(function.virtual_functions)} virtual functions '
-                'are enabled: it cannot be handed out whole')
+                'are enabled: it cannot be handed out whole'
+            )
         return dataclasses.replace(
             self._handle(function.address),
             further_functions=attachable.unit(
-                function, device_spec.Unit.SLOT, host.functions)[1:])
+                function, device_spec.Unit.SLOT, host.functions
+            )[1:],
+        )
 
     def _handle(
-            self, address: pci_address.PciAddress,
+        self,
+        address: pci_address.PciAddress,
     ) -> attach_handle.AttachHandle:
         return attach_handle.AttachHandle(
             naming.derived_uuid(
-                self._node_uuid, address.node_device, 'accelerator'), address)
+                self._node_uuid, address.node_device, 'accelerator'
+            ),
+            address,
+        )
 
-    def read_uuid(self, address: pci_address.PciAddress,
-                  attribute: str) -> str | None:
+    def read_uuid(
+        self, address: pci_address.PciAddress, attribute: str
+    ) -> str | None:
         """A uuid from sysfs, where it has no hyphens.
 
         :returns: None if there is no such attribute, or it is empty
@@ -194,24 +239,29 @@ def _name(number: int) -> str:
 
 
 def _traits(known: facts.Facts, region: Region) -> list[str]:
-    return [] if region.type_uuid is None else [naming.region_trait(
-        known.type, known.vendor, region.type_uuid)]
+    return (
+        []
+        if region.type_uuid is None
+        else [naming.region_trait(known.type, known.vendor, region.type_uuid)]
+    )
 
 
-def as_uuid(address: pci_address.PciAddress, attribute: str,
-            text: str) -> str:
+def as_uuid(address: pci_address.PciAddress, attribute: str, text: str) -> str:
     """:raises DeviceError: it is no uuid."""
     try:
         return str(uuid.UUID(text))
     except ValueError as error:
         raise exceptions.DeviceError(
-            f'{attribute} of {address} is no uuid: {text!r}') from error
+            f'{attribute} of {address} is no uuid: {text!r}'
+        ) from error
 
 
 def on_virtual_functions(
-        function: pci_function.PciFunction, host: node_devices.HostDevices,
-        types: Sequence[str | None], function_uuids: Mapping[
-            pci_address.PciAddress, str | None]) -> list[Region]:
+    function: pci_function.PciFunction,
+    host: node_devices.HostDevices,
+    types: Sequence[str | None],
+    function_uuids: Mapping[pci_address.PciAddress, str | None],
+) -> list[Region]:
     """The regions of a card whose accelerators are its virtual functions.
 
     A single region has all accelerators. Several regions have one each, in
@@ -222,18 +272,24 @@ def on_virtual_functions(
     :raises DeviceError: there are none, or it is unknown which region has
         which.
     """
-    accelerators = [Accelerator(address, function_uuids.get(address))
-                    for address in function.virtual_functions
-                    if address in host.functions]
+    accelerators = [
+        Accelerator(address, function_uuids.get(address))
+        for address in function.virtual_functions
+        if address in host.functions
+    ]
     if not accelerators:
         raise exceptions.DeviceError(
             'it has no virtual functions, which are its accelerators; with '
-            '"whole": true it is handed out as it is')
+            '"whole": true it is handed out as it is'
+        )
     if len(types) < 2:
         return [Region(types[0] if types else None, accelerators)]
     if len(types) == len(function.virtual_functions) == len(accelerators):
-        return [Region(type_uuid, [accelerator]) for type_uuid, accelerator
-                in zip(types, accelerators, strict=True)]
+        return [
+            Region(type_uuid, [accelerator])
+            for type_uuid, accelerator in zip(types, accelerators, strict=True)
+        ]
     raise exceptions.DeviceError(
         f'it has {len(types)} regions and {len(accelerators)} virtual '
-        'functions: it is not known which region has which')
+        'functions: it is not known which region has which'
+    )

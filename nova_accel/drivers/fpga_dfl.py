@@ -49,50 +49,75 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
     repeats_programming = False
 
     def region_paths(
-            self, function: pci_function.PciFunction) -> Sequence[str]:
+        self, function: pci_function.PciFunction
+    ) -> Sequence[str]:
         return [
             f'{path}/fpga_region/{region}'
             for engine in self._below(function.address, 'dfl-fme.')
             for path in self._paths(
-                function.address, engine, 'dfl-fme-region.')
+                function.address, engine, 'dfl-fme-region.'
+            )
             for region in self._sysfs.names(
-                function.address, f'{path}/fpga_region')]
+                function.address, f'{path}/fpga_region'
+            )
+        ]
 
-    def function_uuid(
-            self, function: pci_function.PciFunction) -> str | None:
+    def function_uuid(self, function: pci_function.PciFunction) -> str | None:
         return self._afu_id(function.address)
 
-    def loaded(self, device: device_module.Device,
-               region: region_module.Region) -> str:
-        types = {address: self._afu_id(address) for address in (
-            handle.address for deployable in device.deployables
-            if deployable.region == region.name
-            for handle in deployable.handles)}
+    def loaded(
+        self, device: device_module.Device, region: region_module.Region
+    ) -> str:
+        types = {
+            address: self._afu_id(address)
+            for address in (
+                handle.address
+                for deployable in device.deployables
+                if deployable.region == region.name
+                for handle in deployable.handles
+            )
+        }
         if not types or None in types.values():
-            silent = [str(address) for address, type_ in types.items()
-                      if type_ is None]
+            silent = [
+                str(address)
+                for address, type_ in types.items()
+                if type_ is None
+            ]
             raise exceptions.DeviceError(
                 f'{", ".join(silent) or device.address} does not say what '
-                f'{region.name} holds')
+                f'{region.name} holds'
+            )
         return ' '.join(sorted(set(filter(None, types.values()))))
 
-    def program(self, device: device_module.Device,
-                region: region_module.Region, bitstream: pathlib.Path,
-                timeout_s: float) -> None:
+    def program(
+        self,
+        device: device_module.Device,
+        region: region_module.Region,
+        bitstream: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         if device.regions != (region,):
             # tools/fpgaconf/fpgaconf.c: "we don't support multiple slots"
             raise fpga_programming.refusal(
-                device, region, 'OPAE programs cards of one region only')
+                device, region, 'OPAE programs cards of one region only'
+            )
         try:
             wanted = bitstream_format.gbs_types(fpga.head(bitstream))
         except (ValueError, OSError) as error:
             raise fpga_programming.refusal(
-                device, region, str(error)) from error
+                device, region, str(error)
+            ) from error
         fpga_programming.call(
-            device, region, timeout_s, fpga.fpgasupdate, device.address,
-            bitstream)
+            device,
+            region,
+            timeout_s,
+            fpga.fpgasupdate,
+            device.address,
+            bitstream,
+        )
         fpga_programming.check(
-            device, region, self.loaded(device, region), wanted)
+            device, region, self.loaded(device, region), wanted
+        )
 
     def _afu_id(self, address: pci_address.PciAddress) -> str | None:
         for port in self._below(address, 'dfl-port.'):
@@ -100,30 +125,40 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
         return None
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
         found = {
             name: self._sysfs.read(function.address, f'{engine}/{name}')
             for engine in self._below(function.address, 'dfl-fme.')
-            for name in ('bitstream_id', 'bitstream_metadata', 'ports_num')}
+            for name in ('bitstream_id', 'bitstream_metadata', 'ports_num')
+        }
         return {name: text for name, text in found.items() if text}
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
         for engine in self._below(function.address, 'dfl-fme.'):
             errors = self._sysfs.read(
-                function.address, f'{engine}/errors/catfatal_errors')
+                function.address, f'{engine}/errors/catfatal_errors'
+            )
             if (errors or '').strip('0x'):
                 return f'it has catastrophic or fatal errors: {errors}'
         return None
 
-    def _below(self, address: pci_address.PciAddress,
-               prefix: str) -> Iterator[str]:
+    def _below(
+        self, address: pci_address.PciAddress, prefix: str
+    ) -> Iterator[str]:
         """The paths of the devices in the card's containers."""
         for container in fpga_region.in_order(
-                self._sysfs.names(address, 'fpga_region')):
-            yield from self._paths(
-                address, f'fpga_region/{container}', prefix)
+            self._sysfs.names(address, 'fpga_region')
+        ):
+            yield from self._paths(address, f'fpga_region/{container}', prefix)
 
-    def _paths(self, address: pci_address.PciAddress, directory: str,
-               prefix: str) -> list[str]:
-        return [f'{directory}/{name}' for name in fpga_region.in_order(
-            self._sysfs.names(address, directory)) if name.startswith(prefix)]
+    def _paths(
+        self, address: pci_address.PciAddress, directory: str, prefix: str
+    ) -> list[str]:
+        return [
+            f'{directory}/{name}'
+            for name in fpga_region.in_order(
+                self._sysfs.names(address, directory)
+            )
+            if name.startswith(prefix)
+        ]

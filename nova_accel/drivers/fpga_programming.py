@@ -24,9 +24,13 @@ from nova_accel.model import region as region_module
 from nova_accel.privileged import fpga
 
 
-def call(device: device_module.Device, region: region_module.Region,
-         timeout_s: float, what: Callable[..., None],
-         *arguments: object) -> None:
+def call(
+    device: device_module.Device,
+    region: region_module.Region,
+    timeout_s: float,
+    what: Callable[..., None],
+    *arguments: object,
+) -> None:
     """Program a card by a function of :mod:`nova_accel.privileged.fpga`.
 
     :param what: the function; its last argument is the time limit
@@ -40,23 +44,32 @@ def call(device: device_module.Device, region: region_module.Region,
         raise refusal(device, region, _reason(error, timeout_s)) from error
 
 
-def refusal(device: device_module.Device, region: region_module.Region,
-            reason: str) -> exceptions.DeviceError:
+def refusal(
+    device: device_module.Device, region: region_module.Region, reason: str
+) -> exceptions.DeviceError:
     """The error of a failed programming."""
     return exceptions.DeviceError(
-        f'{region.name} of {device.address} is not programmed: {reason}')
+        f'{region.name} of {device.address} is not programmed: {reason}'
+    )
 
 
-def check(device: device_module.Device, region: region_module.Region,
-          loaded: str, wanted: Collection[str]) -> None:
+def check(
+    device: device_module.Device,
+    region: region_module.Region,
+    loaded: str,
+    wanted: Collection[str],
+) -> None:
     """Check that a card reports what the bitstream has.
 
     :raises DeviceError: it does not.
     """
     if not set(loaded.split()) <= set(wanted):
         raise refusal(
-            device, region, 'its tool says that it is, but the card holds '
-            f'{loaded}, not {", ".join(wanted)}')
+            device,
+            region,
+            'its tool says that it is, but the card holds '
+            f'{loaded}, not {", ".join(wanted)}',
+        )
 
 
 def _reason(error: Exception, timeout_s: float) -> str:

@@ -53,53 +53,80 @@ class FpgaRegionDriver(fpga.FpgaDriver):
 
     repeats_programming = True
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device_module.Device:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device_module.Device:
         found = super().discover(function, spec, host)
         if spec.contents_attribute is None or not found.regions:
             return found
         if len(found.regions) > 1:
             raise exceptions.DeviceError(
                 f'"contents_attribute": "{spec.contents_attribute}" cannot '
-                f'tell its {len(found.regions)} regions apart')
-        return dataclasses.replace(found, regions=(dataclasses.replace(
-            found.regions[0], contents_attribute=spec.contents_attribute),))
+                f'tell its {len(found.regions)} regions apart'
+            )
+        return dataclasses.replace(
+            found,
+            regions=(
+                dataclasses.replace(
+                    found.regions[0],
+                    contents_attribute=spec.contents_attribute,
+                ),
+            ),
+        )
 
-    def loaded(self, device: device_module.Device,
-               region: region_module.Region) -> str:
+    def loaded(
+        self, device: device_module.Device, region: region_module.Region
+    ) -> str:
         manager = self._manager_of(device, region)
         state = self._sysfs.read(
-            device.address, f'fpga_manager/{manager}/state')
+            device.address, f'fpga_manager/{manager}/state'
+        )
         if state != 'operating':
             raise exceptions.DeviceError(
                 f'the FPGA manager of {device.address} is in the state '
-                f'"{state}"')
+                f'"{state}"'
+            )
         if region.contents_attribute is None:
             # A guest that had the whole card may have programmed it. The
             # kernel removed the manager for that guest, so its new one has
             # another identity.
             identity = self._sysfs.identity(
-                device.address, f'fpga_manager/{manager}')
+                device.address, f'fpga_manager/{manager}'
+            )
             return f'{state} {identity}'
         text = self._sysfs.read(device.address, region.contents_attribute)
         if not text:
             raise exceptions.DeviceError(
-                f'{region.contents_attribute} of {device.address} says '
-                'nothing')
+                f'{region.contents_attribute} of {device.address} says nothing'
+            )
         return text
 
-    def program(self, device: device_module.Device,
-                region: region_module.Region, bitstream: pathlib.Path,
-                timeout_s: float) -> None:
+    def program(
+        self,
+        device: device_module.Device,
+        region: region_module.Region,
+        bitstream: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         manager = self._manager_of(device, region)
         if 'firmware' not in self._sysfs.names(
-                device.address, f'fpga_manager/{manager}'):
+            device.address, f'fpga_manager/{manager}'
+        ):
             raise fpga_programming.refusal(
-                device, region, f'{manager} has no attribute "firmware"')
+                device, region, f'{manager} has no attribute "firmware"'
+            )
         fpga_programming.call(
-            device, region, timeout_s, privileged_fpga.load_firmware,
-            device.address, manager, bitstream)
+            device,
+            region,
+            timeout_s,
+            privileged_fpga.load_firmware,
+            device.address,
+            manager,
+            bitstream,
+        )
         self.loaded(device, region)
 
     def check(self, function: pci_function.PciFunction) -> None:
@@ -111,41 +138,62 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         if not self._sysfs.names(function.address, 'fpga_region'):
             raise exceptions.DeviceError(
                 'the kernel knows no fpga_region of it: is its driver loaded '
-                'on the host?')
+                'on the host?'
+            )
 
     def whole_region(
-            self, function: pci_function.PciFunction) -> fpga.Region | None:
+        self, function: pci_function.PciFunction
+    ) -> fpga.Region | None:
         if function.driver == _GUEST:
             return fpga.Region(None, ())
         paths = self.region_paths(function)
-        return fpga.Region(
-            self.read_uuid(function.address, f'{paths[0]}/compat_id'), (),
-        ) if len(paths) == 1 else None
+        return (
+            fpga.Region(
+                self.read_uuid(function.address, f'{paths[0]}/compat_id'),
+                (),
+            )
+            if len(paths) == 1
+            else None
+        )
 
-    def regions(self, function: pci_function.PciFunction,
-                host: node_devices.HostDevices) -> Sequence[fpga.Region]:
+    def regions(
+        self,
+        function: pci_function.PciFunction,
+        host: node_devices.HostDevices,
+    ) -> Sequence[fpga.Region]:
         self._check_known(function)
         return fpga.on_virtual_functions(
-            function, host,
-            [self.read_uuid(function.address, f'{path}/compat_id')
-             for path in self.region_paths(function)],
-            {address: self.function_uuid(host.functions[address])
-             for address in function.virtual_functions
-             if address in host.functions})
+            function,
+            host,
+            [
+                self.read_uuid(function.address, f'{path}/compat_id')
+                for path in self.region_paths(function)
+            ],
+            {
+                address: self.function_uuid(host.functions[address])
+                for address in function.virtual_functions
+                if address in host.functions
+            },
+        )
 
     def region_paths(
-            self, function: pci_function.PciFunction) -> Sequence[str]:
+        self, function: pci_function.PciFunction
+    ) -> Sequence[str]:
         """The paths of the programmable regions in sysfs."""
-        return [f'fpga_region/{name}' for name in in_order(
-            self._sysfs.names(function.address, 'fpga_region'))]
+        return [
+            f'fpga_region/{name}'
+            for name in in_order(
+                self._sysfs.names(function.address, 'fpga_region')
+            )
+        ]
 
-    def function_uuid(
-            self, function: pci_function.PciFunction) -> str | None:
+    def function_uuid(self, function: pci_function.PciFunction) -> str | None:
         """The uuid of a virtual function's function, None if unknown."""
         return None
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
         names = [name for _state, name in self._managers(function) if name]
         return {'manager': ', '.join(names)} if names else {}
 
@@ -155,25 +203,33 @@ class FpgaRegionDriver(fpga.FpgaDriver):
                 return f'its FPGA manager is in the state "{state}"'
         return None
 
-    def _manager_of(self, device: device_module.Device,
-                    region: region_module.Region) -> str:
+    def _manager_of(
+        self, device: device_module.Device, region: region_module.Region
+    ) -> str:
         """:raises DeviceError: it is not known which manager it is."""
         names = self._sysfs.names(device.address, 'fpga_manager')
         if len(names) != 1 or device.regions != (region,):
             raise exceptions.DeviceError(
                 f'{device.address} has {len(names)} FPGA managers for '
                 f'{len(device.regions)} regions: it is not known which one '
-                f'has {region.name}')
+                f'has {region.name}'
+            )
         return names[0]
 
-    def _managers(self, function: pci_function.PciFunction,
-                  ) -> Iterator[tuple[str | None, str | None]]:
+    def _managers(
+        self,
+        function: pci_function.PciFunction,
+    ) -> Iterator[tuple[str | None, str | None]]:
         """State and name of each FPGA manager."""
         for manager in self._sysfs.names(function.address, 'fpga_manager'):
-            yield (self._sysfs.read(
-                       function.address, f'fpga_manager/{manager}/state'),
-                   self._sysfs.read(
-                       function.address, f'fpga_manager/{manager}/name'))
+            yield (
+                self._sysfs.read(
+                    function.address, f'fpga_manager/{manager}/state'
+                ),
+                self._sysfs.read(
+                    function.address, f'fpga_manager/{manager}/name'
+                ),
+            )
 
 
 def in_order(names: Sequence[str]) -> list[str]:

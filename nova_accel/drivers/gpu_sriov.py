@@ -36,18 +36,35 @@ class GpuSriovDriver(pci.PciDriver):
     driver schedules them, so no guest gets the card itself.
     """
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device:
         pci_kind.check_vendor(function, _VENDORS)
         pci_kind.check_card(function)
-        units = [host.functions[address]
-                 for address in function.virtual_functions
-                 if address in host.functions]
+        units = [
+            host.functions[address]
+            for address in function.virtual_functions
+            if address in host.functions
+        ]
         if not units:
             raise exceptions.DeviceError('it has no virtual functions')
         known = facts.virtual(facts.of(function, spec, 'VGPU'))
-        return known.device([known.deployable('functions', [
-            attach_handle.AttachHandle(
-                naming.derived_uuid(self._node_uuid, unit.name, 'handle'),
-                unit.address) for unit in units])])
+        return known.device(
+            [
+                known.deployable(
+                    'functions',
+                    [
+                        attach_handle.AttachHandle(
+                            naming.derived_uuid(
+                                self._node_uuid, unit.name, 'handle'
+                            ),
+                            unit.address,
+                        )
+                        for unit in units
+                    ],
+                )
+            ]
+        )

@@ -69,14 +69,20 @@ class Guard(base.Driver):
             self._fault = f'driver {name} cannot be used: {error}'
             LOG.error('The devices of %s', self._fault)
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices_module.HostDevices,
-                 ) -> device_model.Device | None:
-        with self._contract('discover', function.address,
-                            (exceptions.DeviceError, exceptions.InvalidName)):
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices_module.HostDevices,
+    ) -> device_model.Device | None:
+        with self._contract(
+            'discover',
+            function.address,
+            (exceptions.DeviceError, exceptions.InvalidName),
+        ):
             return answers.device(
-                self._driver.discover(function, spec, host), function, spec)
+                self._driver.discover(function, spec, host), function, spec
+            )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         with self._contract('plug', handle.address):
@@ -90,14 +96,19 @@ class Guard(base.Driver):
         with self._contract('unplug', handle.address):
             self._driver.unplug(handle)
 
-    def loaded(self, device: device_model.Device,
-               region: region_model.Region) -> str:
+    def loaded(
+        self, device: device_model.Device, region: region_model.Region
+    ) -> str:
         with self._contract('loaded', device.address):
             return answers.text(self._driver.loaded(device, region))
 
-    def program(self, device: device_model.Device,
-                region: region_model.Region, bitstream: pathlib.Path,
-                timeout_s: float) -> None:
+    def program(
+        self,
+        device: device_model.Device,
+        region: region_model.Region,
+        bitstream: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         with self._contract('program', device.address):
             self._driver.program(device, region, bitstream, timeout_s)
 
@@ -105,8 +116,12 @@ class Guard(base.Driver):
         with self._contract('loaded_shell', device.address):
             return answers.text(self._driver.loaded_shell(device))
 
-    def load_shell(self, device: device_model.Device, shell: pathlib.Path,
-                   timeout_s: float) -> None:
+    def load_shell(
+        self,
+        device: device_model.Device,
+        shell: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         with self._contract('load_shell', device.address):
             self._driver.load_shell(device, shell, timeout_s)
 
@@ -119,9 +134,14 @@ class Guard(base.Driver):
             self._driver.clean(handle)
 
     @contextlib.contextmanager
-    def _contract(self, method: str, device: object,
-                  errors: tuple[type[exceptions.AcceleratorError], ...] = (
-                      exceptions.DeviceError,)) -> Iterator[None]:
+    def _contract(
+        self,
+        method: str,
+        device: object,
+        errors: tuple[type[exceptions.AcceleratorError], ...] = (
+            exceptions.DeviceError,
+        ),
+    ) -> Iterator[None]:
         """Let only ``errors`` out of the body.
 
         :raises DeviceError: the body raised another error, or one with a text
@@ -141,7 +161,8 @@ class Guard(base.Driver):
         except (Exception, SystemExit) as error:
             fault = reason.told(
                 f'driver {self._name} failed in {method}() for {device}: '
-                f'{_text(error)}')
+                f'{_text(error)}'
+            )
             if self._bugs.get(place) != fault:
                 self._bugs[place] = fault
                 LOG.exception('The %s', fault)

@@ -29,7 +29,8 @@ NAMESPACE = 'nova_accel.drivers'
 
 
 def load(
-    node_devices: node_devices_module.NodeDevices, sysfs: sysfs_module.Sysfs,
+    node_devices: node_devices_module.NodeDevices,
+    sysfs: sysfs_module.Sysfs,
     node_uuid: str,
 ) -> Mapping[str, base.Driver]:
     """Name -> driver, for all installed drivers.
@@ -37,9 +38,11 @@ def load(
     A driver that cannot be imported or created is logged, and refuses all
     calls.
     """
+
     def guarded(point: metadata.EntryPoint) -> base.Driver:
-        return guard.Guard(point.name, lambda: _class(point)(
-            node_devices, sysfs, node_uuid))
+        return guard.Guard(
+            point.name, lambda: _class(point)(node_devices, sysfs, node_uuid)
+        )
 
     return {point.name: guarded(point) for point in _points()}
 
@@ -61,6 +64,6 @@ def _class(point: metadata.EntryPoint) -> type[base.Driver]:
         found: type[base.Driver] = point.load()
     except (Exception, SystemExit) as error:
         raise exceptions.DeviceError(
-            f'its entry point {point.value} cannot be imported: '
-            f'{error!r}') from error
+            f'its entry point {point.value} cannot be imported: {error!r}'
+        ) from error
     return found

@@ -56,9 +56,12 @@ class MdevDriver(base.Driver):
 
     cleaning_methods = frozenset({'none'})
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device:
         _check_is_no_part(function, spec, host)
         parents = _parents(function, host)
         types = _types(parents, spec)
@@ -66,27 +69,41 @@ class MdevDriver(base.Driver):
         deployables = []
         for mdev_type, handles in self._units(parents, types, host):
             if handles:
-                deployables.append(known.deployable(
-                    mdev_type, handles, *naming.vgpu_traits(
-                        known.vendor, function.product_id, mdev_type,
-                        self._read(parents[0], mdev_type, 'name'))))
+                deployables.append(
+                    known.deployable(
+                        mdev_type,
+                        handles,
+                        *naming.vgpu_traits(
+                            known.vendor,
+                            function.product_id,
+                            mdev_type,
+                            self._read(parents[0], mdev_type, 'name'),
+                        ),
+                    )
+                )
         if not deployables:
             raise exceptions.DeviceError(
                 f'it can make no more {", ".join(dict(types))}: others have '
-                'made all that it can make')
+                'made all that it can make'
+            )
         result = known.device(deployables)
         # Cards that make other types are not interchangeable with this one.
         return dataclasses.replace(
-            result, operator_traits=result.operator_traits.union(
+            result,
+            operator_traits=result.operator_traits.union(
                 naming.vgpu_trait(known.vendor, function.product_id, mdev_type)
-                for mdev_type, _units in types))
+                for mdev_type, _units in types
+            ),
+        )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         if handle.mdev_type is None:
             raise exceptions.DeviceError(
-                f'{handle.address} is no parent of mediated devices')
+                f'{handle.address} is no parent of mediated devices'
+            )
         self._node_devices.create_mdev(
-            handle.uuid, handle.address, handle.mdev_type)
+            handle.uuid, handle.address, handle.mdev_type
+        )
 
     def check_migratable(self, handle: attach_handle.AttachHandle) -> None:
         """Nova checks its versions, and the vendor's driver its own."""
@@ -95,46 +112,73 @@ class MdevDriver(base.Driver):
         self._node_devices.destroy_mdev(handle.uuid)
 
     def _units(
-        self, parents: Sequence[pci_function.PciFunction],
-        types: Sequence[tuple[str, int]], host: node_devices.HostDevices,
+        self,
+        parents: Sequence[pci_function.PciFunction],
+        types: Sequence[tuple[str, int]],
+        host: node_devices.HostDevices,
     ) -> Iterator[tuple[str, tuple[attach_handle.AttachHandle, ...]]]:
         """Each type, and its units that fit beside the others.
 
         :raises DeviceError: the card does not say how much of it its types
             take.
         """
-        most = {mdev_type: self._max_instances(parents[0], mdev_type)
-                for mdev_type, _units in types}
+        most = {
+            mdev_type: self._max_instances(parents[0], mdev_type)
+            for mdev_type, _units in types
+        }
         if len(types) > 1 and None in most.values():
             raise exceptions.DeviceError(
                 'the descriptions of its types have no max_instance: how they '
-                'share the card is not known, so it can have one type only')
+                'share the card is not known, so it can have one type only'
+            )
         left = iter(parents)
-        mine = [(mdev_type, units, [
-            handle
-            for parent in (itertools.islice(left, units)
-                           if len(types) > 1 and len(parents) > 1 else parents)
-            for handle in self._handles(parent, mdev_type, host)])
-            for mdev_type, units in types]
+        mine = [
+            (
+                mdev_type,
+                units,
+                [
+                    handle
+                    for parent in (
+                        itertools.islice(left, units)
+                        if len(types) > 1 and len(parents) > 1
+                        else parents
+                    )
+                    for handle in self._handles(parent, mdev_type, host)
+                ],
+            )
+            for mdev_type, units in types
+        ]
         made = {mdev.uuid for mdev in host.mdevs}
-        ours = {handle.uuid for _type, _units, handles in mine
-                for handle in handles}
+        ours = {
+            handle.uuid
+            for _type, _units, handles in mine
+            for handle in handles
+        }
         share = 1 - self._taken(parents, ours, host)
         for mdev_type, units, handles in mine:
             maximum = most[mdev_type]
             if maximum is not None:
                 units = min(units, max(0, int(share * maximum)))
             # Existing units stay, even if others could be made instead.
-            chosen = {handle.uuid for handle in sorted(
-                handles, key=lambda handle: handle.uuid not in made)[:units]}
+            chosen = {
+                handle.uuid
+                for handle in sorted(
+                    handles, key=lambda handle: handle.uuid not in made
+                )[:units]
+            }
             if maximum is not None:
                 share -= fractions.Fraction(len(chosen), maximum)
-            yield mdev_type, tuple(
-                handle for handle in handles if handle.uuid in chosen)
+            yield (
+                mdev_type,
+                tuple(handle for handle in handles if handle.uuid in chosen),
+            )
 
-    def _taken(self, parents: Sequence[pci_function.PciFunction],
-               ours: set[str],
-               host: node_devices.HostDevices) -> fractions.Fraction:
+    def _taken(
+        self,
+        parents: Sequence[pci_function.PciFunction],
+        ours: set[str],
+        host: node_devices.HostDevices,
+    ) -> fractions.Fraction:
         """The share of the card that others' mediated devices take."""
         addresses = {parent.address for parent in parents}
         taken = fractions.Fraction(0)
@@ -145,29 +189,35 @@ class MdevDriver(base.Driver):
                     taken += fractions.Fraction(1, maximum)
         return taken
 
-    def _max_instances(self, parent: pci_function.PciFunction,
-                       mdev_type: str) -> int | None:
+    def _max_instances(
+        self, parent: pci_function.PciFunction, mdev_type: str
+    ) -> int | None:
         """How many units the card makes of a type alone, None if unknown.
 
         A virtual function offers one unit of any type for which its card still
         has room. So the sum over the functions is not what the card makes.
         """
         match = _MAX_INSTANCE.search(
-            self._read(parent, mdev_type, 'description') or '')
+            self._read(parent, mdev_type, 'description') or ''
+        )
         return None if match is None else int(match[1])
 
-    def _read(self, parent: pci_function.PciFunction, mdev_type: str,
-              attribute: str) -> str | None:
+    def _read(
+        self, parent: pci_function.PciFunction, mdev_type: str, attribute: str
+    ) -> str | None:
         """An attribute of a type, None if the card's driver does not have it.
 
         ``name`` and ``description`` are for people, and optional
         (https://docs.kernel.org/driver-api/vfio-mediated-device.html).
         """
         return self._sysfs.read(
-            parent.address, f'mdev_supported_types/{mdev_type}/{attribute}')
+            parent.address, f'mdev_supported_types/{mdev_type}/{attribute}'
+        )
 
     def _handles(
-        self, parent: pci_function.PciFunction, mdev_type: str,
+        self,
+        parent: pci_function.PciFunction,
+        mdev_type: str,
         host: node_devices.HostDevices,
     ) -> Iterator[attach_handle.AttachHandle]:
         """A handle for each unit that is ours already or can still be made.
@@ -175,13 +225,16 @@ class MdevDriver(base.Driver):
         The card's number of available units excludes those that others have
         made.
         """
-        made = {mdev.uuid for mdev in host.mdevs
-                if (mdev.parent, mdev.type) == (parent.address, mdev_type)}
+        made = {
+            mdev.uuid
+            for mdev in host.mdevs
+            if (mdev.parent, mdev.type) == (parent.address, mdev_type)
+        }
         available = parent.mdev_types.get(mdev_type, 0)
-        for index in range(max(_MOST_UNITS, available) if made
-                           else available):
+        for index in range(max(_MOST_UNITS, available) if made else available):
             uuid = naming.derived_uuid(
-                self._node_uuid, parent.name, mdev_type, str(index))
+                self._node_uuid, parent.name, mdev_type, str(index)
+            )
             if uuid not in made:
                 if not available:
                     continue
@@ -190,7 +243,8 @@ class MdevDriver(base.Driver):
 
 
 def _parents(
-    function: pci_function.PciFunction, host: node_devices.HostDevices,
+    function: pci_function.PciFunction,
+    host: node_devices.HostDevices,
 ) -> Sequence[pci_function.PciFunction]:
     """The functions of the card that make mediated devices.
 
@@ -198,19 +252,22 @@ def _parents(
     """
     if function.mdev_types:
         return [function]
-    parents = [host.functions[address]
-               for address in function.virtual_functions
-               if address in host.functions
-               and host.functions[address].mdev_types]
+    parents = [
+        host.functions[address]
+        for address in function.virtual_functions
+        if address in host.functions and host.functions[address].mdev_types
+    ]
     if not parents:
         raise exceptions.DeviceError(
             'it makes no mediated devices: is the vendor\'s driver loaded '
-            'on the host?')
+            'on the host?'
+        )
     return parents
 
 
-def _types(parents: Sequence[pci_function.PciFunction],
-           spec: device_spec.DeviceSpec) -> Sequence[tuple[str, int]]:
+def _types(
+    parents: Sequence[pci_function.PciFunction], spec: device_spec.DeviceSpec
+) -> Sequence[tuple[str, int]]:
     """The types that the card is to make, and how many of each at most.
 
     :raises DeviceError: the choice is ambiguous, or the card does not make the
@@ -218,26 +275,34 @@ def _types(parents: Sequence[pci_function.PciFunction],
     """
     if spec.mdev_type is not None and spec.mdev_types:
         raise exceptions.DeviceError(
-            'the line has both "mdev_type" and "mdev_types"')
-    made = sorted({type_ for parent in parents
-                   for type_ in parent.mdev_types})
+            'the line has both "mdev_type" and "mdev_types"'
+        )
+    made = sorted({type_ for parent in parents for type_ in parent.mdev_types})
     wanted = spec.mdev_types or tuple(
         (mdev_type, sys.maxsize)
-        for mdev_type in ([spec.mdev_type] if spec.mdev_type else made))
+        for mdev_type in ([spec.mdev_type] if spec.mdev_type else made)
+    )
     if (len(wanted) == 1 or spec.mdev_types) and all(
-            mdev_type in made for mdev_type, _units in wanted):
+        mdev_type in made for mdev_type, _units in wanted
+    ):
         return wanted
     raise exceptions.DeviceError(
-        f'the line must have an "mdev_type" that it makes: '
-        f'{", ".join(made)}')
+        f'the line must have an "mdev_type" that it makes: {", ".join(made)}'
+    )
 
 
-def _check_is_no_part(function: pci_function.PciFunction,
-                      spec: device_spec.DeviceSpec,
-                      host: node_devices.HostDevices) -> None:
+def _check_is_no_part(
+    function: pci_function.PciFunction,
+    spec: device_spec.DeviceSpec,
+    host: node_devices.HostDevices,
+) -> None:
     """:raises DeviceError: the line also matches its card."""
     card = host.functions.get(function.parent_address or function.address)
-    if card is not None and card != function and spec.matches(
-            card.address, card.vendor_id, card.product_id):
+    if (
+        card is not None
+        and card != function
+        and spec.matches(card.address, card.vendor_id, card.product_id)
+    ):
         raise exceptions.DeviceError(
-            f'it is a part of {card.address}, which the line matches too')
+            f'it is a part of {card.address}, which the line matches too'
+        )

@@ -31,16 +31,21 @@ class NicDriver(pci_kind.PciKindDriver):
 
     kind = 'NIC'
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device | None:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device | None:
         if spec.physical_network is None:
             raise exceptions.DeviceError(
-                'the line must have the "physical_network" that it is in')
+                'the line must have the "physical_network" that it is in'
+            )
         return super().discover(function, spec, host)
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
         # The function's own interface disappears when a guest gets it.
         if function.parent_address is None:
             return {}

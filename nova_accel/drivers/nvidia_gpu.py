@@ -33,18 +33,27 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
     kind = 'GPU'
     vendors = {'10de': 'NVIDIA'}
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device | None:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device | None:
         if function.parent_address is not None:
             raise exceptions.DeviceError(
-                'it is a virtual function, which is no whole GPU')
+                'it is a virtual function, which is no whole GPU'
+            )
         if function.address.function != 0:
             raise exceptions.DeviceError(
-                'it is not function 0 of its slot, and only that is the GPU')
+                'it is not function 0 of its slot, and only that is the GPU'
+            )
         mdevs = sum(mdev.parent == function.address for mdev in host.mdevs)
         if mdevs:
             raise exceptions.DeviceError(
-                f'it is carved: it has {mdevs} mediated devices')
-        return super().discover(function, dataclasses.replace(
-            spec, unit=device_spec.Unit.SLOT), host)
+                f'it is carved: it has {mdevs} mediated devices'
+            )
+        return super().discover(
+            function,
+            dataclasses.replace(spec, unit=device_spec.Unit.SLOT),
+            host,
+        )

@@ -46,24 +46,31 @@ class NvidiaVfioDriver(base.Driver):
 
     cleaning_methods = frozenset({'none'})
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device:
         pci_kind.check_vendor(function, {'10de': 'NVIDIA'})
         pci_kind.check_card(function)
         if not spec.vgpu_types:
             raise exceptions.DeviceError(
-                'the line must have "vgpu_types", such as {"558": 4}')
+                'the line must have "vgpu_types", such as {"558": 4}'
+            )
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
-        functions = [address for address in function.virtual_functions
-                     if address in host.functions
-                     and vgpus.current(address) is not None]
+        functions = [
+            address
+            for address in function.virtual_functions
+            if address in host.functions and vgpus.current(address) is not None
+        ]
         wanted = sum(units for _type, units in spec.vgpu_types)
         if wanted > len(functions):
             raise exceptions.DeviceError(
                 f'the line has {wanted} vGPUs, but {len(functions)} of its '
                 f'{len(function.virtual_functions)} virtual functions can '
-                'be given a type')
+                'be given a type'
+            )
         known = facts.virtual(facts.of(function, spec, 'VGPU'))
         deployables = []
         left = iter(functions)
@@ -71,45 +78,68 @@ class NvidiaVfioDriver(base.Driver):
             mine = [next(left) for _unit in range(units)]
             handles = tuple(self._handles(mine, type_id, host, vgpus))
             if handles:
-                deployables.append(known.deployable(
-                    f'nvidia-{type_id}', handles, naming.vgpu_trait(
-                        known.vendor, function.product_id,
-                        f'nvidia-{type_id}')))
+                deployables.append(
+                    known.deployable(
+                        f'nvidia-{type_id}',
+                        handles,
+                        naming.vgpu_trait(
+                            known.vendor,
+                            function.product_id,
+                            f'nvidia-{type_id}',
+                        ),
+                    )
+                )
         if not deployables:
             raise exceptions.DeviceError(
                 'its virtual functions can be given none of the line\'s '
-                '"vgpu_types"')
+                '"vgpu_types"'
+            )
         result = known.device(deployables)
         # Cards of other types are not interchangeable with this one.
         return dataclasses.replace(
-            result, operator_traits=result.operator_traits.union(
-                *(each.traits for each in deployables)))
+            result,
+            operator_traits=result.operator_traits.union(
+                *(each.traits for each in deployables)
+            ),
+        )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         if handle.vgpu_type is None:
             raise exceptions.DeviceError(f'{handle.address} is no vGPU')
         vfio_vgpu.VfioVgpu(self._sysfs).set_type(
-            handle.address, handle.vgpu_type)
+            handle.address, handle.vgpu_type
+        )
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
         # A function with another type now is not the one that was plugged.
-        if (handle.vgpu_type is not None
-                and vgpus.current(handle.address) == handle.vgpu_type):
+        if (
+            handle.vgpu_type is not None
+            and vgpus.current(handle.address) == handle.vgpu_type
+        ):
             vgpus.set_type(handle.address, vfio_vgpu.NO_TYPE)
 
     def _handles(
-        self, functions: list[pci_address.PciAddress], type_id: str,
-        host: node_devices.HostDevices, vgpus: vfio_vgpu.VfioVgpu,
+        self,
+        functions: list[pci_address.PciAddress],
+        type_id: str,
+        host: node_devices.HostDevices,
+        vgpus: vfio_vgpu.VfioVgpu,
     ) -> Iterator[attach_handle.AttachHandle]:
         """A handle for each function that has the type or can get it."""
         for address in functions:
             current = vgpus.current(address)
             if current == type_id or (
-                    current == vfio_vgpu.NO_TYPE
-                    and type_id in vgpus.types(address).values()):
+                current == vfio_vgpu.NO_TYPE
+                and type_id in vgpus.types(address).values()
+            ):
                 yield attach_handle.AttachHandle(
                     naming.derived_uuid(
-                        self._node_uuid, host.functions[address].name,
-                        f'nvidia-{type_id}'),
-                    address, vgpu_type=type_id, is_managed=False)
+                        self._node_uuid,
+                        host.functions[address].name,
+                        f'nvidia-{type_id}',
+                    ),
+                    address,
+                    vgpu_type=type_id,
+                    is_managed=False,
+                )

@@ -40,27 +40,44 @@ class NvmeDriver(pci_kind.PciKindDriver):
     """
 
     kind = 'SSD'
-    cleaning_methods = frozenset({
-        'none', 'reset', 'command', 'sanitize', 'format'})
+    cleaning_methods = frozenset(
+        {'none', 'reset', 'command', 'sanitize', 'format'}
+    )
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device | None:
-        result = super().discover(function, dataclasses.replace(
-            spec, clean=spec.clean or _BEST), host)
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device | None:
+        result = super().discover(
+            function,
+            dataclasses.replace(spec, clean=spec.clean or _BEST),
+            host,
+        )
         if result is None:
             return None
-        return dataclasses.replace(result, deployables=tuple(
-            dataclasses.replace(deployable, handles=tuple(
+        return dataclasses.replace(
+            result,
+            deployables=tuple(
                 dataclasses.replace(
-                    handle, identity=self._serial(handle.address))
-                for handle in deployable.handles))
-            for deployable in result.deployables))
+                    deployable,
+                    handles=tuple(
+                        dataclasses.replace(
+                            handle, identity=self._serial(handle.address)
+                        )
+                        for handle in deployable.handles
+                    ),
+                )
+                for deployable in result.deployables
+            ),
+        )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         """Check the serial number again: the drive may be a new one."""
-        handle.check_same(dataclasses.replace(
-            handle, identity=self._serial(handle.address)))
+        handle.check_same(
+            dataclasses.replace(handle, identity=self._serial(handle.address))
+        )
         super().plug(handle)
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:
@@ -70,11 +87,14 @@ class NvmeDriver(pci_kind.PciKindDriver):
             return
         host_use.HostUse(self._sysfs).check_disks(handle.functions)
         controller = nvme_erasure.Controller(
-            self._sysfs, handle.address, handle.identity)
+            self._sysfs, handle.address, handle.identity
+        )
         is_virtual = self._sysfs.link(handle.address, 'physfn') is not None
         if method == 'sanitize' or (
-                method == _BEST and not is_virtual
-                and controller.can_be_sanitized()):
+            method == _BEST
+            and not is_virtual
+            and controller.can_be_sanitized()
+        ):
             controller.sanitize(is_virtual)
         else:
             controller.format()
@@ -82,19 +102,33 @@ class NvmeDriver(pci_kind.PciKindDriver):
     def _serial(self, address: pci_address.PciAddress) -> str | None:
         """The drive's serial number, None while a guest has it."""
         names = self._sysfs.names(address, 'nvme')
-        return (self._sysfs.read(address, f'nvme/{names[0]}/serial') or None
-                if names else None)
+        return (
+            self._sysfs.read(address, f'nvme/{names[0]}/serial') or None
+            if names
+            else None
+        )
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
         names = self._sysfs.names(function.address, 'nvme')
-        return {} if not names else self.read_all(
-            function, {name: f'nvme/{names[0]}/{name}'
-                       for name in ('model', 'serial', 'firmware_rev')})
+        return (
+            {}
+            if not names
+            else self.read_all(
+                function,
+                {
+                    name: f'nvme/{names[0]}/{name}'
+                    for name in ('model', 'serial', 'firmware_rev')
+                },
+            )
+        )
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
         for name in self._sysfs.names(function.address, 'nvme'):
-            if self._sysfs.read(
-                    function.address, f'nvme/{name}/state') == 'dead':
+            if (
+                self._sysfs.read(function.address, f'nvme/{name}/state')
+                == 'dead'
+            ):
                 return f'its controller {name} is dead'
         return None

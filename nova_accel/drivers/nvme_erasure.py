@@ -60,9 +60,13 @@ class Controller:
         answer.
     """
 
-    def __init__(self, sysfs: sysfs_module.Sysfs,
-                 address: pci_address.PciAddress, serial: str | None = None,
-                 bound_within_s: float = 30) -> None:
+    def __init__(
+        self,
+        sysfs: sysfs_module.Sysfs,
+        address: pci_address.PciAddress,
+        serial: str | None = None,
+        bound_within_s: float = 30,
+    ) -> None:
         self._sysfs = sysfs
         self._address = address
         try:
@@ -74,7 +78,8 @@ class Controller:
         except tenacity.RetryError as error:
             raise exceptions.DeviceError(
                 f'{address} is not erased: the driver nvme of the host does '
-                'not have it') from error
+                'not have it'
+            ) from error
         self._serial = serial or self._read('serial')
         self._identity = self._ask(nvme.identify)
 
@@ -92,24 +97,28 @@ class Controller:
             raise exceptions.DeviceError(
                 f'{self._address} is not sanitized: it cannot do it, or is '
                 'not the only controller of its subsystem, all of which '
-                'would be erased')
+                'would be erased'
+            )
         if self._status() != _IN_PROGRESS:
             self._ask(nvme.sanitize, self._action())
         try:
             status = tenacity.Retrying(
                 retry=tenacity.retry_if_result(
-                    lambda status: status == _IN_PROGRESS),
+                    lambda status: status == _IN_PROGRESS
+                ),
                 wait=tenacity.wait_exponential(min=1, max=60),
                 stop=tenacity.stop_after_delay(SANITIZE_TIMEOUT_S),
             )(self._status)
         except tenacity.RetryError as error:
             raise exceptions.DeviceError(
                 f'{self._address} is still being sanitized after '
-                f'{SANITIZE_TIMEOUT_S} s') from error
+                f'{SANITIZE_TIMEOUT_S} s'
+            ) from error
         if status not in _COMPLETED:
             raise exceptions.DeviceError(
                 f'{self._address} has failed to sanitize itself: the status '
-                f'in its log is {status}')
+                f'in its log is {status}'
+            )
 
     def format(self) -> None:
         """Erase the user data of its namespaces, and verify that by reading.
@@ -124,14 +133,17 @@ class Controller:
         if self._number(524, 1) & 0b11 and self._is_shared:
             raise exceptions.DeviceError(
                 f'{self._address} is not formatted: that would erase the '
-                'namespaces of the other controllers of its subsystem too')
-        ids = [int(self._read(f'{name}/nsid') or 0)
-               for name in self._sysfs.names(
-                   self._address, f'nvme/{self._name}')
-               if nvme_drive.NAMESPACE.fullmatch(name)]
+                'namespaces of the other controllers of its subsystem too'
+            )
+        ids = [
+            int(self._read(f'{name}/nsid') or 0)
+            for name in self._sysfs.names(self._address, f'nvme/{self._name}')
+            if nvme_drive.NAMESPACE.fullmatch(name)
+        ]
         if not ids:
             raise exceptions.DeviceError(
-                f'{self._address} is not formatted: it has no namespace')
+                f'{self._address} is not formatted: it has no namespace'
+            )
         self._check_none_is_detached(ids)
         for id_ in ids:
             self._ask(nvme.format_namespace, id_)
@@ -139,7 +151,8 @@ class Controller:
             if not self._ask(nvme.is_blank, id_):
                 raise exceptions.DeviceError(
                     f'namespace {id_} of {self._address} has data in it '
-                    'after it was formatted')
+                    'after it was formatted'
+                )
 
     def _check_none_is_detached(self, attached: Collection[int]) -> None:
         """Check for namespaces that a guest detached with its data.
@@ -153,18 +166,22 @@ class Controller:
             raise exceptions.DeviceError(
                 f'{self._address} is not formatted: its guest could have '
                 'detached a namespace, which cannot be told from those of '
-                'the other controllers of its subsystem')
+                'the other controllers of its subsystem'
+            )
         detached = set(self._ask(nvme.allocated_namespaces)).difference(
-            attached)
+            attached
+        )
         if detached:
             raise exceptions.DeviceError(
                 f'{self._address} is not formatted: its namespaces '
-                f'{sorted(detached)} are detached')
+                f'{sorted(detached)} are detached'
+            )
 
     def _action(self) -> int | None:
         abilities = self._number(328, 4)
-        return next((action for bit, action in _ACTIONS if abilities & bit),
-                    None)
+        return next(
+            (action for bit, action in _ACTIONS if abilities & bit), None
+        )
 
     @functools.cached_property
     def _is_shared(self) -> bool:
@@ -190,11 +207,13 @@ class Controller:
     def _number(self, offset: int, length: int) -> int:
         """A field of Identify Controller."""
         return int.from_bytes(
-            self._identity[offset:offset + length], 'little')
+            self._identity[offset : offset + length], 'little'
+        )
 
     def _read(self, attribute: str) -> str | None:
         return self._sysfs.read(
-            self._address, f'nvme/{self._name}/{attribute}')
+            self._address, f'nvme/{self._name}/{attribute}'
+        )
 
     def _ask(self, what: Callable[..., Any], *arguments: Any) -> Any:
         """:raises DeviceError: it failed."""
@@ -203,4 +222,5 @@ class Controller:
         except privileged.ERRORS as error:
             reason = getattr(error, 'stderr', None) or error
             raise exceptions.DeviceError(
-                f'{self._address} is not erased: {reason}') from error
+                f'{self._address} is not erased: {reason}'
+            ) from error

@@ -41,25 +41,31 @@ class PciDriver(base.Driver):
     ``unit``, the other functions of its slot or IOMMU group may go along.
     """
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device | None:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device | None:
         if function.virtual_functions:
             if spec.sriov_numvfs is not None:
                 return None
             raise exceptions.DeviceError(
                 f'its {len(function.virtual_functions)} virtual functions '
-                'are enabled: they can be offered, it cannot')
-        address, *others = attachable.unit(
-            function, spec.unit, host.functions)
+                'are enabled: they can be offered, it cannot'
+            )
+        address, *others = attachable.unit(function, spec.unit, host.functions)
         self._check_no_vgpus((address, *others))
         known = facts.of(function, spec)
         handle = attach_handle.AttachHandle(
             naming.derived_uuid(self._node_uuid, function.name, 'handle'),
-            address, physical_network=spec.physical_network,
-            further_functions=tuple(others))
+            address,
+            physical_network=spec.physical_network,
+            further_functions=tuple(others),
+        )
         return known.device(
-            [known.deployable('function', [handle])], pooled=True)
+            [known.deployable('function', [handle])], pooled=True
+        )
 
     def plug(self, handle: attach_handle.AttachHandle) -> None:
         """Check that nobody on the host uses it."""
@@ -85,14 +91,17 @@ class PciDriver(base.Driver):
             raise exceptions.DeviceError(
                 f'{address} is bound to {driver or "no driver"}, which '
                 'cannot migrate it live',
-                public='an accelerator of the server cannot be migrated live')
+                public='an accelerator of the server cannot be migrated live',
+            )
 
     def _check_no_vgpus(
-            self, functions: Iterable[pci_address.PciAddress]) -> None:
+        self, functions: Iterable[pci_address.PciAddress]
+    ) -> None:
         """:raises DeviceError: a function needs a vGPU type to be usable."""
         vgpus = vfio_vgpu.VfioVgpu(self._sysfs)
         for address in functions:
             if vgpus.current(address) is not None:
                 raise exceptions.DeviceError(
                     f'{address} is a part of a carved card: it is a vGPU, '
-                    'which a driver like nvidia_vfio offers')
+                    'which a driver like nvidia_vfio offers'
+                )

@@ -35,21 +35,29 @@ class PciKindDriver(pci.PciDriver):
     kind: ClassVar[str]
     vendors: ClassVar[Mapping[str, str]] = {}
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device | None:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device | None:
         check_vendor(function, self.vendors)
         result = super().discover(
-            function, dataclasses.replace(spec, type=spec.type or self.kind),
-            host)
+            function,
+            dataclasses.replace(spec, type=spec.type or self.kind),
+            host,
+        )
         if result is None:
             return None
         return dataclasses.replace(
-            result, fault=result.fault or self.fault(function),
-            attributes={**result.attributes, **self.attributes(function)})
+            result,
+            fault=result.fault or self.fault(function),
+            attributes={**result.attributes, **self.attributes(function)},
+        )
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
         """Further attributes of the device, see ``Device.attributes``.
 
         :raises DeviceError: it cannot be read.
@@ -63,15 +71,18 @@ class PciKindDriver(pci.PciDriver):
         """
         return None
 
-    def read_all(self, function: pci_function.PciFunction,
-                 files: Mapping[str, str]) -> dict[str, str]:
+    def read_all(
+        self, function: pci_function.PciFunction, files: Mapping[str, str]
+    ) -> dict[str, str]:
         """The attributes of the function that exist and are not empty.
 
         :param files: name -> path below the function's directory in sysfs
         :raises DeviceError: an attribute cannot be read.
         """
-        found = {name: self._sysfs.read(function.address, path)
-                 for name, path in files.items()}
+        found = {
+            name: self._sysfs.read(function.address, path)
+            for name, path in files.items()
+        }
         return {name: text for name, text in found.items() if text}
 
 
@@ -83,11 +94,13 @@ def check_card(function: pci_function.PciFunction) -> None:
     if function.parent_address is not None:
         raise exceptions.DeviceError(
             'it is a virtual function: the line must match its card, '
-            f'{function.parent_address}')
+            f'{function.parent_address}'
+        )
 
 
-def check_vendor(function: pci_function.PciFunction,
-                 vendors: Mapping[str, str]) -> None:
+def check_vendor(
+    function: pci_function.PciFunction, vendors: Mapping[str, str]
+) -> None:
     """Check the vendor of a function.
 
     :param vendors: vendor id -> name; any if empty
@@ -96,4 +109,5 @@ def check_vendor(function: pci_function.PciFunction,
     if vendors and function.vendor_id not in vendors:
         raise exceptions.DeviceError(
             f'{function.vendor_id}:{function.product_id} is no device of '
-            f'{" or ".join(vendors.values())}')
+            f'{" or ".join(vendors.values())}'
+        )

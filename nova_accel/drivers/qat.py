@@ -38,24 +38,34 @@ class QatDriver(pci_kind.PciKindDriver):
     kind = 'QAT'
     vendors = {'8086': 'Intel'}
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device | None:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device | None:
         result = super().discover(function, spec, host)
         if result is None:
             return None
         services = re.findall(
-            '[a-z0-9]+', result.attributes.get('services', ''))
-        traits = {naming.custom_trait('QAT', 'SERVICE', service)
-                  for service in services}
+            '[a-z0-9]+', result.attributes.get('services', '')
+        )
+        traits = {
+            naming.custom_trait('QAT', 'SERVICE', service)
+            for service in services
+        }
         return dataclasses.replace(
-            result, operator_traits=result.operator_traits | traits,
+            result,
+            operator_traits=result.operator_traits | traits,
             deployables=tuple(
                 dataclasses.replace(each, traits=each.traits | traits)
-                for each in result.deployables))
+                for each in result.deployables
+            ),
+        )
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
         services = self._of_card(function, 'cfg_services')
         return {'services': services} if services else {}
 
@@ -64,7 +74,9 @@ class QatDriver(pci_kind.PciKindDriver):
             return 'its card is stopped: qat/state is "down"'
         return None
 
-    def _of_card(self, function: pci_function.PciFunction,
-                 name: str) -> str | None:
+    def _of_card(
+        self, function: pci_function.PciFunction, name: str
+    ) -> str | None:
         return self._sysfs.read(
-            function.parent_address or function.address, f'qat/{name}')
+            function.parent_address or function.address, f'qat/{name}'
+        )

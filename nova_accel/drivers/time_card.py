@@ -32,8 +32,14 @@ class TimeCardDriver(pci_kind.PciKindDriver):
     kind = 'TIME'
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
         clocks = self._sysfs.names(function.address, 'timecard')
-        return {} if not clocks else self.read_all(
-            function, {name: f'timecard/{clocks[0]}/{name}'
-                       for name in _FILES})
+        return (
+            {}
+            if not clocks
+            else self.read_all(
+                function,
+                {name: f'timecard/{clocks[0]}/{name}' for name in _FILES},
+            )
+        )

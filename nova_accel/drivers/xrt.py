@@ -69,75 +69,115 @@ class XrtDriver(fpga.FpgaDriver):
         pci_kind.check_vendor(function, {'10ee': 'AMD (Xilinx)'})
         if function.address.function != 0:
             raise exceptions.DeviceError(
-                'it is not function 0 of its slot, which manages the card')
+                'it is not function 0 of its slot, which manages the card'
+            )
 
-    def regions(self, function: pci_function.PciFunction,
-                host: node_devices.HostDevices) -> Sequence[fpga.Region]:
+    def regions(
+        self,
+        function: pci_function.PciFunction,
+        host: node_devices.HostDevices,
+    ) -> Sequence[fpga.Region]:
         user = _user(function.address)
         interfaces = self._uuids(function.address, 'interface_uuids')
         if user not in host.functions:
             if interfaces:
                 return []
             raise exceptions.DeviceError(
-                'it has no user function: does it have its factory image?')
-        return [fpga.Region(
-            interfaces[-1] if interfaces else None,
-            [fpga.Accelerator(user, self._image(user))],
-            self.shell_id(function))]
+                'it has no user function: does it have its factory image?'
+            )
+        return [
+            fpga.Region(
+                interfaces[-1] if interfaces else None,
+                [fpga.Accelerator(user, self._image(user))],
+                self.shell_id(function),
+            )
+        ]
 
     def shell_id(self, function: pci_function.PciFunction) -> str | None:
         return self._shell_id(function.address)
 
     def loaded_shell(self, device: device_module.Device) -> str:
         shell_id = self._shell_id(device.address)
-        if (shell_id is None
-                or self._sysfs.read(device.address, 'dev_offline') == '1'):
+        if (
+            shell_id is None
+            or self._sysfs.read(device.address, 'dev_offline') == '1'
+        ):
             raise exceptions.DeviceError(
                 f'{device.address} is offline, or does not say what its '
-                'shell is')
+                'shell is'
+            )
         return shell_id
 
-    def load_shell(self, device: device_module.Device, shell: pathlib.Path,
-                   timeout_s: float) -> None:
+    def load_shell(
+        self,
+        device: device_module.Device,
+        shell: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         fpga_programming.call(
-            device, region_module.Region(region_module.SHELL), timeout_s,
-            privileged_fpga.xbmgmt, device.address, shell)
+            device,
+            region_module.Region(region_module.SHELL),
+            timeout_s,
+            privileged_fpga.xbmgmt,
+            device.address,
+            shell,
+        )
 
-    def loaded(self, device: device_module.Device,
-               region: region_module.Region) -> str:
+    def loaded(
+        self, device: device_module.Device, region: region_module.Region
+    ) -> str:
         user = _user(device.address)
         if self._sysfs.read(device.address, 'dev_offline') == '1':
             raise exceptions.DeviceError(f'{device.address} is offline')
         image = self._image(user)
         if image is None:
             raise exceptions.DeviceError(
-                f'{user} does not say what {region.name} holds')
+                f'{user} does not say what {region.name} holds'
+            )
         return image
 
-    def program(self, device: device_module.Device,
-                region: region_module.Region, bitstream: pathlib.Path,
-                timeout_s: float) -> None:
+    def program(
+        self,
+        device: device_module.Device,
+        region: region_module.Region,
+        bitstream: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         try:
             wanted = bitstream_format.xclbin_uuid(
-                privileged_fpga.head(bitstream))
+                privileged_fpga.head(bitstream)
+            )
         except (ValueError, OSError) as error:
             raise fpga_programming.refusal(
-                device, region, str(error)) from error
+                device, region, str(error)
+            ) from error
         fpga_programming.call(
-            device, region, timeout_s, privileged_fpga.xbutil,
-            _user(device.address), bitstream)
+            device,
+            region,
+            timeout_s,
+            privileged_fpga.xbutil,
+            _user(device.address),
+            bitstream,
+        )
         fpga_programming.check(
-            device, region, self.loaded(device, region), [wanted])
+            device, region, self.loaded(device, region), [wanted]
+        )
 
     def attributes(
-            self, function: pci_function.PciFunction) -> Mapping[str, str]:
-        found = {'logic_uuids': ', '.join(
-            self._uuids(function.address, 'logic_uuids'))}
+        self, function: pci_function.PciFunction
+    ) -> Mapping[str, str]:
+        found = {
+            'logic_uuids': ', '.join(
+                self._uuids(function.address, 'logic_uuids')
+            )
+        }
         for rom in self._sysfs.names(function.address):
             if rom.startswith('rom.'):
                 for name in ('VBNV', 'ddr_bank_count_max', 'ddr_bank_size'):
-                    found[name] = self._sysfs.read(
-                        function.address, f'{rom}/{name}') or ''
+                    found[name] = (
+                        self._sysfs.read(function.address, f'{rom}/{name}')
+                        or ''
+                    )
         return {name: text for name, text in found.items() if text}
 
     def fault(self, function: pci_function.PciFunction) -> str | None:
@@ -153,11 +193,13 @@ class XrtDriver(fpga.FpgaDriver):
         logic = self._uuids(card, 'logic_uuids')
         return logic[-1] if logic else None
 
-    def _uuids(self, address: pci_address.PciAddress,
-               attribute: str) -> list[str]:
+    def _uuids(
+        self, address: pci_address.PciAddress, attribute: str
+    ) -> list[str]:
         text = self._sysfs.read(address, attribute) or ''
-        return [fpga.as_uuid(address, attribute, line)
-                for line in text.split()]
+        return [
+            fpga.as_uuid(address, attribute, line) for line in text.split()
+        ]
 
 
 def _user(address: pci_address.PciAddress) -> pci_address.PciAddress:

@@ -31,16 +31,22 @@ from nova_accel.model import pci_address
 _Functions = Mapping[pci_address.PciAddress, pci_function.PciFunction]
 
 
-def unit(function: pci_function.PciFunction, kind: device_spec.Unit,
-         functions: _Functions) -> tuple[pci_address.PciAddress, ...]:
+def unit(
+    function: pci_function.PciFunction,
+    kind: device_spec.Unit,
+    functions: _Functions,
+) -> tuple[pci_address.PciAddress, ...]:
     """The functions that go into a guest together; the given one is first.
 
     :param functions: all functions of the host
     """
     if kind is device_spec.Unit.SLOT:
-        others = {other.address for other in functions.values()
-                  if _same_slot(other.address, function.address)
-                  and other.parent_address == function.parent_address}
+        others = {
+            other.address
+            for other in functions.values()
+            if _same_slot(other.address, function.address)
+            and other.parent_address == function.parent_address
+        }
     elif kind is device_spec.Unit.IOMMU_GROUP:
         others = _group(function, functions)
     else:
@@ -48,8 +54,7 @@ def unit(function: pci_function.PciFunction, kind: device_spec.Unit,
     return (function.address, *sorted(others - {function.address}))
 
 
-def check(device: device_model.Device,
-          host: node_devices.HostDevices) -> None:
+def check(device: device_model.Device, host: node_devices.HostDevices) -> None:
     """Check that each unit of a device can be attached to a guest.
 
     :raises DeviceError: a unit cannot be, or two units share a function.
@@ -61,81 +66,108 @@ def check(device: device_model.Device,
         for address in handle.functions:
             if address in seen:
                 raise exceptions.DeviceError(
-                    f'{address} is in two of its units')
+                    f'{address} is in two of its units'
+                )
             seen.add(address)
             _check_function(_present(address, host), handle, host)
 
 
-def _present(address: pci_address.PciAddress,
-             host: node_devices.HostDevices) -> pci_function.PciFunction:
+def _present(
+    address: pci_address.PciAddress, host: node_devices.HostDevices
+) -> pci_function.PciFunction:
     """:raises DeviceError: libvirt does not list it, or not describe it."""
     try:
         return host.functions[address]
     except KeyError:
         raise exceptions.DeviceError(
-            f'{address} is not among libvirt\'s node devices') from None
+            f'{address} is not among libvirt\'s node devices'
+        ) from None
 
 
-def _check_function(function: pci_function.PciFunction,
-                    handle: attach_handle.AttachHandle,
-                    host: node_devices.HostDevices) -> None:
+def _check_function(
+    function: pci_function.PciFunction,
+    handle: attach_handle.AttachHandle,
+    host: node_devices.HostDevices,
+) -> None:
     if function.is_bridge:
         raise exceptions.DeviceError(f'{function.address} is a bridge')
     _check_not_carved(function, host)
     _check_isolated(function, handle, host)
 
 
-def _check_not_carved(function: pci_function.PciFunction,
-                      host: node_devices.HostDevices) -> None:
+def _check_not_carved(
+    function: pci_function.PciFunction, host: node_devices.HostDevices
+) -> None:
     if function.virtual_functions:
         raise exceptions.DeviceError(
             f'{len(function.virtual_functions)} virtual functions of '
-            f'{function.address} are enabled: they can be offered, it cannot')
+            f'{function.address} are enabled: they can be offered, it cannot'
+        )
     if function.parent_address is not None and function.mdev_types:
         raise exceptions.DeviceError(
             f'{function.address} makes mediated devices '
             f'({", ".join(sorted(function.mdev_types))}): it is a part of the '
-            f'carved card {function.card}, which a driver like mdev offers')
-    made = [mdev for mdev in host.mdevs
-            if _card(mdev.parent, host.functions) == function.card]
+            f'carved card {function.card}, which a driver like mdev offers'
+        )
+    made = [
+        mdev
+        for mdev in host.mdevs
+        if _card(mdev.parent, host.functions) == function.card
+    ]
     if made:
         raise exceptions.DeviceError(
             f'the card {function.card} of {function.address} is carved: it '
-            f'has {len(made)} mediated devices')
+            f'has {len(made)} mediated devices'
+        )
 
 
-def _check_isolated(function: pci_function.PciFunction,
-                    handle: attach_handle.AttachHandle,
-                    host: node_devices.HostDevices) -> None:
+def _check_isolated(
+    function: pci_function.PciFunction,
+    handle: attach_handle.AttachHandle,
+    host: node_devices.HostDevices,
+) -> None:
     if function.iommu_group is None:
         raise exceptions.DeviceError(
             f'{function.address} is in no IOMMU group: the IOMMU of the host '
-            'is off, or the firmware does not describe it')
-    others = sorted(
-        _group(function, host.functions) - set(handle.functions))
+            'is off, or the firmware does not describe it'
+        )
+    others = sorted(_group(function, host.functions) - set(handle.functions))
     if others:
-        slot = ('"slot" or ' if all(_same_slot(other, handle.address)
-                                    for other in others) else '')
+        slot = (
+            '"slot" or '
+            if all(_same_slot(other, handle.address) for other in others)
+            else ''
+        )
         raise exceptions.DeviceError(
             f'{function.address} shares the IOMMU group '
             f'{function.iommu_group} with {", ".join(map(str, others))}: '
             f'"unit": {slot}"iommu_group" in the line hands them over '
-            'together')
+            'together'
+        )
 
 
-def _group(function: pci_function.PciFunction,
-           functions: _Functions) -> set[pci_address.PciAddress]:
+def _group(
+    function: pci_function.PciFunction, functions: _Functions
+) -> set[pci_address.PciAddress]:
     """The function's IOMMU group without its known bridges."""
-    return {address for address in function.iommu_members
-            if address not in functions or not functions[address].is_bridge}
+    return {
+        address
+        for address in function.iommu_members
+        if address not in functions or not functions[address].is_bridge
+    }
 
 
-def _card(address: pci_address.PciAddress,
-          functions: _Functions) -> pci_address.PciAddress:
+def _card(
+    address: pci_address.PciAddress, functions: _Functions
+) -> pci_address.PciAddress:
     return functions[address].card if address in functions else address
 
 
-def _same_slot(one: pci_address.PciAddress,
-               other: pci_address.PciAddress) -> bool:
-    return ((one.domain, one.bus, one.slot)
-            == (other.domain, other.bus, other.slot))
+def _same_slot(
+    one: pci_address.PciAddress, other: pci_address.PciAddress
+) -> bool:
+    return (one.domain, one.bus, one.slot) == (
+        other.domain,
+        other.bus,
+        other.slot,
+    )

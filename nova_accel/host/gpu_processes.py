@@ -62,19 +62,25 @@ class GpuProcesses:
 
     def _nodes(self, address: pci_address.PciAddress) -> Iterator[str]:
         """The function's device nodes, below ``/dev``."""
-        for directory, pattern in (('drm', r'(card|renderD)[0-9]+'),
-                                   ('accel', r'accel[0-9]+')):
+        for directory, pattern in (
+            ('drm', r'(card|renderD)[0-9]+'),
+            ('accel', r'accel[0-9]+'),
+        ):
             for name in self._sysfs.names(address, directory):
                 if re.fullmatch(pattern, name):
                     yield f'{"dri" if directory == "drm" else "accel"}/{name}'
         try:
             information = (
-                self._sysfs.proc / 'driver/nvidia/gpus' / str(address)
-                / 'information').read_text(errors='replace')
+                self._sysfs.proc
+                / 'driver/nvidia/gpus'
+                / str(address)
+                / 'information'
+            ).read_text(errors='replace')
         except FileNotFoundError:
             return
-        yield from (f'nvidia{number}'
-                    for number in _MINOR.findall(information))
+        yield from (
+            f'nvidia{number}' for number in _MINOR.findall(information)
+        )
 
     @functools.cached_property
     def _opened(self) -> Mapping[str, list[tuple[int, str]]]:
@@ -82,8 +88,10 @@ class GpuProcesses:
         try:
             return gpu_nodes.opened()
         except privileged.ERRORS as error:
-            LOG.warning('Cannot find out which processes of this host use '
-                        'GPUs: %s', error)
+            LOG.warning(
+                'Cannot find out which processes of this host use GPUs: %s',
+                error,
+            )
             return {}
 
     @functools.cached_property
@@ -93,8 +101,11 @@ class GpuProcesses:
             return self._look_at_kfd()
         except (OSError, ValueError) as error:
             # This happens in a container whose devices are restricted.
-            LOG.warning('Cannot find out which processes of this host compute '
-                        'with GPUs of AMD: %s', error)
+            LOG.warning(
+                'Cannot find out which processes of this host compute '
+                'with GPUs of AMD: %s',
+                error,
+            )
             return {}
 
     def _look_at_kfd(self) -> Mapping[pci_address.PciAddress, list[str]]:
@@ -108,20 +119,27 @@ class GpuProcesses:
         gpus = {}
         for node in sorted(kfd.glob('topology/nodes/*')):
             properties = dict(
-                line.split(maxsplit=1) for line
-                in (node / 'properties').read_text().splitlines() if line)
+                line.split(maxsplit=1)
+                for line in (node / 'properties').read_text().splitlines()
+                if line
+            )
             place = int(properties.get('location_id', '0'))
             gpus[(node / 'gpu_id').read_text().strip()] = (
                 pci_address.PciAddress(
-                    int(properties.get('domain', '0')), place >> 8 & 0xff,
-                    place >> 3 & 0x1f, place & 0x7))
+                    int(properties.get('domain', '0')),
+                    place >> 8 & 0xFF,
+                    place >> 3 & 0x1F,
+                    place & 0x7,
+                )
+            )
         found: dict[pci_address.PciAddress, list[str]] = {}
         for memory in sorted(kfd.glob('proc/*/vram_*')):
             match = _MEMORY.fullmatch(memory.name)
             try:
                 if match and match['gpu'] in gpus and int(memory.read_text()):
                     found.setdefault(gpus[match['gpu']], []).append(
-                        memory.parent.name)
+                        memory.parent.name
+                    )
             except FileNotFoundError:
                 # The process has ended.
                 continue

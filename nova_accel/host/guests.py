@@ -48,8 +48,7 @@ class Guests:
 
         :raises DeviceError: libvirt does not list them.
         """
-        return frozenset(
-            guest.uuid for guest in self._list(only_running=True))
+        return frozenset(guest.uuid for guest in self._list(only_running=True))
 
     def devices(self) -> Mapping[str, frozenset[str]]:
         """Guest uuid -> the devices that the guest has.
@@ -59,8 +58,10 @@ class Guests:
 
         :raises DeviceError: libvirt does not say.
         """
-        return {uuid: frozenset(_devices(element))
-                for uuid, element in self._described()}
+        return {
+            uuid: frozenset(_devices(element))
+            for uuid, element in self._described()
+        }
 
     def strangers(self) -> Mapping[str, str]:
         """The devices of guests that are not Nova's.
@@ -71,9 +72,12 @@ class Guests:
         :returns: device, as in :meth:`devices` -> uuid of the guest
         :raises DeviceError: libvirt does not say.
         """
-        return {device: uuid for uuid, element in self._described()
-                if element.find(_NOVA) is None
-                for device in _devices(element)}
+        return {
+            device: uuid
+            for uuid, element in self._described()
+            if element.find(_NOVA) is None
+            for device in _devices(element)
+        }
 
     def check_unused(self, handle: attach_handle.AttachHandle) -> None:
         """Check that no guest has any part of a handle.
@@ -84,7 +88,8 @@ class Guests:
         for uuid, devices in self.devices().items():
             if wanted & devices:
                 raise exceptions.DeviceError(
-                    f'{handle.address} is in guest {uuid}')
+                    f'{handle.address} is in guest {uuid}'
+                )
 
     def _described(self) -> Iterator[tuple[str, etree._Element]]:
         """Each guest's uuid and XML."""
@@ -92,23 +97,31 @@ class Guests:
             try:
                 yield guest.uuid, etree.fromstring(guest.get_xml_desc())
             except libvirt_host.libvirt.libvirtError as error:
-                if (error.get_error_code()
-                        != libvirt_host.libvirt.VIR_ERR_NO_DOMAIN):
+                if (
+                    error.get_error_code()
+                    != libvirt_host.libvirt.VIR_ERR_NO_DOMAIN
+                ):
                     raise exceptions.DeviceError(
-                        'libvirt does not describe a guest: '
-                        f'{error}') from error
+                        f'libvirt does not describe a guest: {error}'
+                    ) from error
 
-    def _list(self, only_running: bool = False,
-              ) -> list[libvirt_guest.Guest]:
+    def _list(
+        self,
+        only_running: bool = False,
+    ) -> list[libvirt_guest.Guest]:
         try:
             guests: list[libvirt_guest.Guest] = self._host.list_guests(
-                only_running=only_running)
+                only_running=only_running
+            )
             return guests
-        except (libvirt_host.libvirt.libvirtError,
-                # Nova raises this without a connection to libvirt.
-                exception.HypervisorUnavailable) as error:
+        except (
+            libvirt_host.libvirt.libvirtError,
+            # Nova raises this without a connection to libvirt.
+            exception.HypervisorUnavailable,
+        ) as error:
             raise exceptions.DeviceError(
-                f'libvirt does not list its guests: {error}') from error
+                f'libvirt does not list its guests: {error}'
+            ) from error
 
 
 def _devices(guest: etree._Element) -> Iterator[str]:
@@ -120,6 +133,11 @@ def _devices(guest: etree._Element) -> Iterator[str]:
         if address.get('uuid') is not None:
             yield address.get('uuid').lower()
         elif address.get('slot') is not None:
-            yield str(pci_address.PciAddress(*(
-                int(address.get(part, '0'), 16)
-                for part in ('domain', 'bus', 'slot', 'function'))))
+            yield str(
+                pci_address.PciAddress(
+                    *(
+                        int(address.get(part, '0'), 16)
+                        for part in ('domain', 'bus', 'slot', 'function')
+                    )
+                )
+            )

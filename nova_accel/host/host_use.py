@@ -64,8 +64,7 @@ class HostUse:
             use = next(self._uses(address), None)
         return use and _text(address, use)
 
-    def check_disks(
-            self, addresses: Iterable[pci_address.PciAddress]) -> None:
+    def check_disks(self, addresses: Iterable[pci_address.PciAddress]) -> None:
         """Check that functions have no data of the host.
 
         :raises DeviceError: a function has data, or that cannot be read.
@@ -86,8 +85,7 @@ class HostUse:
             yield from self._uses_of_interface(path)
         yield from self._processes.uses(address)
 
-    def _uses_of_disks(
-            self, address: pci_address.PciAddress) -> Iterator[str]:
+    def _uses_of_disks(self, address: pci_address.PciAddress) -> Iterator[str]:
         """The uses of disks and partitions, which are block devices, too."""
         for path in self._disks.get(address, ()):
             holders = _names(path / 'holders')
@@ -159,8 +157,10 @@ class HostUse:
 
     @functools.cached_property
     def _swaps(self) -> frozenset[str]:
-        return frozenset(pathlib.Path(line.split()[0]).name for line
-                         in _lines(self._proc / 'swaps')[1:])
+        return frozenset(
+            pathlib.Path(line.split()[0]).name
+            for line in _lines(self._proc / 'swaps')[1:]
+        )
 
     @functools.cached_property
     def _of_btrfs(self) -> frozenset[str]:
@@ -168,8 +168,9 @@ class HostUse:
 
         A mount names only one device of its file system, and not by number.
         """
-        return frozenset(path.name for path in (
-            self._root / 'fs/btrfs').glob('*/devices/*'))
+        return frozenset(
+            path.name for path in (self._root / 'fs/btrfs').glob('*/devices/*')
+        )
 
     @functools.cached_property
     def _interfaces_with_addresses(self) -> frozenset[str]:
@@ -182,8 +183,12 @@ class HostUse:
         addresses = map(str.split, _lines(self._proc / 'net/if_inet6'))
         return frozenset(
             [line.split()[0] for line in routes]
-            + [name for _address, _index, _length, scope, _flags, name
-               in addresses if scope != _LINK_LOCAL])
+            + [
+                name
+                for _address, _index, _length, scope, _flags, name in addresses
+                if scope != _LINK_LOCAL
+            ]
+        )
 
 
 @contextlib.contextmanager
@@ -213,13 +218,17 @@ def _functions(path: pathlib.Path) -> frozenset[pci_address.PciAddress]:
         return frozenset({nearest})
     for head in (path, *path.parents):
         if head.parent.parent.name == 'nvme-subsystem':
-            controllers = [(head.parent / name).resolve()
-                           for name in _names(head.parent)
-                           if _CONTROLLER.fullmatch(name)]
+            controllers = [
+                (head.parent / name).resolve()
+                for name in _names(head.parent)
+                if _CONTROLLER.fullmatch(name)
+            ]
             return frozenset(
-                address for controller in controllers
+                address
+                for controller in controllers
                 if head.name in map(_head, _names(controller))
-                if (address := _nearest(controller)) is not None)
+                if (address := _nearest(controller)) is not None
+            )
     return frozenset()
 
 

@@ -65,8 +65,9 @@ class NodeDevices:
         arrives
     """
 
-    def __init__(self, host: libvirt_host.Host,
-                 gone_within_s: float = 10) -> None:
+    def __init__(
+        self, host: libvirt_host.Host, gone_within_s: float = 10
+    ) -> None:
         self._host = host
         self._gone_within_s = gone_within_s
 
@@ -77,19 +78,33 @@ class NodeDevices:
         """
         unreadable: list[str] = []
         with _libvirt_errors('libvirt does not list its devices'):
-            functions = list(self._read(
-                self._host.list_pci_devices(), pci_function.parse_pci,
-                unreadable))
+            functions = list(
+                self._read(
+                    self._host.list_pci_devices(),
+                    pci_function.parse_pci,
+                    unreadable,
+                )
+            )
             parents, mdevs = self._look_at_mdevs(
-                [function.name for function in functions
-                 if function.mdev_types], unreadable)
+                [
+                    function.name
+                    for function in functions
+                    if function.mdev_types
+                ],
+                unreadable,
+            )
         return HostDevices(
-            {function.address: function
-             for function in (*functions, *parents)},
-            mdevs, tuple(unreadable))
+            {
+                function.address: function
+                for function in (*functions, *parents)
+            },
+            mdevs,
+            tuple(unreadable),
+        )
 
-    def function(self,
-                 address: pci_address.PciAddress) -> pci_function.PciFunction:
+    def function(
+        self, address: pci_address.PciAddress
+    ) -> pci_function.PciFunction:
         """A function as it is at this moment.
 
         :raises DeviceError: it does not exist, or its XML is unusable.
@@ -99,15 +114,18 @@ class NodeDevices:
 
     @exclusive
     def _look_at_mdevs(
-        self, parents: Iterable[str], unreadable: list[str],
+        self,
+        parents: Iterable[str],
+        unreadable: list[str],
     ) -> tuple[list[pci_function.PciFunction], tuple[pci_function.Mdev, ...]]:
         """The parents of mediated devices, and the devices they have made.
 
         The lock keeps devices from coming or going meanwhile. One that did
         would count twice or not at all.
         """
-        functions = list(self._read(
-            parents, pci_function.parse_pci, unreadable))
+        functions = list(
+            self._read(parents, pci_function.parse_pci, unreadable)
+        )
         return functions, self._read_mdevs(unreadable)
 
     @exclusive
@@ -120,8 +138,9 @@ class NodeDevices:
             return self._read_mdevs([])
 
     @exclusive
-    def create_mdev(self, uuid: str, parent: pci_address.PciAddress,
-                    mdev_type: str) -> None:
+    def create_mdev(
+        self, uuid: str, parent: pci_address.PciAddress, mdev_type: str
+    ) -> None:
         """Create a transient mediated device, unless it exists already.
 
         :raises DeviceError: the parent refuses, or the existing one has
@@ -136,11 +155,13 @@ class NodeDevices:
         if existing is None:
             raise exceptions.DeviceError(
                 f'{parent} was told to make a {mdev_type}, but {uuid} is not '
-                'there')
+                'there'
+            )
         if existing != wanted:
             raise exceptions.DeviceError(
                 f'the mediated device {uuid} is a {existing.type} of '
-                f'{existing.parent}, not a {mdev_type} of {parent}')
+                f'{existing.parent}, not a {mdev_type} of {parent}'
+            )
 
     @exclusive
     def destroy_mdev(self, uuid: str) -> None:
@@ -161,17 +182,25 @@ class NodeDevices:
             except tenacity.RetryError as error:
                 raise exceptions.DeviceError(
                     f'the mediated device {uuid} was destroyed, but is '
-                    f'still there after {self._gone_within_s} s') from error
+                    f'still there after {self._gone_within_s} s'
+                ) from error
 
     def _read_mdevs(
-            self, unreadable: list[str]) -> tuple[pci_function.Mdev, ...]:
+        self, unreadable: list[str]
+    ) -> tuple[pci_function.Mdev, ...]:
         found = self._read(
-            self._host.list_mediated_devices(), pci_function.parse_mdev,
-            unreadable)
+            self._host.list_mediated_devices(),
+            pci_function.parse_mdev,
+            unreadable,
+        )
         return tuple(mdev for mdev in found if mdev is not None)
 
-    def _read(self, names: Iterable[str], parse: Callable[[str], _Parsed],
-              unreadable: list[str]) -> Iterator[_Parsed]:
+    def _read(
+        self,
+        names: Iterable[str],
+        parse: Callable[[str], _Parsed],
+        unreadable: list[str],
+    ) -> Iterator[_Parsed]:
         """Parse each node device that still exists."""
         for name in names:
             try:
@@ -197,8 +226,11 @@ class NodeDevices:
         Since 7.7 libvirt appends the parent's address to the name.
         """
         prefix = libvirt_utils.mdev_uuid2name(uuid)
-        return [name for name in self._host.list_mediated_devices()
-                if name.startswith(prefix)]
+        return [
+            name
+            for name in self._host.list_mediated_devices()
+            if name.startswith(prefix)
+        ]
 
 
 def _mdev_config(mdev: pci_function.Mdev) -> vconfig.LibvirtConfigNodeDevice:
@@ -214,9 +246,11 @@ def _mdev_config(mdev: pci_function.Mdev) -> vconfig.LibvirtConfigNodeDevice:
 def _libvirt_errors(fault: str) -> Iterator[None]:
     try:
         yield
-    except (libvirt_host.libvirt.libvirtError,
-            # Nova raises this without a connection to libvirt.
-            exception.HypervisorUnavailable) as error:
+    except (
+        libvirt_host.libvirt.libvirtError,
+        # Nova raises this without a connection to libvirt.
+        exception.HypervisorUnavailable,
+    ) as error:
         raise exceptions.DeviceError(f'{fault}: {error}') from error
 
 
@@ -226,6 +260,8 @@ def _gone_is_fine() -> Iterator[None]:
     try:
         yield
     except libvirt_host.libvirt.libvirtError as error:
-        if (error.get_error_code()
-                != libvirt_host.libvirt.VIR_ERR_NO_NODE_DEVICE):
+        if (
+            error.get_error_code()
+            != libvirt_host.libvirt.VIR_ERR_NO_NODE_DEVICE
+        ):
             raise

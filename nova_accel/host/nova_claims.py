@@ -43,47 +43,61 @@ class NovaClaims:
         self._passthrough = nova_passthrough.Passthrough()
         self._vgpus = nova_vgpus.Vgpus()
         self._provider_configs = nova_providers.ProviderConfigs(
-            nodename, node_uuid)
+            nodename, node_uuid
+        )
 
-    def on_functions(self, addresses: Iterable[pci_address.PciAddress],
-                     host: node_devices.HostDevices) -> str | None:
+    def on_functions(
+        self,
+        addresses: Iterable[pci_address.PciAddress],
+        host: node_devices.HostDevices,
+    ) -> str | None:
         """Why functions of the host cannot be ours; None if they can.
 
         Claims on their physical and virtual functions count as well, because a
         guest with a physical function takes its virtual ones along.
         """
         for function, what in _concerned(addresses, host):
-            line = (self._passthrough.line_for(function, host)
-                    or self._vgpus.line_for(function))
+            line = self._passthrough.line_for(
+                function, host
+            ) or self._vgpus.line_for(function)
             if line is not None:
                 return f'Nova claims {what} too: {line}'
         return None
 
-    def on_device(self, device: device_model.Device,
-                  host: node_devices.HostDevices) -> str | None:
+    def on_device(
+        self, device: device_model.Device, host: node_devices.HostDevices
+    ) -> str | None:
         """Why a device of the host cannot be ours; None if it can."""
-        return (self.on_functions(device.addresses, host)
-                or self._on_providers(device)
-                or self._on_ownership(host))
+        return (
+            self.on_functions(device.addresses, host)
+            or self._on_providers(device)
+            or self._on_ownership(host)
+        )
 
     def _on_providers(self, device: device_model.Device) -> str | None:
         layout = provider_layout.layout(
-            self._nodename, self._node_uuid, [device])
+            self._nodename, self._node_uuid, [device]
+        )
         for provider in layout.providers:
             line = self._provider_configs.line_for(provider)
             if line is not None:
-                return ('Nova claims its resource provider '
-                        f'{provider.name} too: {line}')
+                return (
+                    'Nova claims its resource provider '
+                    f'{provider.name} too: {line}'
+                )
         return None
 
     def _on_ownership(self, host: node_devices.HostDevices) -> str | None:
         """Why our providers on the host cannot be told from Nova's."""
         trait = naming.OWNERSHIP_TRAIT
-        line = (self._provider_configs.line_giving(trait)
-                or self._passthrough.line_giving(trait, host))
+        line = self._provider_configs.line_giving(
+            trait
+        ) or self._passthrough.line_giving(trait, host)
         if line is not None:
-            return (f'Nova claims {trait} too, by which the resource '
-                    f'providers of nova_accel are known: {line}')
+            return (
+                f'Nova claims {trait} too, by which the resource '
+                f'providers of nova_accel are known: {line}'
+            )
         return None
 
 
@@ -92,17 +106,27 @@ def _concerned(
     host: node_devices.HostDevices,
 ) -> Iterator[tuple[pci_function.PciFunction, str]]:
     """The functions that nobody else may hand out, and their description."""
-    parts = [host.functions[address] for address in sorted(addresses)
-             if address in host.functions]
+    parts = [
+        host.functions[address]
+        for address in sorted(addresses)
+        if address in host.functions
+    ]
     for part in parts:
         yield part, str(part.address)
     for part in parts:
         for address in part.virtual_functions:
             if address in host.functions:
-                yield (host.functions[address],
-                       f'{address}, a virtual function of {part.address},')
-        card = (None if part.parent_address is None
-                else host.functions.get(part.parent_address))
+                yield (
+                    host.functions[address],
+                    f'{address}, a virtual function of {part.address},',
+                )
+        card = (
+            None
+            if part.parent_address is None
+            else host.functions.get(part.parent_address)
+        )
         if card is not None:
-            yield (card, f'{card.address}, the physical function of '
-                         f'{part.address},')
+            yield (
+                card,
+                f'{card.address}, the physical function of {part.address},',
+            )

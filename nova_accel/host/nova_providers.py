@@ -40,10 +40,16 @@ class ProviderConfigs:
     def __init__(self, nodename: str, node_uuid: str) -> None:
         self._nodename = nodename
         self._entries = provider_config.get_provider_configs(
-            CONF.compute.provider_config_location)
+            CONF.compute.provider_config_location
+        )
         self._root = next(
-            (name for name in (nodename, node_uuid, _COMPUTE_NODE)
-             if name in self._entries), None)
+            (
+                name
+                for name in (nodename, node_uuid, _COMPUTE_NODE)
+                if name in self._entries
+            ),
+            None,
+        )
 
     def line_for(self, provider: provider_layout.Provider) -> str | None:
         """The entry that changes one of our providers, None if none does.
@@ -52,28 +58,40 @@ class ProviderConfigs:
         has one of our resource classes, Nova would publish nothing of the host
         any more.
         """
-        return next((self._named(name)
-                     for name in (provider.name, provider.uuid)
-                     if name in self._entries), None)
+        return next(
+            (
+                self._named(name)
+                for name in (provider.name, provider.uuid)
+                if name in self._entries
+            ),
+            None,
+        )
 
     def line_giving(self, trait: str) -> str | None:
         """An entry that sets a trait on a provider of Nova, or None."""
-        return next((self._named(name)
-                     for name, entry in self._entries.items()
-                     if trait in entry.get('traits', {}).get('additional', ())
-                     and (name == self._root or self._is_novas(name))), None)
+        return next(
+            (
+                self._named(name)
+                for name, entry in self._entries.items()
+                if trait in entry.get('traits', {}).get('additional', ())
+                and (name == self._root or self._is_novas(name))
+            ),
+            None,
+        )
 
     def _is_novas(self, name: str) -> bool:
         """Whether it names a provider of Nova's below this host's root.
 
         An entry for another host, or for a missing device, has no effect here.
         """
-        return (name.startswith(f'{self._nodename}_')
-                and not naming.is_provider_name(name, self._nodename))
+        return name.startswith(
+            f'{self._nodename}_'
+        ) and not naming.is_provider_name(name, self._nodename)
 
     def _named(self, name: str) -> str:
         entry = self._entries[name]
-        file = os.path.join(CONF.compute.provider_config_location,
-                            entry['__source_file'])
+        file = os.path.join(
+            CONF.compute.provider_config_location, entry['__source_file']
+        )
         ((method, value),) = entry['identification'].items()
         return f'{file}: provider with {method} {value}'

@@ -35,7 +35,8 @@ class Vgpus:
         for mdev_type in CONF.devices.enabled_mdev_types:
             addresses = CONF[f'mdev_{mdev_type}'].device_addresses
             self._type_of.update(
-                (address.lower(), mdev_type) for address in addresses)
+                (address.lower(), mdev_type) for address in addresses
+            )
             if not addresses and self._default is None:
                 self._default = mdev_type
 
@@ -48,11 +49,14 @@ class Vgpus:
         mdev_type = self._type_of.get(str(function.address))
         if mdev_type is not None:
             addresses = CONF[f'mdev_{mdev_type}'].device_addresses
-            return (f'[mdev_{mdev_type}] device_addresses = '
-                    f'{",".join(addresses)}')
+            return (
+                f'[mdev_{mdev_type}] device_addresses = {",".join(addresses)}'
+            )
         if self._default in function.mdev_types:
-            return (f'[devices] enabled_mdev_types = '
-                    f'{",".join(CONF.devices.enabled_mdev_types)} (without '
-                    f'[mdev_{self._default}] device_addresses it means all '
-                    f'other cards that make {self._default})')
+            return (
+                f'[devices] enabled_mdev_types = '
+                f'{",".join(CONF.devices.enabled_mdev_types)} (without '
+                f'[mdev_{self._default}] device_addresses it means all '
+                f'other cards that make {self._default})'
+            )
         return None

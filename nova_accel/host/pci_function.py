@@ -119,27 +119,36 @@ def parse_pci(xml: str) -> PciFunction:
     element = etree.fromstring(xml)
     try:
         related = {
-            capability.type: tuple(pci_address.PciAddress(*address)
-                                   for address in capability.device_addrs)
-            for capability in pci.fun_capability}
+            capability.type: tuple(
+                pci_address.PciAddress(*address)
+                for address in capability.device_addrs
+            )
+            for capability in pci.fun_capability
+        }
         return PciFunction(
             name=device.name,
             address=pci_address.PciAddress.parse(pci.pci_address()),
             vendor_id=f'{pci.vendor_id:04x}',
             product_id=f'{pci.product_id:04x}',
-            vendor=pci.vendor, product=pci.product, numa_node=pci.numa_node,
+            vendor=pci.vendor,
+            product=pci.product,
+            numa_node=pci.numa_node,
             driver=element.findtext('driver/name'),
-            parent_address=next(
-                iter(related.get('phys_function', ())), None),
+            parent_address=next(iter(related.get('phys_function', ())), None),
             virtual_functions=related.get('virt_functions', ()),
-            mdev_types={type_['type']: type_['availableInstances']
-                        for capability in pci.mdev_capability
-                        for type_ in capability.mdev_types},
-            upstream=_upstream(device.parent), vpd=_vpd(pci.vpd_capability),
-            **_beyond_nova(element.find("capability[@type='pci']")))
+            mdev_types={
+                type_['type']: type_['availableInstances']
+                for capability in pci.mdev_capability
+                for type_ in capability.mdev_types
+            },
+            upstream=_upstream(device.parent),
+            vpd=_vpd(pci.vpd_capability),
+            **_beyond_nova(element.find("capability[@type='pci']")),
+        )
     except (KeyError, TypeError, ValueError, exceptions.InvalidName) as error:
         raise exceptions.DeviceError(
-            f'its XML is unusable: {error}') from error
+            f'its XML is unusable: {error}'
+        ) from error
 
 
 def _beyond_nova(pci: etree._Element) -> dict[str, Any]:
@@ -154,17 +163,26 @@ def _beyond_nova(pci: etree._Element) -> dict[str, Any]:
     counts = pci.xpath("capability[@type='virt_functions']/@maxCount")
     return {
         'class_code': class_code,
-        'is_bridge': ((class_code or '').startswith(_BRIDGES)
-                      or pci.find("capability[@type='pci-bridge']")
-                      is not None),
+        'is_bridge': (
+            (class_code or '').startswith(_BRIDGES)
+            or pci.find("capability[@type='pci-bridge']") is not None
+        ),
         'iommu_group': None if group is None else int(group.get('number')),
-        'iommu_members': () if group is None else tuple(
-            pci_address.PciAddress(*(
-                int(address.get(part), 16)
-                for part in ('domain', 'bus', 'slot', 'function')))
-            for address in group.iterfind('address')),
+        'iommu_members': ()
+        if group is None
+        else tuple(
+            pci_address.PciAddress(
+                *(
+                    int(address.get(part), 16)
+                    for part in ('domain', 'bus', 'slot', 'function')
+                )
+            )
+            for address in group.iterfind('address')
+        ),
         'max_virtual_functions': int(counts[0]) if counts else 0,
-        'link_max': _link(pci, 'cap'), 'link': _link(pci, 'sta')}
+        'link_max': _link(pci, 'cap'),
+        'link': _link(pci, 'sta'),
+    }
 
 
 def _link(pci: etree._Element, validity: str) -> Link | None:
@@ -187,11 +205,16 @@ def _vpd(vpd: vconfig.LibvirtConfigNodeDeviceVpdCap | None) -> dict[str, str]:
     if vpd is None:
         return {}
     fields = {
-        'card_name': vpd.card_name, 'change_level': vpd.change_level,
-        'manufacture_id': vpd.manufacture_id, 'part_number': vpd.part_number,
+        'card_name': vpd.card_name,
+        'change_level': vpd.change_level,
+        'manufacture_id': vpd.manufacture_id,
+        'part_number': vpd.part_number,
         'serial_number': vpd.card_serial_number,
-        **{f'vendor_field_{index}': value
-           for index, value in vpd.ro_vendor_fields.items()}}
+        **{
+            f'vendor_field_{index}': value
+            for index, value in vpd.ro_vendor_fields.items()
+        },
+    }
     return {name: value.strip() for name, value in fields.items() if value}
 
 
@@ -203,7 +226,9 @@ def parse_mdev(xml: str) -> Mdev | None:
     device = _parse(xml)
     information = device.mdev_information
     if None in (device.parent, information) or None in (
-            information.type, information.uuid):
+        information.type,
+        information.uuid,
+    ):
         raise exceptions.DeviceError('its XML is unusable')
     try:
         parent = pci_address.PciAddress.parse_node_device(device.parent)
@@ -216,8 +241,13 @@ def _parse(xml: str) -> vconfig.LibvirtConfigNodeDevice:
     device = vconfig.LibvirtConfigNodeDevice()
     try:
         device.parse_str(xml)
-    except (etree.Error, exception.NovaException, TypeError,
-            ValueError) as error:
+    except (
+        etree.Error,
+        exception.NovaException,
+        TypeError,
+        ValueError,
+    ) as error:
         raise exceptions.DeviceError(
-            f'its XML cannot be read: {error}') from error
+            f'its XML cannot be read: {error}'
+        ) from error
     return device

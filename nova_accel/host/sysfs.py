@@ -50,7 +50,8 @@ class Sysfs:
     """
 
     def __init__(
-        self, root: pathlib.Path = privileged_sysfs.ROOT,
+        self,
+        root: pathlib.Path = privileged_sysfs.ROOT,
         write: Callable[[str, str, str], None] = privileged_sysfs.write,
         proc: pathlib.Path = pathlib.Path('/proc'),
     ) -> None:
@@ -58,32 +59,41 @@ class Sysfs:
         self.proc = proc
         self._write = write
 
-    def read(self, address: pci_address.PciAddress,
-             attribute: str) -> str | None:
+    def read(
+        self, address: pci_address.PciAddress, attribute: str
+    ) -> str | None:
         """The value of an attribute, without surrounding white space.
 
         :returns: None if there is no such attribute or function
         :raises DeviceError: it cannot be read.
         """
         with _unless_absent(f'{attribute} of {address}'):
-            return self._path(address, attribute).read_text(
-                encoding='utf-8', errors='replace').strip()
+            return (
+                self._path(address, attribute)
+                .read_text(encoding='utf-8', errors='replace')
+                .strip()
+            )
         return None
 
-    def names(self, address: pci_address.PciAddress,
-              directory: str = '.') -> tuple[str, ...]:
+    def names(
+        self, address: pci_address.PciAddress, directory: str = '.'
+    ) -> tuple[str, ...]:
         """The sorted names in a directory, empty if there is none.
 
         :raises DeviceError: it cannot be read.
         """
         with _unless_absent(f'{directory} of {address}'):
-            return tuple(sorted(
-                path.name
-                for path in self._path(address, directory).iterdir()))
+            return tuple(
+                sorted(
+                    path.name
+                    for path in self._path(address, directory).iterdir()
+                )
+            )
         return ()
 
-    def link(self, address: pci_address.PciAddress,
-             attribute: str) -> str | None:
+    def link(
+        self, address: pci_address.PciAddress, attribute: str
+    ) -> str | None:
         """The last part of a symbolic link's target, None if there is none.
 
         ``driver`` gives the name of the driver, ``iommu_group`` the number of
@@ -95,8 +105,9 @@ class Sysfs:
             return self._path(address, attribute).readlink().name
         return None
 
-    def identity(self, address: pci_address.PciAddress,
-                 directory: str) -> str | None:
+    def identity(
+        self, address: pci_address.PciAddress, directory: str
+    ) -> str | None:
         """A text unique to the directory, None if there is no such directory.
 
         It is the number of the kernel's object; ``fs/kernfs/dir.c`` never
@@ -110,8 +121,9 @@ class Sysfs:
             return str(self._path(address, directory).stat().st_ino)
         return None
 
-    def write(self, address: pci_address.PciAddress, attribute: str,
-              value: str) -> None:
+    def write(
+        self, address: pci_address.PciAddress, attribute: str, value: str
+    ) -> None:
         """Write an attribute, one of ``privileged.sysfs.ATTRIBUTES``.
 
         :raises DeviceError: it does not exist, or the function refuses the
@@ -123,10 +135,12 @@ class Sysfs:
             reason = getattr(error, 'strerror', None) or error
             raise exceptions.DeviceError(
                 f'{value} cannot be written to {attribute} of {address}: '
-                f'{reason}') from error
+                f'{reason}'
+            ) from error
 
-    def _path(self, address: pci_address.PciAddress,
-              attribute: str) -> pathlib.Path:
+    def _path(
+        self, address: pci_address.PciAddress, attribute: str
+    ) -> pathlib.Path:
         return self.root / 'bus/pci/devices' / str(address) / attribute
 
 
@@ -139,4 +153,5 @@ def _unless_absent(what: str) -> Iterator[None]:
         return
     except OSError as error:
         raise exceptions.DeviceError(
-            f'{what} cannot be read: {error.strerror}') from error
+            f'{what} cannot be read: {error.strerror}'
+        ) from error

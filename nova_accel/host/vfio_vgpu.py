@@ -59,7 +59,8 @@ class VfioVgpu:
             elif not line.strip().startswith('ID'):
                 raise exceptions.DeviceError(
                     f'{_CREATABLE} of {address} has a line that is no type: '
-                    f'{line!r}')
+                    f'{line!r}'
+                )
         return types
 
     def current(self, address: pci_address.PciAddress) -> str | None:
@@ -85,4 +86,5 @@ class VfioVgpu:
         if current != type_id:
             raise exceptions.DeviceError(
                 f'{address} was given the vGPU type {type_id}, but has '
-                f'{current}')
+                f'{current}'
+            )

@@ -36,8 +36,9 @@ LOG = logging.getLogger(__name__)
 _ATTRIBUTE = 'sriov_numvfs'
 
 
-def check(function: pci_function.PciFunction,
-          spec: device_spec.DeviceSpec) -> None:
+def check(
+    function: pci_function.PciFunction, spec: device_spec.DeviceSpec
+) -> None:
     """Check that a physical function has virtual ones if its line wants any.
 
     :raises DeviceError: it has none.
@@ -49,14 +50,17 @@ def check(function: pci_function.PciFunction,
     if wanted > most:
         raise exceptions.DeviceError(
             f'its line asks for {wanted} virtual functions, it can have '
-            f'{most or "none"}')
+            f'{most or "none"}'
+        )
     raise exceptions.DeviceError(
         f'its line asks for {wanted} virtual functions, it has none: they are '
-        'made when nova-compute starts, which logs why it could not')
+        'made when nova-compute starts, which logs why it could not'
+    )
 
 
-def mismatch(function: pci_function.PciFunction,
-             spec: device_spec.DeviceSpec) -> str | None:
+def mismatch(
+    function: pci_function.PciFunction, spec: device_spec.DeviceSpec
+) -> str | None:
     """Why the existing number stays although the line asks for another.
 
     Guests may have the existing functions, and the kernel can only remove all
@@ -65,10 +69,12 @@ def mismatch(function: pci_function.PciFunction,
     wanted, has = _wanted(function, spec), len(function.virtual_functions)
     if wanted is None or has in (0, wanted):
         return None
-    return (f'its line asks for {wanted} virtual functions, it has {has}: the '
-            'number is not changed while there are any. When no guest has '
-            f'them, write 0 to its {_ATTRIBUTE} in sysfs and restart '
-            'nova-compute')
+    return (
+        f'its line asks for {wanted} virtual functions, it has {has}: the '
+        'number is not changed while there are any. When no guest has '
+        f'them, write 0 to its {_ATTRIBUTE} in sysfs and restart '
+        'nova-compute'
+    )
 
 
 class VirtualFunctions:
@@ -77,11 +83,14 @@ class VirtualFunctions:
     :param within_s: how long libvirt may take to list them, in seconds
     """
 
-    def __init__(self, node_devices: node_devices_module.NodeDevices,
-                 sysfs: sysfs_module.Sysfs,
-                 claims: nova_claims.NovaClaims,
-                 guests: guests_module.Guests,
-                 within_s: float = 30) -> None:
+    def __init__(
+        self,
+        node_devices: node_devices_module.NodeDevices,
+        sysfs: sysfs_module.Sysfs,
+        claims: nova_claims.NovaClaims,
+        guests: guests_module.Guests,
+        within_s: float = 30,
+    ) -> None:
         self._node_devices = node_devices
         self._sysfs = sysfs
         self._claims = claims
@@ -99,25 +108,36 @@ class VirtualFunctions:
             return
         host = self._node_devices.look()
         in_use = frozenset().union(*self._guests.devices().values())
-        for function in sorted(host.functions.values(),
-                               key=lambda each: each.address):
+        for function in sorted(
+            host.functions.values(), key=lambda each: each.address
+        ):
             spec = device_spec.first_match(
-                specs, function.address, function.vendor_id,
-                function.product_id)
+                specs,
+                function.address,
+                function.vendor_id,
+                function.product_id,
+            )
             wanted = None if spec is None else _wanted(function, spec)
             # Discovery refuses and explains the other cases.
-            if (wanted is None or function.virtual_functions
-                    or wanted > function.max_virtual_functions
-                    or self._claims.on_functions(
-                        [function.address], host) is not None):
+            if (
+                wanted is None
+                or function.virtual_functions
+                or wanted > function.max_virtual_functions
+                or self._claims.on_functions([function.address], host)
+                is not None
+            ):
                 continue
             try:
                 if str(function.address) in in_use:
                     raise exceptions.DeviceError('a guest has it')
                 self._make(function, wanted)
             except exceptions.DeviceError as error:
-                LOG.error('%d virtual functions of %s could not be made: %s',
-                          wanted, function.address, error)
+                LOG.error(
+                    '%d virtual functions of %s could not be made: %s',
+                    wanted,
+                    function.address,
+                    error,
+                )
 
     def _make(self, function: pci_function.PciFunction, wanted: int) -> None:
         """:raises DeviceError: not all exist afterwards."""
@@ -129,7 +149,8 @@ class VirtualFunctions:
             there = self._sysfs.read(address, _ATTRIBUTE)
         if there != str(wanted):
             raise exceptions.DeviceError(
-                f'{_ATTRIBUTE} of {address} is {there}')
+                f'{_ATTRIBUTE} of {address} is {there}'
+            )
         try:
             tenacity.Retrying(
                 retry=tenacity.retry_if_not_result(bool),
@@ -145,7 +166,8 @@ class VirtualFunctions:
         """Whether libvirt has all of them."""
         try:
             made = self._node_devices.function(
-                function.address).virtual_functions
+                function.address
+            ).virtual_functions
             for address in made:
                 self._node_devices.function(address)
         except exceptions.DeviceError:
@@ -153,7 +175,8 @@ class VirtualFunctions:
         return len(made) == wanted
 
 
-def _wanted(function: pci_function.PciFunction,
-            spec: device_spec.DeviceSpec) -> int | None:
+def _wanted(
+    function: pci_function.PciFunction, spec: device_spec.DeviceSpec
+) -> int | None:
     """The wanted number; None for a function that is itself virtual."""
     return None if function.parent_address is not None else spec.sriov_numvfs

@@ -39,20 +39,40 @@ class State(enum.StrEnum):
 
 #: State -> the states that may follow it. Total: every state has its row.
 TRANSITIONS: Mapping[State, frozenset[State]] = {
-    State.INITIAL: frozenset({
-        State.BIND_STARTED, State.BOUND, State.BIND_FAILED, State.UNBOUND,
-        State.DELETING}),
-    State.BIND_STARTED: frozenset({
-        State.BOUND, State.BIND_FAILED, State.UNBOUND, State.DELETING}),
-    State.BOUND: frozenset({
-        State.PROVISIONING, State.BIND_FAILED, State.UNBOUND,
-        State.UNBIND_FAILED, State.DELETING}),
+    State.INITIAL: frozenset(
+        {
+            State.BIND_STARTED,
+            State.BOUND,
+            State.BIND_FAILED,
+            State.UNBOUND,
+            State.DELETING,
+        }
+    ),
+    State.BIND_STARTED: frozenset(
+        {State.BOUND, State.BIND_FAILED, State.UNBOUND, State.DELETING}
+    ),
+    State.BOUND: frozenset(
+        {
+            State.PROVISIONING,
+            State.BIND_FAILED,
+            State.UNBOUND,
+            State.UNBIND_FAILED,
+            State.DELETING,
+        }
+    ),
     State.BIND_FAILED: frozenset({State.UNBOUND, State.DELETING}),
-    State.PROVISIONING: frozenset({
-        State.BOUND, State.BIND_FAILED, State.UNBOUND, State.UNBIND_FAILED,
-        State.DELETING}),
-    State.UNBOUND: frozenset({
-        State.BIND_STARTED, State.BOUND, State.BIND_FAILED, State.DELETING}),
+    State.PROVISIONING: frozenset(
+        {
+            State.BOUND,
+            State.BIND_FAILED,
+            State.UNBOUND,
+            State.UNBIND_FAILED,
+            State.DELETING,
+        }
+    ),
+    State.UNBOUND: frozenset(
+        {State.BIND_STARTED, State.BOUND, State.BIND_FAILED, State.DELETING}
+    ),
     State.UNBIND_FAILED: frozenset({State.UNBOUND, State.DELETING}),
     State.DELETING: frozenset(),
     State.UNKNOWN: frozenset(),
@@ -64,15 +84,19 @@ RESOLVED = frozenset({State.BOUND, State.BIND_FAILED, State.DELETING})
 
 def sources(wanted: State) -> frozenset[State]:
     """The states from which ``wanted`` may be reached, for a WHERE clause."""
-    return frozenset(state for state, following in TRANSITIONS.items()
-                     if wanted in following)
+    return frozenset(
+        state
+        for state, following in TRANSITIONS.items()
+        if wanted in following
+    )
 
 
 def check_transition(uuid: str, present: State, wanted: State) -> None:
     """:raises InvalidTransition: the table has no such step."""
     if wanted not in TRANSITIONS[present]:
         raise exceptions.InvalidTransition(
-            f'ARQ {uuid} is {present} and cannot become {wanted}')
+            f'ARQ {uuid} is {present} and cannot become {wanted}'
+        )
 
 
 def resource_class(group: Mapping[str, str]) -> str:
@@ -80,8 +104,11 @@ def resource_class(group: Mapping[str, str]) -> str:
 
     A group has only one class, because each of our providers has only one.
     """
-    return next(key.removeprefix('resources:') for key in group
-                if key.startswith('resources:'))
+    return next(
+        key.removeprefix('resources:')
+        for key in group
+        if key.startswith('resources:')
+    )
 
 
 class Role(enum.StrEnum):
@@ -121,17 +148,23 @@ class Arq:
     def from_dict(cls, value: Mapping[str, Any]) -> 'Arq':
         """The reverse of :meth:`to_dict`."""
         return cls(
-            uuid=value['uuid'], state=State(value['state']),
+            uuid=value['uuid'],
+            state=State(value['state']),
             device_profile_name=value['device_profile_name'],
             device_profile_group_id=value['device_profile_group_id'],
-            group=value['group'], device_rp_uuid=value['device_rp_uuid'],
-            handle=attach_handle.from_dict(value['attach_handle']))
+            group=value['group'],
+            device_rp_uuid=value['device_rp_uuid'],
+            handle=attach_handle.from_dict(value['attach_handle']),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for the journal and between the planes."""
         return {
-            'uuid': self.uuid, 'state': str(self.state),
+            'uuid': self.uuid,
+            'state': str(self.state),
             'device_profile_name': self.device_profile_name,
             'device_profile_group_id': self.device_profile_group_id,
-            'group': dict(self.group), 'device_rp_uuid': self.device_rp_uuid,
-            'attach_handle': self.handle.to_dict()}
+            'group': dict(self.group),
+            'device_rp_uuid': self.device_rp_uuid,
+            'attach_handle': self.handle.to_dict(),
+        }

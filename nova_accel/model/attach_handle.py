@@ -80,16 +80,21 @@ class AttachHandle:
             'asked_type': self.mdev_type or self.vgpu_type,
             'physical_network': self.physical_network,
             'further_functions': [
-                str(address) for address in self.further_functions],
-            'managed': None if self.is_managed else 'no'}
+                str(address) for address in self.further_functions
+            ],
+            'managed': None if self.is_managed else 'no',
+        }
         info.update((key, value) for key, value in optional.items() if value)
         return info
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, for the journal and between the planes."""
         value = {'uuid': self.uuid, 'type': str(self.type), 'info': self.info}
-        return value if self.identity is None else {
-            **value, 'identity': self.identity}
+        return (
+            value
+            if self.identity is None
+            else {**value, 'identity': self.identity}
+        )
 
     def check_same(self, present: 'AttachHandle') -> None:
         """Check that the device is still the same one.
@@ -100,7 +105,8 @@ class AttachHandle:
         if is_another(self.identity, present.identity):
             raise exceptions.DeviceError(
                 f'at {self.address} is {present.identity} now, not '
-                f'{self.identity}: another device was put in its place')
+                f'{self.identity}: another device was put in its place'
+            )
 
 
 def is_another(one: str | None, other: str | None) -> bool:
@@ -118,13 +124,16 @@ def from_dict(value: Mapping[str, Any]) -> AttachHandle:
     return AttachHandle(
         uuid=value['uuid'],
         address=pci_address.PciAddress.parse(
-            '{domain}:{bus}:{device}.{function}'.format(**info)),
+            '{domain}:{bus}:{device}.{function}'.format(**info)
+        ),
         mdev_type=info.get('asked_type') if is_mdev else None,
         physical_network=info.get('physical_network'),
         further_functions=tuple(
             pci_address.PciAddress.parse(address)
-            for address in info.get('further_functions', ())),
+            for address in info.get('further_functions', ())
+        ),
         vgpu_type=None if is_mdev else info.get('asked_type'),
         is_managed=info.get('managed') != 'no',
         # Older releases did not store it.
-        identity=value.get('identity'))
+        identity=value.get('identity'),
+    )

@@ -22,16 +22,16 @@ number is accepted if it is at most a day in the future.
 
 #: The highest number that a host may propose. It keeps stored numbers far from
 #: the end of their column.
-MAX = 2 ** 62
+MAX = 2**62
 
 #: How far a number may be ahead of the newest known one. Each attempt whose
 #: request was lost uses up one number.
-REACH = 2 ** 20
+REACH = 2**20
 
 #: Numbers from here on are times in nanoseconds (this one was in 2006).
-_FIRST_TIME = 2 ** 60
+_FIRST_TIME = 2**60
 
-_DAY_NS = 24 * 60 * 60 * 10 ** 9
+_DAY_NS = 24 * 60 * 60 * 10**9
 
 
 def is_in_reach(attempt: int, newest: int, now_ns: int) -> bool:
@@ -41,5 +41,6 @@ def is_in_reach(attempt: int, newest: int, now_ns: int) -> bool:
         none
     :param now_ns: the time in nanoseconds since 1970
     """
-    return (attempt <= newest + REACH
-            or _FIRST_TIME <= attempt <= now_ns + _DAY_NS)
+    return (
+        attempt <= newest + REACH or _FIRST_TIME <= attempt <= now_ns + _DAY_NS
+    )

@@ -23,21 +23,24 @@ from collections.abc import Sequence
 MAX_VALUE_LENGTH = 4095
 
 
-def of_placement(traits: Sequence[str],
-                 resource_class: str) -> dict[str, str]:
+def of_placement(traits: Sequence[str], resource_class: str) -> dict[str, str]:
     """A deployable's traits and resource class, under Cyborg's keys."""
-    return {**{f'traits{number}': trait
-               for number, trait in enumerate(traits, 1)},
-            'rc': resource_class}
+    return {
+        **{f'traits{number}': trait for number, trait in enumerate(traits, 1)},
+        'rc': resource_class,
+    }
 
 
-def reported(traits: Sequence[str], resource_class: str,
-             facts: Mapping[str, str]) -> dict[str, str]:
+def reported(
+    traits: Sequence[str], resource_class: str, facts: Mapping[str, str]
+) -> dict[str, str]:
     """All attributes that the host of a deployable reports.
 
     :param facts: the attributes of its device; they never replace those of
         :func:`of_placement`
     """
     known = of_placement(traits, resource_class)
-    return {**known, **{key: value for key, value in facts.items()
-                        if key not in known}}
+    return {
+        **known,
+        **{key: value for key, value in facts.items() if key not in known},
+    }

@@ -52,6 +52,10 @@ def from_dict(value: Mapping[str, Any]) -> Binding:
         role=None if value['role'] is None else arq.Role(value['role']),
         attempt=value['attempt'],
         arq_uuids=tuple(request['uuid'] for request in value['arqs']),
-        arqs=tuple(arq.Arq.from_dict(request) for request in value['arqs']
-                   if request['state'] in HOLDING
-                   and request['attach_handle']['uuid'] is not None))
+        arqs=tuple(
+            arq.Arq.from_dict(request)
+            for request in value['arqs']
+            if request['state'] in HOLDING
+            and request['attach_handle']['uuid'] is not None
+        ),
+    )

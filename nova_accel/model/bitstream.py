@@ -68,9 +68,10 @@ class Wanted:
         return bitstream.function_name == self.function_name
 
 
-def wanted(group_properties: Mapping[str, str],
-           image_properties: Mapping[str, Any] | None = None,
-           ) -> Wanted | None:
+def wanted(
+    group_properties: Mapping[str, str],
+    image_properties: Mapping[str, Any] | None = None,
+) -> Wanted | None:
     """The bitstream that a group or a server's image asks for.
 
     :param group_properties: the properties of a group, with or without
@@ -81,18 +82,25 @@ def wanted(group_properties: Mapping[str, str],
     :raises InvalidDeviceProfile: more than one thing is asked for, or an id is
         not a uuid.
     """
-    asked = {(name, device_profile.property_value(name, value))
-             for properties in (
-                 {f'{_PREFIX}{key.removeprefix(_PREFIX)}': value
-                  for key, value in group_properties.items()},
-                 image_properties or {})
-             for name, value in _asked(properties)}
+    asked = {
+        (name, device_profile.property_value(name, value))
+        for properties in (
+            {
+                f'{_PREFIX}{key.removeprefix(_PREFIX)}': value
+                for key, value in group_properties.items()
+            },
+            image_properties or {},
+        )
+        for name, value in _asked(properties)
+    }
     if len(asked) > 1:
         raise exceptions.InvalidDeviceProfile(
             'the group of the device profile and the image together can ask '
             'for one bitstream or function only, not '
-            + ' and '.join(f'{_PREFIX}{name}={value}'
-                           for name, value in sorted(asked)))
+            + ' and '.join(
+                f'{_PREFIX}{name}={value}' for name, value in sorted(asked)
+            )
+        )
     return Wanted(**dict(asked)) if asked else None
 
 
@@ -148,8 +156,9 @@ class Bitstream:
         return f'{self.name!r} ({self.id})'
 
 
-def from_image(image: Mapping[str, Any],
-               operator_projects: Collection[str] = ()) -> Bitstream:
+def from_image(
+    image: Mapping[str, Any], operator_projects: Collection[str] = ()
+) -> Bitstream:
     """The bitstream that an image describes, from Nova's image API.
 
     A bitstream with several functions states their uuids separated by commas.
@@ -168,34 +177,46 @@ def from_image(image: Mapping[str, Any],
     owner = str(image.get('owner') or region_model.UNKNOWN_OWNER)
     return Bitstream(
         id=image_id,
-        name=stated.text('bs-name') or str(
-            image.get('name') or '')[:stated_model.MAX_LENGTH],
+        name=stated.text('bs-name')
+        or str(image.get('name') or '')[: stated_model.MAX_LENGTH],
         size=int(image.get('size') or 0),
         status=str(image.get('status')),
         hash_algorithm=image.get('os_hash_algo') or None,
         hash_value=str(hash_value).lower() if hash_value else None,
-        vendor=stated.text('vendor'), board=stated.text('board'),
+        vendor=stated.text('vendor'),
+        board=stated.text('board'),
         shell_id=stated.text('shell_id'),
         region_uuid=stated.uuid('region_uuid'),
         function_uuids=stated.uuids(
-            'function_uuid', stated_model.MAX_FUNCTIONS),
+            'function_uuid', stated_model.MAX_FUNCTIONS
+        ),
         function_name=stated.text('function_name'),
         signature=_signature(
             stated.text('img_signature', stated_model.MAX_SIGNATURE_LENGTH),
             stated.text('img_signature_hash_method'),
             stated.text('img_signature_key_type'),
-            stated.text('img_signature_certificate_uuid')),
+            stated.text('img_signature_certificate_uuid'),
+        ),
         provides_shell_id=(
-            provides_shell_id and _canonical(provides_shell_id)),
-        owner=(None if image.get('is_public') is True
-               or owner in operator_projects else owner))
+            provides_shell_id and _canonical(provides_shell_id)
+        ),
+        owner=(
+            None
+            if image.get('is_public') is True or owner in operator_projects
+            else owner
+        ),
+    )
 
 
 def from_circuit(circuit: region_model.Circuit) -> Bitstream:
     """The bitstream that a region held before, as far as that is known."""
     return Bitstream(
-        circuit.bitstream_id, circuit.bitstream_id, size=0,
-        function_uuids=circuit.function_uuids, owner=circuit.owner)
+        circuit.bitstream_id,
+        circuit.bitstream_id,
+        size=0,
+        function_uuids=circuit.function_uuids,
+        owner=circuit.owner,
+    )
 
 
 def _signature(*parts: str | None) -> Signature | None:
@@ -209,8 +230,11 @@ def _canonical(text: str) -> str:
         return text.strip()
 
 
-def misfits(bitstream: Bitstream, device: device_model.Device,
-            region: region_model.Region) -> list[str]:
+def misfits(
+    bitstream: Bitstream,
+    device: device_model.Device,
+    region: region_model.Region,
+) -> list[str]:
     """Why a bitstream may not be loaded into a region; nothing if it may.
 
     A region with a known type takes only bitstreams for that type. Whatever
@@ -222,36 +246,44 @@ def misfits(bitstream: Bitstream, device: device_model.Device,
     if bitstream.status != 'active':
         found.append(f'its status is {bitstream.status}, not active')
     if region.type_uuid is not None and bitstream.region_uuid is None:
-        found.append('it has no region_uuid, and the type of '
-                     f'{region.name} is {region.type_uuid}')
+        found.append(
+            'it has no region_uuid, and the type of '
+            f'{region.name} is {region.type_uuid}'
+        )
     for name, stated, actual in (
-            ('region_uuid', bitstream.region_uuid,
-             [region.type_uuid and _canonical(region.type_uuid)]),
-            ('vendor', bitstream.vendor, _ids(device.vendor,
-                                              device.vendor_id)),
-            ('board', bitstream.board, _ids(device.product,
-                                            device.product_id)),
-            ('shell_id', bitstream.shell_id, [region.shell_id])):
+        (
+            'region_uuid',
+            bitstream.region_uuid,
+            [region.type_uuid and _canonical(region.type_uuid)],
+        ),
+        ('vendor', bitstream.vendor, _ids(device.vendor, device.vendor_id)),
+        ('board', bitstream.board, _ids(device.product, device.product_id)),
+        ('shell_id', bitstream.shell_id, [region.shell_id]),
+    ):
         if stated is None:
             continue
         known = [value for value in actual if value is not None]
         if stated.casefold() not in (value.casefold() for value in known):
             found.append(
                 f'its {name} is {stated}, that of {region.name} is '
-                f'{known[0] if known else "not known"}')
+                f'{known[0] if known else "not known"}'
+            )
     return found
 
 
-def _shell_misfits(bitstream: Bitstream,
-                   region: region_model.Region) -> Iterator[str]:
+def _shell_misfits(
+    bitstream: Bitstream, region: region_model.Region
+) -> Iterator[str]:
     if bitstream.provides_shell_id is None:
         if region.is_shell:
             yield 'it has no provides_shell_id: it is no shell'
         return
     if not region.is_shell:
         yield 'it is a shell, not for a region'
-    for name, stated in (('vendor', bitstream.vendor),
-                         ('board', bitstream.board)):
+    for name, stated in (
+        ('vendor', bitstream.vendor),
+        ('board', bitstream.board),
+    ):
         if stated is None:
             yield f'it is a shell and has no {name}'
 

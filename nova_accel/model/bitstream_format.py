@@ -44,9 +44,9 @@ def is_gbs(head: bytes) -> bool:
     """Whether OPAE would program only a region with it."""
     if not head.startswith(_BLOCK0):
         return head.startswith(_GBS)
-    return (int.from_bytes(head[_CONTENT_TYPE], 'little')
-            == _UPDATE_OF_A_REGION
-            and head[_BLOCKS_BYTES:].startswith(_GBS))
+    return int.from_bytes(
+        head[_CONTENT_TYPE], 'little'
+    ) == _UPDATE_OF_A_REGION and head[_BLOCKS_BYTES:].startswith(_GBS)
 
 
 def gbs_types(head: bytes) -> tuple[str, ...]:
@@ -57,17 +57,25 @@ def gbs_types(head: bytes) -> tuple[str, ...]:
     if not is_gbs(head):
         raise ValueError('it is no image of a region (GBS)')
     begin = _BLOCKS_BYTES if head.startswith(_BLOCK0) else 0
-    rest = head[begin + len(_GBS):]
+    rest = head[begin + len(_GBS) :]
     length = int.from_bytes(rest[:_LENGTH_BYTES], 'little')
-    metadata = rest[_LENGTH_BYTES:_LENGTH_BYTES + min(length, _METADATA_BYTES)]
+    metadata = rest[
+        _LENGTH_BYTES : _LENGTH_BYTES + min(length, _METADATA_BYTES)
+    ]
     try:
         clusters = json.loads(metadata)['afu-image']['accelerator-clusters']
-        return tuple(str(uuid.UUID(cluster['accelerator-type-uuid']))
-                     for cluster in clusters)
-    except (ValueError, LookupError, TypeError, AttributeError,
-            RecursionError) as error:
-        raise ValueError(
-            'its metadata do not say what it does') from error
+        return tuple(
+            str(uuid.UUID(cluster['accelerator-type-uuid']))
+            for cluster in clusters
+        )
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise ValueError('its metadata do not say what it does') from error
 
 
 def is_xclbin(head: bytes) -> bool:

@@ -90,25 +90,35 @@ class Device:
     operator_traits: frozenset[str] = frozenset()
     fault: str | None = None
     attributes: Mapping[str, str] = dataclasses.field(
-        default_factory=dict, hash=False)
+        default_factory=dict, hash=False
+    )
     regions: tuple[region_module.Region, ...] = ()
     shell: region_module.Region | None = None
 
     @property
     def addresses(self) -> frozenset[pci_address.PciAddress]:
         """The PCI functions that the device is made of."""
-        return frozenset({self.address}.union(*(
-            (handle.address, *handle.functions)
-            for handle in self.handles)))
+        return frozenset(
+            {self.address}.union(
+                *(
+                    (handle.address, *handle.functions)
+                    for handle in self.handles
+                )
+            )
+        )
 
     @property
     def handles(self) -> Iterator[attach_handle.AttachHandle]:
         """All units that guests can get of it."""
-        return (handle for deployable in self.deployables
-                for handle in deployable.handles)
+        return (
+            handle
+            for deployable in self.deployables
+            for handle in deployable.handles
+        )
 
-    def to_report(self, node_uuid: str,
-                  rp_uuids: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    def to_report(
+        self, node_uuid: str, rp_uuids: Mapping[tuple[str, str], str]
+    ) -> dict[str, Any]:
         """This device in the host's report to the API, as plain JSON.
 
         :param node_uuid: the uuid of the compute node
@@ -116,25 +126,36 @@ class Device:
         """
         return {
             'uuid': naming.derived_uuid(node_uuid, self.name),
-            'name': self.name, 'type': self.type,
-            'vendor_id': self.vendor_id, 'product_id': self.product_id,
-            'vendor': self.vendor, 'product': self.product,
-            'address': str(self.address), 'driver': self.driver,
+            'name': self.name,
+            'type': self.type,
+            'vendor_id': self.vendor_id,
+            'product_id': self.product_id,
+            'vendor': self.vendor,
+            'product': self.product,
+            'address': str(self.address),
+            'driver': self.driver,
             'numa_node': self.numa_node,
             'fault': None if self.fault is None else reason.told(self.fault),
             'attributes': {
                 name: reason.told(text, MAX_ATTRIBUTE_LENGTH)
-                for name, text in self.attributes.items()},
-            'deployables': [{
-                'uuid': naming.derived_uuid(
-                    node_uuid, self.name, 'deployable', deployable.name),
-                'name': deployable.name,
-                'rp_uuid': rp_uuids[self.name, deployable.name],
-                'resource_class': deployable.resource_class,
-                'traits': sorted(deployable.traits),
-                'is_cleaned': deployable.is_cleaned,
-                'region': deployable.region,
-                'bitstream_id': deployable.bitstream_id,
-                'attach_handles': [
-                    handle.to_dict() for handle in deployable.handles],
-            } for deployable in self.deployables]}
+                for name, text in self.attributes.items()
+            },
+            'deployables': [
+                {
+                    'uuid': naming.derived_uuid(
+                        node_uuid, self.name, 'deployable', deployable.name
+                    ),
+                    'name': deployable.name,
+                    'rp_uuid': rp_uuids[self.name, deployable.name],
+                    'resource_class': deployable.resource_class,
+                    'traits': sorted(deployable.traits),
+                    'is_cleaned': deployable.is_cleaned,
+                    'region': deployable.region,
+                    'bitstream_id': deployable.bitstream_id,
+                    'attach_handles': [
+                        handle.to_dict() for handle in deployable.handles
+                    ],
+                }
+                for deployable in self.deployables
+            ],
+        }

@@ -95,11 +95,13 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise exceptions.InvalidDeviceProfile(
             'Device profile name must be of the form '
-            f'^[a-zA-Z0-9-_]+$ and at most 255 long: {name!r}')
+            f'^[a-zA-Z0-9-_]+$ and at most 255 long: {name!r}'
+        )
 
 
 def checked_groups(
-        raw: Sequence[Mapping[str, str | int]]) -> list[dict[str, str]]:
+    raw: Sequence[Mapping[str, str | int]],
+) -> list[dict[str, str]]:
     """The groups of a client's request, in the form that is stored.
 
     Values become texts, and blanks around the name in a key are removed.
@@ -119,7 +121,8 @@ def _normalized_group(raw: Mapping[str, str | int]) -> dict[str, str]:
         key = f'{kind}{colon}{name.strip(" ")}'
         if key in group:
             raise exceptions.InvalidDeviceProfile(
-                f'A device profile group has the key {key} twice')
+                f'A device profile group has the key {key} twice'
+            )
         # For JSON Schema 1.0 is an integer.
         group[key] = value if isinstance(value, str) else str(int(value))
     return group
@@ -132,7 +135,8 @@ def parse_groups(raw: Sequence[Mapping[str, str]]) -> tuple[Group, ...]:
     """
     if not raw:
         raise exceptions.InvalidDeviceProfile(
-            'A device profile needs at least one group')
+            'A device profile needs at least one group'
+        )
     return tuple(_parse_group(group) for group in raw)
 
 
@@ -145,27 +149,36 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
         if not colon or kind not in ('resources', 'trait', 'accel'):
             raise exceptions.InvalidDeviceProfile(
                 'Device profile group keys must be of the form '
-                f'^(resources:|trait:|accel:): {key}')
+                f'^(resources:|trait:|accel:): {key}'
+            )
         if kind == 'resources':
             resources[_resource_class(name)] = _amount(name, value)
         elif kind == 'trait':
             if value not in traits:
                 raise exceptions.InvalidDeviceProfile(
                     f'Unsupported trait value {value}, the value must be one '
-                    f"among ['required', 'forbidden'] for {name}")
+                    f"among ['required', 'forbidden'] for {name}"
+                )
             traits[value].add(_trait(name))
         else:
             accel[name] = value
     if not resources:
         raise exceptions.InvalidDeviceProfile(
-            'A device profile group needs a resources: key')
+            'A device profile group needs a resources: key'
+        )
     is_prefetched = _boolean(PREFETCH, accel.pop(PREFETCH, 'false'))
     properties = _properties(accel)
     if is_prefetched and 'bitstream_id' not in properties:
         raise exceptions.InvalidDeviceProfile(
-            f'accel:{PREFETCH} is for a group with accel:bitstream_id')
-    return Group(resources, frozenset(traits['required']),
-                 frozenset(traits['forbidden']), properties, is_prefetched)
+            f'accel:{PREFETCH} is for a group with accel:bitstream_id'
+        )
+    return Group(
+        resources,
+        frozenset(traits['required']),
+        frozenset(traits['forbidden']),
+        properties,
+        is_prefetched,
+    )
 
 
 def _properties(accel: Mapping[str, str]) -> dict[str, str]:
@@ -174,13 +187,14 @@ def _properties(accel: Mapping[str, str]) -> dict[str, str]:
             known = ', '.join(sorted([*PROPERTIES, PREFETCH]))
             raise exceptions.InvalidDeviceProfile(
                 f'Unknown device profile group key accel:{name}, the accel: '
-                f'keys are {known}')
+                f'keys are {known}'
+            )
     if len(accel) > 1:
         raise exceptions.InvalidDeviceProfile(
             'A device profile group can have one of its accel: keys only: '
-            + ', '.join(f'accel:{name}' for name in sorted(accel)))
-    return {name: property_value(name, value)
-            for name, value in accel.items()}
+            + ', '.join(f'accel:{name}' for name in sorted(accel))
+        )
+    return {name: property_value(name, value) for name, value in accel.items()}
 
 
 def property_value(name: str, value: str) -> str:
@@ -195,14 +209,16 @@ def property_value(name: str, value: str) -> str:
     except ValueError as error:
         raise exceptions.InvalidDeviceProfile(
             f'Invalid value {value!r} of accel:{name}, it must be '
-            + ('a name' if name == 'function_name' else 'a uuid')) from error
+            + ('a name' if name == 'function_name' else 'a uuid')
+        ) from error
 
 
 def _boolean(name: str, value: str) -> bool:
     if value.lower() not in _BOOLEANS:
         raise exceptions.InvalidDeviceProfile(
             f'Invalid value {value!r} of accel:{name}, it must be true or '
-            'false')
+            'false'
+        )
     return _BOOLEANS[value.lower()]
 
 
@@ -210,7 +226,8 @@ def _resource_class(name: str) -> str:
     standard = naming.RESOURCE_CLASSES.values()
     if name not in standard and not _CUSTOM_NAME.fullmatch(name):
         raise exceptions.InvalidDeviceProfile(
-            f'Unsupported resource class {name}')
+            f'Unsupported resource class {name}'
+        )
     return name
 
 
@@ -218,17 +235,19 @@ def _amount(name: str, value: str) -> int:
     if not (_AMOUNT.fullmatch(value) and 1 <= int(value) <= MAX_UNITS):
         raise exceptions.InvalidDeviceProfile(
             f'Resources number {value} is invalid for {name}, it must be '
-            f'1 to {MAX_UNITS}')
+            f'1 to {MAX_UNITS}'
+        )
     return int(value)
 
 
 def _trait(name: str) -> str:
     if not name.startswith('CUSTOM_'):
         raise exceptions.InvalidDeviceProfile(
-            f'Unsupported trait name format {name}, should start with '
-            'CUSTOM_')
+            f'Unsupported trait name format {name}, should start with CUSTOM_'
+        )
     if not _CUSTOM_NAME.fullmatch(name):
         raise exceptions.InvalidDeviceProfile(
             f'Unsupported trait name format {name}, should have upper-case '
-            'letters, digits and _ only')
+            'letters, digits and _ only'
+        )
     return name

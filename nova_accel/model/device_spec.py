@@ -48,9 +48,10 @@ class Unit(enum.StrEnum):
 
 # Type -> number of units, in the order of the JSON text.
 _UNITS = {
-    'type': 'object', 'minProperties': 1,
-    'additionalProperties': {'type': 'integer', 'minimum': 1,
-                             'maximum': 1024}}
+    'type': 'object',
+    'minProperties': 1,
+    'additionalProperties': {'type': 'integer', 'minimum': 1, 'maximum': 1024},
+}
 
 SCHEMA = {
     'type': 'object',
@@ -59,16 +60,25 @@ SCHEMA = {
         'product_id': _HEX_ID,
         'address': {
             'type': 'string',
-            'pattern': r'^(([0-9a-fA-F]{4,8}|[*]):)?([0-9a-fA-F]{2}|[*]):'
-                       r'([01][0-9a-fA-F]|[*])\.([0-7]|[*])\Z'},
+            'pattern': (
+                r'^(([0-9a-fA-F]{4,8}|[*]):)?([0-9a-fA-F]{2}|[*]):'
+                r'([01][0-9a-fA-F]|[*])\.([0-7]|[*])\Z'
+            ),
+        },
         'driver': {'type': 'string', 'minLength': 1},
         'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
         'resource_class': {
-            'type': 'string', 'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z'},
+            'type': 'string',
+            'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z',
+        },
         'traits': {
-            'type': 'array', 'uniqueItems': True,
-            'items': {'type': 'string',
-                      'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z'}},
+            'type': 'array',
+            'uniqueItems': True,
+            'items': {
+                'type': 'string',
+                'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z',
+            },
+        },
         'pool': {'type': 'boolean'},
         'mdev_type': {'type': 'string', 'minLength': 1},
         'mdev_types': _UNITS,
@@ -77,16 +87,29 @@ SCHEMA = {
         # A relative path without "..".
         'contents_attribute': {
             'type': 'string',
-            'pattern': r'^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}\Z'},
-        'clean': {'enum': ['command', 'format', 'none', 'program', 'reset',
-                           'sanitize']},
+            'pattern': r'^(?!.*\.\.)[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,199}\Z',
+        },
+        'clean': {
+            'enum': [
+                'command',
+                'format',
+                'none',
+                'program',
+                'reset',
+                'sanitize',
+            ]
+        },
         'clean_command': {
-            'type': 'array', 'items': {'type': 'string'},
+            'type': 'array',
+            'items': {'type': 'string'},
             'prefixItems': [{'type': 'string', 'pattern': '^/'}],
-            'minItems': 1},
+            'minItems': 1,
+        },
         'clean_bitstream': {'type': 'string', 'pattern': _UUID},
         'physical_network': {
-            'type': 'string', 'pattern': r'^(?=.*[a-zA-Z0-9])[ -~]{1,200}\Z'},
+            'type': 'string',
+            'pattern': r'^(?=.*[a-zA-Z0-9])[ -~]{1,200}\Z',
+        },
         'unit': {'enum': sorted(Unit)},
         # The kernel counts them in 16 bits.
         'sriov_numvfs': {'type': 'integer', 'minimum': 1, 'maximum': 65535},
@@ -145,16 +168,22 @@ class DeviceSpec:
         """
         if self.clean in (None, 'none'):
             return ()
-        return (self.clean, *self.clean_command,
-                *filter(None, [self.clean_bitstream]))
+        return (
+            self.clean,
+            *self.clean_command,
+            *filter(None, [self.clean_bitstream]),
+        )
 
-    def matches(self, address: pci_address.PciAddress, vendor_id: str,
-                product_id: str) -> bool:
+    def matches(
+        self, address: pci_address.PciAddress, vendor_id: str, product_id: str
+    ) -> bool:
         """Whether this line applies to the PCI function."""
-        return (self.vendor_id in ('*', vendor_id)
-                and self.product_id in ('*', product_id)
-                and _address_pattern(self.address).fullmatch(str(address))
-                is not None)
+        return (
+            self.vendor_id in ('*', vendor_id)
+            and self.product_id in ('*', product_id)
+            and _address_pattern(self.address).fullmatch(str(address))
+            is not None
+        )
 
 
 def _address_pattern(glob: str) -> re.Pattern[str]:
@@ -163,12 +192,14 @@ def _address_pattern(glob: str) -> re.Pattern[str]:
     domain = domains[0] if domains else '*'
     if domain != '*':
         domain = f'{int(domain, 16):04x}'
-    return re.compile(re.escape(f'{domain}:{bus}:{rest}').replace(
-        r'\*', '[0-9a-f]+'))
+    return re.compile(
+        re.escape(f'{domain}:{bus}:{rest}').replace(r'\*', '[0-9a-f]+')
+    )
 
 
-def parse(lines: Iterable[str],
-          drivers: Iterable[str]) -> tuple[DeviceSpec, ...]:
+def parse(
+    lines: Iterable[str], drivers: Iterable[str]
+) -> tuple[DeviceSpec, ...]:
     """The lines of the option, in their order.
 
     :param drivers: the names of the drivers that are installed
@@ -179,17 +210,28 @@ def parse(lines: Iterable[str],
     return tuple(_parse_line(line, known) for line in lines)
 
 
-def first_match(specs: Iterable[DeviceSpec], address: pci_address.PciAddress,
-                vendor_id: str, product_id: str) -> DeviceSpec | None:
+def first_match(
+    specs: Iterable[DeviceSpec],
+    address: pci_address.PciAddress,
+    vendor_id: str,
+    product_id: str,
+) -> DeviceSpec | None:
     """The first line that applies to a PCI function, None if none does."""
-    return next((spec for spec in specs
-                 if spec.matches(address, vendor_id, product_id)), None)
+    return next(
+        (
+            spec
+            for spec in specs
+            if spec.matches(address, vendor_id, product_id)
+        ),
+        None,
+    )
 
 
 def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
     def refuse(reason: str) -> exceptions.InvalidDeviceSpec:
         return exceptions.InvalidDeviceSpec(
-            f'[nova_accel] device_spec = {line}: {reason}')
+            f'[nova_accel] device_spec = {line}: {reason}'
+        )
 
     try:
         value = json.loads(line)
@@ -200,13 +242,17 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
         raise refuse('; '.join(sorted(faults)))
     if not value.keys() & {'vendor_id', 'address'}:
         raise refuse('vendor_id or address is needed')
-    for method, key in (('command', 'clean_command'),
-                        ('program', 'clean_bitstream')):
+    for method, key in (
+        ('command', 'clean_command'),
+        ('program', 'clean_bitstream'),
+    ):
         if (value.get('clean') == method) != (key in value):
             raise refuse(f'"clean": "{method}" and "{key}" need each other')
     if value['driver'] not in drivers:
-        raise refuse(f'unknown driver {value["driver"]!r}, the installed '
-                     f'drivers are {", ".join(drivers)}')
+        raise refuse(
+            f'unknown driver {value["driver"]!r}, the installed '
+            f'drivers are {", ".join(drivers)}'
+        )
     return DeviceSpec(text=line, **_normalised(value))
 
 
@@ -222,8 +268,9 @@ def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
             result[key] = result[key].lower()
     for key in ('mdev_types', 'vgpu_types'):
         # JSON's 8.0 is an integer, too.
-        result[key] = tuple((type_, int(units)) for type_, units
-                            in result.get(key, {}).items())
+        result[key] = tuple(
+            (type_, int(units)) for type_, units in result.get(key, {}).items()
+        )
     result['clean_command'] = tuple(result.get('clean_command', ()))
     result['traits'] = frozenset(result.get('traits', ()))
     if 'unit' in result:

@@ -31,14 +31,26 @@ Binding = binding_model.Binding
 
 #: The states of migrations in Nova that have not ended yet. A "finished" one
 #: waits until its owner confirms or reverts it.
-UNFINISHED = frozenset({
-    'accepted', 'queued', 'preparing', 'pre-migrating', 'migrating',
-    'running', 'running (post-copy)', 'post-migrating', 'finished',
-    'confirming', 'reverting'})
+UNFINISHED = frozenset(
+    {
+        'accepted',
+        'queued',
+        'preparing',
+        'pre-migrating',
+        'migrating',
+        'running',
+        'running (post-copy)',
+        'post-migrating',
+        'finished',
+        'confirming',
+        'reverting',
+    }
+)
 
 #: The unfinished states of a live migration.
-LIVE = frozenset({
-    'accepted', 'queued', 'preparing', 'running', 'running (post-copy)'})
+LIVE = frozenset(
+    {'accepted', 'queued', 'preparing', 'running', 'running (post-copy)'}
+)
 
 #: Nova's ``vm_state`` of an instance that has not had a guest yet.
 _BUILDING = 'building'
@@ -95,8 +107,9 @@ class Repair:
     why: str
 
 
-def leak(role: arq.Role | None, server: Server | None,
-         host: str) -> str | None:
+def leak(
+    role: arq.Role | None, server: Server | None, host: str
+) -> str | None:
     """Why nobody needs a binding any more, None if somebody may.
 
     :param role: None for ARQs that Nova bound and the host has not adopted
@@ -118,8 +131,11 @@ def leak(role: arq.Role | None, server: Server | None,
     if server.is_busy and role is not arq.Role.INCOMING:
         return None
     if server.host != host:
-        return ('its instance is on no host' if server.host is None
-                else f'its instance is on host {server.host}')
+        return (
+            'its instance is on no host'
+            if server.host is None
+            else f'its instance is on host {server.host}'
+        )
     return None
 
 
@@ -150,24 +166,37 @@ class Host:
         return [*self._of_held(), *self._of_listed()]
 
     def _of_held(self) -> Iterator[Repair]:
-        active = {held.instance_uuid: held for held in self.held
-                  if held.role is arq.Role.ACTIVE}
+        active = {
+            held.instance_uuid: held
+            for held in self.held
+            if held.role is arq.Role.ACTIVE
+        }
         known = {uuid for listed in self.listed for uuid in listed.arq_uuids}
         for held in self.held:
             server = self.servers.get(held.instance_uuid)
             if self._ended_here(held, server):
-                yield (Repair(Step.ACTIVATE, held,
-                              'its instance stays on this host now')
-                       if _is_the_guests(
-                           held, active.get(held.instance_uuid))
-                       else Repair(Step.RELEASE, held,
-                                   'its guest has other accelerators'))
+                yield (
+                    Repair(
+                        Step.ACTIVATE,
+                        held,
+                        'its instance stays on this host now',
+                    )
+                    if _is_the_guests(held, active.get(held.instance_uuid))
+                    else Repair(
+                        Step.RELEASE, held, 'its guest has other accelerators'
+                    )
+                )
             elif why := self._leak(held):
                 yield Repair(Step.RELEASE, held, why)
             elif not known.issuperset(held.arq_uuids) and (
-                    server is not None and not server.is_busy):
-                yield Repair(Step.TELL, held, 'the accelerator API lacks '
-                             'some of its ARQs, and may give its devices away')
+                server is not None and not server.is_busy
+            ):
+                yield Repair(
+                    Step.TELL,
+                    held,
+                    'the accelerator API lacks '
+                    'some of its ARQs, and may give its devices away',
+                )
 
     def _of_listed(self) -> Iterator[Repair]:
         for listed in self.listed:
@@ -183,19 +212,24 @@ class Host:
             yield Repair(Step.TAKE_BACK, listed, why)
         elif self._needs(listed):
             if listed.is_whole:
-                yield Repair(Step.RECOVER, listed,
-                             'the journal does not know it')
+                yield Repair(
+                    Step.RECOVER, listed, 'the journal does not know it'
+                )
             elif listed.instance_uuid not in self.guests:
-                yield Repair(Step.TAKE_BACK, listed,
-                             'not all of its ARQs have a device')
+                yield Repair(
+                    Step.TAKE_BACK, listed, 'not all of its ARQs have a device'
+                )
 
     def _leak(self, binding: Binding) -> str | None:
-        why = leak(binding.role, self.servers.get(binding.instance_uuid),
-                   self.name)
+        why = leak(
+            binding.role, self.servers.get(binding.instance_uuid), self.name
+        )
         # Nova destroys the guest sooner or later, and then its bindings are
         # released. An old one belongs to no guest.
-        if (binding.role is not arq.Role.OLD
-                and binding.instance_uuid in self.guests):
+        if (
+            binding.role is not arq.Role.OLD
+            and binding.instance_uuid in self.guests
+        ):
             return None
         return why
 
@@ -205,11 +239,11 @@ class Host:
         At the end of a revert, even a failed one, Nova forgets the old flavor.
         When a resize fails on the destination, Nova keeps it.
         """
-        if (server is None or server.is_migrating
-                or server.host != self.name):
+        if server is None or server.is_migrating or server.host != self.name:
             return False
-        return (held.role is arq.Role.INCOMING
-                or (held.role is arq.Role.OLD and not server.is_resized))
+        return held.role is arq.Role.INCOMING or (
+            held.role is arq.Role.OLD and not server.is_resized
+        )
 
     def _needs(self, listed: Binding) -> bool:
         """Whether its instance should have it, and is not busy."""
@@ -228,8 +262,9 @@ def _is_the_guests(held: Binding, active: Binding | None) -> bool:
     """
     if active is None:
         return True
-    return (held.role is arq.Role.INCOMING
-            and (held.attempt or 0) > (active.attempt or 0))
+    return held.role is arq.Role.INCOMING and (held.attempt or 0) > (
+        active.attempt or 0
+    )
 
 
 def orphans(ours: Iterable[str], *held: Collection[str]) -> list[str]:
@@ -239,8 +274,7 @@ def orphans(ours: Iterable[str], *held: Collection[str]) -> list[str]:
     :param held: collections of uuids of attach handles that have, or may have,
         an owner
     """
-    return [uuid for uuid in ours
-            if not any(uuid in some for some in held)]
+    return [uuid for uuid in ours if not any(uuid in some for some in held)]
 
 
 def stale_consumers(host: Host, consumers: Iterable[str]) -> list[str]:
@@ -251,7 +285,11 @@ def stale_consumers(host: Host, consumers: Iterable[str]) -> list[str]:
     """
     bound = {binding.instance_uuid for binding in (*host.held, *host.listed)}
     bound.update(instance_uuid for instance_uuid, _role in host.journaled)
-    return [uuid for uuid in consumers
-            if uuid in host.servers and uuid not in bound
-            and uuid not in host.guests
-            and leak(arq.Role.ACTIVE, host.servers[uuid], host.name)]
+    return [
+        uuid
+        for uuid in consumers
+        if uuid in host.servers
+        and uuid not in bound
+        and uuid not in host.guests
+        and leak(arq.Role.ACTIVE, host.servers[uuid], host.name)
+    ]

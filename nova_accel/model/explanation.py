@@ -70,16 +70,18 @@ class Candidate:
     reasons: tuple[str, ...]
 
 
-def explain(group: device_profile.Group,
-            providers: Iterable[Provider]) -> list[Candidate]:
+def explain(
+    group: device_profile.Group, providers: Iterable[Provider]
+) -> list[Candidate]:
     """The providers of the group's resource classes, in the order given."""
-    return [Candidate(provider, tuple(_reasons(group, provider)))
-            for provider in providers
-            if provider.resource_class in group.resources]
+    return [
+        Candidate(provider, tuple(_reasons(group, provider)))
+        for provider in providers
+        if provider.resource_class in group.resources
+    ]
 
 
-def _reasons(group: device_profile.Group,
-             provider: Provider) -> Iterable[str]:
+def _reasons(group: device_profile.Group, provider: Provider) -> Iterable[str]:
     others = sorted(group.resources.keys() - {provider.resource_class})
     if others:
         yield f'has no {", ".join(others)}'
@@ -95,13 +97,16 @@ def _reasons(group: device_profile.Group,
     if provider.total < wanted:
         yield f'{wanted} are wanted and it has {provider.total}'
     elif provider.units.get(None, 0) < wanted:
-        yield (f'{wanted} are wanted and {provider.units.get(None, 0)} are '
-               f'free ({_not_free(provider.units)})')
+        yield (
+            f'{wanted} are wanted and {provider.units.get(None, 0)} are '
+            f'free ({_not_free(provider.units)})'
+        )
 
 
 def _not_free(units: Mapping[str | None, int]) -> str:
-    return ', '.join(f'{amount} {why}' for why, amount in units.items()
-                     if why is not None)
+    return ', '.join(
+        f'{amount} {why}' for why, amount in units.items() if why is not None
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,17 +131,21 @@ def providers(units: Sequence[Units]) -> list[Provider]:
     of_one: dict[tuple[str, str, str], list[Units]] = {}
     for some in units:
         of_one.setdefault(
-            (some.hostname, some.rp_uuid, some.resource_class), []).append(
-            some)
+            (some.hostname, some.rp_uuid, some.resource_class), []
+        ).append(some)
     found = []
     for key, parts in sorted(of_one.items()):
         amounts: collections.Counter[str | None] = collections.Counter()
         for part in parts:
             amounts[part.why_not_free] += part.amount
-        found.append(Provider(
-            *key, _OF_ALL.union(*(part.traits for part in parts)),
-            tuple(dict.fromkeys(part.device_uuid for part in parts)),
-            # A deployable may have no units at the moment.
-            {why: amount for why, amount in amounts.items() if amount},
-            any(part.is_silent for part in parts)))
+        found.append(
+            Provider(
+                *key,
+                _OF_ALL.union(*(part.traits for part in parts)),
+                tuple(dict.fromkeys(part.device_uuid for part in parts)),
+                # A deployable may have no units at the moment.
+                {why: amount for why, amount in amounts.items() if amount},
+                any(part.is_silent for part in parts),
+            )
+        )
     return found

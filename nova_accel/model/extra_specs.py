@@ -25,8 +25,9 @@ from nova_accel.model import device_profile
 
 def profile(extra_specs: Mapping[str, str]) -> str | None:
     """The name of the flavor's device profile, by our key or Cyborg's."""
-    return (extra_specs.get(device_profile.FLAVOR_KEY)
-            or extra_specs.get(device_profile.CYBORG_FLAVOR_KEY))
+    return extra_specs.get(device_profile.FLAVOR_KEY) or extra_specs.get(
+        device_profile.CYBORG_FLAVOR_KEY
+    )
 
 
 def programming(extra_specs: Mapping[str, str]) -> dict[str, str]:
@@ -35,12 +36,16 @@ def programming(extra_specs: Mapping[str, str]) -> dict[str, str]:
     A key with an empty value is ignored, as in images.
     """
     keys = (f'accel:{name}' for name in sorted(device_profile.PROPERTIES))
-    return {key: extra_specs[key] for key in keys
-            if extra_specs.get(key, '').strip()}
+    return {
+        key: extra_specs[key]
+        for key in keys
+        if extra_specs.get(key, '').strip()
+    }
 
 
-def group(extra_specs: Mapping[str, str],
-          allocated: Collection[str]) -> dict[str, str]:
+def group(
+    extra_specs: Mapping[str, str], allocated: Collection[str]
+) -> dict[str, str]:
     """The group that one provider is to serve, unchecked.
 
     :param allocated: the resource classes that are allocated from the provider
@@ -53,6 +58,10 @@ def group(extra_specs: Mapping[str, str],
     return {
         **resources,
         # Other traits are the node's, or a matter of Placement.
-        **{key: value for key, value in extra_specs.items()
-           if key.startswith('trait:CUSTOM_')},
-        **programming(extra_specs)}
+        **{
+            key: value
+            for key, value in extra_specs.items()
+            if key.startswith('trait:CUSTOM_')
+        },
+        **programming(extra_specs),
+    }

@@ -34,8 +34,9 @@ class Targets:
     pci: Mapping[str, str]
 
 
-def targets(source: Iterable[arq.Arq],
-            destination: Iterable[arq.Arq]) -> Targets:
+def targets(
+    source: Iterable[arq.Arq], destination: Iterable[arq.Arq]
+) -> Targets:
     """Pair the devices of a guest on two hosts, group by group.
 
     :raises NoAssignment: a group has more devices on one of the hosts, or
@@ -44,22 +45,30 @@ def targets(source: Iterable[arq.Arq],
     mdevs: dict[str, str] = {}
     pci: dict[str, str] = {}
     for ours, theirs in itertools.zip_longest(
-            sorted(source, key=_group), sorted(destination, key=_group)):
-        if (ours is None or theirs is None or _group(ours) != _group(theirs)):
+        sorted(source, key=_group), sorted(destination, key=_group)
+    ):
+        if ours is None or theirs is None or _group(ours) != _group(theirs):
             group = min(map(_group, filter(None, (ours, theirs))))
             raise exceptions.NoAssignment.for_all(
                 f'group {group} has different numbers of devices on the '
                 'source and the destination: has the device profile been '
-                'changed?')
+                'changed?'
+            )
         if _kind(ours) != _kind(theirs):
             raise exceptions.NoAssignment.for_all(
                 f'group {_group(ours)} is {_kind(ours)} on the source and '
-                f'{_kind(theirs)} on the destination')
+                f'{_kind(theirs)} on the destination'
+            )
         if ours.handle.type is attach_handle.HandleType.MDEV:
             mdevs[ours.handle.uuid] = theirs.handle.uuid
         else:
-            pci.update(zip(map(str, ours.handle.functions),
-                           map(str, theirs.handle.functions), strict=True))
+            pci.update(
+                zip(
+                    map(str, ours.handle.functions),
+                    map(str, theirs.handle.functions),
+                    strict=True,
+                )
+            )
     return Targets(mdevs, pci)
 
 
@@ -70,6 +79,12 @@ def _group(request: arq.Arq) -> int:
 def _kind(request: arq.Arq) -> str:
     handle = request.handle
     functions = len(handle.functions)
-    return (handle.mdev_type or handle.vgpu_type
-            or ('a PCI function' if functions == 1
-                else f'{functions} PCI functions'))
+    return (
+        handle.mdev_type
+        or handle.vgpu_type
+        or (
+            'a PCI function'
+            if functions == 1
+            else f'{functions} PCI functions'
+        )
+    )

@@ -43,24 +43,31 @@ class Provider:
 
     def suits(self, group: device_profile.Group) -> bool:
         """Whether the traits let this provider serve the group."""
-        return (group.required <= self.traits
-                and not group.forbidden & self.traits)
+        return (
+            group.required <= self.traits and not group.forbidden & self.traits
+        )
 
 
-def without(providers: Sequence[Provider],
-            held: Mapping[tuple[str, str], int]) -> tuple[Provider, ...]:
+def without(
+    providers: Sequence[Provider], held: Mapping[tuple[str, str], int]
+) -> tuple[Provider, ...]:
     """The providers with what is left of their allocations.
 
     :param held: the amounts to subtract: (provider uuid, resource class) ->
         amount
     """
     left = (
-        dataclasses.replace(provider, allocated={
-            resource_class: amount - held.get((provider.uuid, resource_class),
-                                              0)
-            for resource_class, amount in provider.allocated.items()
-            if amount > held.get((provider.uuid, resource_class), 0)})
-        for provider in providers)
+        dataclasses.replace(
+            provider,
+            allocated={
+                resource_class: amount
+                - held.get((provider.uuid, resource_class), 0)
+                for resource_class, amount in provider.allocated.items()
+                if amount > held.get((provider.uuid, resource_class), 0)
+            },
+        )
+        for provider in providers
+    )
     return tuple(provider for provider in left if provider.allocated)
 
 
@@ -80,34 +87,50 @@ _State = tuple[tuple[_Left, ...], ...]
 MAX_STEPS = 1_000_000
 
 
-def assign(groups: Sequence[device_profile.Group],
-           providers: Sequence[Provider],
-           cost: Cost = lambda index, uuid: 0) -> list[str]:
+def assign(
+    groups: Sequence[device_profile.Group],
+    providers: Sequence[Provider],
+    cost: Cost = lambda index, uuid: 0,
+) -> list[str]:
     """The cheapest exact assignment; ties go to the first providers.
 
     :returns: for each group, the uuid of its provider
     :raises NoAssignment: there is none, or the search took more than
         :data:`MAX_STEPS`
     """
-    classes = sorted({resource_class for each in (
-        *(group.resources for group in groups),
-        *(provider.allocated for provider in providers))
-        for resource_class in each})
+    classes = sorted(
+        {
+            resource_class
+            for each in (
+                *(group.resources for group in groups),
+                *(provider.allocated for provider in providers),
+            )
+            for resource_class in each
+        }
+    )
     found = None
-    if all(sum(group.resources.get(name, 0) for group in groups)
-           == sum(provider.allocated.get(name, 0) for provider in providers)
-           for name in classes):
+    if all(
+        sum(group.resources.get(name, 0) for group in groups)
+        == sum(provider.allocated.get(name, 0) for provider in providers)
+        for name in classes
+    ):
         found = _Search(groups, providers, cost, classes).cheapest()
     if found is None:
         raise exceptions.NoAssignment(
             f'the {len(groups)} groups of the device profile do not match '
-            'what is allocated from ' + _told(providers))
+            'what is allocated from ' + _told(providers)
+        )
     return [providers[position].uuid for position in found]
 
 
 def _told(providers: Sequence[Provider]) -> str:
-    return ', '.join(f'{provider.uuid} {dict(provider.allocated)}'
-                     for provider in providers) or 'no provider'
+    return (
+        ', '.join(
+            f'{provider.uuid} {dict(provider.allocated)}'
+            for provider in providers
+        )
+        or 'no provider'
+    )
 
 
 class _Search:
@@ -118,23 +141,30 @@ class _Search:
     each such state is searched once.
     """
 
-    def __init__(self, groups: Sequence[device_profile.Group],
-                 providers: Sequence[Provider], cost: Cost,
-                 classes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        groups: Sequence[device_profile.Group],
+        providers: Sequence[Provider],
+        cost: Cost,
+        classes: Sequence[str],
+    ) -> None:
         self._groups = groups
         self._providers = providers
-        self._wanted = [_amounts(group.resources, classes)
-                        for group in groups]
-        self._left = [_amounts(provider.allocated, classes)
-                      for provider in providers]
+        self._wanted = [_amounts(group.resources, classes) for group in groups]
+        self._left = [
+            _amounts(provider.allocated, classes) for provider in providers
+        ]
         # For each provider, its price for each group; None if it does not
         # suit.
-        self._prices = [tuple(
-            cost(index, provider.uuid) if provider.suits(group) else None
-            for index, group in enumerate(groups)) for provider in providers]
+        self._prices = [
+            tuple(
+                cost(index, provider.uuid) if provider.suits(group) else None
+                for index, group in enumerate(groups)
+            )
+            for provider in providers
+        ]
         self._kinds = sorted(set(self._prices), key=self._prices.index)
-        self._kind_of = [self._kinds.index(prices)
-                         for prices in self._prices]
+        self._kind_of = [self._kinds.index(prices) for prices in self._prices]
         self._price: dict[tuple[int, _State], float | None] = {}
         self._steps = 0
 
@@ -143,8 +173,7 @@ class _Search:
         left = list(self._left)
         if self._rest(0, self._state(left)) is None:
             return None
-        return [self._first(index, left)
-                for index in range(len(self._groups))]
+        return [self._first(index, left) for index in range(len(self._groups))]
 
     def _first(self, index: int, left: list[_Left]) -> int:
         """The position of the first cheapest provider, which is then taken."""
@@ -175,12 +204,16 @@ class _Search:
         known = (index, state)
         if known not in self._price:
             self._price[known] = min(
-                (price for price in self._prices_of(index, state)
-                 if price is not None), default=None)
+                (
+                    price
+                    for price in self._prices_of(index, state)
+                    if price is not None
+                ),
+                default=None,
+            )
         return self._price[known]
 
-    def _prices_of(self, index: int,
-                   state: _State) -> Iterator[float | None]:
+    def _prices_of(self, index: int, state: _State) -> Iterator[float | None]:
         for kind, of_kind in enumerate(state):
             price = self._kinds[kind][index]
             if price is None:
@@ -200,7 +233,8 @@ class _Search:
                 f'the {len(self._groups)} groups of the device profile can '
                 'be matched in too many ways to what is allocated from '
                 f'{_told(self._providers)}: make groups of the profile '
-                'equal, or have devices pooled')
+                'equal, or have devices pooled'
+            )
 
 
 def _amounts(amounts: Mapping[str, int], classes: Sequence[str]) -> _Left:
@@ -215,4 +249,4 @@ def _with(state: _State, kind: int, before: _Left, after: _Left) -> _State:
     """The state after one provider of a kind has less left."""
     of_kind = list(state[kind])
     of_kind[of_kind.index(before)] = after
-    return (*state[:kind], tuple(sorted(of_kind)), *state[kind + 1:])
+    return (*state[:kind], tuple(sorted(of_kind)), *state[kind + 1 :])

@@ -69,7 +69,8 @@ def custom_trait(*words: str) -> str:
     name: str = os_traits.normalize_name('_'.join(words))
     if len(name) > MAX_LENGTH:
         raise exceptions.InvalidName(
-            f'the trait {name} is longer than {MAX_LENGTH} characters')
+            f'the trait {name} is longer than {MAX_LENGTH} characters'
+        )
     return name
 
 
@@ -107,8 +108,9 @@ def vgpu_trait(vendor: str, product_id: str, vgpu_type: str) -> str:
     return custom_trait(vendor, product_id, vgpu_type)
 
 
-def vgpu_traits(vendor: str, product_id: str, vgpu_type: str,
-                name: str | None) -> frozenset[str]:
+def vgpu_traits(
+    vendor: str, product_id: str, vgpu_type: str, name: str | None
+) -> frozenset[str]:
     """The traits of a vGPU type: one from its id, and Cyborg's own.
 
     Cyborg's is ``CUSTOM_<VENDOR>_<PRODUCT_ID>_<Virtual_GPU_Type>`` of the
@@ -122,8 +124,9 @@ def vgpu_traits(vendor: str, product_id: str, vgpu_type: str,
     traits = {vgpu_trait(vendor, product_id, vgpu_type)}
     words = (name or '').split()
     with contextlib.suppress(exceptions.InvalidName):
-        traits.add(vgpu_trait(
-            vendor, product_id, ' '.join(words[1:] or words)))
+        traits.add(
+            vgpu_trait(vendor, product_id, ' '.join(words[1:] or words))
+        )
     return frozenset(traits)
 
 
@@ -145,7 +148,8 @@ def provider_name(nodename: str, *parts: str) -> str:
     if len(name) > MAX_PROVIDER_NAME_LENGTH:
         raise exceptions.InvalidName(
             f'the resource provider name {name} is longer than '
-            f'{MAX_PROVIDER_NAME_LENGTH} characters')
+            f'{MAX_PROVIDER_NAME_LENGTH} characters'
+        )
     return name
 
 

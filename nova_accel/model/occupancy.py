@@ -34,8 +34,9 @@ Held = Mapping[str, Place]
 _Inventories = dict[str, dict[str, Units]]
 
 
-def inventories(layout: provider_layout.Layout, unusable: Set[str],
-                held: Held) -> _Inventories:
+def inventories(
+    layout: provider_layout.Layout, unusable: Set[str], held: Held
+) -> _Inventories:
     """The inventories of the layout's providers, and of others in use.
 
     Placement does not accept a total of zero, so such a resource class is left
@@ -43,8 +44,10 @@ def inventories(layout: provider_layout.Layout, unusable: Set[str],
 
     :param unusable: the uuids of the attach handles that nobody may get
     """
-    totals = {provider.uuid: collections.Counter(provider.totals)
-              for provider in layout.providers}
+    totals = {
+        provider.uuid: collections.Counter(provider.totals)
+        for provider in layout.providers
+    }
     for uuid, place in held.items():
         home = layout.places.get(uuid)
         if home == place:
@@ -52,33 +55,54 @@ def inventories(layout: provider_layout.Layout, unusable: Set[str],
         if home is not None:
             totals[home.rp_uuid][home.resource_class] -= 1
         totals.setdefault(place.rp_uuid, collections.Counter())[
-            place.resource_class] += 1
+            place.resource_class
+        ] += 1
     reserved = collections.Counter(
-        layout.places[uuid] for uuid in unusable
-        if uuid in layout.places and uuid not in held)
-    return {rp_uuid: {
-        resource_class: Units(total, reserved[Place(rp_uuid, resource_class)])
-        for resource_class, total in classes.items() if total}
-        for rp_uuid, classes in totals.items()}
+        layout.places[uuid]
+        for uuid in unusable
+        if uuid in layout.places and uuid not in held
+    )
+    return {
+        rp_uuid: {
+            resource_class: Units(
+                total, reserved[Place(rp_uuid, resource_class)]
+            )
+            for resource_class, total in classes.items()
+            if total
+        }
+        for rp_uuid, classes in totals.items()
+    }
 
 
-def keep_reserved(found: _Inventories, held: Held,
-                  present: provider_layout.Inventories) -> _Inventories:
+def keep_reserved(
+    found: _Inventories, held: Held, present: provider_layout.Inventories
+) -> _Inventories:
     """Keep units reserved that are so already and that nobody holds.
 
     For use while the reasons for the reservations are not known.
     """
     used = collections.Counter(held.values())
-    return {rp_uuid: {
-        resource_class: Units(units.total, max(units.reserved, min(
-            present.get(rp_uuid, {}).get(resource_class, units).reserved,
-            units.total - used[Place(rp_uuid, resource_class)])))
-        for resource_class, units in classes.items()}
-        for rp_uuid, classes in found.items()}
+    return {
+        rp_uuid: {
+            resource_class: Units(
+                units.total,
+                max(
+                    units.reserved,
+                    min(
+                        present.get(rp_uuid, {})
+                        .get(resource_class, units)
+                        .reserved,
+                        units.total - used[Place(rp_uuid, resource_class)],
+                    ),
+                ),
+            )
+            for resource_class, units in classes.items()
+        }
+        for rp_uuid, classes in found.items()
+    }
 
 
-def fit(found: _Inventories,
-        allocated: Mapping[Place, int]) -> _Inventories:
+def fit(found: _Inventories, allocated: Mapping[Place, int]) -> _Inventories:
     """Raise the totals to what is allocated.
 
     Placement refuses a reshape if any allocation does not fit, even one that
@@ -92,5 +116,6 @@ def fit(found: _Inventories,
         units = classes.get(place.resource_class, Units(0))
         total = max(units.total, amount)
         classes[place.resource_class] = Units(
-            total, min(units.reserved, total - amount))
+            total, min(units.reserved, total - amount)
+        )
     return result

@@ -34,11 +34,17 @@ class Orders:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, between the planes."""
-        return {'revision': self.revision, 'disabled': sorted(self.disabled),
-                'uncleaned': sorted(self.uncleaned)}
+        return {
+            'revision': self.revision,
+            'disabled': sorted(self.disabled),
+            'uncleaned': sorted(self.uncleaned),
+        }
 
 
 def from_dict(value: Mapping[str, Any]) -> Orders:
     """The reverse of :meth:`Orders.to_dict`."""
-    return Orders(value['revision'], frozenset(value['disabled']),
-                  frozenset(value['uncleaned']))
+    return Orders(
+        value['revision'],
+        frozenset(value['disabled']),
+        frozenset(value['uncleaned']),
+    )

@@ -50,7 +50,8 @@ class Page:
     def is_all(self, amount: int) -> bool:
         """Whether a page with ``amount`` rows is the whole list."""
         return self.marker is None and (
-            self.limit is None or amount < self.limit)
+            self.limit is None or amount < self.limit
+        )
 
 
 #: The whole list.
@@ -62,10 +63,12 @@ def parse_limit(text: str) -> int:
 
     :raises InvalidRequest: it is not a positive number
     """
-    if not (text.isascii() and text.isdigit() and len(text) < 10
-            and int(text) > 0):
+    if not (
+        text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0
+    ):
         raise exceptions.InvalidRequest(
-            'The argument limit is no positive number')
+            'The argument limit is no positive number'
+        )
     return min(int(text), MAX_LIMIT)
 
 
@@ -82,13 +85,16 @@ def parse_sort(text: str, known: Collection[str]) -> tuple[SortKey, ...]:
         if name not in known:
             raise exceptions.InvalidRequest(
                 f'The argument sort has an unknown key: "{name[:255]}", the '
-                f'keys are {", ".join(sorted(known))}')
+                f'keys are {", ".join(sorted(known))}'
+            )
         if name in keys:
             raise exceptions.InvalidRequest(
-                f'The argument sort has the key {name} more than once')
+                f'The argument sort has the key {name} more than once'
+            )
         if part != name and direction not in _DIRECTIONS:
             raise exceptions.InvalidRequest(
                 f'The argument sort has an unknown direction of {name}: '
-                f'"{direction[:255]}", it is {" or ".join(_DIRECTIONS)}')
+                f'"{direction[:255]}", it is {" or ".join(_DIRECTIONS)}'
+            )
         keys[name] = SortKey(name, direction == 'desc')
     return tuple(keys.values())

@@ -23,11 +23,15 @@ from nova_accel import exceptions
 
 _SYSFS = re.compile(
     r'(?P<domain>[0-9a-f]{4,8}):(?P<bus>[0-9a-f]{2}):'
-    r'(?P<slot>[01][0-9a-f])\.(?P<function>[0-7])', re.IGNORECASE)
+    r'(?P<slot>[01][0-9a-f])\.(?P<function>[0-7])',
+    re.IGNORECASE,
+)
 
 _NODE_DEVICE = re.compile(
     r'pci_(?P<domain>[0-9a-f]{4,8})_(?P<bus>[0-9a-f]{2})_'
-    r'(?P<slot>[01][0-9a-f])_(?P<function>[0-7])', re.IGNORECASE)
+    r'(?P<slot>[01][0-9a-f])_(?P<function>[0-7])',
+    re.IGNORECASE,
+)
 
 
 @dataclasses.dataclass(frozen=True, order=True)
@@ -60,14 +64,22 @@ class PciAddress:
         match = pattern.fullmatch(text)
         if match is None:
             raise exceptions.InvalidName(f'{text!r} is not a PCI address')
-        return cls(**{part: int(digits, 16)
-                      for part, digits in match.groupdict().items()})
+        return cls(
+            **{
+                part: int(digits, 16)
+                for part, digits in match.groupdict().items()
+            }
+        )
 
     @property
     def parts(self) -> dict[str, str]:
         """The address in the API's four parts, without ``0x``."""
-        return {'domain': f'{self.domain:04x}', 'bus': f'{self.bus:02x}',
-                'device': f'{self.slot:02x}', 'function': f'{self.function}'}
+        return {
+            'domain': f'{self.domain:04x}',
+            'bus': f'{self.bus:02x}',
+            'device': f'{self.slot:02x}',
+            'function': f'{self.function}',
+        }
 
     @property
     def node_device(self) -> str:

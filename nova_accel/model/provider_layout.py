@@ -67,9 +67,11 @@ class Provider:
     @property
     def totals(self) -> dict[str, int]:
         """Resource class -> number of units."""
-        return {resource_class: len(handles)
-                for resource_class, handles in self.handles.items()
-                if handles}
+        return {
+            resource_class: len(handles)
+            for resource_class, handles in self.handles.items()
+            if handles
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Layout:
 
     providers: tuple[Provider, ...] = ()
     rp_uuids: Mapping[tuple[str, str], str] = dataclasses.field(
-        default_factory=dict)
+        default_factory=dict
+    )
 
     @functools.cached_property
     def uuids(self) -> frozenset[str]:
@@ -90,14 +93,17 @@ class Layout:
     @functools.cached_property
     def places(self) -> Mapping[str, Place]:
         """Attach handle uuid -> the place where it is handed out."""
-        return {handle.uuid: Place(provider.uuid, resource_class)
-                for provider in self.providers
-                for resource_class, handles in provider.handles.items()
-                for handle in handles}
+        return {
+            handle.uuid: Place(provider.uuid, resource_class)
+            for provider in self.providers
+            for resource_class, handles in provider.handles.items()
+            for handle in handles
+        }
 
 
-def layout(nodename: str, node_uuid: str,
-           devices: Iterable[device_model.Device]) -> Layout:
+def layout(
+    nodename: str, node_uuid: str, devices: Iterable[device_model.Device]
+) -> Layout:
     """The resource providers of a host's devices.
 
     Interchangeable devices share one pooled provider. Any other device has its
@@ -109,16 +115,26 @@ def layout(nodename: str, node_uuid: str,
     handles: dict[str, dict[str, list[attach_handle.AttachHandle]]] = {}
     rp_uuids: dict[tuple[str, str], str] = {}
 
-    def add(path: tuple[str, ...], parent: str | None, traits: frozenset[str],
-            deployable: device_model.Deployable | None) -> str:
+    def add(
+        path: tuple[str, ...],
+        parent: str | None,
+        traits: frozenset[str],
+        deployable: device_model.Deployable | None,
+    ) -> str:
         name = naming.provider_name(nodename, *path)
         uuid = naming.derived_uuid(node_uuid, 'provider', *path)
         units = handles.setdefault(name, {})
         if deployable is not None:
             units.setdefault(deployable.resource_class, []).extend(
-                deployable.handles)
-        providers[name] = Provider(name, uuid, parent, traits | {
-            naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}, {})
+                deployable.handles
+            )
+        providers[name] = Provider(
+            name,
+            uuid,
+            parent,
+            traits | {naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT},
+            {},
+        )
         return uuid
 
     for device in sorted(devices, key=lambda device: device.address):
@@ -126,30 +142,48 @@ def layout(nodename: str, node_uuid: str,
             continue
         if len(device.deployables) == 1:
             deployable = device.deployables[0]
-            path = (pool(device, deployable) if device.pooled
-                    else (device.name,))
+            path = (
+                pool(device, deployable) if device.pooled else (device.name,)
+            )
             rp_uuids[device.name, deployable.name] = add(
-                path, None, deployable.traits, deployable)
+                path, None, deployable.traits, deployable
+            )
             continue
         shared = frozenset.intersection(
-            *(deployable.traits for deployable in device.deployables))
+            *(deployable.traits for deployable in device.deployables)
+        )
         parent = add((device.name,), None, shared, None)
         for deployable in device.deployables:
             rp_uuids[device.name, deployable.name] = add(
-                (device.name, deployable.name), parent, deployable.traits,
-                deployable)
-    return Layout(tuple(
-        dataclasses.replace(provider, handles={
-            resource_class: tuple(units)
-            for resource_class, units in handles[name].items()})
-        for name, provider in providers.items()), rp_uuids)
+                (device.name, deployable.name),
+                parent,
+                deployable.traits,
+                deployable,
+            )
+    return Layout(
+        tuple(
+            dataclasses.replace(
+                provider,
+                handles={
+                    resource_class: tuple(units)
+                    for resource_class, units in handles[name].items()
+                },
+            )
+            for name, provider in providers.items()
+        ),
+        rp_uuids,
+    )
 
 
-def pool(device: device_model.Device,
-         deployable: device_model.Deployable) -> tuple[str, ...]:
+def pool(
+    device: device_model.Device, deployable: device_model.Deployable
+) -> tuple[str, ...]:
     """The name parts of the pool that the device belongs to."""
-    parts = [deployable.resource_class.removeprefix('CUSTOM_').lower(),
-             device.vendor_id, device.product_id]
+    parts = [
+        deployable.resource_class.removeprefix('CUSTOM_').lower(),
+        device.vendor_id,
+        device.product_id,
+    ]
     if device.numa_node is not None:
         parts.append(f'numa{device.numa_node}')
     if device.operator_traits:
@@ -188,7 +222,8 @@ class Changes:
     inventories: Inventories = dataclasses.field(default_factory=dict)
     remove: tuple[str, ...] = ()
     stale: Mapping[str, frozenset[str]] = dataclasses.field(
-        default_factory=dict)
+        default_factory=dict
+    )
     unwanted: frozenset[str] = frozenset()
 
     def __bool__(self) -> bool:
@@ -196,9 +231,13 @@ class Changes:
         return bool(self.put or self.inventories or self.remove or self.stale)
 
 
-def diff(wanted: Layout, inventories: Inventories,
-         present: Iterable[Present], unused: frozenset[str],
-         given: Mapping[str, frozenset[str]]) -> Changes:
+def diff(
+    wanted: Layout,
+    inventories: Inventories,
+    present: Iterable[Present],
+    unused: frozenset[str],
+    given: Mapping[str, frozenset[str]],
+) -> Changes:
     """Compare the layout with our existing providers.
 
     All free units of an unwanted provider are reserved first. It is removed
@@ -214,11 +253,16 @@ def diff(wanted: Layout, inventories: Inventories,
     :param given: provider uuid -> the traits that we have set
     """
     existing = {provider.uuid: provider for provider in present}
-    put = tuple(provider for provider in wanted.providers
-                if _differs(provider, inventories[provider.uuid],
-                            existing.get(provider.uuid)))
+    put = tuple(
+        provider
+        for provider in wanted.providers
+        if _differs(
+            provider, inventories[provider.uuid], existing.get(provider.uuid)
+        )
+    )
     changed: dict[str, Mapping[str, Units]] = {
-        provider.uuid: inventories[provider.uuid] for provider in put}
+        provider.uuid: inventories[provider.uuid] for provider in put
+    }
     remove: list[str] = []
     unwanted: set[str] = set()
     needed: set[str | None] = set()
@@ -226,45 +270,64 @@ def diff(wanted: Layout, inventories: Inventories,
         if uuid in wanted.uuids:
             continue
         before = existing[uuid].units
-        units = {resource_class: Units(found.total, found.total)
-                 for resource_class, found in before.items()}
+        units = {
+            resource_class: Units(found.total, found.total)
+            for resource_class, found in before.items()
+        }
         units.update(inventories.get(uuid, {}))
         if units != before:
             changed[uuid] = units
         elif uuid not in inventories and units:
             unwanted.add(uuid)
         # Without an inventory it cannot have an allocation.
-        if uuid in needed or (units and not (
-                uuid in unwanted and uuid in unused)):
+        if uuid in needed or (
+            units and not (uuid in unwanted and uuid in unused)
+        ):
             needed.add(existing[uuid].parent)
         else:
             remove.append(uuid)
-    stale = {provider.uuid: existing[provider.uuid].traits
-             & given.get(provider.uuid, frozenset()) - provider.traits
-             for provider in wanted.providers if provider.uuid in existing}
+    stale = {
+        provider.uuid: existing[provider.uuid].traits
+        & given.get(provider.uuid, frozenset()) - provider.traits
+        for provider in wanted.providers
+        if provider.uuid in existing
+    }
     return Changes(
-        put, changed, tuple(remove),
+        put,
+        changed,
+        tuple(remove),
         {uuid: traits for uuid, traits in stale.items() if traits},
-        frozenset(unwanted.difference(remove)))
+        frozenset(unwanted.difference(remove)),
+    )
 
 
-def now_given(wanted: Layout, changes: Changes,
-              given: Mapping[str, frozenset[str]],
-              ) -> dict[str, frozenset[str]]:
+def now_given(
+    wanted: Layout,
+    changes: Changes,
+    given: Mapping[str, frozenset[str]],
+) -> dict[str, frozenset[str]]:
     """The traits that we have set, once the changes are made.
 
     A stale trait counts until the tree no longer has it, because the change
     may never have reached Placement.
     """
-    result = {uuid: traits for uuid, traits in given.items()
-              if uuid not in changes.remove}
+    result = {
+        uuid: traits
+        for uuid, traits in given.items()
+        if uuid not in changes.remove
+    }
     for provider in wanted.providers:
         result[provider.uuid] = provider.traits | changes.stale.get(
-            provider.uuid, frozenset())
+            provider.uuid, frozenset()
+        )
     return result
 
 
-def _differs(wanted: Provider, units: Mapping[str, Units],
-             present: Present | None) -> bool:
-    return (present is None or present.units != units
-            or not wanted.traits <= present.traits)
+def _differs(
+    wanted: Provider, units: Mapping[str, Units], present: Present | None
+) -> bool:
+    return (
+        present is None
+        or present.units != units
+        or not wanted.traits <= present.traits
+    )

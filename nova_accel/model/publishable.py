@@ -53,8 +53,11 @@ class Publishable:
     left_out: tuple[str, ...]
 
 
-def of(nodename: str, devices: Iterable[device_model.Device],
-       max_devices: int = bounds.MAX_DEVICES) -> Publishable:
+def of(
+    nodename: str,
+    devices: Iterable[device_model.Device],
+    max_devices: int = bounds.MAX_DEVICES,
+) -> Publishable:
     """Leave out what Placement or the API would refuse.
 
     A device that loses all its deployables by this is faulty. A device that
@@ -94,46 +97,55 @@ class _Host:
         if complaints:
             self.left_out.append(reason.told(f'{_where(device)} {told}'))
 
-    def _device(self, device: device_model.Device,
-                complaints: list[str]) -> device_model.Device:
+    def _device(
+        self, device: device_model.Device, complaints: list[str]
+    ) -> device_model.Device:
         """:raises AcceleratorError: nothing of it can be published."""
         if len(self.devices) == self._max_devices:
             raise exceptions.DeviceError(
-                f'a host has {self._max_devices} devices at most')
+                f'a host has {self._max_devices} devices at most'
+            )
         _check_facts(device)
         self._claim((device.name,), device.name)
         deployables = self._deployables(device, complaints)
         numa_node = device.numa_node
         if numa_node is not None and not (
-                type(numa_node) is int
-                and 0 <= numa_node <= bounds.MAX_NUMA_NODE):
+            type(numa_node) is int and 0 <= numa_node <= bounds.MAX_NUMA_NODE
+        ):
             complaints.append(f'its NUMA node {numa_node!r:.64}')
             numa_node = None
         found = dataclasses.replace(
-            device, deployables=tuple(deployables), numa_node=numa_node,
+            device,
+            deployables=tuple(deployables),
+            numa_node=numa_node,
             fault=None if device.fault is None else str(device.fault),
             vendor=reason.told(device.vendor, bounds.MAX_TEXT),
-            product=reason.told(device.product, bounds.MAX_TEXT))
+            product=reason.told(device.product, bounds.MAX_TEXT),
+        )
         if len(deployables) == 1 and found.pooled:
             self._claim_pool(provider_layout.pool(found, deployables[0]))
         if device.deployables and not deployables:
             found = dataclasses.replace(
-                found, fault=found.fault or '; '.join(complaints))
+                found, fault=found.fault or '; '.join(complaints)
+            )
         attributes = _attributes(device.attributes, complaints)
         if complaints:
             attributes[LEFT_OUT] = reason.told(
-                '; '.join(complaints), bounds.MAX_TEXT)
+                '; '.join(complaints), bounds.MAX_TEXT
+            )
         return dataclasses.replace(found, attributes=attributes)
 
-    def _deployables(self, device: device_model.Device,
-                     complaints: list[str]) -> list[device_model.Deployable]:
+    def _deployables(
+        self, device: device_model.Device, complaints: list[str]
+    ) -> list[device_model.Deployable]:
         found: list[device_model.Deployable] = []
         for deployable in device.deployables:
             try:
                 if len(found) == bounds.MAX_DEPLOYABLES:
                     raise exceptions.DeviceError(
                         f'a device has {bounds.MAX_DEPLOYABLES} deployables '
-                        'at most')
+                        'at most'
+                    )
                 _check_text('its name', deployable.name)
                 if len(device.deployables) > 1:
                     self._claim((device.name, deployable.name), device.name)
@@ -144,35 +156,46 @@ class _Host:
                 complaints.append(f'an invalid deployable: {error!r}')
         return found
 
-    def _deployable(self, device: device_model.Device,
-                    deployable: device_model.Deployable,
-                    complaints: list[str]) -> device_model.Deployable:
+    def _deployable(
+        self,
+        device: device_model.Device,
+        deployable: device_model.Deployable,
+        complaints: list[str],
+    ) -> device_model.Deployable:
         """:raises DeviceError: it cannot be published."""
         if not _is_name(deployable.resource_class, _KNOWN_CLASSES):
             raise exceptions.DeviceError(
-                f'{deployable.resource_class!a:.64} is no resource class')
+                f'{deployable.resource_class!a:.64} is no resource class'
+            )
         if deployable.region is not None:
             _check_text('its region', deployable.region)
         bitstream_id = deployable.bitstream_id
         if bitstream_id is not None and not _matches(
-                bounds.UUID, bitstream_id):
+            bounds.UUID, bitstream_id
+        ):
             complaints.append(f'its bitstream {bitstream_id!a:.64}')
             bitstream_id = None
         return dataclasses.replace(
-            deployable, bitstream_id=bitstream_id,
+            deployable,
+            bitstream_id=bitstream_id,
             traits=_traits(device, deployable, complaints),
-            handles=self._usable(deployable, complaints))
+            handles=self._usable(deployable, complaints),
+        )
 
-    def _usable(self, deployable: device_model.Deployable,
-                complaints: list[str],
-                ) -> tuple[attach_handle.AttachHandle, ...]:
+    def _usable(
+        self,
+        deployable: device_model.Deployable,
+        complaints: list[str],
+    ) -> tuple[attach_handle.AttachHandle, ...]:
         """The attach handles that can be reported, one for each uuid."""
         found: list[attach_handle.AttachHandle] = []
         lost = 0
         for handle in deployable.handles:
-            if (len(found) < bounds.MAX_HANDLES
-                    and handle.uuid not in self._handles
-                    and _is_reportable(handle)):
+            if (
+                len(found) < bounds.MAX_HANDLES
+                and handle.uuid not in self._handles
+                and _is_reportable(handle)
+            ):
                 found.append(handle)
                 self._handles.add(handle.uuid)
             else:
@@ -180,7 +203,8 @@ class _Host:
         if lost:
             complaints.append(
                 f'{lost} units of {deployable.name}, which exceed '
-                f'{bounds.MAX_HANDLES}, are duplicates or have bad names')
+                f'{bounds.MAX_HANDLES}, are duplicates or have bad names'
+            )
         return tuple(found)
 
     def _claim(self, path: tuple[str, ...], device: str) -> None:
@@ -193,7 +217,8 @@ class _Host:
         for name in names:
             if name in self._names:
                 raise exceptions.DeviceError(
-                    f'there is another {path[-1]} on the host')
+                    f'there is another {path[-1]} on the host'
+                )
         self._names.update(dict.fromkeys(names, (device,)))
 
     def _claim_pool(self, path: tuple[str, ...]) -> None:
@@ -201,7 +226,8 @@ class _Host:
         name = naming.provider_name(self._nodename, *path)
         if self._names.setdefault(name, path) != path:
             raise exceptions.DeviceError(
-                f'a device has the name of its pool, {name}')
+                f'a device has the name of its pool, {name}'
+            )
 
 
 def _where(device: device_model.Device) -> str:
@@ -215,9 +241,10 @@ def _check_facts(device: device_model.Device) -> None:
     _check_text('its name', device.name)
     _check_text('its driver', device.driver)
     for name, pattern, value in (
-            ('address', bounds.PCI_ADDRESS, str(device.address)),
-            ('vendor_id', bounds.PCI_ID, device.vendor_id),
-            ('product_id', bounds.PCI_ID, device.product_id)):
+        ('address', bounds.PCI_ADDRESS, str(device.address)),
+        ('vendor_id', bounds.PCI_ID, device.vendor_id),
+        ('product_id', bounds.PCI_ID, device.product_id),
+    ):
         if not _matches(pattern, value):
             raise exceptions.DeviceError(f'its {name} is {value!a:.64}')
     if device.type not in naming.RESOURCE_CLASSES:
@@ -226,11 +253,13 @@ def _check_facts(device: device_model.Device) -> None:
 
 def _check_text(what: str, value: object) -> None:
     """:raises DeviceError: it is no valid text, empty, or too long."""
-    if not (_matches(bounds.TEXT, value)
-            and 0 < len(str(value)) <= bounds.MAX_TEXT):
+    if not (
+        _matches(bounds.TEXT, value) and 0 < len(str(value)) <= bounds.MAX_TEXT
+    ):
         raise exceptions.DeviceError(
             f'{what} is {value!a:.64}, not a text of 1 to {bounds.MAX_TEXT} '
-            'characters')
+            'characters'
+        )
 
 
 def _matches(pattern: str, value: object) -> bool:
@@ -239,47 +268,77 @@ def _matches(pattern: str, value: object) -> bool:
 
 def _is_name(value: object, known: frozenset[str]) -> bool:
     """Whether Placement knows the name, or lets it be created."""
-    return isinstance(value, str) and (value in known or (
-        value.startswith(_CUSTOM) and len(value) > len(_CUSTOM)
-        and _matches(bounds.PLACEMENT_NAME, value)))
+    return isinstance(value, str) and (
+        value in known
+        or (
+            value.startswith(_CUSTOM)
+            and len(value) > len(_CUSTOM)
+            and _matches(bounds.PLACEMENT_NAME, value)
+        )
+    )
 
 
-def _traits(device: device_model.Device, deployable: device_model.Deployable,
-            complaints: list[str]) -> frozenset[str]:
+def _traits(
+    device: device_model.Device,
+    deployable: device_model.Deployable,
+    complaints: list[str],
+) -> frozenset[str]:
     """The traits that Placement accepts; if too many, the operator's first."""
-    good = {trait for trait in deployable.traits
-            if _is_name(trait, _KNOWN_TRAITS)}
+    good = {
+        trait for trait in deployable.traits if _is_name(trait, _KNOWN_TRAITS)
+    }
     bad = len(deployable.traits) - len(good)
     if bad:
-        complaints.append(f'{bad} traits of {deployable.name}, which cannot '
-                          'be names of traits')
+        complaints.append(
+            f'{bad} traits of {deployable.name}, which cannot '
+            'be names of traits'
+        )
     if len(good) <= bounds.MAX_TRAITS:
         return frozenset(good)
-    complaints.append(f'{len(good) - bounds.MAX_TRAITS} traits of '
-                      f'{deployable.name}, which has {len(good)}')
-    return frozenset(sorted(good, key=lambda trait: (
-        trait not in device.operator_traits, trait))[:bounds.MAX_TRAITS])
+    complaints.append(
+        f'{len(good) - bounds.MAX_TRAITS} traits of '
+        f'{deployable.name}, which has {len(good)}'
+    )
+    return frozenset(
+        sorted(
+            good,
+            key=lambda trait: (trait not in device.operator_traits, trait),
+        )[: bounds.MAX_TRAITS]
+    )
 
 
 def _is_reportable(handle: attach_handle.AttachHandle) -> bool:
     texts = (handle.mdev_type, handle.vgpu_type, handle.physical_network)
-    return (_matches(bounds.UUID, handle.uuid)
-            and len(handle.further_functions) <= bounds.MAX_FURTHER_FUNCTIONS
-            and all(_matches(bounds.PCI_ADDRESS, str(address)) for address
-                    in (handle.address, *handle.further_functions))
-            and all(_matches(bounds.TEXT, text)
-                    and len(text) <= bounds.MAX_TEXT
-                    for text in texts if text is not None))
+    return (
+        _matches(bounds.UUID, handle.uuid)
+        and len(handle.further_functions) <= bounds.MAX_FURTHER_FUNCTIONS
+        and all(
+            _matches(bounds.PCI_ADDRESS, str(address))
+            for address in (handle.address, *handle.further_functions)
+        )
+        and all(
+            _matches(bounds.TEXT, text) and len(text) <= bounds.MAX_TEXT
+            for text in texts
+            if text is not None
+        )
+    )
 
 
-def _attributes(attributes: Mapping[str, str],
-                complaints: list[str]) -> dict[str, str]:
+def _attributes(
+    attributes: Mapping[str, str], complaints: list[str]
+) -> dict[str, str]:
     """The attributes that can be reported, with room for one more."""
-    good = [(name, text) for name, text in attributes.items()
-            if isinstance(text, str) and _matches(bounds.TEXT, name)
-            and 0 < len(name) <= bounds.MAX_TEXT]
-    lost = len(attributes) - len(good[:bounds.MAX_ATTRIBUTES - 1])
+    good = [
+        (name, text)
+        for name, text in attributes.items()
+        if isinstance(text, str)
+        and _matches(bounds.TEXT, name)
+        and 0 < len(name) <= bounds.MAX_TEXT
+    ]
+    lost = len(attributes) - len(good[: bounds.MAX_ATTRIBUTES - 1])
     if lost:
-        complaints.append(f'{lost} attributes, which exceed '
-                          f'{bounds.MAX_ATTRIBUTES - 1} or have bad names')
-    return dict(good[:bounds.MAX_ATTRIBUTES - 1])
+        complaints.append(
+            f'{lost} attributes, which exceed '
+            f'{bounds.MAX_ATTRIBUTES - 1} or have bad names'
+        )
+    return dict(good[: bounds.MAX_ATTRIBUTES - 1])

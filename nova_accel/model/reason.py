@@ -22,8 +22,12 @@ def told(text: str, max_length: int = MAX_LENGTH) -> str:
     No database stores half of a surrogate pair, which Python makes of bytes in
     sysfs that are not UTF-8. PostgreSQL does not store NUL.
     """
-    return (text[:max_length].replace('\0', '?')
-            .encode('utf-8', 'replace').decode())
+    return (
+        text[:max_length]
+        .replace('\0', '?')
+        .encode('utf-8', 'replace')
+        .decode()
+    )
 
 
 def printable(text: str) -> str:
@@ -32,6 +36,8 @@ def printable(text: str) -> str:
     So a client's text can safely be returned and logged.
     """
     return ''.join(
-        character if character.isprintable()
+        character
+        if character.isprintable()
         else character.encode('unicode_escape').decode()
-        for character in text)
+        for character in text
+    )

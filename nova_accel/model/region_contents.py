@@ -67,9 +67,12 @@ class Known:
 
         :returns: None if they may
         """
-        if self.unclean is None or (project_id is not None and (
-                project_id == self.unclean.owner
-                != region_model.UNKNOWN_OWNER)):
+        if self.unclean is None or (
+            project_id is not None
+            and (
+                project_id == self.unclean.owner != region_model.UNKNOWN_OWNER
+            )
+        ):
             return None
         return self.unclean.reason
 
@@ -82,8 +85,9 @@ class ToldType:
     traits: frozenset[str]
 
 
-def overlaid(device: device_model.Device,
-             known: Mapping[str, Known]) -> device_model.Device:
+def overlaid(
+    device: device_model.Device, known: Mapping[str, Known]
+) -> device_model.Device:
     """The device with the knowledge of its regions added.
 
     If nobody can get any part of the device, it is faulty as a whole.
@@ -100,60 +104,100 @@ def overlaid(device: device_model.Device,
         return device
     deployables = tuple(
         _overlaid(device, deployable, known.get(deployable.region or ''))
-        for deployable in device.deployables)
-    faults = {name: each.fault for name, each in known.items()
-              if each.fault is not None}
+        for deployable in device.deployables
+    )
+    faults = {
+        name: each.fault
+        for name, each in known.items()
+        if each.fault is not None
+    }
     fault = device.fault
-    if fault is None and deployables and all(
-            deployable.fault is not None for deployable in deployables):
-        fault = '; '.join(f'{name}: {text}'
-                          for name, text in sorted(faults.items()))
+    if (
+        fault is None
+        and deployables
+        and all(deployable.fault is not None for deployable in deployables)
+    ):
+        fault = '; '.join(
+            f'{name}: {text}' for name, text in sorted(faults.items())
+        )
     return dataclasses.replace(
-        device, deployables=deployables, fault=fault, attributes={
+        device,
+        deployables=deployables,
+        fault=fault,
+        attributes={
             **device.attributes,
             **{f'fault of {name}': text for name, text in faults.items()},
-            **{f'{name} is unclean': each.unclean.reason
-               for name, each in known.items()
-               if each.unclean is not None}})
+            **{
+                f'{name} is unclean': each.unclean.reason
+                for name, each in known.items()
+                if each.unclean is not None
+            },
+        },
+    )
 
 
 def told_types(device: device_model.Device) -> dict[str, ToldType]:
     """Region name -> type, for the regions that report their types."""
-    return {region.name: ToldType(region.type_uuid, frozenset(
-        trait for deployable in device.deployables
-        if deployable.region == region.name
-        for trait in deployable.traits - device.operator_traits
-        if naming.is_region_trait(trait)))
-        for region in device.regions if region.type_uuid is not None}
+    return {
+        region.name: ToldType(
+            region.type_uuid,
+            frozenset(
+                trait
+                for deployable in device.deployables
+                if deployable.region == region.name
+                for trait in deployable.traits - device.operator_traits
+                if naming.is_region_trait(trait)
+            ),
+        )
+        for region in device.regions
+        if region.type_uuid is not None
+    }
 
 
-def remembered(device: device_model.Device,
-               told: Mapping[str, ToldType]) -> device_model.Device:
+def remembered(
+    device: device_model.Device, told: Mapping[str, ToldType]
+) -> device_model.Device:
     """The device with remembered types where it reports none at present.
 
     While a guest has a whole card, the host cannot ask the card.
 
     :param told: region name -> the type that the device reported last
     """
-    untold = {region.name: told[region.name] for region in device.regions
-              if region.type_uuid is None and region.name in told}
-    return device if not untold else dataclasses.replace(
-        device,
-        regions=tuple(
-            dataclasses.replace(
-                region, type_uuid=untold[region.name].type_uuid)
-            if region.name in untold else region
-            for region in device.regions),
-        deployables=tuple(
-            dataclasses.replace(
-                deployable, traits=deployable.traits
-                | untold[deployable.region].traits)
-            if deployable.region in untold else deployable
-            for deployable in device.deployables))
+    untold = {
+        region.name: told[region.name]
+        for region in device.regions
+        if region.type_uuid is None and region.name in told
+    }
+    return (
+        device
+        if not untold
+        else dataclasses.replace(
+            device,
+            regions=tuple(
+                dataclasses.replace(
+                    region, type_uuid=untold[region.name].type_uuid
+                )
+                if region.name in untold
+                else region
+                for region in device.regions
+            ),
+            deployables=tuple(
+                dataclasses.replace(
+                    deployable,
+                    traits=deployable.traits
+                    | untold[deployable.region].traits,
+                )
+                if deployable.region in untold
+                else deployable
+                for deployable in device.deployables
+            ),
+        )
+    )
 
 
-def with_shell(device: device_model.Device,
-               shell: Known) -> device_model.Device:
+def with_shell(
+    device: device_model.Device, shell: Known
+) -> device_model.Device:
     """The device with the knowledge of its shell added.
 
     If the shell is faulty, nobody can get any part of the card.
@@ -162,14 +206,20 @@ def with_shell(device: device_model.Device,
         return dataclasses.replace(device, fault=f'the shell: {shell.fault}')
     if shell.contents is None:
         return device
-    return dataclasses.replace(device, attributes={
-        **device.attributes,
-        'shell bitstream': shell.contents.bitstream_id})
+    return dataclasses.replace(
+        device,
+        attributes={
+            **device.attributes,
+            'shell bitstream': shell.contents.bitstream_id,
+        },
+    )
 
 
-def _overlaid(device: device_model.Device,
-              deployable: device_model.Deployable,
-              known: Known | None) -> device_model.Deployable:
+def _overlaid(
+    device: device_model.Device,
+    deployable: device_model.Deployable,
+    known: Known | None,
+) -> device_model.Deployable:
     if known is None:
         return deployable
     traits = deployable.traits
@@ -177,24 +227,33 @@ def _overlaid(device: device_model.Device,
         traits -= function_traits(traits) - device.operator_traits
     if known.contents is None:
         return dataclasses.replace(
-            deployable, traits=traits, fault=known.fault)
+            deployable, traits=traits, fault=known.fault
+        )
     # Only an operator's traits distinguish the units of a pool. A device that
     # reports its function itself is believed.
-    if (known.is_operators and not device.pooled
-            and not function_traits(traits)):
+    if (
+        known.is_operators
+        and not device.pooled
+        and not function_traits(traits)
+    ):
         traits |= _function_traits(device, known.contents)
     return dataclasses.replace(
-        deployable, traits=traits, fault=known.fault,
-        bitstream_id=known.contents.bitstream_id)
+        deployable,
+        traits=traits,
+        fault=known.fault,
+        bitstream_id=known.contents.bitstream_id,
+    )
 
 
-def _function_traits(device: device_model.Device,
-                     contents: region_model.Contents) -> frozenset[str]:
+def _function_traits(
+    device: device_model.Device, contents: region_model.Contents
+) -> frozenset[str]:
     """The traits of the functions, none if the vendor's name prevents it."""
     try:
         return frozenset(
             naming.function_trait(device.type, device.vendor, uuid)
-            for uuid in contents.function_uuids)
+            for uuid in contents.function_uuids
+        )
     except exceptions.InvalidName:
         return frozenset()
 

@@ -27,12 +27,16 @@ from nova_accel.model import naming
 def of(device: device_model.Device) -> frozenset[str]:
     """The traits of the types of the device's regions."""
     return frozenset(
-        trait for deployable in device.deployables
-        for trait in deployable.traits if naming.is_region_trait(trait))
+        trait
+        for deployable in device.deployables
+        for trait in deployable.traits
+        if naming.is_region_trait(trait)
+    )
 
 
-def check(device: device_model.Device,
-          others: Iterable[device_model.Device]) -> None:
+def check(
+    device: device_model.Device, others: Iterable[device_model.Device]
+) -> None:
     """Check that no other product has regions of the same types.
 
     :raises DeviceError: another product has one; the text names both devices.
@@ -40,9 +44,11 @@ def check(device: device_model.Device,
     mine = of(device)
     for other in others:
         shared = sorted(mine & of(other))
-        if shared and ((device.vendor, device.product)
-                       != (other.vendor, other.product)):
+        if shared and (
+            (device.vendor, device.product) != (other.vendor, other.product)
+        ):
             raise exceptions.DeviceError(
                 f'its region type {shared[0]} is that of another product: '
                 f'{other.address} is {other.vendor} {other.product}, this is '
-                f'{device.vendor} {device.product}')
+                f'{device.vendor} {device.product}'
+            )

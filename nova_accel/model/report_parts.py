@@ -24,8 +24,9 @@ from nova_accel.model import bounds
 MAX_BYTES = 512 * 1024
 
 
-def split(devices: Iterable[Mapping[str, Any]],
-          ) -> list[list[Mapping[str, Any]]]:
+def split(
+    devices: Iterable[Mapping[str, Any]],
+) -> list[list[Mapping[str, Any]]]:
     """The parts, in the order of the devices; at least one.
 
     :param devices: as from :meth:`nova_accel.model.device.Device.to_report`
@@ -34,8 +35,10 @@ def split(devices: Iterable[Mapping[str, Any]],
     length = 0
     for device in devices:
         own = len(json.dumps(device))
-        is_full = (len(parts[-1]) == bounds.MAX_DEVICES_OF_PART
-                   or length + own > MAX_BYTES)
+        is_full = (
+            len(parts[-1]) == bounds.MAX_DEVICES_OF_PART
+            or length + own > MAX_BYTES
+        )
         if parts[-1] and is_full:
             parts.append([])
             length = 0

@@ -54,49 +54,69 @@ class Moved:
 
     moves: tuple[Move, ...] = ()
     evidence: Mapping[str, Mapping[str, Mapping[str, int]]] = (
-        dataclasses.field(default_factory=dict))
+        dataclasses.field(default_factory=dict)
+    )
 
     @property
     def targets(self) -> dict[str, provider_layout.Place]:
         """Attach handle uuid -> the place of its unit after the moves."""
-        return {move.handle_uuid: provider_layout.Place(
-            move.target, move.resource_class) for move in self.moves}
+        return {
+            move.handle_uuid: provider_layout.Place(
+                move.target, move.resource_class
+            )
+            for move in self.moves
+        }
 
-    def is_in(self, allocated: Mapping[str, Mapping[str, Mapping[str, int]]],
-              ) -> bool:
+    def is_in(
+        self,
+        allocated: Mapping[str, Mapping[str, Mapping[str, int]]],
+    ) -> bool:
         """Whether Placement has made the moves: it makes all of them or none.
 
         :param allocated: what consumers have from the targets, in the form of
             ``evidence``
         """
         return not self.evidence or any(
-            allocated.get(consumer, {}).get(rp_uuid, {}).get(
-                resource_class, 0) >= amount
+            allocated.get(consumer, {}).get(rp_uuid, {}).get(resource_class, 0)
+            >= amount
             for consumer, providers in self.evidence.items()
             for rp_uuid, resources in providers.items()
-            for resource_class, amount in resources.items())
+            for resource_class, amount in resources.items()
+        )
 
 
-def needed(layout: provider_layout.Layout,
-           held: Iterable[binding_model.Binding]) -> tuple[Move, ...]:
+def needed(
+    layout: provider_layout.Layout, held: Iterable[binding_model.Binding]
+) -> tuple[Move, ...]:
     """The moves that bring all held units to the layout's providers.
 
     A unit that has another resource class by now stays, because the flavor
     asks for the old class. A unit whose device is gone stays, too.
     """
     return tuple(
-        Move(binding.instance_uuid, binding.role, request.handle.uuid,
-             home.resource_class, request.device_rp_uuid, home.rp_uuid)
-        for binding in held if binding.role is not None
+        Move(
+            binding.instance_uuid,
+            binding.role,
+            request.handle.uuid,
+            home.resource_class,
+            request.device_rp_uuid,
+            home.rp_uuid,
+        )
+        for binding in held
+        if binding.role is not None
         for request in binding.arqs
         if (home := layout.places.get(request.handle.uuid)) is not None
         and home.resource_class == request.resource_class
-        and home.rp_uuid != request.device_rp_uuid)
+        and home.rp_uuid != request.device_rp_uuid
+    )
 
 
-def make(layout: provider_layout.Layout,
-         held: Iterable[binding_model.Binding], allocations: Allocations,
-         migrations: Mapping[str, str]) -> Moved:
+def make(
+    layout: provider_layout.Layout,
+    held: Iterable[binding_model.Binding],
+    allocations: Allocations,
+    migrations: Mapping[str, str],
+) -> Moved:
     """Make the moves in the allocations, and change nothing else.
 
     A unit that is no longer allocated at its source was moved earlier, by a
@@ -110,13 +130,18 @@ def make(layout: provider_layout.Layout,
     bindings = tuple(held)
     evidence = {}
     for consumer, allocation in allocations.items():
-        own = _own(bindings, migrations.get(consumer, consumer),
-                   is_migration=consumer in migrations)
+        own = _own(
+            bindings,
+            migrations.get(consumer, consumer),
+            is_migration=consumer in migrations,
+        )
         moves = needed(layout, own)
         resources = allocation['allocations']
         stay = collections.Counter(
-            request.device_rp_uuid for binding in own
-            for request in binding.arqs)
+            request.device_rp_uuid
+            for binding in own
+            for request in binding.arqs
+        )
         stay.subtract(move.source for move in moves)
         for move in moves:
             _make(move, resources, stay[move.source])
@@ -124,19 +149,24 @@ def make(layout: provider_layout.Layout,
         if targets:
             evidence[consumer] = {
                 rp_uuid: dict(resources[rp_uuid]['resources'])
-                for rp_uuid in targets}
+                for rp_uuid in targets
+            }
     return Moved(needed(layout, bindings), evidence)
 
 
-def _own(held: Iterable[binding_model.Binding], instance_uuid: str,
-         is_migration: bool) -> list[binding_model.Binding]:
+def _own(
+    held: Iterable[binding_model.Binding],
+    instance_uuid: str,
+    is_migration: bool,
+) -> list[binding_model.Binding]:
     """The bindings whose units an instance, or its migration, consumes.
 
     A migration consumes what the source of a resize keeps; a live migration
     consumes all that the source has.
     """
-    bindings = [binding for binding in held
-                if binding.instance_uuid == instance_uuid]
+    bindings = [
+        binding for binding in held if binding.instance_uuid == instance_uuid
+    ]
     old = [binding for binding in bindings if binding.role is arq.Role.OLD]
     if is_migration and old:
         return old
@@ -158,20 +188,22 @@ def _make(move: Move, resources: dict[str, Any], stay: int) -> None:
         del resources[move.source]
     of_target = resources.setdefault(move.target, {'resources': {}})
     of_target['resources'][move.resource_class] = (
-        of_target['resources'].get(move.resource_class, 0) + 1)
+        of_target['resources'].get(move.resource_class, 0) + 1
+    )
 
 
-def allocated(allocations: Allocations, rp_uuids: Iterable[str],
-              ) -> dict[provider_layout.Place, int]:
+def allocated(
+    allocations: Allocations,
+    rp_uuids: Iterable[str],
+) -> dict[provider_layout.Place, int]:
     """How much all consumers together have from these providers."""
     ours = set(rp_uuids)
-    amounts: collections.Counter[provider_layout.Place] = (
-        collections.Counter())
+    amounts: collections.Counter[provider_layout.Place] = collections.Counter()
     for allocation in allocations.values():
         for rp_uuid, of_provider in allocation['allocations'].items():
             if rp_uuid in ours:
-                for resource_class, amount in of_provider[
-                        'resources'].items():
-                    amounts[provider_layout.Place(
-                        rp_uuid, resource_class)] += amount
+                for resource_class, amount in of_provider['resources'].items():
+                    amounts[
+                        provider_layout.Place(rp_uuid, resource_class)
+                    ] += amount
     return dict(amounts)

@@ -27,26 +27,42 @@ TOPIC = 'nova_accel'
 VERSION = '1.1'
 
 #: The faults with which a host may refuse, by their names.
-FAULTS = {fault.__name__: fault for fault in (
-    exceptions.InvalidRequest, exceptions.NotAllowed, exceptions.NotFound,
-    exceptions.BitstreamNotFound, exceptions.Conflict,
-    exceptions.BitstreamRefused, exceptions.DeviceError,
-    exceptions.ServiceUnavailable)}
+FAULTS = {
+    fault.__name__: fault
+    for fault in (
+        exceptions.InvalidRequest,
+        exceptions.NotAllowed,
+        exceptions.NotFound,
+        exceptions.BitstreamNotFound,
+        exceptions.Conflict,
+        exceptions.BitstreamRefused,
+        exceptions.DeviceError,
+        exceptions.ServiceUnavailable,
+    )
+}
 
 
 def refusal(fault: exceptions.AcceleratorError) -> str:
     """The text of :class:`RefusedByHost` for sending a fault through RPC."""
-    name = next((each.__name__ for each in type(fault).__mro__
-                 if each.__name__ in FAULTS), exceptions.DeviceError.__name__)
+    name = next(
+        (
+            each.__name__
+            for each in type(fault).__mro__
+            if each.__name__ in FAULTS
+        ),
+        exceptions.DeviceError.__name__,
+    )
     return json.dumps(
-        {'fault': name, 'text': str(fault), 'public': fault.public})
+        {'fault': name, 'text': str(fault), 'public': fault.public}
+    )
 
 
 def refused(text: str) -> exceptions.AcceleratorError:
     """The fault that was sent through RPC as this text."""
     try:
         told = json.loads(text)
-        return FAULTS[told['fault']](str(told['text']),
-                                     public=str(told['public']))
+        return FAULTS[told['fault']](
+            str(told['text']), public=str(told['public'])
+        )
     except (ValueError, KeyError, TypeError):
         return exceptions.DeviceError(f'the host refused it: {text}')

@@ -39,8 +39,7 @@ _CANONICAL = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 def is_uuid(value: object) -> bool:
     """Whether the value is a uuid in canonical form."""
-    return (isinstance(value, str)
-            and _CANONICAL.fullmatch(value) is not None)
+    return isinstance(value, str) and _CANONICAL.fullmatch(value) is not None
 
 
 class Stated:
@@ -62,10 +61,12 @@ class Stated:
         text = '' if value is None else str(value).strip()
         if len(text) > max_length:
             raise self._refused(
-                name, f'has {len(text)} characters, {max_length} are allowed')
+                name, f'has {len(text)} characters, {max_length} are allowed'
+            )
         if not text.isprintable():
             raise self._refused(
-                name, f'has a character that cannot be printed: {text!a}')
+                name, f'has a character that cannot be printed: {text!a}'
+            )
         return text or None
 
     def uuid(self, name: str) -> str | None:
@@ -84,11 +85,13 @@ class Stated:
         """
         # The longest form of a uuid has braces and a URN's prefix.
         text = self.text(name, most * 64) or ''
-        found = dict.fromkeys(self._uuid(name, part)
-                              for part in text.split(',') if part.strip())
+        found = dict.fromkeys(
+            self._uuid(name, part) for part in text.split(',') if part.strip()
+        )
         if len(found) > most:
             raise self._refused(
-                name, f'has {len(found)} uuids, {most} are allowed')
+                name, f'has {len(found)} uuids, {most} are allowed'
+            )
         return tuple(found)
 
     def _uuid(self, name: str, text: str) -> str:
@@ -96,10 +99,12 @@ class Stated:
             return str(uuid.UUID(text.strip()))
         except ValueError:
             raise self._refused(
-                name, f'has to be a uuid, not {text.strip()[:64]!a}') from None
+                name, f'has to be a uuid, not {text.strip()[:64]!a}'
+            ) from None
 
     def _refused(self, name: str, why: str) -> exceptions.BitstreamRefused:
         return exceptions.BitstreamRefused(
             f'bitstream {self._image}: the property {name} of its image '
             f'{why}; correct it with "openstack image set --property '
-            f'{name}=... {self._image}"')
+            f'{name}=... {self._image}"'
+        )

@@ -39,8 +39,11 @@ class Condition:
             return None
         if self.unclean_reason is not None:
             return f'not cleaned: {self.unclean_reason}'
-        return ('being cleaned' if self.is_present
-                else 'gone from its host before it was cleaned')
+        return (
+            'being cleaned'
+            if self.is_present
+            else 'gone from its host before it was cleaned'
+        )
 
     @property
     def reason(self) -> str | None:

@@ -44,27 +44,37 @@ class View:
     node_uuid: str = ''
     devices: tuple[device_model.Device, ...] = ()
     layout: provider_layout.Layout = dataclasses.field(
-        default_factory=provider_layout.Layout)
+        default_factory=provider_layout.Layout
+    )
 
     @functools.cached_property
     def drivers(self) -> Mapping[str, str]:
         """Attach handle uuid -> the name of the driver that plugs it."""
-        return {handle.uuid: device.driver for device in self.devices
-                for handle in device.handles}
+        return {
+            handle.uuid: device.driver
+            for device in self.devices
+            for handle in device.handles
+        }
 
     @functools.cached_property
     def handles(self) -> Mapping[str, attach_handle.AttachHandle]:
         """Attach handle uuid -> the handle."""
-        return {handle.uuid: handle for device in self.devices
-                for handle in device.handles}
+        return {
+            handle.uuid: handle
+            for device in self.devices
+            for handle in device.handles
+        }
 
     @functools.cached_property
     def cleaned(self) -> frozenset[str]:
         """The uuids of the attach handles that are cleaned after a guest."""
         return frozenset(
-            handle.uuid for device in self.devices
-            for deployable in device.deployables if deployable.is_cleaned
-            for handle in deployable.handles)
+            handle.uuid
+            for device in self.devices
+            for deployable in device.deployables
+            if deployable.is_cleaned
+            for handle in deployable.handles
+        )
 
     def unusable(self, orders: orders_model.Orders | None) -> frozenset[str]:
         """The uuids of the attach handles that nobody must be given.
@@ -73,24 +83,32 @@ class View:
         """
         disabled = orders.disabled if orders else frozenset()
         return frozenset(
-            handle.uuid for uuid, device in self._by_uuid.items()
+            handle.uuid
+            for uuid, device in self._by_uuid.items()
             for deployable in device.deployables
-            if (device.fault is not None or deployable.fault is not None
-                or uuid in disabled)
-            for handle in deployable.handles) | (
-                orders.uncleaned if orders else frozenset())
+            if (
+                device.fault is not None
+                or deployable.fault is not None
+                or uuid in disabled
+            )
+            for handle in deployable.handles
+        ) | (orders.uncleaned if orders else frozenset())
 
     @functools.cached_property
     def _by_uuid(self) -> Mapping[str, device_model.Device]:
-        return {naming.derived_uuid(self.node_uuid, device.name): device
-                for device in self.devices}
+        return {
+            naming.derived_uuid(self.node_uuid, device.name): device
+            for device in self.devices
+        }
 
     @functools.cached_property
     def functions(self) -> frozenset[str]:
         """The addresses of the PCI functions that guests can get."""
         return frozenset(
-            str(address) for handle in self.handles.values()
-            for address in handle.functions)
+            str(address)
+            for handle in self.handles.values()
+            for address in handle.functions
+        )
 
 
 @dataclasses.dataclass

@@ -24,28 +24,44 @@ from oslo_privsep import priv_context
 
 #: The exceptions that callers of these functions have to expect.
 ERRORS = (
-    processutils.ProcessExecutionError, OSError, ValueError,
-    daemon.FailedToDropPrivileges, daemon.ProtocolError, comm.PrivsepTimeout)
+    processutils.ProcessExecutionError,
+    OSError,
+    ValueError,
+    daemon.FailedToDropPrivileges,
+    daemon.ProtocolError,
+    comm.PrivsepTimeout,
+)
 
 # The files in sysfs belong to root, which needs no capability to write them.
 sysfs_pctxt = priv_context.PrivContext(
-    'nova_accel', cfg_section='nova_accel_sysfs',
-    pypath=f'{__name__}.sysfs_pctxt', capabilities=[])
+    'nova_accel',
+    cfg_section='nova_accel_sysfs',
+    pypath=f'{__name__}.sysfs_pctxt',
+    capabilities=[],
+)
 
 # The kernel requires this capability for sending commands to a drive.
 nvme_pctxt = priv_context.PrivContext(
-    'nova_accel', cfg_section='nova_accel_nvme',
+    'nova_accel',
+    cfg_section='nova_accel_nvme',
     pypath=f'{__name__}.nvme_pctxt',
-    capabilities=[capabilities.CAP_SYS_ADMIN])
+    capabilities=[capabilities.CAP_SYS_ADMIN],
+)
 
 # Bitstreams are in a directory of nova-compute's user.
 fpga_pctxt = priv_context.PrivContext(
-    'nova_accel', cfg_section='nova_accel_fpga',
+    'nova_accel',
+    cfg_section='nova_accel_fpga',
     pypath=f'{__name__}.fpga_pctxt',
-    capabilities=[capabilities.CAP_DAC_READ_SEARCH])
+    capabilities=[capabilities.CAP_DAC_READ_SEARCH],
+)
 
 processes_pctxt = priv_context.PrivContext(
-    'nova_accel', cfg_section='nova_accel_processes',
+    'nova_accel',
+    cfg_section='nova_accel_processes',
     pypath=f'{__name__}.processes_pctxt',
-    capabilities=[capabilities.CAP_SYS_PTRACE,
-                  capabilities.CAP_DAC_READ_SEARCH])
+    capabilities=[
+        capabilities.CAP_SYS_PTRACE,
+        capabilities.CAP_DAC_READ_SEARCH,
+    ],
+)

@@ -69,13 +69,15 @@ def _naming_files() -> Iterator[None]:
         if error.filename is None:
             raise
         raise OSError(
-            error.errno, f'{error.strerror}: {error.filename}') from error
+            error.errno, f'{error.strerror}: {error.filename}'
+        ) from error
 
 
 @privileged.fpga_pctxt.entrypoint
 @_naming_files()
-def load_firmware(address: str, manager: str, bitstream: str,
-                  timeout_s: float) -> None:
+def load_firmware(
+    address: str, manager: str, bitstream: str, timeout_s: float
+) -> None:
     """Have the kernel's FPGA manager program a file.
 
     As for all functions here:
@@ -93,7 +95,8 @@ def load_firmware(address: str, manager: str, bitstream: str,
     if _MANAGER.fullmatch(manager) is None:
         raise ValueError(f'{manager!r} is no FPGA manager')
     attribute = pci_function.attribute(
-        SYSFS, name, f'fpga_manager/{manager}/firmware')
+        SYSFS, name, f'fpga_manager/{manager}/firmware'
+    )
     # One fixed name for each manager, because the kernel remembers every name
     # that it was asked for.
     firmware = _firmware_path() / f'nova_accel-{name}-{manager}.bin'
@@ -146,8 +149,16 @@ def xbutil(address: str, bitstream: str, timeout_s: float) -> None:
     tool = _xrt_tool('xrt-smi', 'xbutil')
     with _private_copy(bitstream, 'bitstream.xclbin') as copy:
         _check_xclbin(copy)
-        _run(name, timeout_s, tool, 'program', '--device', name,
-             '--user', str(copy))
+        _run(
+            name,
+            timeout_s,
+            tool,
+            'program',
+            '--device',
+            name,
+            '--user',
+            str(copy),
+        )
 
 
 @privileged.fpga_pctxt.entrypoint
@@ -165,8 +176,16 @@ def xbmgmt(address: str, shell: str, timeout_s: float) -> None:
     # The tool recognizes the file by its suffix.
     with _private_copy(shell, 'partition.xsabin') as copy:
         _check_xclbin(copy)
-        _run(name, timeout_s, tool, 'program', '--device', name,
-             '--shell', str(copy))
+        _run(
+            name,
+            timeout_s,
+            tool,
+            'program',
+            '--device',
+            name,
+            '--shell',
+            str(copy),
+        )
 
 
 def _check_xclbin(path: pathlib.Path) -> None:
@@ -216,13 +235,15 @@ def _copy(source: str, target: pathlib.Path) -> None:
     """:raises ValueError, OSError: the source is no plain file."""
     # The type can only be checked after opening; O_NONBLOCK keeps a pipe from
     # blocking.
-    file = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-                   | os.O_CLOEXEC)
+    file = os.open(
+        source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    )
     with open(file, 'rb') as read:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise ValueError(f'{source} is no plain file')
-        created = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL
-                          | os.O_CLOEXEC, 0o600)
+        created = os.open(
+            target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600
+        )
         try:
             with open(created, 'wb') as written:
                 shutil.copyfileobj(read, written, 1 << 20)
@@ -231,8 +252,9 @@ def _copy(source: str, target: pathlib.Path) -> None:
             raise
 
 
-def _run(address: str, timeout_s: float, *command: str,
-         text: str | None = None) -> None:
+def _run(
+    address: str, timeout_s: float, *command: str, text: str | None = None
+) -> None:
     """Run a command that changes a card, one at a time for each card.
 
     A command that a killed process left still has the lock, and is waited for.
@@ -245,17 +267,26 @@ def _run(address: str, timeout_s: float, *command: str,
     lock = RUN / f'nova_accel-{address}.lock'
     # Anybody who may read the file could hold the lock. flock would create it
     # readable for all.
-    os.close(os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-                     | os.O_CLOEXEC, 0o600))
+    os.close(
+        os.open(
+            lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+    )
     try:
         processutils.execute(
-            'flock', f'--wait={seconds}', f'--conflict-exit-code={BUSY}',
+            'flock',
+            f'--wait={seconds}',
+            f'--conflict-exit-code={BUSY}',
             str(lock),
             # Unlike processutils' own timeout it also ends the command's
             # children.
-            'timeout', f'--kill-after={_KILL_AFTER_S}', str(seconds),
-            *command, process_input=text,
-            timeout=2 * seconds + _GIVE_UP_AFTER_S)
+            'timeout',
+            f'--kill-after={_KILL_AFTER_S}',
+            str(seconds),
+            *command,
+            process_input=text,
+            timeout=2 * seconds + _GIVE_UP_AFTER_S,
+        )
     except subprocess.TimeoutExpired as error:
         raise TimeoutError(
             f'{command[0]} cannot be ended: the kernel is still working'

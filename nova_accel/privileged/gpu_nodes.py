@@ -23,7 +23,8 @@ from nova_accel import privileged
 PROC = pathlib.Path('/proc')
 
 _NODE = re.compile(
-    r'/dev/(?P<node>nvidia[0-9]+|dri/(card|renderD)[0-9]+|accel/accel[0-9]+)')
+    r'/dev/(?P<node>nvidia[0-9]+|dri/(card|renderD)[0-9]+|accel/accel[0-9]+)'
+)
 
 
 @privileged.processes_pctxt.entrypoint
@@ -42,8 +43,7 @@ def opened() -> dict[str, list[tuple[int, str]]]:
         if nodes:
             command = _command(process)
             for node in nodes:
-                found.setdefault(node, []).append(
-                    (int(process.name), command))
+                found.setdefault(node, []).append((int(process.name), command))
     return found
 
 

@@ -91,7 +91,8 @@ def sanitize(address: str, serial: str, action: int) -> None:
         raise ValueError(f'{action} does not erase')
     with _unused_drive(address, serial) as drive:
         processutils.execute(
-            'nvme', 'sanitize', str(drive.node), f'--sanact={action}')
+            'nvme', 'sanitize', str(drive.node), f'--sanact={action}'
+        )
 
 
 @privileged.nvme_pctxt.entrypoint
@@ -101,12 +102,17 @@ def format_namespace(address: str, serial: str, namespace_id: int) -> None:
     :raises ValueError: the host uses one of the drive's namespaces, since a
         drive may erase all of them, whichever is named.
     """
-    if not 0 < namespace_id < 0xffffffff:
+    if not 0 < namespace_id < 0xFFFFFFFF:
         raise ValueError(f'{namespace_id} is no namespace')
     with _unused_drive(address, serial) as drive:
         processutils.execute(
-            'nvme', 'format', str(drive.node),
-            f'--namespace-id={namespace_id}', '--ses=1', '--force')
+            'nvme',
+            'format',
+            str(drive.node),
+            f'--namespace-id={namespace_id}',
+            '--ses=1',
+            '--force',
+        )
 
 
 @privileged.nvme_pctxt.entrypoint
@@ -132,35 +138,45 @@ def is_blank_file(path: pathlib.Path) -> bool:
         # Drop the host's cache, which may have older data.
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
         last = max(0, size - _SAMPLE_BYTES)
-        samples = [os.pread(file, _SAMPLE_BYTES, last * number // _SAMPLES)
-                   for number in range(_SAMPLES + 1)]
+        samples = [
+            os.pread(file, _SAMPLE_BYTES, last * number // _SAMPLES)
+            for number in range(_SAMPLES + 1)
+        ]
     finally:
         os.close(file)
-    return any(all(sample == blank * len(sample) for sample in samples)
-               for blank in _BLANK)
+    return any(
+        all(sample == blank * len(sample) for sample in samples)
+        for blank in _BLANK
+    )
 
 
 @contextlib.contextmanager
 def _unused_drive(address: str, serial: str) -> Iterator[nvme_drive.Drive]:
-    with (nvme_drive.drive(address, serial) as drive,
-          nvme_drive.unused(drive)):
+    with nvme_drive.drive(address, serial) as drive, nvme_drive.unused(drive):
         yield drive
 
 
 def _identify(drive: nvme_drive.Drive, structure: int) -> bytes:
     """:param structure: the command's CNS"""
-    return _raw(drive, 'admin-passthru', '--opcode=0x06',
-                f'--cdw10={structure:#x}', '--data-len=4096', '--read',
-                size=4096)
+    return _raw(
+        drive,
+        'admin-passthru',
+        '--opcode=0x06',
+        f'--cdw10={structure:#x}',
+        '--data-len=4096',
+        '--read',
+        size=4096,
+    )
 
 
-def _raw(drive: nvme_drive.Drive, command: str, *options: str,
-         size: int) -> bytes:
+def _raw(
+    drive: nvme_drive.Drive, command: str, *options: str, size: int
+) -> bytes:
     output, _errors = processutils.execute(
-        'nvme', command, str(drive.node), *options, '--raw-binary',
-        binary=True)
+        'nvme', command, str(drive.node), *options, '--raw-binary', binary=True
+    )
     if len(output) < size:
         raise ValueError(
-            f'nvme {command} {drive.node} gave {len(output)} bytes, not '
-            f'{size}')
+            f'nvme {command} {drive.node} gave {len(output)} bytes, not {size}'
+        )
     return bytes(output[:size])

@@ -36,7 +36,8 @@ _CONTROLLER = re.compile(r'nvme[0-9]{1,6}')
 #: With native multipathing the name of a path includes the controller:
 #: nvme0c1n1 is a path to nvme0n1, and has no device node.
 NAMESPACE = re.compile(
-    r'(?P<head>nvme[0-9]{1,6})(c[0-9]{1,6})?(?P<tail>n[0-9]{1,6})')
+    r'(?P<head>nvme[0-9]{1,6})(c[0-9]{1,6})?(?P<tail>n[0-9]{1,6})'
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,11 +82,13 @@ def drive(address: str, serial: str) -> Iterator[Drive]:
     if not serial or found.serial != serial:
         raise ValueError(
             f'the drive at {address} has the serial number {found.serial!r}, '
-            f'not {serial!r}')
+            f'not {serial!r}'
+        )
     yield found
     if _look(found.address) != found:
         raise ValueError(
-            f'the drive {serial} was taken away from {address} meanwhile')
+            f'the drive {serial} was taken away from {address} meanwhile'
+        )
 
 
 @contextlib.contextmanager
@@ -101,8 +104,7 @@ def unused(found: Drive) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for path in found.namespaces.values():
             try:
-                file = os.open(
-                    path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
+                file = os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
             except OSError as error:
                 if error.errno == errno.EBUSY:
                     raise ValueError(
@@ -115,19 +117,23 @@ def unused(found: Drive) -> Iterator[None]:
 
 def _look(address: str) -> Drive:
     try:
-        (name,) = (path.name for path in _directory(address).iterdir()
-                   if _CONTROLLER.fullmatch(path.name))
+        (name,) = (
+            path.name
+            for path in _directory(address).iterdir()
+            if _CONTROLLER.fullmatch(path.name)
+        )
     except (FileNotFoundError, ValueError) as error:
         raise ValueError(
-            f'the driver nvme has no drive at {address}') from error
+            f'the driver nvme has no drive at {address}'
+        ) from error
     directory = _directory(address, name)
-    return Drive(address, name, _text(directory / 'serial'),
-                 directory.stat().st_ino)
+    return Drive(
+        address, name, _text(directory / 'serial'), directory.stat().st_ino
+    )
 
 
 def _directory(address: str, *parts: str) -> pathlib.Path:
-    return pci_function.attribute(
-        SYSFS, address, '/'.join(('nvme', *parts)))
+    return pci_function.attribute(SYSFS, address, '/'.join(('nvme', *parts)))
 
 
 def _text(path: pathlib.Path) -> str:

@@ -25,8 +25,7 @@ ROOT = pathlib.Path('/sys')
 #: The attributes that may be written. See the kernel's
 #: Documentation/ABI/testing/sysfs-bus-pci, and for the last one
 #: https://docs.nvidia.com/vgpu
-ATTRIBUTES = frozenset({
-    'reset', 'sriov_numvfs', 'nvidia/current_vgpu_type'})
+ATTRIBUTES = frozenset({'reset', 'sriov_numvfs', 'nvidia/current_vgpu_type'})
 
 _VALUE = re.compile(r'[0-9]{1,10}')
 
@@ -44,15 +43,17 @@ def write(address: str, attribute: str, value: str) -> None:
     write_below(ROOT, address, attribute, value)
 
 
-def write_below(root: pathlib.Path, address: str, attribute: str,
-                value: str) -> None:
+def write_below(
+    root: pathlib.Path, address: str, attribute: str, value: str
+) -> None:
     """Like :func:`write`, with sysfs at ``root``."""
     if attribute not in ATTRIBUTES:
         raise ValueError(f'{attribute!r} is not written')
     if _VALUE.fullmatch(value) is None:
         raise ValueError(f'{value!r} is not a decimal number')
     path = pci_function.attribute(
-        root, pci_function.address(address), attribute)
+        root, pci_function.address(address), attribute
+    )
     # Without O_CREAT and O_TRUNC, a missing attribute is an error.
     file = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

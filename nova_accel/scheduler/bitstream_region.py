@@ -33,9 +33,10 @@ from nova_accel.scheduler import traits
 LOG = logging.getLogger(__name__)
 
 
-def require(context: nova_context.RequestContext,
-            groups: Sequence[device_profile.Group],
-            ) -> tuple[device_profile.Group, ...]:
+def require(
+    context: nova_context.RequestContext,
+    groups: Sequence[device_profile.Group],
+) -> tuple[device_profile.Group, ...]:
     """The groups, requiring the regions that their bitstreams are for.
 
     Glance is asked, with the request's own token, only about groups that have
@@ -47,11 +48,13 @@ def require(context: nova_context.RequestContext,
     return tuple(_with_region(context, group) for group in groups)
 
 
-def _with_region(context: nova_context.RequestContext,
-                 group: device_profile.Group) -> device_profile.Group:
+def _with_region(
+    context: nova_context.RequestContext, group: device_profile.Group
+) -> device_profile.Group:
     bitstream_id = group.properties.get('bitstream_id')
     if bitstream_id is None or any(
-            map(naming.is_region_trait, group.required)):
+        map(naming.is_region_trait, group.required)
+    ):
         return group
     region_uuid = _region_uuid(context, bitstream_id)
     if region_uuid is None:
@@ -60,15 +63,17 @@ def _with_region(context: nova_context.RequestContext,
     if not found:
         raise exceptions.NotFound(
             f'bitstream {bitstream_id} is for a region of type {region_uuid}, '
-            'and no accelerator has one')
+            'and no accelerator has one'
+        )
     if len(found) > 1:
         # A group cannot ask Placement for one of several traits.
         return group
     return dataclasses.replace(group, required=group.required | found)
 
 
-def _region_uuid(context: nova_context.RequestContext,
-                 bitstream_id: str) -> str | None:
+def _region_uuid(
+    context: nova_context.RequestContext, bitstream_id: str
+) -> str | None:
     """The region type that the image names; None if it is unknown."""
     try:
         image = glance.API().get(context, bitstream_id)
@@ -76,6 +81,10 @@ def _region_uuid(context: nova_context.RequestContext,
     # The host finds and reports whatever is wrong with the image or Glance. A
     # server whose bitstream is in the host's cache needs neither.
     except Exception as error:
-        LOG.warning('The server is placed without regard to the region of '
-                    'bitstream %s: %r', bitstream_id, error)
+        LOG.warning(
+            'The server is placed without regard to the region of '
+            'bitstream %s: %r',
+            bitstream_id,
+            error,
+        )
         return None

@@ -44,8 +44,7 @@ from nova_accel.scheduler import silence
 _Free = Mapping[str, Mapping[str, int]]
 
 
-class AcceleratorFilter(filters.BaseHostFilter,
-                        filters.CandidateFilterMixin):
+class AcceleratorFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
     """Passes hosts with an allocation candidate that can be claimed.
 
     Before each further server of a multi-create, Placement is asked what is
@@ -54,35 +53,49 @@ class AcceleratorFilter(filters.BaseHostFilter,
     takes one statement. A request without accelerators passes unchanged.
     """
 
-    def filter_all(self, filter_obj_list: Iterable[host_manager.HostState],
-                   spec_obj: 'objects.RequestSpec',
-                   ) -> Iterator[host_manager.HostState]:
+    def filter_all(
+        self,
+        filter_obj_list: Iterable[host_manager.HostState],
+        spec_obj: 'objects.RequestSpec',
+    ) -> Iterator[host_manager.HostState]:
         silent: Collection[str] = (
-            silence.nodenames() if ownership.our_groups(spec_obj) else ())
+            silence.nodenames() if ownership.our_groups(spec_obj) else ()
+        )
         yield from super().filter_all(
             (host for host in filter_obj_list if host.nodename not in silent),
-            spec_obj)
+            spec_obj,
+        )
 
-    def host_passes(self, host_state: host_manager.HostState,
-                    spec_obj: 'objects.RequestSpec') -> bool:
+    def host_passes(
+        self,
+        host_state: host_manager.HostState,
+        spec_obj: 'objects.RequestSpec',
+    ) -> bool:
         groups = ownership.our_groups(spec_obj)
         if not groups:
             return True
         random.shuffle(host_state.allocation_candidates)
         claimed = {uuid for group in groups for uuid in group.provider_uuids}
-        if not any(claimed & candidate['allocations'].keys()
-                   for candidate in host_state.allocation_candidates):
+        if not any(
+            claimed & candidate['allocations'].keys()
+            for candidate in host_state.allocation_candidates
+        ):
             return True
         # The servers of one request spread over the devices of a host. Equal
         # candidates stay in their shuffled order.
         host_state.allocation_candidates.sort(
             key=lambda candidate: len(
-                claimed & candidate['allocations'].keys()))
+                claimed & candidate['allocations'].keys()
+            )
+        )
         free = _free(host_state.uuid, groups[0])
         if free is None:
             return True
-        return bool(self.filter_candidates(
-            host_state, lambda candidate: _fits(candidate, groups, free)))
+        return bool(
+            self.filter_candidates(
+                host_state, lambda candidate: _fits(candidate, groups, free)
+            )
+        )
 
 
 def _free(host_uuid: str, group: 'objects.RequestGroup') -> _Free | None:
@@ -96,18 +109,30 @@ def _free(host_uuid: str, group: 'objects.RequestGroup') -> _Free | None:
     answer = candidates.ask(nova_context.get_admin_context(), [asked])
     if answer is None:
         return None
-    return {uuid: {resource_class: amounts['capacity'] - amounts['used']
-                   for resource_class, amounts in summary['resources'].items()}
-            for uuid, summary in answer.summaries.items()}
+    return {
+        uuid: {
+            resource_class: amounts['capacity'] - amounts['used']
+            for resource_class, amounts in summary['resources'].items()
+        }
+        for uuid, summary in answer.summaries.items()
+    }
 
 
-def _fits(candidate: Mapping[str, Any],
-          groups: 'Sequence[objects.RequestGroup]', free: _Free) -> bool:
+def _fits(
+    candidate: Mapping[str, Any],
+    groups: 'Sequence[objects.RequestGroup]',
+    free: _Free,
+) -> bool:
     """Whether our groups' providers have the units that a candidate takes."""
-    uuids = {uuid for group in groups
-             for uuid in candidate['mappings'][group.requester_id]}
+    uuids = {
+        uuid
+        for group in groups
+        for uuid in candidate['mappings'][group.requester_id]
+    }
     return all(
         amount <= free.get(uuid, {}).get(resource_class, 0)
         for uuid in uuids
-        for resource_class, amount
-        in candidate['allocations'][uuid]['resources'].items())
+        for resource_class, amount in candidate['allocations'][uuid][
+            'resources'
+        ].items()
+    )

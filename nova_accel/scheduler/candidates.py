@@ -33,26 +33,32 @@ class Answer(NamedTuple):
     summaries: dict[str, dict[str, Any]]
 
 
-def ask(context: nova_context.RequestContext,
-        groups: 'Sequence[objects.RequestGroup]',
-        group_policy: str | None = None,
-        limit: int | None = None) -> Answer | None:
+def ask(
+    context: nova_context.RequestContext,
+    groups: 'Sequence[objects.RequestGroup]',
+    group_policy: str | None = None,
+    limit: int | None = None,
+) -> Answer | None:
     """The candidates that serve the groups, regardless of other groups.
 
     :param group_policy: needed for two groups or more
     :returns: None if Placement gave no answer
     """
     request = utils.ResourceRequest.from_request_groups(
-        groups, objects.RequestLevelParams(), group_policy)
+        groups, objects.RequestLevelParams(), group_policy
+    )
     if limit is not None:
         request._limit = limit
     try:
         answer = report.report_client_singleton().get_allocation_candidates(
-            context, request)
+            context, request
+        )
     except ks_exc.ClientException as error:
-        LOG.warning('Placement does not say which providers could serve %s: '
-                    '%s', ', '.join(group.requester_id for group in groups),
-                    error)
+        LOG.warning(
+            'Placement does not say which providers could serve %s: %s',
+            ', '.join(group.requester_id for group in groups),
+            error,
+        )
         return None
     # The client returns None for some failures, and a tuple of Nones for
     # others.

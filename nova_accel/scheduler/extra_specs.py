@@ -22,12 +22,18 @@ from nova_accel.model import device_profile
 
 def register() -> list[base.ExtraSpecValidator]:
     """Entry point of ``nova.api.extra_spec_validators``."""
-    return [base.ExtraSpecValidator(
-        name=device_profile.FLAVOR_KEY,
-        description=(
-            'The name of the device profile whose accelerators each server '
-            'gets. Cannot be used together with ``accel:device_profile``.'),
-        value={
-            'type': str,
-            'description': 'The name of a device profile.',
-            'pattern': device_profile.NAME_PATTERN})]
+    return [
+        base.ExtraSpecValidator(
+            name=device_profile.FLAVOR_KEY,
+            description=(
+                'The name of the device profile whose accelerators each '
+                'server gets. Cannot be used together with '
+                '``accel:device_profile``.'
+            ),
+            value={
+                'type': str,
+                'description': 'The name of a device profile.',
+                'pattern': device_profile.NAME_PATTERN,
+            },
+        )
+    ]

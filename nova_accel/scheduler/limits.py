@@ -43,16 +43,21 @@ _PREFIX = 'class:'
 
 #: oslo.limit raises ValueError for missing options.
 _NO_ANSWER = (
-    exception.UsagesRetrievalFailed, limit_exc.SessionInitError,
-    ks_exc.ClientException, sdk_exc.SDKException, ValueError)
+    exception.UsagesRetrievalFailed,
+    limit_exc.SessionInitError,
+    ks_exc.ClientException,
+    sdk_exc.SDKException,
+    ValueError,
+)
 
 #: In these states an instance holds no resources of a host.
 _HOLDS_NOTHING = frozenset({vm_states.BUILDING, vm_states.SHELVED_OFFLOADED})
 
 
 @request_filter.trace_request_filter
-def enforce_limits(ctxt: nova_context.RequestContext,
-                   request_spec: 'objects.RequestSpec') -> bool:
+def enforce_limits(
+    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+) -> bool:
     """Refuse a request that would take a project over its limits.
 
     As in nova-api, a migration is not counted. Until a resize is confirmed,
@@ -82,16 +87,20 @@ def enforce_limits(ctxt: nova_context.RequestContext,
         over = '; '.join(
             f'{info.resource_name}: limit {info.limit}, in use '
             f'{info.current_usage}, wanted {info.delta}'
-            for info in fault.over_limit_info_list)
+            for info in fault.over_limit_info_list
+        )
         # nova-api answers 403, too. The exception's own code is EC2's 413.
         raise exception.TooManyInstances(
-            f'device profile {name}: quota exceeded: {over}', code=403,
+            f'device profile {name}: quota exceeded: {over}',
+            code=403,
         ) from fault
     except _NO_ANSWER as fault:
         LOG.exception('The limits of accelerators cannot be enforced')
         raise exception.RequestFilterFailed(
-            reason=f'device profile {name}: the limits of project '
-                   f'{request_spec.project_id}, or its usage, are not known',
+            reason=(
+                f'device profile {name}: the limits of project '
+                f'{request_spec.project_id}, or its usage, are not known'
+            ),
         ) from fault
     return True
 
@@ -111,21 +120,26 @@ def _wanted(request_spec: 'objects.RequestSpec') -> dict[str, int]:
     return dict(wanted)
 
 
-def _enforce(ctxt: nova_context.RequestContext, project_id: str,
-             wanted: dict[str, int]) -> None:
-    def in_use(project_id: str | None,
-               names: Collection[str]) -> dict[str, int]:
-        counts = report.report_client_singleton(
-            ).get_usages_counts_for_limits(ctxt, project_id)
+def _enforce(
+    ctxt: nova_context.RequestContext, project_id: str, wanted: dict[str, int]
+) -> None:
+    def in_use(
+        project_id: str | None, names: Collection[str]
+    ) -> dict[str, int]:
+        counts = report.report_client_singleton().get_usages_counts_for_limits(
+            ctxt, project_id
+        )
         # Placement leaves out classes without usage.
-        return {name: counts.get(name.removeprefix(_PREFIX), 0)
-                for name in names}
+        return {
+            name: counts.get(name.removeprefix(_PREFIX), 0) for name in names
+        }
 
     limit.Enforcer(in_use).enforce(project_id, wanted)
 
 
-def _servers(ctxt: nova_context.RequestContext,
-             request_spec: 'objects.RequestSpec') -> int:
+def _servers(
+    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+) -> int:
     """How many servers of the request do not have their accelerators yet.
 
     A server that is being migrated has them on another host. For a server in a
@@ -134,17 +148,22 @@ def _servers(ctxt: nova_context.RequestContext,
     """
     try:
         mapping = objects.InstanceMapping.get_by_instance_uuid(
-            ctxt, request_spec.instance_uuid)
+            ctxt, request_spec.instance_uuid
+        )
         if mapping.cell_mapping is None:
             return int(request_spec.num_instances)
         with nova_context.target_cell(
-                ctxt, mapping.cell_mapping) as cell_context:
+            ctxt, mapping.cell_mapping
+        ) as cell_context:
             instance = objects.Instance.get_by_uuid(
-                cell_context, request_spec.instance_uuid,
-                expected_attrs=['flavor'])
+                cell_context,
+                request_spec.instance_uuid,
+                expected_attrs=['flavor'],
+            )
     except (exception.InstanceMappingNotFound, exception.InstanceNotFound):
         return int(request_spec.num_instances)
-    is_migrated = (instance.vm_state not in _HOLDS_NOTHING
-                   and instance.flavor.flavorid
-                   == request_spec.flavor.flavorid)
+    is_migrated = (
+        instance.vm_state not in _HOLDS_NOTHING
+        and instance.flavor.flavorid == request_spec.flavor.flavorid
+    )
     return 0 if is_migrated else 1

@@ -36,17 +36,25 @@ def is_ours(group: 'objects.RequestGroup') -> bool:
 
 
 def our_groups(
-        request_spec: 'objects.RequestSpec') -> 'list[objects.RequestGroup]':
+    request_spec: 'objects.RequestSpec',
+) -> 'list[objects.RequestGroup]':
     """The groups of the request that only our providers can serve."""
-    return [group for group in request_spec.requested_resources or ()
-            if is_ours(group)]
+    return [
+        group
+        for group in request_spec.requested_resources or ()
+        if is_ours(group)
+    ]
 
 
 def exposed_groups(
-        request_spec: 'objects.RequestSpec') -> 'list[objects.RequestGroup]':
+    request_spec: 'objects.RequestSpec',
+) -> 'list[objects.RequestGroup]':
     """Groups of ports, PCI requests and Cyborg that we could serve, too."""
-    return [group for group in request_spec.requested_resources or ()
-            if not is_ours(group) and _could_serve(group)]
+    return [
+        group
+        for group in request_spec.requested_resources or ()
+        if not is_ours(group) and _could_serve(group)
+    ]
 
 
 def exposed_suffixes(request_spec: 'objects.RequestSpec') -> list[str]:
@@ -60,12 +68,12 @@ def exposed_suffixes(request_spec: 'objects.RequestSpec') -> list[str]:
             groups[suffix].add_resource(name, value)
     for group in groups.values():
         group.strip_zeros()
-    return [suffix for suffix, group in groups.items()
-            if _could_serve(group)]
+    return [suffix for suffix, group in groups.items() if _could_serve(group)]
 
 
-def flavor_groups(request_spec: 'objects.RequestSpec',
-                  ) -> Iterator[tuple[str, str, str, str]]:
+def flavor_groups(
+    request_spec: 'objects.RequestSpec',
+) -> Iterator[tuple[str, str, str, str]]:
     """Prefix, suffix, name, value of the extra specs that make groups."""
     for key, value in extra_specs(request_spec).items():
         match = utils.ResourceRequest.XS_KEYPAT.match(key)
@@ -81,22 +89,30 @@ def extra_specs(request_spec: 'objects.RequestSpec') -> Mapping[str, str]:
 
 def profile_keys(request_spec: 'objects.RequestSpec') -> list[str]:
     """The flavor's extra specs that name a device profile."""
-    return [key for key in (device_profile.FLAVOR_KEY,
-                            device_profile.CYBORG_FLAVOR_KEY)
-            if key in extra_specs(request_spec)]
+    return [
+        key
+        for key in (
+            device_profile.FLAVOR_KEY,
+            device_profile.CYBORG_FLAVOR_KEY,
+        )
+        if key in extra_specs(request_spec)
+    ]
 
 
 def port_profiles(request_spec: 'objects.RequestSpec') -> dict[str, str]:
     """Port uuid -> the device profile that Neutron has for the port."""
     if 'requested_networks' not in request_spec:
         return {}
-    return {network.port_id: network.device_profile
-            for network in request_spec.requested_networks
-            if network.port_id and network.device_profile}
+    return {
+        network.port_id: network.device_profile
+        for network in request_spec.requested_networks
+        if network.port_id and network.device_profile
+    }
 
 
-def profile_name(request_spec: 'objects.RequestSpec',
-                 group: 'objects.RequestGroup') -> str:
+def profile_name(
+    request_spec: 'objects.RequestSpec', group: 'objects.RequestGroup'
+) -> str:
     """The name of the device profile of one of our groups."""
     for port_uuid, name in port_profiles(request_spec).items():
         if group.requester_id.endswith(port_uuid):
@@ -105,8 +121,9 @@ def profile_name(request_spec: 'objects.RequestSpec',
     return extra_specs(request_spec)[key]
 
 
-def add_extra_specs(request_spec: 'objects.RequestSpec',
-                    added: Mapping[str, str]) -> None:
+def add_extra_specs(
+    request_spec: 'objects.RequestSpec', added: Mapping[str, str]
+) -> None:
     """Change the flavor for this one scheduling.
 
     The flavor is cloned, and the request is not marked as changed. So neither
@@ -124,4 +141,5 @@ def _could_serve(group: 'objects.RequestGroup') -> bool:
     return any(
         resource_class in _CLASSES
         or resource_class.startswith(os_resource_classes.CUSTOM_NAMESPACE)
-        for resource_class in group.resources)
+        for resource_class in group.resources
+    )

@@ -59,8 +59,9 @@ class _Served(NamedTuple):
 
 
 @request_filter.trace_request_filter
-def merge_device_profile(ctxt: nova_context.RequestContext,
-                         request_spec: 'objects.RequestSpec') -> bool:
+def merge_device_profile(
+    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+) -> bool:
     """Add the groups of the flavor's device profile to the request.
 
     If we replace Cyborg, the groups of the ports' profiles are added, too. All
@@ -80,14 +81,21 @@ def merge_device_profile(ctxt: nova_context.RequestContext,
     return bool(served or suffixes or groups)
 
 
-def _keep_away(request_spec: 'objects.RequestSpec', suffixes: Sequence[str],
-               groups: 'Sequence[objects.RequestGroup]') -> None:
+def _keep_away(
+    request_spec: 'objects.RequestSpec',
+    suffixes: Sequence[str],
+    groups: 'Sequence[objects.RequestGroup]',
+) -> None:
     for group in groups:
         group.forbidden_traits.add(naming.OWNERSHIP_TRAIT)
     if suffixes:
-        ownership.add_extra_specs(request_spec, {
-            f'trait{suffix}:{naming.OWNERSHIP_TRAIT}': 'forbidden'
-            for suffix in suffixes})
+        ownership.add_extra_specs(
+            request_spec,
+            {
+                f'trait{suffix}:{naming.OWNERSHIP_TRAIT}': 'forbidden'
+                for suffix in suffixes
+            },
+        )
 
 
 def _served(request_spec: 'objects.RequestSpec') -> list[_Served]:
@@ -98,29 +106,49 @@ def _served(request_spec: 'objects.RequestSpec') -> list[_Served]:
     keys = ownership.profile_keys(request_spec)
     if len(keys) > 1:
         raise exception.RequestFilterFailed(
-            reason=f'the flavor has both {" and ".join(keys)}, it can have '
-                   'one of them')
+            reason=(
+                f'the flavor has both {" and ".join(keys)}, it can have '
+                'one of them'
+            )
+        )
     names = ownership.extra_specs(request_spec)
     if not CONF.nova_accel.cyborg_compatible:
-        return [_Served(names[key]) for key in keys
-                if key == device_profile.FLAVOR_KEY]
+        return [
+            _Served(names[key])
+            for key in keys
+            if key == device_profile.FLAVOR_KEY
+        ]
     return [
-        *(_Served(names[key], replace=key == device_profile.CYBORG_FLAVOR_KEY)
-          for key in keys),
-        *(_Served(name, port_uuid, replace=True) for port_uuid, name
-          in ownership.port_profiles(request_spec).items())]
+        *(
+            _Served(
+                names[key], replace=key == device_profile.CYBORG_FLAVOR_KEY
+            )
+            for key in keys
+        ),
+        *(
+            _Served(name, port_uuid, replace=True)
+            for port_uuid, name in ownership.port_profiles(
+                request_spec
+            ).items()
+        ),
+    ]
 
 
-def _merge(ctxt: nova_context.RequestContext,
-           request_spec: 'objects.RequestSpec', served: _Served) -> None:
+def _merge(
+    ctxt: nova_context.RequestContext,
+    request_spec: 'objects.RequestSpec',
+    served: _Served,
+) -> None:
     try:
         groups = _placeable(ctxt, _load(served.name), served.port_uuid)
         merged = _merged(request_spec, groups, served.replace)
     except exceptions.AcceleratorError as error:
-        LOG.warning('Device profile %s cannot be scheduled: %s', served.name,
-                    error)
+        LOG.warning(
+            'Device profile %s cannot be scheduled: %s', served.name, error
+        )
         raise exception.RequestFilterFailed(
-            reason=f'device profile {served.name}: {error.public}') from error
+            reason=f'device profile {served.name}: {error.public}'
+        ) from error
     request_spec.requested_resources = merged
     _set_group_policy(request_spec)
 
@@ -131,15 +159,18 @@ def _load(name: str) -> tuple[device_profile.Group, ...]:
     except (db_exc.DBError, sa_exc.SQLAlchemyError) as error:
         LOG.exception('No answer from the database of accelerators')
         raise exceptions.ServiceUnavailable.for_all(
-            'the database of accelerators gave no answer') from error
+            'the database of accelerators gave no answer'
+        ) from error
     if not found:
         raise exceptions.NotFound('there is none of that name')
     return device_profile.parse_groups(found[0]['groups'])
 
 
-def _placeable(ctxt: nova_context.RequestContext,
-               groups: Sequence[device_profile.Group], port_uuid: str,
-               ) -> 'list[objects.RequestGroup]':
+def _placeable(
+    ctxt: nova_context.RequestContext,
+    groups: Sequence[device_profile.Group],
+    port_uuid: str,
+) -> 'list[objects.RequestGroup]':
     """The groups as Nova's objects, with traits that Placement knows."""
     traits.ensure_ownership(ctxt)
     groups = bitstream_region.require(ctxt, groups)
@@ -150,33 +181,41 @@ def _placeable(ctxt: nova_context.RequestContext,
         known |= traits.known(ctxt, required | forbidden)
     if naming.OWNERSHIP_TRAIT in forbidden:
         raise exceptions.InvalidDeviceProfile(
-            f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator '
-            'has')
+            f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator has'
+        )
     if required - known:
         raise exceptions.NotFound(
             'no accelerator has a trait that it requires: '
-            + ', '.join(sorted(required - known)))
-    return [objects.RequestGroup(
-        use_same_provider=True,
-        requester_id=device_profile.requester_id(index, port_uuid),
-        resources=dict(group.resources),
-        required_traits={*group.required, naming.OWNERSHIP_TRAIT},
-        # A trait that no provider has need not be forbidden.
-        forbidden_traits=set(group.forbidden & known),
-    ) for index, group in enumerate(groups)]
+            + ', '.join(sorted(required - known))
+        )
+    return [
+        objects.RequestGroup(
+            use_same_provider=True,
+            requester_id=device_profile.requester_id(index, port_uuid),
+            resources=dict(group.resources),
+            required_traits={*group.required, naming.OWNERSHIP_TRAIT},
+            # A trait that no provider has need not be forbidden.
+            forbidden_traits=set(group.forbidden & known),
+        )
+        for index, group in enumerate(groups)
+    ]
 
 
-def _merged(request_spec: 'objects.RequestSpec',
-            groups: 'Sequence[objects.RequestGroup]',
-            replace: bool) -> 'list[objects.RequestGroup]':
+def _merged(
+    request_spec: 'objects.RequestSpec',
+    groups: 'Sequence[objects.RequestGroup]',
+    replace: bool,
+) -> 'list[objects.RequestGroup]':
     """All groups of the request: its present ones and the given ones.
 
     :param replace: whether the given groups replace present ones with the same
         id
     :raises Conflict: a present group with the same id is not ours
     """
-    merged = {group.requester_id: group
-              for group in request_spec.requested_resources or ()}
+    merged = {
+        group.requester_id: group
+        for group in request_spec.requested_resources or ()
+    }
     for group in groups:
         if replace:
             merged[group.requester_id] = group
@@ -184,7 +223,8 @@ def _merged(request_spec: 'objects.RequestSpec',
         if not ownership.is_ours(present):
             raise exceptions.Conflict.for_all(
                 f'the request has a group {group.requester_id} already, '
-                'which is not of this profile')
+                'which is not of this profile'
+            )
     return list(merged.values())
 
 
@@ -193,8 +233,13 @@ def _set_group_policy(request_spec: 'objects.RequestSpec') -> None:
 
     Nova sets one itself, unless the flavor has two numbered groups.
     """
-    suffixes = {suffix for _prefix, suffix, _name, _value
-                in ownership.flavor_groups(request_spec) if suffix}
+    suffixes = {
+        suffix
+        for _prefix, suffix, _name, _value in ownership.flavor_groups(
+            request_spec
+        )
+        if suffix
+    }
     policy = ownership.extra_specs(request_spec).get('group_policy')
     if len(suffixes) > 1 and policy not in _GROUP_POLICIES:
         ownership.add_extra_specs(request_spec, {'group_policy': 'none'})
@@ -210,14 +255,24 @@ def register() -> None:
     refuses the request. Filters of an earlier load of this module are
     replaced.
     """
-    ours = {(filter_.__module__, filter_.__name__)
-            for filter_ in (merge_device_profile, limits.enforce_limits,
-                            shortage.explain_shortage)}
+    ours = {
+        (filter_.__module__, filter_.__name__)
+        for filter_ in (
+            merge_device_profile,
+            limits.enforce_limits,
+            shortage.explain_shortage,
+        )
+    }
     request_filter.ALL_REQUEST_FILTERS[:] = [
         merge_device_profile,
-        *(present for present in request_filter.ALL_REQUEST_FILTERS
-          if (present.__module__, present.__name__) not in ours),
-        limits.enforce_limits, shortage.explain_shortage]
+        *(
+            present
+            for present in request_filter.ALL_REQUEST_FILTERS
+            if (present.__module__, present.__name__) not in ours
+        ),
+        limits.enforce_limits,
+        shortage.explain_shortage,
+    ]
 
 
 register()

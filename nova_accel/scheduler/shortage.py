@@ -30,8 +30,9 @@ from nova_accel.scheduler import ownership
 
 
 @request_filter.trace_request_filter
-def explain_shortage(ctxt: nova_context.RequestContext,
-                     request_spec: 'objects.RequestSpec') -> bool:
+def explain_shortage(
+    ctxt: nova_context.RequestContext, request_spec: 'objects.RequestSpec'
+) -> bool:
     """Refuse a request whose accelerators no host has free.
 
     :returns: whether the request has accelerators
@@ -47,18 +48,25 @@ def explain_shortage(ctxt: nova_context.RequestContext,
     if found is None or found.requests:
         return True
     unmet = _unmet(ctxt, groups)
-    names = {ownership.profile_name(request_spec, group)
-             for group in unmet or groups}
+    names = {
+        ownership.profile_name(request_spec, group)
+        for group in unmet or groups
+    }
     raise exception.RequestFilterFailed(
         reason=f'device profile {", ".join(sorted(names))}: '
-               + (f'no device has {_names(unmet)} free: {_details(unmet)}'
-                  if unmet else f'no host has {_names(groups)} free '
-                  f'together: {_details(groups)}'))
+        + (
+            f'no device has {_names(unmet)} free: {_details(unmet)}'
+            if unmet
+            else f'no host has {_names(groups)} free '
+            f'together: {_details(groups)}'
+        )
+    )
 
 
-def _unmet(ctxt: nova_context.RequestContext,
-           groups: 'Sequence[objects.RequestGroup]',
-           ) -> 'list[objects.RequestGroup]':
+def _unmet(
+    ctxt: nova_context.RequestContext,
+    groups: 'Sequence[objects.RequestGroup]',
+) -> 'list[objects.RequestGroup]':
     """The groups that no device of any host can serve, each on its own."""
     unmet = []
     for group in groups:
@@ -79,10 +87,26 @@ def _names(groups: 'Sequence[objects.RequestGroup]') -> str:
 
 def _details(groups: 'Sequence[objects.RequestGroup]') -> str:
     """``FPGA=1, CUSTOM_A required, CUSTOM_B forbidden; VGPU=1``"""
-    return '; '.join(', '.join([
-        *(f'{resource_class}={amount}' for resource_class, amount
-          in sorted(group.resources.items())),
-        *(f'{trait} required' for trait in sorted(
-            group.required_traits - {naming.OWNERSHIP_TRAIT})),
-        *(f'{trait} forbidden' for trait in sorted(group.forbidden_traits)),
-    ]) for group in groups)
+    return '; '.join(
+        ', '.join(
+            [
+                *(
+                    f'{resource_class}={amount}'
+                    for resource_class, amount in sorted(
+                        group.resources.items()
+                    )
+                ),
+                *(
+                    f'{trait} required'
+                    for trait in sorted(
+                        group.required_traits - {naming.OWNERSHIP_TRAIT}
+                    )
+                ),
+                *(
+                    f'{trait} forbidden'
+                    for trait in sorted(group.forbidden_traits)
+                ),
+            ]
+        )
+        for group in groups
+    )

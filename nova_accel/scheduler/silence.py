@@ -33,8 +33,13 @@ def nodenames() -> frozenset[str]:
     """The names of the silent hosts, none if the database does not answer."""
     try:
         return host.get_silent(CONF.nova_accel.host_silence_s)
-    except (exceptions.AcceleratorError, db_exc.DBError,
-            sa_exc.SQLAlchemyError) as error:
-        LOG.warning('Hosts that no longer report accelerators are not left '
-                    'out: %s', error)
+    except (
+        exceptions.AcceleratorError,
+        db_exc.DBError,
+        sa_exc.SQLAlchemyError,
+    ) as error:
+        LOG.warning(
+            'Hosts that no longer report accelerators are not left out: %s',
+            error,
+        )
         return frozenset()

@@ -34,37 +34,45 @@ _VERSION = '1.6'
 _given: 'weakref.WeakSet[Any]' = weakref.WeakSet()
 
 
-def known(context: nova_context.RequestContext,
-          names: Iterable[str]) -> frozenset[str]:
+def known(
+    context: nova_context.RequestContext, names: Iterable[str]
+) -> frozenset[str]:
     """The existing ones of the traits.
 
     :raises RequestFilterFailed: Placement gave no usable answer
     """
     client = report.report_client_singleton()
     url = '/traits?name=in:' + ','.join(sorted(names))
-    answer = _ask(client.get, url, version=_VERSION,
-                  global_request_id=context.global_id)
+    answer = _ask(
+        client.get, url, version=_VERSION, global_request_id=context.global_id
+    )
     return frozenset(answer.json()['traits'])
 
 
-def of_region(context: nova_context.RequestContext,
-              region_uuid: str) -> frozenset[str]:
+def of_region(
+    context: nova_context.RequestContext, region_uuid: str
+) -> frozenset[str]:
     """The traits of regions of a type.
 
     :param region_uuid: the type, a uuid in canonical form
     :raises RequestFilterFailed: Placement gave no usable answer
     """
     end = naming.region_trait('FPGA', 'ANY', region_uuid).removeprefix(
-        'CUSTOM_FPGA_ANY')
+        'CUSTOM_FPGA_ANY'
+    )
     # An operator's line may give a card another type than FPGA.
     for beginning in ('CUSTOM_FPGA_', 'CUSTOM_'):
         answer = _ask(
             report.report_client_singleton().get,
-            f'/traits?name=startswith:{beginning}', version=_VERSION,
-            global_request_id=context.global_id)
-        found = frozenset(trait for trait in answer.json()['traits']
-                          if trait.endswith(end)
-                          and naming.is_region_trait(trait))
+            f'/traits?name=startswith:{beginning}',
+            version=_VERSION,
+            global_request_id=context.global_id,
+        )
+        found = frozenset(
+            trait
+            for trait in answer.json()['traits']
+            if trait.endswith(end) and naming.is_region_trait(trait)
+        )
         if found:
             return found
     return frozenset()
@@ -77,8 +85,13 @@ def ensure_ownership(context: nova_context.RequestContext) -> None:
     """
     client = report.report_client_singleton()
     if client not in _given:
-        _ask(client.put, f'/traits/{naming.OWNERSHIP_TRAIT}', None,
-             version=_VERSION, global_request_id=context.global_id)
+        _ask(
+            client.put,
+            f'/traits/{naming.OWNERSHIP_TRAIT}',
+            None,
+            version=_VERSION,
+            global_request_id=context.global_id,
+        )
         _given.add(client)
 
 
@@ -88,10 +101,15 @@ def _ask(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     except ks_exc.ClientException as error:
         LOG.error('Placement could not be asked for traits: %s', error)
         raise exception.RequestFilterFailed(
-            reason='Placement could not be asked for the traits of '
-                   'accelerators') from error
+            reason=(
+                'Placement could not be asked for the traits of accelerators'
+            )
+        ) from error
     if answer.status_code >= 400:
         raise exception.RequestFilterFailed(
-            reason='Placement could not be asked for the traits of '
-                   f'accelerators: it answered {answer.status_code}')
+            reason=(
+                'Placement could not be asked for the traits of '
+                f'accelerators: it answered {answer.status_code}'
+            )
+        )
     return answer

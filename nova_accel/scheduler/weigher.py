@@ -40,32 +40,46 @@ class AcceleratorWeigher(weights.BaseHostWeigher):
     the database of accelerators gives no answer, all hosts weigh the same.
     """
 
-    def weight_multiplier(self,
-                          host_state: host_manager.HostState) -> float:
+    def weight_multiplier(self, host_state: host_manager.HostState) -> float:
         multiplier: float = utils.get_weight_multiplier(
-            host_state, 'accelerator_weight_multiplier',
-            CONF.nova_accel.accelerator_weight_multiplier)
+            host_state,
+            'accelerator_weight_multiplier',
+            CONF.nova_accel.accelerator_weight_multiplier,
+        )
         return multiplier
 
-    def weigh_objects(self, weighed_obj_list: Sequence[weights.WeighedHost],
-                      weight_properties: 'objects.RequestSpec') -> list[int]:
+    def weigh_objects(
+        self,
+        weighed_obj_list: Sequence[weights.WeighedHost],
+        weight_properties: 'objects.RequestSpec',
+    ) -> list[int]:
         hosts = [weighed.obj for weighed in weighed_obj_list]
         if not any(self.weight_multiplier(host) for host in hosts):
             return [0] * len(hosts)
-        asked = {resource_class
-                 for group in ownership.our_groups(weight_properties)
-                 for resource_class in group.resources}
+        asked = {
+            resource_class
+            for group in ownership.our_groups(weight_properties)
+            for resource_class in group.resources
+        }
         try:
             free = capacity.free_by_host(asked or None)
-        except (exceptions.AcceleratorError, db_exc.DBError,
-                sa_exc.SQLAlchemyError) as error:
-            LOG.warning('Hosts are not weighed by their accelerators: %s',
-                        error)
+        except (
+            exceptions.AcceleratorError,
+            db_exc.DBError,
+            sa_exc.SQLAlchemyError,
+        ) as error:
+            LOG.warning(
+                'Hosts are not weighed by their accelerators: %s', error
+            )
             return [0] * len(hosts)
         sign = 1 if asked else -1
         return [sign * free.get(host.nodename, 0) for host in hosts]
 
-    def _weigh_object(self, obj: host_manager.HostState,
-                      weight_properties: 'objects.RequestSpec') -> int:
-        return self.weigh_objects([weights.WeighedHost(obj, 0)],
-                                  weight_properties)[0]
+    def _weigh_object(
+        self,
+        obj: host_manager.HostState,
+        weight_properties: 'objects.RequestSpec',
+    ) -> int:
+        return self.weigh_objects(
+            [weights.WeighedHost(obj, 0)], weight_properties
+        )[0]

@@ -38,7 +38,8 @@ def write(path: pathlib.Path, text: str) -> None:
 
 def _write(path: pathlib.Path, text: str) -> None:
     with tempfile.NamedTemporaryFile(
-            'w', dir=path.parent, suffix='.new', delete=False) as file:
+        'w', dir=path.parent, suffix='.new', delete=False
+    ) as file:
         try:
             file.write(text)
             file.flush()
@@ -97,4 +98,5 @@ def _disk_errors(path: pathlib.Path, what: str) -> Iterator[None]:
     except OSError as error:
         raise exceptions.DiskError(
             f'{path.name} cannot be {what} on the host: '
-            f'{error.strerror or error}') from error
+            f'{error.strerror or error}'
+        ) from error

@@ -50,9 +50,13 @@ class EntryFiles(Generic[_Entry]):
     :param damage: the consequence of an unreadable file, and the cure
     """
 
-    def __init__(self, directory: pathlib.Path,
-                 parse: Callable[[dict[str, Any]], _Entry], what: str,
-                 damage: str) -> None:
+    def __init__(
+        self,
+        directory: pathlib.Path,
+        parse: Callable[[dict[str, Any]], _Entry],
+        what: str,
+        damage: str,
+    ) -> None:
         self._directory = directory
         self._what = what
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -61,11 +65,17 @@ class EntryFiles(Generic[_Entry]):
         for path in sorted(self._directory.glob('*.json')):
             try:
                 self._entries[path.stem] = parse(json.loads(path.read_text()))
-            except (OSError, ValueError, KeyError, TypeError,
-                    exceptions.AcceleratorError) as error:
+            except (
+                OSError,
+                ValueError,
+                KeyError,
+                TypeError,
+                exceptions.AcceleratorError,
+            ) as error:
                 self._damaged[path.stem] = (
                     f'the journal {path} of {what} is damaged ({error!r}): '
-                    f'{damage}')
+                    f'{damage}'
+                )
                 LOG.error(self._damaged[path.stem])
 
     def read(self, name: str) -> _Entry | None:

@@ -44,9 +44,15 @@ class MemoryFile(Generic[_Value]):
     :ivar value: the present value, whether the disk has it or not
     """
 
-    def __init__(self, path: pathlib.Path, parse: Callable[[Any], _Value],
-                 to_json: Callable[[_Value], Any], nothing: _Value,
-                 loss: str, unwritten: str) -> None:
+    def __init__(
+        self,
+        path: pathlib.Path,
+        parse: Callable[[Any], _Value],
+        to_json: Callable[[_Value], Any],
+        nothing: _Value,
+        loss: str,
+        unwritten: str,
+    ) -> None:
         self._path = path
         self._to_json = to_json
         self._unwritten = unwritten
@@ -56,8 +62,13 @@ class MemoryFile(Generic[_Value]):
             self.value = parse(json.loads(path.read_text()))
         except FileNotFoundError:
             LOG.debug('There is no %s yet', path)
-        except (OSError, ValueError, KeyError, TypeError,
-                AttributeError) as error:
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+        ) as error:
             LOG.warning('%s is damaged (%r): %s', path, error, loss)
 
     def write(self, value: _Value) -> None:

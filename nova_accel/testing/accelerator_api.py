@@ -65,29 +65,35 @@ class AcceleratorApi(fixtures.Fixture):
         self._roles = list(roles)
 
     def _setUp(self) -> None:
-        CONF([], project='nova', default_config_files=[],
-             default_config_dirs=[])
+        CONF(
+            [], project='nova', default_config_files=[], default_config_dirs=[]
+        )
         self.addCleanup(CONF.reset)
         self.useFixture(database.Database())
         self.lose_answers = False
         self.refuse = False
         self._app = app.factory({})
         intercept = interceptor.RequestsInterceptor(
-            lambda: self._serve, url=_URL)
+            lambda: self._serve, url=_URL
+        )
         intercept.install_intercept()
         self.addCleanup(intercept.uninstall_intercept)
         line = requests.Session()
         line.mount(_URL, _Line(self))
         self.adapter = adapter.Adapter(
             session.Session(auth=noauth.NoAuth(), session=line),
-            endpoint_override=_URL, raise_exc=False)
+            endpoint_override=_URL,
+            raise_exc=False,
+        )
 
     def client(self, hostname: str) -> accelerator_api.AcceleratorApi:
         """The client of a host's nova-compute."""
         return accelerator_api.AcceleratorApi(self.adapter, hostname)
 
-    def _serve(self, environ: dict[str, Any],
-               start_response: Any) -> Iterable[bytes]:
+    def _serve(
+        self, environ: dict[str, Any], start_response: Any
+    ) -> Iterable[bytes]:
         environ['nova.context'] = nova_context.RequestContext(
-            user_id='nova', project_id='service', roles=self._roles)
+            user_id='nova', project_id='service', roles=self._roles
+        )
         return self._app(environ, start_response)

@@ -32,12 +32,16 @@ CONF = conf.CONF
 #: The servers on which databases may be created. The environment variable
 #: ``OS_TEST_DBAPI_ADMIN_CONNECTION`` may have other URLs, separated by
 #: semicolons, as in other projects that use oslo.db.
-ADMIN_URLS = ('mysql+pymysql://root@127.0.0.1/;'
-              'postgresql+psycopg2://root@127.0.0.1/postgres')
+ADMIN_URLS = (
+    'mysql+pymysql://root@127.0.0.1/;'
+    'postgresql+psycopg2://root@127.0.0.1/postgres'
+)
 
 #: For ``testscenarios``: the same tests on each kind of database.
-SCENARIOS = [(backend, {'backend': backend})
-             for backend in ('sqlite', 'mysql', 'postgresql')]
+SCENARIOS = [
+    (backend, {'backend': backend})
+    for backend in ('sqlite', 'mysql', 'postgresql')
+]
 
 
 class Database(fixtures.Fixture):
@@ -69,7 +73,8 @@ class Database(fixtures.Fixture):
             url = _on_server(self.backend)
         CONF.set_override('connection', url, 'nova_accel_database')
         self.addCleanup(
-            CONF.clear_override, 'connection', 'nova_accel_database')
+            CONF.clear_override, 'connection', 'nova_accel_database'
+        )
         _forget_engine()
         self.addCleanup(_forget_engine)
         self._empty()

@@ -28,24 +28,40 @@ import json
 from nova.tests.fixtures import libvirt as fakelibvirt
 
 #: The number of vGPUs of each type that a GPU makes, one type at a time.
-VGPU_TYPES = {fakelibvirt.NVIDIA_11_VGPU_TYPE: 16,
-              fakelibvirt.NVIDIA_12_VGPU_TYPE: 8}
+VGPU_TYPES = {
+    fakelibvirt.NVIDIA_11_VGPU_TYPE: 16,
+    fakelibvirt.NVIDIA_12_VGPU_TYPE: 8,
+}
 
 #: A line of ``[nova_accel] device_spec`` for each kind of card.
-GPU_SPEC = json.dumps({
-    'vendor_id': '10de', 'product_id': '13f2', 'driver': 'mdev',
-    'mdev_type': fakelibvirt.NVIDIA_11_VGPU_TYPE})
+GPU_SPEC = json.dumps(
+    {
+        'vendor_id': '10de',
+        'product_id': '13f2',
+        'driver': 'mdev',
+        'mdev_type': fakelibvirt.NVIDIA_11_VGPU_TYPE,
+    }
+)
 #: :class:`nova_accel.testing.driver.Installed` installs its driver.
-FPGA_SPEC = json.dumps({
-    'vendor_id': '8086', 'product_id': '09c4', 'driver': 'fake'})
-QAT_SPEC = json.dumps({
-    'vendor_id': '8086', 'product_id': '37c9', 'driver': 'pci'})
+FPGA_SPEC = json.dumps(
+    {'vendor_id': '8086', 'product_id': '09c4', 'driver': 'fake'}
+)
+QAT_SPEC = json.dumps(
+    {'vendor_id': '8086', 'product_id': '37c9', 'driver': 'pci'}
+)
 DEVICE_SPEC = (GPU_SPEC, FPGA_SPEC, QAT_SPEC)
 
 
-def pci_info(*, gpus: int = 1, fpgas: int = 1, fpga_vfs: int = 2,
-             qats: int = 1, qat_vfs: int = 8, bus: int = 0x81,
-             numa_node: int = 0) -> fakelibvirt.HostPCIDevicesInfo:
+def pci_info(
+    *,
+    gpus: int = 1,
+    fpgas: int = 1,
+    fpga_vfs: int = 2,
+    qats: int = 1,
+    qat_vfs: int = 8,
+    bus: int = 0x81,
+    numa_node: int = 0,
+) -> fakelibvirt.HostPCIDevicesInfo:
     """The PCI devices of a host.
 
     :param fpga_vfs: the regions of each FPGA card
@@ -57,48 +73,93 @@ def pci_info(*, gpus: int = 1, fpgas: int = 1, fpga_vfs: int = 2,
     for card in itertools.islice(buses, gpus):
         add_gpu(info, card, numa_node)
     for card in itertools.islice(buses, fpgas):
-        _add_sriov(info, card, numa_node, fpga_vfs, prod_ids=('09c4', '09c5'),
-                   prod_name='PAC with Intel Arria 10 GX FPGA',
-                   driver_name='dfl-pci')
+        _add_sriov(
+            info,
+            card,
+            numa_node,
+            fpga_vfs,
+            prod_ids=('09c4', '09c5'),
+            prod_name='PAC with Intel Arria 10 GX FPGA',
+            driver_name='dfl-pci',
+        )
     for card in itertools.islice(buses, qats):
-        _add_sriov(info, card, numa_node, qat_vfs, prod_ids=('37c8', '37c9'),
-                   prod_name='C620 Series Chipset Family QAT',
-                   driver_name='c6xx')
+        _add_sriov(
+            info,
+            card,
+            numa_node,
+            qat_vfs,
+            prod_ids=('37c8', '37c9'),
+            prod_name='C620 Series Chipset Family QAT',
+            driver_name='c6xx',
+        )
     return info
 
 
-def add_gpu(info: fakelibvirt.HostPCIDevicesInfo, bus: int,
-            numa_node: int = 0) -> None:
+def add_gpu(
+    info: fakelibvirt.HostPCIDevicesInfo, bus: int, numa_node: int = 0
+) -> None:
     """Add a GPU at ``0000:<bus>:00.0``."""
     info.add_device(
-        dev_type='MDEV_TYPES', bus=bus, slot=0, function=0,
-        iommu_group=_iommu_group(bus, 0), numa_node=numa_node,
-        multiple_gpu_types=True, vend_id='10de',
-        vend_name='NVIDIA Corporation', prod_id='13f2',
-        prod_name='GM204GL [Tesla M60]', driver_name='nvidia')
+        dev_type='MDEV_TYPES',
+        bus=bus,
+        slot=0,
+        function=0,
+        iommu_group=_iommu_group(bus, 0),
+        numa_node=numa_node,
+        multiple_gpu_types=True,
+        vend_id='10de',
+        vend_name='NVIDIA Corporation',
+        prod_id='13f2',
+        prod_name='GM204GL [Tesla M60]',
+        driver_name='nvidia',
+    )
 
 
-def _add_sriov(info: fakelibvirt.HostPCIDevicesInfo, bus: int,
-               numa_node: int, vfs: int, prod_ids: Iterable[str],
-               prod_name: str, driver_name: str) -> None:
+def _add_sriov(
+    info: fakelibvirt.HostPCIDevicesInfo,
+    bus: int,
+    numa_node: int,
+    vfs: int,
+    prod_ids: Iterable[str],
+    prod_name: str,
+    driver_name: str,
+) -> None:
     """Add a physical function at ``<bus>:00.0`` and its virtual ones."""
     card, virtual = prod_ids
-    names = {'vend_id': '8086', 'vend_name': 'Intel Corporation',
-             'numa_node': numa_node}
+    names = {
+        'vend_id': '8086',
+        'vend_name': 'Intel Corporation',
+        'numa_node': numa_node,
+    }
     info.add_device(
-        dev_type='PF', bus=bus, slot=0, function=0, vf_ratio=vfs,
-        iommu_group=_iommu_group(bus, 0), prod_id=card, prod_name=prod_name,
-        driver_name=driver_name, **names)
+        dev_type='PF',
+        bus=bus,
+        slot=0,
+        function=0,
+        vf_ratio=vfs,
+        iommu_group=_iommu_group(bus, 0),
+        prod_id=card,
+        prod_name=prod_name,
+        driver_name=driver_name,
+        **names,
+    )
     for number in range(1, vfs + 1):
         slot, function = divmod(number, 8)
         # Nova's fake subtracts an eighth of vf_ratio from the slot to find
         # the physical function. That is right for the last slot only.
         info.add_device(
-            dev_type='VF', bus=bus, slot=slot, function=function,
-            vf_ratio=8 * slot, parent=(bus, 0, 0),
-            iommu_group=_iommu_group(bus, number), prod_id=virtual,
+            dev_type='VF',
+            bus=bus,
+            slot=slot,
+            function=function,
+            vf_ratio=8 * slot,
+            parent=(bus, 0, 0),
+            iommu_group=_iommu_group(bus, number),
+            prod_id=virtual,
             prod_name=f'{prod_name} Virtual Function',
-            driver_name=f'{driver_name}vf', **names)
+            driver_name=f'{driver_name}vf',
+            **names,
+        )
 
 
 def _iommu_group(bus: int, number: int) -> int:

@@ -68,42 +68,63 @@ class FakeFpgaDriver(base.Driver):
     cleaning: ClassVar['Cleaning | None'] = None
     faults: ClassVar[dict[str, str]] = {}
 
-    def discover(self, function: pci_function.PciFunction,
-                 spec: device_spec.DeviceSpec,
-                 host: node_devices.HostDevices) -> device.Device:
+    def discover(
+        self,
+        function: pci_function.PciFunction,
+        spec: device_spec.DeviceSpec,
+        host: node_devices.HostDevices,
+    ) -> device.Device:
         if not function.virtual_functions:
             raise exceptions.DeviceError(
-                'it has no virtual functions, which are its regions')
+                'it has no virtual functions, which are its regions'
+            )
         known = facts.of(function, spec)
         deployables, regions = [], []
         for index, address in enumerate(function.virtual_functions):
             handle = attach_handle.AttachHandle(
                 naming.derived_uuid(
-                    self._node_uuid, function.name, f'region{index}'),
-                address)
+                    self._node_uuid, function.name, f'region{index}'
+                ),
+                address,
+            )
             type_uuid = region_type_uuid(function.product_id, index)
-            deployables.append(dataclasses.replace(
-                known.deployable(
-                    f'region{index}', [handle], naming.region_trait(
-                        known.type, known.vendor, type_uuid)),
-                region=f'region{index}'))
+            deployables.append(
+                dataclasses.replace(
+                    known.deployable(
+                        f'region{index}',
+                        [handle],
+                        naming.region_trait(
+                            known.type, known.vendor, type_uuid
+                        ),
+                    ),
+                    region=f'region{index}',
+                )
+            )
             regions.append(region.Region(f'region{index}', type_uuid))
         return dataclasses.replace(
             known.device(
-                deployable if self.cleaning is None
+                deployable
+                if self.cleaning is None
                 else dataclasses.replace(deployable, is_cleaned=True)
-                for deployable in deployables),
+                for deployable in deployables
+            ),
             fault=self.faults.get(str(function.address)),
-            regions=tuple(regions), shell=region.Region(
-                region.SHELL, is_shell=True))
+            regions=tuple(regions),
+            shell=region.Region(region.SHELL, is_shell=True),
+        )
 
     def loaded(self, device: device.Device, region: region.Region) -> str:
         if self.programming is None:
             return super().loaded(device, region)
         return self.programming.loaded(device, region)
 
-    def program(self, device: device.Device, region: region.Region,
-                bitstream: pathlib.Path, timeout_s: float) -> None:
+    def program(
+        self,
+        device: device.Device,
+        region: region.Region,
+        bitstream: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         if self.programming is None:
             super().program(device, region, bitstream, timeout_s)
         else:
@@ -114,8 +135,9 @@ class FakeFpgaDriver(base.Driver):
             return super().loaded_shell(device)
         return self.programming.loaded_shell(device)
 
-    def load_shell(self, device: device.Device, shell: pathlib.Path,
-                   timeout_s: float) -> None:
+    def load_shell(
+        self, device: device.Device, shell: pathlib.Path, timeout_s: float
+    ) -> None:
         if self.programming is None:
             super().load_shell(device, shell, timeout_s)
         else:
@@ -151,8 +173,9 @@ class Cleaning(fixtures.Fixture):
         self.may_end.set()
         # No thread may be left that waits.
         self.addCleanup(self.may_end.set)
-        self.useFixture(fixtures.MonkeyPatch(
-            f'{__name__}.FakeFpgaDriver.cleaning', self))
+        self.useFixture(
+            fixtures.MonkeyPatch(f'{__name__}.FakeFpgaDriver.cleaning', self)
+        )
 
     def clean(self, handle: attach_handle.AttachHandle) -> None:
         """:raises DeviceError: it may not end, or is refused."""
@@ -192,15 +215,17 @@ class Programming(fixtures.Fixture):
     :ivar may_end: programmings go on until it is set
     """
 
-    def __init__(self, directory: pathlib.Path | None = None,
-                 duration_s: float = 0) -> None:
+    def __init__(
+        self, directory: pathlib.Path | None = None, duration_s: float = 0
+    ) -> None:
         super().__init__()
         self.duration_s = duration_s
         self._given = directory
 
     def _setUp(self) -> None:
         self._directory = self._given or pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+            self.useFixture(fixtures.TempDir()).path
+        )
         self.faults: list[Fault | None] = []
         self.programmed: list[tuple[str, str, str]] = []
         self.is_programming = False
@@ -209,8 +234,11 @@ class Programming(fixtures.Fixture):
         self._is_over = threading.Event()
         # No thread may be left that waits.
         self.addCleanup(self.let_end)
-        self.useFixture(fixtures.MonkeyPatch(
-            f'{__name__}.FakeFpgaDriver.programming', self))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                f'{__name__}.FakeFpgaDriver.programming', self
+            )
+        )
 
     def let_end(self) -> None:
         """End the running programming at once, and all later ones."""
@@ -230,15 +258,17 @@ class Programming(fixtures.Fixture):
             return 'nothing'
         if not text:
             raise exceptions.DeviceError(
-                f'{part.name} of {card.address} is not programmed to the end')
+                f'{part.name} of {card.address} is not programmed to the end'
+            )
         return text
 
     def loaded_shell(self, card: device.Device) -> str:
         """:raises DeviceError: loading a shell has failed."""
         return self.loaded(card, region.Region(region.SHELL))
 
-    def load_shell(self, card: device.Device, shell: pathlib.Path,
-                   timeout_s: float) -> None:
+    def load_shell(
+        self, card: device.Device, shell: pathlib.Path, timeout_s: float
+    ) -> None:
         """:raises DeviceError: it is to fail."""
         part = region.Region(region.SHELL)
         fault = self.faults.pop(0) if self.faults else None
@@ -249,8 +279,13 @@ class Programming(fixtures.Fixture):
             self._file(card, each).unlink(missing_ok=True)
         self._file(card, part).write_text(shell.read_text())
 
-    def program(self, card: device.Device, part: region.Region,
-                bitstream: pathlib.Path, timeout_s: float) -> None:
+    def program(
+        self,
+        card: device.Device,
+        part: region.Region,
+        bitstream: pathlib.Path,
+        timeout_s: float,
+    ) -> None:
         """:raises DeviceError: it takes too long, or has a fault."""
         fault = self.faults.pop(0) if self.faults else None
         if fault is Fault.FAILS:
@@ -270,15 +305,20 @@ class Programming(fixtures.Fixture):
                 self._is_over.wait(min(self.duration_s, timeout_s))
             if fault is Fault.HANGS:
                 self._is_over.wait(timeout_s)
-            if (fault is Fault.HANGS or self.duration_s > timeout_s
-                    or not self.may_end.wait(timeout_s)):
+            if (
+                fault is Fault.HANGS
+                or self.duration_s > timeout_s
+                or not self.may_end.wait(timeout_s)
+            ):
                 raise self._refusal(
-                    card, part, f'not finished after {timeout_s:g} s')
+                    card, part, f'not finished after {timeout_s:g} s'
+                )
         self.programmed.append((str(card.address), part.name, digest))
 
     @contextlib.contextmanager
-    def _unfinished(self, card: device.Device, part: region.Region,
-                    digest: str) -> Iterator[None]:
+    def _unfinished(
+        self, card: device.Device, part: region.Region, digest: str
+    ) -> Iterator[None]:
         """Make a region unusable until the body has ended without an error."""
         file = self._file(card, part)
         file.write_text('')
@@ -291,11 +331,12 @@ class Programming(fixtures.Fixture):
         new.write_text(digest)
         new.replace(file)
 
-    def _refusal(self, card: device.Device, part: region.Region,
-                 reason: str) -> exceptions.DeviceError:
+    def _refusal(
+        self, card: device.Device, part: region.Region, reason: str
+    ) -> exceptions.DeviceError:
         return exceptions.DeviceError(
-            f'{part.name} of {card.address} is not programmed: {reason}')
+            f'{part.name} of {card.address} is not programmed: {reason}'
+        )
 
-    def _file(self, card: device.Device,
-              part: region.Region) -> pathlib.Path:
+    def _file(self, card: device.Device, part: region.Region) -> pathlib.Path:
         return self._directory / f'{card.address}-{part.name}'

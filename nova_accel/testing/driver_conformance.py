@@ -61,9 +61,14 @@ _A_BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
 _OTHER_NODE_UUID = '9d1f5c2e-7b0a-4c1e-8a55-1f0b6c3d7e02'
 
 
-def a_function(address: str, vendor_id: str, product_id: str,
-               parent: str | None = None, virtual: Iterable[str] = (),
-               **more: Any) -> pci_function.PciFunction:
+def a_function(
+    address: str,
+    vendor_id: str,
+    product_id: str,
+    parent: str | None = None,
+    virtual: Iterable[str] = (),
+    **more: Any,
+) -> pci_function.PciFunction:
     """A PCI function as libvirt has it.
 
     :param parent: the address of its physical function
@@ -71,11 +76,18 @@ def a_function(address: str, vendor_id: str, product_id: str,
     """
     place = pci_address.PciAddress.parse(address)
     return pci_function.PciFunction(
-        place.node_device, place, vendor_id, product_id,
+        place.node_device,
+        place,
+        vendor_id,
+        product_id,
         parent_address=(
-            None if parent is None else pci_address.PciAddress.parse(parent)),
+            None if parent is None else pci_address.PciAddress.parse(parent)
+        ),
         virtual_functions=tuple(
-            pci_address.PciAddress.parse(each) for each in virtual), **more)
+            pci_address.PciAddress.parse(each) for each in virtual
+        ),
+        **more,
+    )
 
 
 class DriverConformance:
@@ -111,43 +123,61 @@ class DriverConformance:
     def setUp(self) -> None:
         super().setUp()  # type: ignore[misc]
         self.sysfs = self.useFixture(  # type: ignore[attr-defined]
-            fake_sysfs.FakeSysfs())
+            fake_sysfs.FakeSysfs()
+        )
         self.node_devices = simulated_mdevs.SimulatedMdevs(self.functions())
 
-    def discover(self, address: str | None = None,
-                 node_uuid: str = NODE_UUID,
-                 **keys: Any) -> device_model.Device:
+    def discover(
+        self,
+        address: str | None = None,
+        node_uuid: str = NODE_UUID,
+        **keys: Any,
+    ) -> device_model.Device:
         """Discover the device, as the core does.
 
         :param keys: further keys of the line
         """
         host = self.node_devices.look()
         function = host.functions[
-            pci_address.PciAddress.parse(address or self.address)]
+            pci_address.PciAddress.parse(address or self.address)
+        ]
         device = self.a_driver(node_uuid).discover(
-            function, self.a_spec(**keys), host)
+            function, self.a_spec(**keys), host
+        )
         assert device is not None, 'only its virtual functions are offered'
         return device
 
     def a_spec(self, **keys: Any) -> device_spec.DeviceSpec:
         """The parsed line; a key that is None is left out."""
         line = {'vendor_id': '*', **self.spec, 'driver': 'mine', **keys}
-        (spec,) = device_spec.parse([json.dumps(
-            {key: value for key, value in line.items()
-             if value is not None})], ['mine'])
+        (spec,) = device_spec.parse(
+            [
+                json.dumps(
+                    {
+                        key: value
+                        for key, value in line.items()
+                        if value is not None
+                    }
+                )
+            ],
+            ['mine'],
+        )
         return spec
 
     def a_driver(self, node_uuid: str = NODE_UUID) -> base.Driver:
         return self.driver(
-            self.node_devices, self.sysfs.sysfs,  # type: ignore[arg-type]
-            node_uuid)
+            self.node_devices,  # type: ignore[arg-type]
+            self.sysfs.sysfs,
+            node_uuid,
+        )
 
     # The facts.
 
     def test_device(self) -> None:
         device = self.discover()
         function = self.node_devices.look().functions[
-            pci_address.PciAddress.parse(self.address)]
+            pci_address.PciAddress.parse(self.address)
+        ]
         # An answer that the core would refuse fails here.
         answers.device(device, function, self.a_spec())
         assert device.deployables, 'a device without deployables is refused'
@@ -162,8 +192,10 @@ class DriverConformance:
         uuids = [handle.uuid for handle in _handles(self.discover())]
         assert uuids, 'there is nothing to hand out'
         assert len(uuids) == len(set(uuids)), uuids
-        others = {handle.uuid for handle in _handles(
-            self.discover(node_uuid=_OTHER_NODE_UUID))}
+        others = {
+            handle.uuid
+            for handle in _handles(self.discover(node_uuid=_OTHER_NODE_UUID))
+        }
         assert not others & set(uuids), 'another host has the same uuids'
 
     def test_names_are_valid_in_placement(self) -> None:
@@ -171,27 +203,35 @@ class DriverConformance:
         for deployable in device.deployables:
             for trait in deployable.traits:
                 assert os_traits.is_custom(trait), trait
-                assert os_traits.normalize_name(
-                    trait.removeprefix('CUSTOM_')) == trait, trait
+                assert (
+                    os_traits.normalize_name(trait.removeprefix('CUSTOM_'))
+                    == trait
+                ), trait
                 assert len(trait) <= naming.MAX_LENGTH, trait
             name = deployable.resource_class
-            assert (os_resource_classes.is_custom(name)
-                    or name in os_resource_classes.STANDARDS), name
+            assert (
+                os_resource_classes.is_custom(name)
+                or name in os_resource_classes.STANDARDS
+            ), name
         layout = provider_layout.layout('node', NODE_UUID, [device])
         json.dumps(device.to_report(NODE_UUID, layout.rp_uuids))
 
     def test_each_deployable_repeats_the_devices_trait(self) -> None:
         device = self.discover()
         shared = frozenset.intersection(
-            *(each.traits for each in device.deployables))
-        assert any(trait.startswith(f'CUSTOM_{device.type}_')
-                   for trait in shared), shared
+            *(each.traits for each in device.deployables)
+        )
+        assert any(
+            trait.startswith(f'CUSTOM_{device.type}_') for trait in shared
+        ), shared
 
     def test_the_operators_keys(self) -> None:
         for pool in (True, False):
             device = self.discover(
-                pool=pool, traits=['CUSTOM_RACK_7'],
-                resource_class='CUSTOM_MINE')
+                pool=pool,
+                traits=['CUSTOM_RACK_7'],
+                resource_class='CUSTOM_MINE',
+            )
             assert device.pooled is pool
             assert 'CUSTOM_RACK_7' in device.operator_traits
             for deployable in device.deployables:
@@ -212,14 +252,16 @@ class DriverConformance:
             assert handle.address in host.functions, handle
             functions.extend(handle.functions)
         assert len(functions) == len(set(functions)), (
-            'a function is in two handles')
+            'a function is in two handles'
+        )
         assert set(functions) <= host.functions.keys()
         given = set(functions)
         for address in functions:
             virtual = host.functions[address].virtual_functions
             assert not virtual, f'{address} is a card that is carved'
             assert host.functions[address].parent_address not in given, (
-                f'{address} goes with its card')
+                f'{address} goes with its card'
+            )
 
     def test_all_can_be_plugged_at_once(self) -> None:
         before = self.discover()
@@ -261,9 +303,11 @@ class DriverConformance:
             driver.program(device, region, directory / name, 60)
             told.append(driver.loaded(device, region))
             assert told[-1] == driver.loaded(device, region), (
-                'it is another text each time')
+                'it is another text each time'
+            )
             assert told[-1] == self.a_driver().loaded(device, region), (
-                'another process would not know it')
+                'another process would not know it'
+            )
         assert told[0] == told[1], 'the same bitstream is another text'
         if self.driver.tells_contents:
             assert told[1] != told[2], 'another bitstream is the same text'
@@ -274,38 +318,52 @@ class DriverConformance:
             return
         device, region, directory = self._to_program()
         self.break_programming()
-        _raises(self.a_driver().program, device, region, directory / 'first',
-                60)
+        _raises(
+            self.a_driver().program, device, region, directory / 'first', 60
+        )
         self._is_as_before(device, directory)
 
     def test_a_bitstream_that_is_not_there(self) -> None:
         if not self.bitstreams:
             return
         device, region, directory = self._to_program()
-        _raises(self.a_driver().program, device, region, directory / 'third',
-                60)
+        _raises(
+            self.a_driver().program, device, region, directory / 'third', 60
+        )
 
     def _refuses_to_program(self) -> None:
         device = self.discover()
         region = region_model.Region('region0')
-        _raises(self.a_driver().program, device, region,
-                pathlib.Path('/nonexistent'), 1)
+        _raises(
+            self.a_driver().program,
+            device,
+            region,
+            pathlib.Path('/nonexistent'),
+            1,
+        )
 
-    def _to_program(self) -> tuple[
-            device_model.Device, region_model.Region, pathlib.Path]:
+    def _to_program(
+        self,
+    ) -> tuple[device_model.Device, region_model.Region, pathlib.Path]:
         """A device, its region, and a directory with the bitstreams."""
         device = self.discover()
-        directory = pathlib.Path(self.useFixture(  # type: ignore[attr-defined]
-            fixtures.TempDir()).path)
+        directory = pathlib.Path(
+            self.useFixture(  # type: ignore[attr-defined]
+                fixtures.TempDir()
+            ).path
+        )
         for name, content in zip(
-                ('first', 'second'), self.bitstreams, strict=True):
+            ('first', 'second'), self.bitstreams, strict=True
+        ):
             (directory / name).write_bytes(content)
         return device, device.regions[0], directory
 
-    def _is_as_before(self, device: device_model.Device,
-                      directory: pathlib.Path) -> None:
+    def _is_as_before(
+        self, device: device_model.Device, directory: pathlib.Path
+    ) -> None:
         for name, content in zip(
-                ('first', 'second'), self.bitstreams, strict=True):
+            ('first', 'second'), self.bitstreams, strict=True
+        ):
             assert (directory / name).read_bytes() == content, name
         assert len(list(directory.iterdir())) == 2, 'something is left'
         after = self.discover()
@@ -325,15 +383,17 @@ class DriverConformance:
         for function in host.functions.values():
             self._discover_or_refuse(function, host)
             self._discover_or_refuse(
-                function, node_devices.HostDevices({
-                    function.address: function}))
+                function,
+                node_devices.HostDevices({function.address: function}),
+            )
 
     def test_what_is_anothers(self) -> None:
         stranger = a_function('0000:fe:00.0', 'ffff', 'ffff')
         host = node_devices.HostDevices({stranger.address: stranger})
         is_offered = self._discover_or_refuse(stranger, host)
         assert self.takes_any or not is_offered, (
-            'a function of an unknown vendor is offered')
+            'a function of an unknown vendor is offered'
+        )
 
     def test_cleaning(self) -> None:
         driver = self.a_driver()
@@ -344,16 +404,24 @@ class DriverConformance:
             methods -= {'program'}
         for method in methods:
             keys: dict[str, Any] = {
-                'clean': method, 'clean_command': None,
+                'clean': method,
+                'clean_command': None,
                 'clean_bitstream': _A_BITSTREAM
-                if method == 'program' else None}
+                if method == 'program'
+                else None,
+            }
             driver.check_cleaning(self.a_spec(**keys))
             device = self.discover(**keys)
-            assert all(each.is_cleaned is (method != 'none')
-                       for each in device.deployables)
+            assert all(
+                each.is_cleaned is (method != 'none')
+                for each in device.deployables
+            )
 
-    def _discover_or_refuse(self, function: pci_function.PciFunction,
-                            host: node_devices.HostDevices) -> bool:
+    def _discover_or_refuse(
+        self,
+        function: pci_function.PciFunction,
+        host: node_devices.HostDevices,
+    ) -> bool:
         try:
             self.a_driver().discover(function, self.a_spec(), host)
         except exceptions.AcceleratorError as error:
@@ -362,9 +430,11 @@ class DriverConformance:
         return True
 
     def _sysfs_contents(self) -> dict[str, str]:
-        return {str(path): path.read_text()
-                for path in sorted(self.sysfs.root.rglob('*'))
-                if path.is_file()}
+        return {
+            str(path): path.read_text()
+            for path in sorted(self.sysfs.root.rglob('*'))
+            if path.is_file()
+        }
 
 
 def _raises(what: Callable[..., object], *arguments: object) -> None:
@@ -377,7 +447,9 @@ def _raises(what: Callable[..., object], *arguments: object) -> None:
         raise AssertionError(f'{what} did not raise DeviceError')
 
 
-def _handles(
-        device: device_model.Device) -> list[attach_handle.AttachHandle]:
-    return [handle for deployable in device.deployables
-            for handle in deployable.handles]
+def _handles(device: device_model.Device) -> list[attach_handle.AttachHandle]:
+    return [
+        handle
+        for deployable in device.deployables
+        for handle in deployable.handles
+    ]

@@ -22,12 +22,19 @@ def identity(element: etree._Element) -> str:
     address = element.find('source/address')
     if element.get('type') == 'mdev':
         return str(address.get('uuid'))
-    return str(pci_address.PciAddress(*(
-        int(address.get(part), 16)
-        for part in ('domain', 'bus', 'slot', 'function'))))
+    return str(
+        pci_address.PciAddress(
+            *(
+                int(address.get(part), 16)
+                for part in ('domain', 'bus', 'slot', 'function')
+            )
+        )
+    )
 
 
 def text(element: etree._Element) -> str:
     """The element on one line."""
-    return ''.join(line.strip() for line in etree.tostring(
-        element, encoding='unicode').splitlines())
+    return ''.join(
+        line.strip()
+        for line in etree.tostring(element, encoding='unicode').splitlines()
+    )

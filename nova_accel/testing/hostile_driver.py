@@ -27,12 +27,15 @@ from nova_accel.drivers import base
 
 #: All methods of a driver that the core calls.
 METHODS = tuple(
-    name for name, _function in inspect.getmembers(
-        base.Driver, inspect.isfunction) if not name.startswith('_'))
+    name
+    for name, _function in inspect.getmembers(base.Driver, inspect.isfunction)
+    if not name.startswith('_')
+)
 
 
-def _raising(error: type[BaseException],
-             *arguments: object) -> Callable[[], object]:
+def _raising(
+    error: type[BaseException], *arguments: object
+) -> Callable[[], object]:
     def act() -> object:
         raise error(*arguments)
 
@@ -67,9 +70,12 @@ class HostileDriver(fixtures.Fixture):
 
     def _setUp(self) -> None:
         for method in METHODS:
-            self.useFixture(fixtures.MonkeyPatch(
-                f'{self._driver.__module__}.{self._driver.__name__}.{method}',
-                self._wrapped(method)))
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'{self._driver.__module__}.{self._driver.__name__}.{method}',
+                    self._wrapped(method),
+                )
+            )
 
     @contextlib.contextmanager
     def hostile(self, method: str, deed: str) -> Iterator[None]:

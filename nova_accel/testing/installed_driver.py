@@ -30,7 +30,8 @@ class InstalledDriver(fixtures.Fixture):
     def __init__(self, name: str, value: str) -> None:
         super().__init__()
         self._points = metadata.EntryPoints(
-            [metadata.EntryPoint(name, value, loading.NAMESPACE)])
+            [metadata.EntryPoint(name, value, loading.NAMESPACE)]
+        )
 
     def _setUp(self) -> None:
         installed = metadata.entry_points
@@ -41,7 +42,11 @@ class InstalledDriver(fixtures.Fixture):
             if selection.get('group') != loading.NAMESPACE:
                 return found
             return metadata.EntryPoints(
-                [*found, *self._points.select(**selection)])
+                [*found, *self._points.select(**selection)]
+            )
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'importlib.metadata.entry_points', entry_points))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'importlib.metadata.entry_points', entry_points
+            )
+        )

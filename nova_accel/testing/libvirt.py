@@ -39,14 +39,18 @@ _lock = threading.RLock()
 class MediatedDevice:
     """A ``virNodeDevice`` whose parent is a fake PCI device."""
 
-    def __init__(self, connection: fakelibvirt.Connection,
-                 config: vconfig.LibvirtConfigNodeDevice) -> None:
+    def __init__(
+        self,
+        connection: fakelibvirt.Connection,
+        config: vconfig.LibvirtConfigNodeDevice,
+    ) -> None:
         self._connection = connection
         self._parent = config.parent
         self._information = config.mdev_information
         # Since libvirt 7.7 the name contains the parent's address.
-        self._name = (libvirt_utils.mdev_uuid2name(self._information.uuid)
-                      + self._parent.removeprefix('pci'))
+        self._name = libvirt_utils.mdev_uuid2name(
+            self._information.uuid
+        ) + self._parent.removeprefix('pci')
 
     def name(self) -> str:
         return self._name
@@ -70,8 +74,9 @@ class MediatedDevice:
         with _lock:
             devices = self._connection.mdev_info.devices
             uuid = self._information.uuid
-            if any(libvirt_utils.mdev_name2uuid(name) == uuid
-                   for name in devices):
+            if any(
+                libvirt_utils.mdev_name2uuid(name) == uuid for name in devices
+            ):
                 raise libvirt_error(f'mediated device {uuid} exists')
             self._take(1)
             devices[self._name] = self
@@ -84,10 +89,12 @@ class MediatedDevice:
                 raise no_device(self._name)
             for domain in self._connection._running_vms.values():
                 if self._information.uuid in (
-                        hostdev.get('address_uuid') for hostdev
-                        in domain._def['devices']['hostdevs']):
+                    hostdev.get('address_uuid')
+                    for hostdev in domain._def['devices']['hostdevs']
+                ):
                     raise libvirt_error(
-                        f'Unable to destroy {self._name!r}: device in use')
+                        f'Unable to destroy {self._name!r}: device in use'
+                    )
             del devices[self._name]
             self._take(-1)
         return 0
@@ -100,21 +107,27 @@ class MediatedDevice:
         xml = etree.fromstring(card.pci_device)
         available = xml.find(
             f".//capability[@type='mdev_types']/type[@id='"
-            f"{self._information.type}']/availableInstances")
+            f"{self._information.type}']/availableInstances"
+        )
         if available is None or int(available.text) < count:
             raise libvirt_error(
                 f'{self._parent} makes no {self._information.type}: '
-                'No space left on device')
+                'No space left on device'
+            )
         available.text = str(int(available.text) - count)
         card.pci_device = etree.tostring(xml, encoding='unicode')
 
 
-def libvirt_error(text: str,
-                  code: int = fakelibvirt.VIR_ERR_INTERNAL_ERROR) -> Exception:
+def libvirt_error(
+    text: str, code: int = fakelibvirt.VIR_ERR_INTERNAL_ERROR
+) -> Exception:
     """A ``libvirtError`` of the node device driver."""
     result: Exception = fakelibvirt.make_libvirtError(
-        fakelibvirt.libvirtError, text, error_code=code,
-        error_domain=fakelibvirt.VIR_FROM_NODEDEV)
+        fakelibvirt.libvirtError,
+        text,
+        error_code=code,
+        error_domain=fakelibvirt.VIR_FROM_NODEDEV,
+    )
     return result
 
 
@@ -122,7 +135,8 @@ def no_device(name: str) -> Exception:
     """The ``libvirtError`` about a node device that is not there."""
     return libvirt_error(
         f'no node device with matching name {name!r}',
-        fakelibvirt.VIR_ERR_NO_NODE_DEVICE)
+        fakelibvirt.VIR_ERR_NO_NODE_DEVICE,
+    )
 
 
 def _parse(xml: str) -> vconfig.LibvirtConfigNodeDevice:
@@ -131,15 +145,17 @@ def _parse(xml: str) -> vconfig.LibvirtConfigNodeDevice:
     return config
 
 
-def _create(connection: fakelibvirt.Connection, xml: str,
-            flags: int) -> MediatedDevice:
+def _create(
+    connection: fakelibvirt.Connection, xml: str, flags: int
+) -> MediatedDevice:
     device = MediatedDevice(connection, _parse(xml))
     device.start()
     return device
 
 
-def _define(connection: fakelibvirt.Connection, xml: str,
-            flags: int) -> MediatedDevice:
+def _define(
+    connection: fakelibvirt.Connection, xml: str, flags: int
+) -> MediatedDevice:
     """Answer with the device, but do not keep its definition."""
     return MediatedDevice(connection, _parse(xml))
 
@@ -151,8 +167,7 @@ class MediatedDevices(fixtures.Fixture):
         look_up = fakelibvirt.Connection.nodeDeviceLookupByName
         describe = fakelibvirt.Domain.XMLDesc
 
-        def look_up_mdev(connection: fakelibvirt.Connection,
-                         name: str) -> Any:
+        def look_up_mdev(connection: fakelibvirt.Connection, name: str) -> Any:
             with _lock:
                 try:
                     return look_up(connection, name)
@@ -165,15 +180,17 @@ class MediatedDevices(fixtures.Fixture):
 
         def describe_managed(domain: fakelibvirt.Domain, flags: int) -> str:
             xml: str = describe(domain, flags)
-            return xml.replace("type='mdev' model", "type='mdev' managed='no' "
-                               'model')
+            return xml.replace(
+                "type='mdev' model", "type='mdev' managed='no' model"
+            )
 
         for name, function in (
-                ('Connection.nodeDeviceCreateXML', _create),
-                ('Connection.nodeDeviceDefineXML', _define),
-                ('Connection.nodeDeviceLookupByName', look_up_mdev),
-                ('HostMdevDevicesInfo.get_all_devices', names),
-                ('Domain.XMLDesc', describe_managed)):
+            ('Connection.nodeDeviceCreateXML', _create),
+            ('Connection.nodeDeviceDefineXML', _define),
+            ('Connection.nodeDeviceLookupByName', look_up_mdev),
+            ('HostMdevDevicesInfo.get_all_devices', names),
+            ('Domain.XMLDesc', describe_managed),
+        ):
             self.useFixture(fixtures.MonkeyPatch(f'{_FAKE}.{name}', function))
 
 
@@ -194,8 +211,12 @@ class Libvirt(fixtures.Fixture):
         self.useFixture(libvirt_guest.GuestDevices())
         self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
         self.connection = fakelibvirt.Connection(
-            'qemu:///system', pci_info=self._pci_info)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.host.Host.get_connection',
-            lambda _host: self.connection))
+            'qemu:///system', pci_info=self._pci_info
+        )
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.libvirt.host.Host.get_connection',
+                lambda _host: self.connection,
+            )
+        )
         self.host = libvirt_host.Host('qemu:///system')

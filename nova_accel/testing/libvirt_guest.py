@@ -42,23 +42,31 @@ _NAMED_FUNCTION = re.compile(r"<source hostdev='(pci_\w+)'/>")
 
 _DOMAIN = re.compile(r'<domain[^>]*>')
 
-_MARK = (rf'\g<0><metadata><nova:instance xmlns:nova="{vconfig.NOVA_NS}"/>'
-         '</metadata>')
+_MARK = (
+    rf'\g<0><metadata><nova:instance xmlns:nova="{vconfig.NOVA_NS}"/>'
+    '</metadata>'
+)
 
 _Hostdev = dict[str, Any]
 
 
 def _error(text: str, code: int) -> Exception:
     result: Exception = fakelibvirt.make_libvirtError(
-        fakelibvirt.libvirtError, text, error_code=code,
-        error_domain=fakelibvirt.VIR_FROM_QEMU)
+        fakelibvirt.libvirtError,
+        text,
+        error_code=code,
+        error_domain=fakelibvirt.VIR_FROM_QEMU,
+    )
     return result
 
 
 def _parse(element: etree._Element) -> _Hostdev:
     if element.get('type') == 'mdev':
-        return {'type': 'mdev', 'model': element.get('model'),
-                'address_uuid': element.find('source/address').get('uuid')}
+        return {
+            'type': 'mdev',
+            'model': element.get('model'),
+            'address_uuid': element.find('source/address').get('uuid'),
+        }
     parsed: _Hostdev = fakelibvirt._parse_hostdev_info(element)
     return parsed
 
@@ -66,8 +74,10 @@ def _parse(element: etree._Element) -> _Hostdev:
 def _identity(hostdev: _Hostdev) -> object:
     if hostdev['type'] == 'mdev':
         return hostdev['address_uuid']
-    return tuple(int(hostdev[part], 16)
-                 for part in ('domain', 'bus', 'slot', 'function'))
+    return tuple(
+        int(hostdev[part], 16)
+        for part in ('domain', 'bus', 'slot', 'function')
+    )
 
 
 def _present(domain: fakelibvirt.Domain) -> list[_Hostdev]:
@@ -78,20 +88,24 @@ def _present(domain: fakelibvirt.Domain) -> list[_Hostdev]:
 
 def _defined(domain: fakelibvirt.Domain) -> list[_Hostdev]:
     hostdevs: list[_Hostdev] = getattr(
-        domain, 'defined_hostdevs', _present(domain))
+        domain, 'defined_hostdevs', _present(domain)
+    )
     return hostdevs
 
 
-def _lists(domain: fakelibvirt.Domain,
-           flags: int) -> Iterator[list[_Hostdev]]:
+def _lists(domain: fakelibvirt.Domain, flags: int) -> Iterator[list[_Hostdev]]:
     """The lists of devices that a call with these flags changes."""
     if not flags:
-        flags = (fakelibvirt.VIR_DOMAIN_AFFECT_LIVE if domain.isActive()
-                 else fakelibvirt.VIR_DOMAIN_AFFECT_CONFIG)
+        flags = (
+            fakelibvirt.VIR_DOMAIN_AFFECT_LIVE
+            if domain.isActive()
+            else fakelibvirt.VIR_DOMAIN_AFFECT_CONFIG
+        )
     if flags & fakelibvirt.VIR_DOMAIN_AFFECT_LIVE:
         if not domain.isActive():
-            raise _error('domain is not running',
-                         fakelibvirt.VIR_ERR_OPERATION_INVALID)
+            raise _error(
+                'domain is not running', fakelibvirt.VIR_ERR_OPERATION_INVALID
+            )
         yield _present(domain)
     if flags & fakelibvirt.VIR_DOMAIN_AFFECT_CONFIG:
         yield _defined(domain)
@@ -102,15 +116,18 @@ def _check_free(domain: fakelibvirt.Domain, hostdev: _Hostdev) -> None:
     identity = _identity(hostdev)
     connection = domain._connection
     if hostdev['type'] == 'mdev' and identity not in map(
-            libvirt_utils.mdev_name2uuid,
-            connection.mdev_info.get_all_devices()):
-        raise _error(f'mediated device {identity} not found',
-                     fakelibvirt.VIR_ERR_DEVICE_MISSING)
+        libvirt_utils.mdev_name2uuid, connection.mdev_info.get_all_devices()
+    ):
+        raise _error(
+            f'mediated device {identity} not found',
+            fakelibvirt.VIR_ERR_DEVICE_MISSING,
+        )
     for other in list(connection._running_vms.values()):
-        if other is not domain and identity in map(
-                _identity, _present(other)):
-            raise _error(f'{identity} is in use by domain {other.name()}',
-                         fakelibvirt.VIR_ERR_OPERATION_INVALID)
+        if other is not domain and identity in map(_identity, _present(other)):
+            raise _error(
+                f'{identity} is in use by domain {other.name()}',
+                fakelibvirt.VIR_ERR_OPERATION_INVALID,
+            )
 
 
 def _source(named: re.Match[str]) -> str:
@@ -118,16 +135,22 @@ def _source(named: re.Match[str]) -> str:
     parts = pci_address.PciAddress.parse_node_device(named[1]).parts
     return (
         '<source><address type="pci" domain="0x{domain}" bus="0x{bus}" '
-        'slot="0x{device}" function="0x{function}"/></source>'.format(
-            **parts))
+        'slot="0x{device}" function="0x{function}"/></source>'.format(**parts)
+    )
 
 
 def _name_function(domain: fakelibvirt.Domain, xml: str) -> None:
     """Keep the PCI function of the interface that was attached last."""
     source = etree.fromstring(xml).find('source/address')
     domain._def['devices']['nics'][-1]['source'] = '_'.join(
-        ['pci', *(source.get(part).removeprefix('0x') for part in (
-            'domain', 'bus', 'slot', 'function'))])
+        [
+            'pci',
+            *(
+                source.get(part).removeprefix('0x')
+                for part in ('domain', 'bus', 'slot', 'function')
+            ),
+        ]
+    )
 
 
 class GuestDevices(fixtures.Fixture):
@@ -149,27 +172,35 @@ class GuestDevices(fixtures.Fixture):
         self._undefine = fakelibvirt.Connection._undefine
         self._stopped = fakelibvirt.Connection._mark_not_running
         for name, function in (
-                ('Domain.__init__', self.make),
-                ('Domain.attachDeviceFlags', self.attach),
-                ('Domain.detachDeviceFlags', self.detach),
-                ('Domain.createWithFlags', self.create),
-                ('Domain.managedSave', self.save),
-                ('Domain.managedSaveRemove', self.forget_saved),
-                ('Domain.XMLDesc', self.describe),
-                ('Connection.defineXML', self.define),
-                ('Connection._undefine', self.undefine),
-                ('Connection._mark_not_running', self.stopped)):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'{_FAKE}.{name}', _as_method(function)))
+            ('Domain.__init__', self.make),
+            ('Domain.attachDeviceFlags', self.attach),
+            ('Domain.detachDeviceFlags', self.detach),
+            ('Domain.createWithFlags', self.create),
+            ('Domain.managedSave', self.save),
+            ('Domain.managedSaveRemove', self.forget_saved),
+            ('Domain.XMLDesc', self.describe),
+            ('Connection.defineXML', self.define),
+            ('Connection._undefine', self.undefine),
+            ('Connection._mark_not_running', self.stopped),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(f'{_FAKE}.{name}', _as_method(function))
+            )
 
-    def make(self, domain: fakelibvirt.Domain,
-             connection: fakelibvirt.Connection, xml: str,
-             *args: Any, **kwargs: Any) -> None:
+    def make(
+        self,
+        domain: fakelibvirt.Domain,
+        connection: fakelibvirt.Connection,
+        xml: str,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         self._make(domain, connection, xml, *args, **kwargs)
         domain.is_novas = vconfig.NOVA_NS in xml
 
-    def attach(self, domain: fakelibvirt.Domain, xml: str,
-               flags: int = 0) -> None:
+    def attach(
+        self, domain: fakelibvirt.Domain, xml: str, flags: int = 0
+    ) -> None:
         if not xml.startswith('<hostdev'):
             self._attach(domain, xml, flags)
             if xml.startswith('<interface type="hostdev"'):
@@ -178,30 +209,39 @@ class GuestDevices(fixtures.Fixture):
         hostdev = _parse(etree.fromstring(xml))
         for hostdevs in _lists(domain, flags):
             if _identity(hostdev) in map(_identity, hostdevs):
-                raise _error('the guest has it already',
-                             fakelibvirt.VIR_ERR_OPERATION_INVALID)
+                raise _error(
+                    'the guest has it already',
+                    fakelibvirt.VIR_ERR_OPERATION_INVALID,
+                )
             if domain.isActive():
                 _check_free(domain, hostdev)
             hostdevs.append(hostdev)
 
-    def detach(self, domain: fakelibvirt.Domain, xml: str,
-               flags: int = 0) -> None:
+    def detach(
+        self, domain: fakelibvirt.Domain, xml: str, flags: int = 0
+    ) -> None:
         if not xml.startswith('<hostdev'):
             self._detach(domain, xml, flags)
             return
         identity = _identity(_parse(etree.fromstring(xml)))
         for hostdevs in _lists(domain, flags):
-            found = [hostdev for hostdev in hostdevs
-                     if _identity(hostdev) == identity]
+            found = [
+                hostdev
+                for hostdev in hostdevs
+                if _identity(hostdev) == identity
+            ]
             if not found:
-                raise _error('device not found',
-                             fakelibvirt.VIR_ERR_DEVICE_MISSING)
+                raise _error(
+                    'device not found', fakelibvirt.VIR_ERR_DEVICE_MISSING
+                )
             hostdevs.remove(found[0])
 
     def create(self, domain: fakelibvirt.Domain, flags: int) -> None:
         if domain.isActive():
-            raise _error('domain is already running',
-                         fakelibvirt.VIR_ERR_OPERATION_INVALID)
+            raise _error(
+                'domain is already running',
+                fakelibvirt.VIR_ERR_OPERATION_INVALID,
+            )
         defined = list(_present(domain))
         # A guest that was saved had no host devices.
         started = [] if domain.hasManagedSaveImage(0) else list(defined)
@@ -213,13 +253,14 @@ class GuestDevices(fixtures.Fixture):
 
     def save(self, domain: fakelibvirt.Domain, flags: int) -> None:
         if _present(domain):
-            raise _error('domain has assigned host devices',
-                         fakelibvirt.VIR_ERR_OPERATION_INVALID)
+            raise _error(
+                'domain has assigned host devices',
+                fakelibvirt.VIR_ERR_OPERATION_INVALID,
+            )
         self._save(domain, flags)
         domain._state = fakelibvirt.VIR_DOMAIN_SHUTOFF
 
-    def forget_saved(self, domain: fakelibvirt.Domain,
-                     flags: int = 0) -> None:
+    def forget_saved(self, domain: fakelibvirt.Domain, flags: int = 0) -> None:
         """Forget the saved state; Nova's fake calls this without flags."""
         domain._has_saved_state = False
 
@@ -227,15 +268,18 @@ class GuestDevices(fixtures.Fixture):
         if flags & fakelibvirt.VIR_DOMAIN_XML_INACTIVE:
             defined = _defined(domain)
             domain = copy.copy(domain)
-            domain._def = {**domain._def, 'devices': {
-                **domain._def['devices'], 'hostdevs': defined}}
+            domain._def = {
+                **domain._def,
+                'devices': {**domain._def['devices'], 'hostdevs': defined},
+            }
         xml: str = self._describe(domain, flags)
         if domain.is_novas:
             xml = _DOMAIN.sub(_MARK, xml, count=1)
         return _NAMED_FUNCTION.sub(_source, xml)
 
-    def define(self, connection: fakelibvirt.Connection,
-               xml: str) -> fakelibvirt.Domain:
+    def define(
+        self, connection: fakelibvirt.Connection, xml: str
+    ) -> fakelibvirt.Domain:
         before = dict(connection._vms)
         domain = self._define(connection, xml)
         known = before.get(domain.name())
@@ -249,20 +293,25 @@ class GuestDevices(fixtures.Fixture):
         connection._vms[known.name()] = known
         return known
 
-    def undefine(self, connection: fakelibvirt.Connection,
-                 domain: fakelibvirt.Domain) -> None:
+    def undefine(
+        self, connection: fakelibvirt.Connection, domain: fakelibvirt.Domain
+    ) -> None:
         if domain in connection._running_vms.values():
             # The domain is removed when it is stopped.
             domain._transient = True
         else:
             self._undefine(connection, domain)
 
-    def stopped(self, connection: fakelibvirt.Connection,
-                domain: fakelibvirt.Domain) -> None:
+    def stopped(
+        self, connection: fakelibvirt.Connection, domain: fakelibvirt.Domain
+    ) -> None:
         # Nova's fake undefines a transient domain when it is stopped.
         running = connection._running_vms
-        for number in [number for number, other in running.items()
-                       if other is domain and domain._transient]:
+        for number in [
+            number
+            for number, other in running.items()
+            if other is domain and domain._transient
+        ]:
             del running[number]
         self._stopped(connection, domain)
         domain._def['devices']['hostdevs'] = list(_defined(domain))
@@ -271,6 +320,8 @@ class GuestDevices(fixtures.Fixture):
 
 def _as_method(function: Any) -> Any:
     """A plain function, which a class binds to its objects."""
+
     def method(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
+
     return method

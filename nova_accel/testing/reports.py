@@ -53,7 +53,8 @@ class SimulatedHost:
     @property
     def node_uuid(self) -> str:
         return naming.derived_uuid(
-            '6ba7b810-9dad-11d1-80b4-00c04fd430c8', self.hostname)
+            '6ba7b810-9dad-11d1-80b4-00c04fd430c8', self.hostname
+        )
 
     @property
     def service_host(self) -> str:
@@ -62,44 +63,78 @@ class SimulatedHost:
     def devices(self) -> list[device.Device]:
         return [
             device.Device(
-                name=f'pci_0000_{bus:02x}_00_0', type='FPGA',
-                vendor_id='8086', vendor='Intel', product_id='09c4',
-                product='PAC', driver='fake', numa_node=self.numa_node,
+                name=f'pci_0000_{bus:02x}_00_0',
+                type='FPGA',
+                vendor_id='8086',
+                vendor='Intel',
+                product_id='09c4',
+                product='PAC',
+                driver='fake',
+                numa_node=self.numa_node,
                 address=pci_address.PciAddress(0, bus, 0, 0),
                 fault=dict(self.faults).get(bus),
                 attributes={'firmware': '1.2.3'},
-                deployables=tuple(self._region(bus, number)
-                                  for number in range(regions)))
-            for bus, regions in enumerate(self.regions) if regions is not None
+                deployables=tuple(
+                    self._region(bus, number) for number in range(regions)
+                ),
+            )
+            for bus, regions in enumerate(self.regions)
+            if regions is not None
         ] + [self._function(number) for number in range(self.functions)]
 
     def _function(self, number: int) -> device.Device:
         address = pci_address.PciAddress(1, number // 32, number % 32, 0)
         return device.Device(
-            name=address.node_device, type='QAT', vendor_id='8086',
-            vendor='Intel', product_id='37c9', product='C62x', driver='pci',
-            numa_node=self.numa_node, address=address, pooled=True,
-            deployables=(device.Deployable(
-                'qat', 'CUSTOM_QAT', frozenset(), (self._handle(address),),
-                is_cleaned=self.cleaned),))
+            name=address.node_device,
+            type='QAT',
+            vendor_id='8086',
+            vendor='Intel',
+            product_id='37c9',
+            product='C62x',
+            driver='pci',
+            numa_node=self.numa_node,
+            address=address,
+            pooled=True,
+            deployables=(
+                device.Deployable(
+                    'qat',
+                    'CUSTOM_QAT',
+                    frozenset(),
+                    (self._handle(address),),
+                    is_cleaned=self.cleaned,
+                ),
+            ),
+        )
 
-    def _handle(self, address: pci_address.PciAddress,
-                ) -> attach_handle.AttachHandle:
+    def _handle(
+        self,
+        address: pci_address.PciAddress,
+    ) -> attach_handle.AttachHandle:
         return attach_handle.AttachHandle(
-            naming.derived_uuid(self.node_uuid, str(address)), address,
-            identity=(dict(self.serials).get(address.bus)
-                      if address.domain == 0 else None))
+            naming.derived_uuid(self.node_uuid, str(address)),
+            address,
+            identity=(
+                dict(self.serials).get(address.bus)
+                if address.domain == 0
+                else None
+            ),
+        )
 
     def _region(self, bus: int, number: int) -> device.Deployable:
         name = f'region{number}'
         return device.Deployable(
-            name, 'FPGA', frozenset({f'CUSTOM_{name.upper()}'}),
+            name,
+            'FPGA',
+            frozenset({f'CUSTOM_{name.upper()}'}),
             (self._handle(pci_address.PciAddress(0, bus, 1, number)),),
-            is_cleaned=self.cleaned, region=name)
+            is_cleaned=self.cleaned,
+            region=name,
+        )
 
     def layout(self) -> provider_layout.Layout:
         return provider_layout.layout(
-            self.hostname, self.node_uuid, self.devices())
+            self.hostname, self.node_uuid, self.devices()
+        )
 
     def device_uuid(self, bus: int = 0) -> str:
         """The uuid of the FPGA on a PCI bus."""
@@ -108,8 +143,10 @@ class SimulatedHost:
     def reported(self) -> list[dict[str, Any]]:
         """The devices, as the host's report has them."""
         rp_uuids = self.layout().rp_uuids
-        return [found.to_report(self.node_uuid, rp_uuids)
-                for found in self.devices()]
+        return [
+            found.to_report(self.node_uuid, rp_uuids)
+            for found in self.devices()
+        ]
 
     def report(self, orders_seen: int | None = None) -> orders.Orders | None:
         """Report to the database, as the REST API does.
@@ -117,9 +154,13 @@ class SimulatedHost:
         :returns: the orders for the host, None if nothing is new
         """
         return host.report(
-            self.hostname, self.node_uuid, self.service_host, self.reported(),
+            self.hostname,
+            self.node_uuid,
+            self.service_host,
+            self.reported(),
             digest=hashlib.sha256(str(self).encode()).hexdigest(),
-            orders_seen=orders_seen)
+            orders_seen=orders_seen,
+        )
 
     def clean(self) -> None:
         """Report, and say that all units are clean that had to be cleaned."""
@@ -130,17 +171,28 @@ class SimulatedHost:
     def rp_uuid(self, bus: int = 0, region: int = 0) -> str:
         """The provider of a region."""
         return self.layout().rp_uuids[
-            f'pci_0000_{bus:02x}_00_0', f'region{region}']
+            f'pci_0000_{bus:02x}_00_0', f'region{region}'
+        ]
 
     def allocated(self, bus: int = 0, region: int = 0) -> matching.Provider:
         """A region's provider, allocated to one instance."""
         return matching.Provider(
-            self.rp_uuid(bus, region), {'FPGA': 1}, frozenset({
-                naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT,
-                f'CUSTOM_REGION{region}'}))
+            self.rp_uuid(bus, region),
+            {'FPGA': 1},
+            frozenset(
+                {
+                    naming.OWNER_TRAIT,
+                    naming.OWNERSHIP_TRAIT,
+                    f'CUSTOM_REGION{region}',
+                }
+            ),
+        )
 
     def allocated_functions(self, amount: int) -> matching.Provider:
         """The functions' provider, some of it allocated to one instance."""
         uuid = self.layout().rp_uuids[self._function(0).name, 'qat']
-        return matching.Provider(uuid, {'CUSTOM_QAT': amount}, frozenset({
-            naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}))
+        return matching.Provider(
+            uuid,
+            {'CUSTOM_QAT': amount},
+            frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}),
+        )

@@ -44,22 +44,36 @@ class Placement(fixtures.Fixture):
         service = self.useFixture(placement.PlacementFixture())
         # keystoneauth1's method sets socket options, which the sockets of
         # wsgi-intercept do not have.
-        self.useFixture(fixtures.MonkeyPatch(
-            'keystoneauth1.session.TCPKeepAliveAdapter.init_poolmanager',
-            adapters.HTTPAdapter.init_poolmanager))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'keystoneauth1.session.TCPKeepAliveAdapter.init_poolmanager',
+                adapters.HTTPAdapter.init_poolmanager,
+            )
+        )
         self.use(service.endpoint)
 
     def use(self, url: str) -> None:
         """Have Nova talk to the Placement at that address from now on."""
-        self.client = report.SchedulerReportClient(adapter.Adapter(
-            session.Session(token_endpoint.Token(url, 'admin')),
-            service_type='placement', raise_exc=False))
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.scheduler.client.report.PLACEMENTCLIENT', self.client))
+        self.client = report.SchedulerReportClient(
+            adapter.Adapter(
+                session.Session(token_endpoint.Token(url, 'admin')),
+                service_type='placement',
+                raise_exc=False,
+            )
+        )
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.scheduler.client.report.PLACEMENTCLIENT', self.client
+            )
+        )
 
-    def add_provider(self, name: str, totals: Mapping[str, int],
-                     parent: str | None = None,
-                     traits: Iterable[str] = ()) -> str:
+    def add_provider(
+        self,
+        name: str,
+        totals: Mapping[str, int],
+        parent: str | None = None,
+        traits: Iterable[str] = (),
+    ) -> str:
         """Make a provider, with its resource classes and traits.
 
         :param totals: resource class -> units
@@ -70,31 +84,47 @@ class Placement(fixtures.Fixture):
             self._put(f'/resource_classes/{resource_class}', None)
         for trait in traits:
             self._put(f'/traits/{trait}', None)
-        checked(self.client.post('/resource_providers', {
-            'uuid': uuid, 'name': name, 'parent_provider_uuid': parent},
-            version='1.20'))
-        self._put(f'/resource_providers/{uuid}/inventories', {
-            'resource_provider_generation': 0,
-            'inventories': {
-                resource_class: {'total': total, 'max_unit': total}
-                for resource_class, total in totals.items()}})
-        self._put(f'/resource_providers/{uuid}/traits', {
-            'resource_provider_generation': 1, 'traits': list(traits)})
+        checked(
+            self.client.post(
+                '/resource_providers',
+                {'uuid': uuid, 'name': name, 'parent_provider_uuid': parent},
+                version='1.20',
+            )
+        )
+        self._put(
+            f'/resource_providers/{uuid}/inventories',
+            {
+                'resource_provider_generation': 0,
+                'inventories': {
+                    resource_class: {'total': total, 'max_unit': total}
+                    for resource_class, total in totals.items()
+                },
+            },
+        )
+        self._put(
+            f'/resource_providers/{uuid}/traits',
+            {'resource_provider_generation': 1, 'traits': list(traits)},
+        )
         return uuid
 
     def _put(self, path: str, body: Any) -> None:
         # Standard traits and resource classes exist, and cannot be put.
         if not path.startswith(('/traits/', '/resource_classes/')) or (
-                '/CUSTOM_' in path):
+            '/CUSTOM_' in path
+        ):
             checked(self.client.put(path, body, version='1.36'))
 
-    def candidates(self, request_spec: 'objects.RequestSpec',
-                   ) -> list[dict[str, Any]]:
+    def candidates(
+        self,
+        request_spec: 'objects.RequestSpec',
+    ) -> list[dict[str, Any]]:
         """The allocation candidates that Nova gets for the request."""
         request = utils.resources_from_request_spec(
-            nova_context.get_admin_context(), request_spec, None)
+            nova_context.get_admin_context(), request_spec, None
+        )
         found, _summaries, _version = self.client.get_allocation_candidates(
-            nova_context.get_admin_context(), request)
+            nova_context.get_admin_context(), request
+        )
         return [] if found is None else list(found)
 
     def claim(self, candidate: Mapping[str, Any]) -> bool:
@@ -103,11 +133,16 @@ class Placement(fixtures.Fixture):
         :returns: whether there was room for it
         """
         answer = self.client.put(
-            f'/allocations/{uuidutils.generate_uuid()}', {
+            f'/allocations/{uuidutils.generate_uuid()}',
+            {
                 'allocations': candidate['allocations'],
                 'mappings': candidate['mappings'],
-                'project_id': 'project', 'user_id': 'user',
-                'consumer_generation': None}, version='1.36')
+                'project_id': 'project',
+                'user_id': 'user',
+                'consumer_generation': None,
+            },
+            version='1.36',
+        )
         return bool(answer)
 
     @property
@@ -123,9 +158,10 @@ def checked(answer: Any) -> Any:
     return answer
 
 
-def request_spec(extra_specs: Mapping[str, str] | None = None,
-                 groups: 'Iterable[objects.RequestGroup]' = (),
-                 ) -> 'objects.RequestSpec':
+def request_spec(
+    extra_specs: Mapping[str, str] | None = None,
+    groups: 'Iterable[objects.RequestGroup]' = (),
+) -> 'objects.RequestSpec':
     """A request for one server with one VCPU and 64 MiB, and no disk.
 
     :param extra_specs: those of its flavor
@@ -133,11 +169,22 @@ def request_spec(extra_specs: Mapping[str, str] | None = None,
     """
     spec = objects.RequestSpec(
         flavor=objects.Flavor(
-            name='flavor', vcpus=1, memory_mb=64, root_gb=0, ephemeral_gb=0,
-            swap=0, extra_specs=dict(extra_specs or {})),
-        image=None, is_bfv=False, num_instances=1,
-        instance_uuid=uuidutils.generate_uuid(), project_id='project',
-        user_id='user', requested_resources=list(groups))
+            name='flavor',
+            vcpus=1,
+            memory_mb=64,
+            root_gb=0,
+            ephemeral_gb=0,
+            swap=0,
+            extra_specs=dict(extra_specs or {}),
+        ),
+        image=None,
+        is_bfv=False,
+        num_instances=1,
+        instance_uuid=uuidutils.generate_uuid(),
+        project_id='project',
+        user_id='user',
+        requested_resources=list(groups),
+    )
     spec.obj_set_defaults()
     spec.obj_reset_changes(recursive=True)
     return spec

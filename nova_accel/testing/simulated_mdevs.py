@@ -32,8 +32,7 @@ class SimulatedMdevs:
     :ivar is_locked: every call but ``look`` is an error
     """
 
-    def __init__(self,
-                 functions: Iterable[pci_function.PciFunction]) -> None:
+    def __init__(self, functions: Iterable[pci_function.PciFunction]) -> None:
         self._functions = {each.address: each for each in functions}
         self._mdevs: dict[str, pci_function.Mdev] = {}
         self.is_locked = False
@@ -41,12 +40,16 @@ class SimulatedMdevs:
     def look(self) -> node_devices.HostDevices:
         """The devices that exist, with the number that can still be made."""
         return node_devices.HostDevices(
-            {address: self._now(function)
-             for address, function in self._functions.items()},
-            tuple(self._mdevs.values()))
+            {
+                address: self._now(function)
+                for address, function in self._functions.items()
+            },
+            tuple(self._mdevs.values()),
+        )
 
-    def function(self,
-                 address: pci_address.PciAddress) -> pci_function.PciFunction:
+    def function(
+        self, address: pci_address.PciAddress
+    ) -> pci_function.PciFunction:
         """:raises DeviceError: there is no such function."""
         self._check_unlocked()
         if address not in self._functions:
@@ -58,14 +61,16 @@ class SimulatedMdevs:
         self._check_unlocked()
         return tuple(self._mdevs.values())
 
-    def create_mdev(self, uuid: str, parent: pci_address.PciAddress,
-                    mdev_type: str) -> None:
+    def create_mdev(
+        self, uuid: str, parent: pci_address.PciAddress, mdev_type: str
+    ) -> None:
         """:raises DeviceError: the parent is full, or the uuid is taken."""
         wanted = pci_function.Mdev(uuid, mdev_type, parent)
         if uuid not in self._mdevs:
             if not self.function(parent).mdev_types.get(mdev_type):
                 raise exceptions.DeviceError(
-                    f'{parent} makes no more {mdev_type}')
+                    f'{parent} makes no more {mdev_type}'
+                )
             self._mdevs[uuid] = wanted
         if self._mdevs[uuid] != wanted:
             raise exceptions.DeviceError(f'{uuid} is another')
@@ -76,15 +81,21 @@ class SimulatedMdevs:
         self._mdevs.pop(uuid, None)
 
     def _now(
-        self, function: pci_function.PciFunction,
+        self,
+        function: pci_function.PciFunction,
     ) -> pci_function.PciFunction:
         left = 1 - sum(
             fractions.Fraction(1, function.mdev_types[mdev.type])
             for mdev in self._mdevs.values()
-            if mdev.parent == function.address)
-        return dataclasses.replace(function, mdev_types={
-            mdev_type: int(left * units)
-            for mdev_type, units in function.mdev_types.items()})
+            if mdev.parent == function.address
+        )
+        return dataclasses.replace(
+            function,
+            mdev_types={
+                mdev_type: int(left * units)
+                for mdev_type, units in function.mdev_types.items()
+            },
+        )
 
     def _check_unlocked(self) -> None:
         if self.is_locked:

@@ -38,16 +38,19 @@ class FakeSysfs(fixtures.Fixture):
     def _setUp(self) -> None:
         self.root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.on_write: dict[
-            str, Callable[[pci_address.PciAddress, str], None]] = {}
+            str, Callable[[pci_address.PciAddress, str], None]
+        ] = {}
         for path in ('devices/pci0000:00', 'bus/pci/devices'):
             (self.root / path).mkdir(parents=True)
         self.proc = self.root / 'proc'
         self.sysfs = sysfs.Sysfs(self.root, self._write, self.proc)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.host.sysfs.of', self._of))
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.host.sysfs.of', self._of)
+        )
 
-    def set(self, address: pci_address.PciAddress | str,
-            **attributes: str) -> None:
+    def set(
+        self, address: pci_address.PciAddress | str, **attributes: str
+    ) -> None:
         """Add a PCI function, or set attributes of it.
 
         :param attributes: a name stands for a path, with ``__`` for ``/``:
@@ -58,7 +61,8 @@ class FakeSysfs(fixtures.Fixture):
         if not function.is_dir():
             function.mkdir()
             (self.root / 'bus/pci/devices' / name).symlink_to(
-                pathlib.Path('../../../devices/pci0000:00', name))
+                pathlib.Path('../../../devices/pci0000:00', name)
+            )
         for attribute, value in attributes.items():
             path = function / attribute.replace('__', '/')
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -38,8 +38,9 @@ class Split(NamedTuple):
 NOTHING = Split()
 
 
-def of_ports(network_info: Iterable[Mapping[str, Any]],
-             functions: Container[str]) -> frozenset[str]:
+def of_ports(
+    network_info: Iterable[Mapping[str, Any]], functions: Container[str]
+) -> frozenset[str]:
     """The uuids of the ARQs of ports that have one of our PCI functions.
 
     :param network_info: the instance's, as Nova has it
@@ -47,12 +48,17 @@ def of_ports(network_info: Iterable[Mapping[str, Any]],
     """
     profiles = (vif.get('profile') or {} for vif in network_info)
     return frozenset(
-        profile['arq_uuid'] for profile in profiles
-        if profile.get('arq_uuid') and profile.get('pci_slot') in functions)
+        profile['arq_uuid']
+        for profile in profiles
+        if profile.get('arq_uuid') and profile.get('pci_slot') in functions
+    )
 
 
-def split(accel_info: Iterable[WireArq], nodename: str,
-          provider_uuids: Container[str]) -> Split:
+def split(
+    accel_info: Iterable[WireArq],
+    nodename: str,
+    provider_uuids: Container[str],
+) -> Split:
     """Tell our ARQs from the others by their resource providers.
 
     ARQs of another host are left out: the instance was there before, and
@@ -62,7 +68,12 @@ def split(accel_info: Iterable[WireArq], nodename: str,
     """
     here = [arq for arq in accel_info if arq['hostname'] == nodename]
     return Split(
-        tuple(arq['uuid'] for arq in here
-              if arq['device_rp_uuid'] in provider_uuids),
-        tuple(arq for arq in here
-              if arq['device_rp_uuid'] not in provider_uuids))
+        tuple(
+            arq['uuid']
+            for arq in here
+            if arq['device_rp_uuid'] in provider_uuids
+        ),
+        tuple(
+            arq for arq in here if arq['device_rp_uuid'] not in provider_uuids
+        ),
+    )

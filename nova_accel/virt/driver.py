@@ -42,7 +42,8 @@ from nova_accel.virt.publishing import provider_tree as tree_module
 _AccelInfo = Sequence[accel_info_module.WireArq] | None
 
 _GUEST_CONFIG = inspect.signature(
-    libvirt_driver.LibvirtDriver._get_guest_config)
+    libvirt_driver.LibvirtDriver._get_guest_config
+)
 
 
 class AcceleratorMixin(rebuild.RebuildMixin):
@@ -68,11 +69,12 @@ class AcceleratorMixin(rebuild.RebuildMixin):
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         self._accelerators.providers.begin_update()
-        return super().get_available_resource(
-            nodename)
+        return super().get_available_resource(nodename)
 
     def update_provider_tree(
-        self, provider_tree: Any, nodename: str,
+        self,
+        provider_tree: Any,
+        nodename: str,
         allocations: dict[str, Any] | None = None,
     ) -> None:
         update = super().update_provider_tree
@@ -87,63 +89,96 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             # part was in the tree.
             self.provider_tree = copy.deepcopy(provider_tree)
 
-    def spawn(self, context: nova_context.RequestContext,
-              instance: objects.Instance, image_meta: objects.ImageMeta,
-              injected_files: Any, admin_password: Any,
-              allocations: dict[str, Any], *args: Any,
-              accel_info: _AccelInfo = None, **kwargs: Any) -> None:
+    def spawn(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        image_meta: objects.ImageMeta,
+        injected_files: Any,
+        admin_password: Any,
+        allocations: dict[str, Any],
+        *args: Any,
+        accel_info: _AccelInfo = None,
+        **kwargs: Any,
+    ) -> None:
         # A guest that exists already keeps what it has until it is
         # destroyed.
-        with self._translated(instance), self.os_acc.acquired(
-                context, instance,
+        with (
+            self._translated(instance),
+            self.os_acc.acquired(
+                context,
+                instance,
                 tree_module.allocated(self.provider_tree, allocations),
                 self.os_acc.split(accel_info),
-                keeps=lambda: self.instance_exists(instance)):
+                keeps=lambda: self.instance_exists(instance),
+            ),
+        ):
             super().spawn(
-                context, instance, image_meta, injected_files,
-                admin_password, allocations, *args, accel_info=accel_info,
-                **kwargs)
+                context,
+                instance,
+                image_meta,
+                injected_files,
+                admin_password,
+                allocations,
+                *args,
+                accel_info=accel_info,
+                **kwargs,
+            )
 
-    def cleanup(self, context: nova_context.RequestContext,
-                instance: objects.Instance, *args: Any,
-                **kwargs: Any) -> None:
-        super().cleanup(
-            context, instance, *args, **kwargs)
+    def cleanup(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        super().cleanup(context, instance, *args, **kwargs)
         if not self._keeps_accelerators(instance):
             self.os_acc.unplug({'uuid': instance.uuid})
 
-    def _hard_reboot(self, context: nova_context.RequestContext,
-                     instance: objects.Instance, *args: Any,
-                     **kwargs: Any) -> None:
+    def _hard_reboot(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         # Nova's method calls destroy(), which calls cleanup().
         self._rebooting.add(instance.uuid)
         try:
-            with faults.as_unavailable(), self.os_acc.regained(
-                    context, instance, lambda: tree_module.allocated(
+            with (
+                faults.as_unavailable(),
+                self.os_acc.regained(
+                    context,
+                    instance,
+                    lambda: tree_module.allocated(
                         self.provider_tree,
-                        allocations_module.of_consumer(instance.uuid))):
-                super()._hard_reboot(
-                    context, instance, *args, **kwargs)
+                        allocations_module.of_consumer(instance.uuid),
+                    ),
+                ),
+            ):
+                super()._hard_reboot(context, instance, *args, **kwargs)
         finally:
             self._rebooting.discard(instance.uuid)
 
-    def _get_guest_config(self, *args: Any,
-                          **kwargs: Any) -> vconfig.LibvirtConfigGuest:
+    def _get_guest_config(
+        self, *args: Any, **kwargs: Any
+    ) -> vconfig.LibvirtConfigGuest:
         """The one place where every guest's XML is made."""
         bound = _GUEST_CONFIG.bind(self, *args, **kwargs)
         instance = bound.arguments['instance']
         found = self.os_acc.split(bound.arguments.get('accel_info'))
         bound.arguments['accel_info'] = list(found.others)
         with self._translated(instance):
-            self.os_acc.ready_ports(
-                instance, bound.arguments['network_info'])
+            self.os_acc.ready_ports(instance, bound.arguments['network_info'])
             arqs = self.os_acc.ready(instance, found)
         # Nova's callers pass all mediated devices of the old domain.
         bound.arguments['mdevs'] = [
-            uuid for uuid in bound.arguments.get('mdevs') or ()
-            if not self.os_acc.owns_mdev(uuid)]
-        guest = super()._get_guest_config(
-            *bound.args[1:], **bound.kwargs)
+            uuid
+            for uuid in bound.arguments.get('mdevs') or ()
+            if not self.os_acc.owns_mdev(uuid)
+        ]
+        guest = super()._get_guest_config(*bound.args[1:], **bound.kwargs)
         for hostdev in guest_xml.hostdevs(arqs):
             guest.add_device(hostdev)
         return guest
@@ -152,39 +187,54 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         # Nova would make mediated devices of its own for our VGPU units.
         ours = set(tree_module.ours(self.provider_tree))
         return super()._vgpu_allocations(
-            {uuid: allocation for uuid, allocation
-             in (allocations or {}).items() if uuid not in ours})
+            {
+                uuid: allocation
+                for uuid, allocation in (allocations or {}).items()
+                if uuid not in ours
+            }
+        )
 
     def _allocate_cyborg_mdevs(self, accel_info: _AccelInfo) -> Any:
         # Nova would define them permanently. Ours are made with the guest.
         return super()._allocate_cyborg_mdevs(
-            self.os_acc.split(accel_info).others)
+            self.os_acc.split(accel_info).others
+        )
 
     def _get_mdev_capabilities_for_dev(
-            self, devname: str,
-            types: Sequence[str] | None = None) -> dict[str, Any]:
+        self, devname: str, types: Sequence[str] | None = None
+    ) -> dict[str, Any]:
         # With native vGPUs, Nova assumes that a parent of mediated devices is
         # a PCI function, unless its configuration names the parent.
         if not (devname.startswith('pci_') or self._is_virtual_mdev(devname)):
             return {'dev_id': devname, 'types': {}}
-        found: dict[str, Any] = (
-            super()._get_mdev_capabilities_for_dev(
-                devname, types))
+        found: dict[str, Any] = super()._get_mdev_capabilities_for_dev(
+            devname, types
+        )
         return found
 
-    def _translated(self, instance: objects.Instance,
-                    ) -> contextlib.AbstractContextManager[None]:
+    def _translated(
+        self,
+        instance: objects.Instance,
+    ) -> contextlib.AbstractContextManager[None]:
         """A context that translates our faults while a guest is made."""
-        return (faults.as_failed() if self._rebuilds_in_place(instance)
-                else faults.as_unavailable())
+        return (
+            faults.as_failed()
+            if self._rebuilds_in_place(instance)
+            else faults.as_unavailable()
+        )
 
     def _keeps_accelerators(self, instance: objects.Instance) -> bool:
         """Whether the guest is only torn down to be made again here."""
-        return (instance.uuid in self._rebooting
-                or self._rebuilds_in_place(instance))
+        return instance.uuid in self._rebooting or self._rebuilds_in_place(
+            instance
+        )
 
 
-class LibvirtDriver(migration.MigrationMixin,
-                    live_migration.LiveMigrationMixin, AcceleratorMixin,
-                    suspend.SuspendMixin, libvirt_driver.LibvirtDriver):
+class LibvirtDriver(
+    migration.MigrationMixin,
+    live_migration.LiveMigrationMixin,
+    AcceleratorMixin,
+    suspend.SuspendMixin,
+    libvirt_driver.LibvirtDriver,
+):
     """``compute_driver = nova_accel.LibvirtDriver``"""

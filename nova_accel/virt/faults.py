@@ -75,7 +75,8 @@ def _translated(otherwise: type[exception.NovaException]) -> Iterator[None]:
         yield
     except exceptions.BitstreamUnusable as error:
         raise exception.ImageUnacceptable(
-            image_id=error.bitstream_id, reason=public(error)) from error
+            image_id=error.bitstream_id, reason=public(error)
+        ) from error
     except exceptions.AcceleratorError as error:
         LOG.error('Accelerators cannot be had: %s', error)
         raise otherwise(reason=public(error)) from error

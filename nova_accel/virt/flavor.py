@@ -18,16 +18,19 @@ from nova_accel.model import device_profile
 from nova_accel.virt import accel_info
 
 
-def profile(flavor: objects.Flavor,
-            found: accel_info.Split = accel_info.NOTHING) -> str | None:
+def profile(
+    flavor: objects.Flavor, found: accel_info.Split = accel_info.NOTHING
+) -> str | None:
     """The profile's name, None if the flavor asks us for none.
 
     :param found: the ARQs that Nova has got for the server. If some are of
         our devices, Cyborg's key names the profile
     """
     name: str | None = flavor.extra_specs.get(
-        device_profile.CYBORG_FLAVOR_KEY if found.ours
-        else device_profile.FLAVOR_KEY)
+        device_profile.CYBORG_FLAVOR_KEY
+        if found.ours
+        else device_profile.FLAVOR_KEY
+    )
     return name
 
 
@@ -39,6 +42,7 @@ def may_ask_us(flavor: objects.Flavor, found: accel_info.Split) -> bool:
 
     :param found: as for :func:`profile`
     """
-    return (profile(flavor, found) is not None
-            or (found == accel_info.NOTHING
-                and device_profile.CYBORG_FLAVOR_KEY in flavor.extra_specs))
+    return profile(flavor, found) is not None or (
+        found == accel_info.NOTHING
+        and device_profile.CYBORG_FLAVOR_KEY in flavor.extra_specs
+    )

@@ -36,8 +36,9 @@ def _of(
     return [_pci(address, handle.is_managed) for address in handle.functions]
 
 
-def _pci(address: pci_address.PciAddress,
-         is_managed: bool) -> vconfig.LibvirtConfigGuestHostdevPCI:
+def _pci(
+    address: pci_address.PciAddress, is_managed: bool
+) -> vconfig.LibvirtConfigGuestHostdevPCI:
     hostdev = vconfig.LibvirtConfigGuestHostdevPCI()
     parts = address.parts
     hostdev.domain = parts['domain']

@@ -35,8 +35,9 @@ LOG = logging.getLogger(__name__)
 _POLL_INTERVAL_S = 0.5
 
 
-def detach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq],
-           timeout_s: float) -> None:
+def detach(
+    guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq], timeout_s: float
+) -> None:
     """Detach devices from a guest, and wait until it has none of them.
 
     :raises libvirtError: libvirt refused one.
@@ -52,8 +53,11 @@ def detach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq],
             raise exceptions.DeviceError(
                 f'the guest has not let go of {_listed(left)} within '
                 f'{timeout_s:g} s',
-                public='the guest has not let go of its accelerators within '
-                       f'{timeout_s:g} s')
+                public=(
+                    'the guest has not let go of its accelerators within '
+                    f'{timeout_s:g} s'
+                ),
+            )
         time.sleep(_POLL_INTERVAL_S)
 
 
@@ -66,8 +70,9 @@ def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq]) -> None:
         guest.attach_device(hostdev, live=True)
 
 
-def attach_missing(host: libvirt_host.Host,
-                   held_by: Callable[[str], Iterable[arq.Arq]]) -> None:
+def attach_missing(
+    host: libvirt_host.Host, held_by: Callable[[str], Iterable[arq.Arq]]
+) -> None:
     """Attach the devices that running guests lack, but instances hold.
 
     It is for the start of nova-compute, which may have been killed after it
@@ -79,38 +84,70 @@ def attach_missing(host: libvirt_host.Host,
         try:
             arqs = tuple(held_by(guest.uuid))
             if arqs and _hostdevs(arqs, _names(guest), present=False):
-                LOG.warning('The guest of instance %s runs without all of '
-                            'its accelerators; attaching them', guest.uuid,
-                            instance_uuid=guest.uuid)
+                LOG.warning(
+                    'The guest of instance %s runs without all of '
+                    'its accelerators; attaching them',
+                    guest.uuid,
+                    instance_uuid=guest.uuid,
+                )
                 attach(guest, arqs)
-        except (exceptions.AcceleratorError,
-                libvirt_host.libvirt.libvirtError) as error:
-            LOG.error('The guest of instance %s may lack accelerators until '
-                      'a hard reboot: %s', guest.uuid, error,
-                      instance_uuid=guest.uuid)
+        except (
+            exceptions.AcceleratorError,
+            libvirt_host.libvirt.libvirtError,
+        ) as error:
+            LOG.error(
+                'The guest of instance %s may lack accelerators until '
+                'a hard reboot: %s',
+                guest.uuid,
+                error,
+                instance_uuid=guest.uuid,
+            )
 
 
 def _hostdevs(
-    arqs: Iterable[arq.Arq], names: set[str], present: bool,
+    arqs: Iterable[arq.Arq],
+    names: set[str],
+    present: bool,
 ) -> list[vconfig.LibvirtConfigGuestHostdev]:
-    return [hostdev for hostdev in guest_xml.hostdevs(arqs)
-            if (_name(hostdev) in names) == present]
+    return [
+        hostdev
+        for hostdev in guest_xml.hostdevs(arqs)
+        if (_name(hostdev) in names) == present
+    ]
 
 
 def _names(guest: libvirt_guest.Guest) -> set[str]:
     """The names of the devices that the running guest has."""
-    return {_name(device) for device in guest.get_config().devices
-            if isinstance(device, (vconfig.LibvirtConfigGuestHostdevPCI,
-                                   vconfig.LibvirtConfigGuestHostdevMDEV))}
+    return {
+        _name(device)
+        for device in guest.get_config().devices
+        if isinstance(
+            device,
+            (
+                vconfig.LibvirtConfigGuestHostdevPCI,
+                vconfig.LibvirtConfigGuestHostdevMDEV,
+            ),
+        )
+    }
 
 
 def _name(hostdev: vconfig.LibvirtConfigGuestHostdev) -> str:
     """The PCI address, or the uuid of the mediated device."""
     if isinstance(hostdev, vconfig.LibvirtConfigGuestHostdevMDEV):
         return str(hostdev.uuid)
-    return str(pci_address.PciAddress(*(
-        int(part, 16) for part in (hostdev.domain, hostdev.bus, hostdev.slot,
-                                   hostdev.function))))
+    return str(
+        pci_address.PciAddress(
+            *(
+                int(part, 16)
+                for part in (
+                    hostdev.domain,
+                    hostdev.bus,
+                    hostdev.slot,
+                    hostdev.function,
+                )
+            )
+        )
+    )
 
 
 def _listed(hostdevs: Iterable[vconfig.LibvirtConfigGuestHostdev]) -> str:

@@ -26,6 +26,8 @@ from nova import utils
 def of(instance: objects.Instance) -> dict[str, Any]:
     """The properties of the image that an instance was made of last."""
     prefix = utils.SM_IMAGE_PROP_PREFIX
-    return {name.removeprefix(prefix): value
-            for name, value in instance.system_metadata.items()
-            if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): value
+        for name, value in instance.system_metadata.items()
+        if name.startswith(prefix)
+    }

@@ -42,101 +42,139 @@ class LiveMigrationMixin(hooks.Hooks):
     """The hooks; in the bases they come before ``AcceleratorMixin``."""
 
     def check_can_live_migrate_source(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         with _refused():
             self._accelerators.attachments.check_migratable(instance.uuid)
         return super().check_can_live_migrate_source(
-            context, instance, *args, **kwargs)
+            context, instance, *args, **kwargs
+        )
 
     def check_source_migrate_data_at_dest(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, migrate_data: Any,
-        migration: objects.Migration, limits: Any,
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        migrate_data: Any,
+        migration: objects.Migration,
+        limits: Any,
         allocations: dict[str, Any],
     ) -> Any:
         def check() -> Any:
             return super(
-                LiveMigrationMixin, self,
+                LiveMigrationMixin,
+                self,
             ).check_source_migrate_data_at_dest(
-                context, instance, migrate_data, migration, limits,
-                allocations)
+                context, instance, migrate_data, migration, limits, allocations
+            )
 
         profile = flavor.profile(instance.flavor)
         if profile is None:
             return check()
         with _refused():
             leaving = self._accelerators.api.held_on(
-                instance.node, instance.uuid, arq.Role.ACTIVE)
-            with _without(migrate_data,
-                          {request.handle.uuid for request in leaving}):
+                instance.node, instance.uuid, arq.Role.ACTIVE
+            )
+            with _without(
+                migrate_data, {request.handle.uuid for request in leaving}
+            ):
                 # Nova's checks come before the acquire: if they failed after
                 # it, Nova would not call this driver to release.
                 migrate_data = check()
             self.os_acc.acquire(
-                instance, profile,
+                instance,
+                profile,
                 tree_module.allocated(self.provider_tree, allocations),
-                arq.Role.INCOMING)
+                arq.Role.INCOMING,
+            )
             try:
                 targets = live_migration.targets(
-                    leaving, self._held.arqs_of(
-                        instance.uuid, arq.Role.INCOMING))
+                    leaving,
+                    self._held.arqs_of(instance.uuid, arq.Role.INCOMING),
+                )
             except exceptions.AcceleratorError:
                 self._accelerators.attachments.release(
-                    instance.uuid, arq.Role.INCOMING)
+                    instance.uuid, arq.Role.INCOMING
+                )
                 raise
         # If this field is set, even to an empty value, Nova tells the
         # destination of a roll-back.
         migrate_data.target_mdevs = {
-            **_field(migrate_data, 'target_mdevs'), **targets.mdevs}
+            **_field(migrate_data, 'target_mdevs'),
+            **targets.mdevs,
+        }
         migrate_data.pci_dev_map_src_dst = {
-            **_field(migrate_data, 'pci_dev_map_src_dst'), **targets.pci}
+            **_field(migrate_data, 'pci_dev_map_src_dst'),
+            **targets.pci,
+        }
         return migrate_data
 
     def pre_live_migration(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         with _refused():
             self.os_acc.ready(instance, role=arq.Role.INCOMING)
-        return super().pre_live_migration(
-            context, instance, *args, **kwargs)
+        return super().pre_live_migration(context, instance, *args, **kwargs)
 
     def post_live_migration_at_source(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         try:
             super().post_live_migration_at_source(
-                context, instance, *args, **kwargs)
+                context, instance, *args, **kwargs
+            )
         finally:
             self._accelerators.attachments.release(instance.uuid)
 
     def post_live_migration_at_destination(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         try:
             self._accelerators.attachments.move(
-                instance.uuid, arq.Role.INCOMING, arq.Role.ACTIVE)
+                instance.uuid, arq.Role.INCOMING, arq.Role.ACTIVE
+            )
         except exceptions.AcceleratorError as error:
             # The guest runs. An error would make Nova call it broken.
-            LOG.warning('Its accelerators are not its active ones yet, '
-                        'trying again later: %s', error, instance=instance)
+            LOG.warning(
+                'Its accelerators are not its active ones yet, '
+                'trying again later: %s',
+                error,
+                instance=instance,
+            )
         super().post_live_migration_at_destination(
-            context, instance, *args, **kwargs)
+            context, instance, *args, **kwargs
+        )
 
     def rollback_live_migration_at_destination(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         try:
             super().rollback_live_migration_at_destination(
-                context, instance, *args, **kwargs)
+                context, instance, *args, **kwargs
+            )
         finally:
             self._accelerators.attachments.release(
-                instance.uuid, arq.Role.INCOMING)
+                instance.uuid, arq.Role.INCOMING
+            )
 
 
 @contextlib.contextmanager
@@ -145,10 +183,12 @@ def _refused() -> Iterator[None]:
     try:
         yield
     except exceptions.AcceleratorError as error:
-        LOG.error('A server with accelerators cannot be migrated live: %s',
-                  error)
+        LOG.error(
+            'A server with accelerators cannot be migrated live: %s', error
+        )
         raise exception.MigrationPreCheckError(
-            reason=faults.public(error)) from error
+            reason=faults.public(error)
+        ) from error
 
 
 @contextlib.contextmanager
@@ -159,8 +199,10 @@ def _without(migrate_data: Any, uuids: set[str]) -> Iterator[None]:
         yield
         return
     migrate_data.source_mdev_types = {
-        uuid: mdev_type for uuid, mdev_type in types.items()
-        if uuid not in uuids}
+        uuid: mdev_type
+        for uuid, mdev_type in types.items()
+        if uuid not in uuids
+    }
     try:
         yield
     finally:

@@ -39,82 +39,124 @@ class MigrationMixin(hooks.Hooks):
     """The hooks; in the bases they come before ``AcceleratorMixin``."""
 
     def migrate_disk_and_power_off(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         with self._set_aside(instance):
             return super().migrate_disk_and_power_off(
-                context, instance, *args, **kwargs)
+                context, instance, *args, **kwargs
+            )
 
     def finish_migration(
-        self, context: nova_context.RequestContext,
-        migration: objects.Migration, instance: objects.Instance,
-        disk_info: str, network_info: Any, image_meta: objects.ImageMeta,
-        resize_instance: bool, allocations: dict[str, Any],
-        *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        migration: objects.Migration,
+        instance: objects.Instance,
+        disk_info: str,
+        network_info: Any,
+        image_meta: objects.ImageMeta,
+        resize_instance: bool,
+        allocations: dict[str, Any],
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         # If this fails, the server stays here with its allocations until a
         # hard reboot or its deletion. It keeps what was acquired, too.
-        with faults.as_unavailable(), self.os_acc.acquired(
-                context, instance,
+        with (
+            faults.as_unavailable(),
+            self.os_acc.acquired(
+                context,
+                instance,
                 tree_module.allocated(self.provider_tree, allocations),
-                keeps=lambda: True):
+                keeps=lambda: True,
+            ),
+        ):
             super().finish_migration(
-                context, migration, instance, disk_info, network_info,
-                image_meta, resize_instance, allocations, *args, **kwargs)
+                context,
+                migration,
+                instance,
+                disk_info,
+                network_info,
+                image_meta,
+                resize_instance,
+                allocations,
+                *args,
+                **kwargs,
+            )
 
     def confirm_migration(
-        self, context: nova_context.RequestContext,
-        migration: objects.Migration, instance: objects.Instance,
-        *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        migration: objects.Migration,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         try:
             super().confirm_migration(
-                context, migration, instance, *args, **kwargs)
+                context, migration, instance, *args, **kwargs
+            )
         finally:
             # Nova deletes the allocations, whether this worked or not.
-            self._accelerators.attachments.release(
-                instance.uuid, arq.Role.OLD)
+            self._accelerators.attachments.release(instance.uuid, arq.Role.OLD)
 
     def finish_revert_migration(
-        self, context: nova_context.RequestContext,
-        instance: objects.Instance, *args: Any, **kwargs: Any,
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
         # Nova also calls this when it starts and finds a server that was
         # migrating when nova-compute died. The server's accelerators may not
         # have been set aside yet.
         with faults.as_unavailable():
             moving_bindings.restore(
-                self._accelerators.attachments, instance.uuid,
-                instance.task_state == task_states.RESIZE_REVERTING)
-        super().finish_revert_migration(
-            context, instance, *args, **kwargs)
+                self._accelerators.attachments,
+                instance.uuid,
+                instance.task_state == task_states.RESIZE_REVERTING,
+            )
+        super().finish_revert_migration(context, instance, *args, **kwargs)
 
-    def cleanup(self, context: nova_context.RequestContext,
-                instance: objects.Instance, *args: Any,
-                **kwargs: Any) -> None:
+    def cleanup(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         super().cleanup(context, instance, *args, **kwargs)
-        if (not self._keeps_accelerators(instance)
-                and instance.task_state != task_states.RESIZE_REVERTING):
-            self._accelerators.attachments.release(
-                instance.uuid, arq.Role.OLD)
+        if (
+            not self._keeps_accelerators(instance)
+            and instance.task_state != task_states.RESIZE_REVERTING
+        ):
+            self._accelerators.attachments.release(instance.uuid, arq.Role.OLD)
 
-    def _hard_reboot(self, context: nova_context.RequestContext,
-                     instance: objects.Instance, *args: Any,
-                     **kwargs: Any) -> None:
+    def _hard_reboot(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         # Nova advises a hard reboot after a revert that failed.
         with faults.as_unavailable():
             moving_bindings.restore_reverted(
-                self._accelerators.attachments, instance,
-                self._accelerators.node.service_host)
-        super()._hard_reboot(
-            context, instance, *args, **kwargs)
+                self._accelerators.attachments,
+                instance,
+                self._accelerators.node.service_host,
+            )
+        super()._hard_reboot(context, instance, *args, **kwargs)
 
     def _keeps_accelerators(self, instance: objects.Instance) -> bool:
         # The source of a resize to another cell destroys its guest.
-        return ((instance.task_state == task_states.RESIZE_MIGRATING
-                 and instance.host == self._accelerators.node.service_host)
-                or super()._keeps_accelerators(instance))
+        return (
+            instance.task_state == task_states.RESIZE_MIGRATING
+            and instance.host == self._accelerators.node.service_host
+        ) or super()._keeps_accelerators(instance)
 
     @contextlib.contextmanager
     def _set_aside(self, instance: objects.Instance) -> Iterator[None]:
@@ -129,8 +171,9 @@ class MigrationMixin(hooks.Hooks):
         try:
             attachments.move(instance.uuid, arq.Role.ACTIVE, arq.Role.OLD)
         except exceptions.AcceleratorError as error:
-            raise exception.InstanceFaultRollback(exception.ResizeError(
-                reason=faults.public(error))) from error
+            raise exception.InstanceFaultRollback(
+                exception.ResizeError(reason=faults.public(error))
+            ) from error
         try:
             yield
         except BaseException:

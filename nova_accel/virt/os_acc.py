@@ -57,8 +57,10 @@ from nova_accel.virt.publishing import publisher as publisher_module
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
-_UNALLOCATED = ('it has no accelerators, and none are allocated to it: it can '
-                'only be deleted')
+_UNALLOCATED = (
+    'it has no accelerators, and none are allocated to it: it can '
+    'only be deleted'
+)
 
 #: The roles in which a guest has accelerators.
 _OF_GUESTS = (arq.Role.ACTIVE, arq.Role.PORT)
@@ -70,11 +72,15 @@ class OsAcc:
     :param image: returns an image by its uuid, as Nova's image API has it
     """
 
-    def __init__(self, nodename: str, board: view_model.Board,
-                 publisher: publisher_module.Publisher,
-                 attachments: attachments_module.Attachments,
-                 programmer: programmer_module.Programmer,
-                 image: Callable[[str], Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        nodename: str,
+        board: view_model.Board,
+        publisher: publisher_module.Publisher,
+        attachments: attachments_module.Attachments,
+        programmer: programmer_module.Programmer,
+        image: Callable[[str], Mapping[str, Any]],
+    ) -> None:
         self._nodename = nodename
         self._board = board
         self._publisher = publisher
@@ -93,9 +99,12 @@ class OsAcc:
         except exceptions.ServiceUnavailable as error:
             raise exceptions.CyborgAgentUnavailable(str(error)) from error
 
-    def plug(self, instance_info: Mapping[str, str],
-             selected_rp: Mapping[str, Any],
-             flavor_extra_specs: Mapping[str, str]) -> list[dict[str, str]]:
+    def plug(
+        self,
+        instance_info: Mapping[str, str],
+        selected_rp: Mapping[str, Any],
+        flavor_extra_specs: Mapping[str, str],
+    ) -> list[dict[str, str]]:
         """Hold accelerators for an instance, programmed and ready.
 
         :param instance_info: ``uuid``, ``name``, ``project_id`` and, unless
@@ -115,8 +124,10 @@ class OsAcc:
         :raises AcceleratorError: the instance holds no more than before.
         """
         provider = matching.Provider(
-            selected_rp['uuid'], selected_rp['resources'],
-            frozenset(selected_rp['traits']))
+            selected_rp['uuid'],
+            selected_rp['resources'],
+            frozenset(selected_rp['traits']),
+        )
         asked = _asked(instance_info['name'], flavor_extra_specs, provider)
         instance = self._instance(instance_info, flavor_extra_specs)
         taken = self._not_held(instance.uuid)
@@ -135,12 +146,14 @@ class OsAcc:
         return self._release(instance_info['uuid'], _OF_GUESTS)
 
     @contextlib.contextmanager
-    def acquired(self, context: nova_context.RequestContext | None,
-                 instance: objects.Instance,
-                 providers: Collection[matching.Provider],
-                 found: accel_info_module.Split = accel_info_module.NOTHING,
-                 keeps: Callable[[], bool] = lambda: False,
-                 ) -> Iterator[None]:
+    def acquired(
+        self,
+        context: nova_context.RequestContext | None,
+        instance: objects.Instance,
+        providers: Collection[matching.Provider],
+        found: accel_info_module.Split = accel_info_module.NOTHING,
+        keeps: Callable[[], bool] = lambda: False,
+    ) -> Iterator[None]:
         """Hold what the instance's flavor asks for, and begin to program it.
 
         The body calls :meth:`ready`. If the body fails, the instance holds
@@ -158,21 +171,25 @@ class OsAcc:
         profile = flavor.profile(instance.flavor, found)
         if profile is not None and found.ours:
             self._attachments.adopt(instance.uuid, found.ours)
-        elif profile is not None and (
-                providers or arq.Role.ACTIVE in taken):
+        elif profile is not None and (providers or arq.Role.ACTIVE in taken):
             self.acquire(instance, profile, providers)
         elif profile is not None:
             # Nova removes the allocations of a server whose rebuild failed.
-            LOG.warning('Instance %s keeps its accelerators, although '
-                        'Placement has none allocated to it', instance.uuid)
+            LOG.warning(
+                'Instance %s keeps its accelerators, although '
+                'Placement has none allocated to it',
+                instance.uuid,
+            )
         with self._begun(context, instance, taken, keeps):
             yield
 
     @contextlib.contextmanager
-    def regained(self, context: nova_context.RequestContext,
-                 instance: objects.Instance,
-                 providers: Callable[[], Collection[matching.Provider]],
-                 ) -> Iterator[None]:
+    def regained(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        providers: Callable[[], Collection[matching.Provider]],
+    ) -> Iterator[None]:
         """Hold what is allocated to the instance, if it holds nothing.
 
         It is for a guest that is made again, and is otherwise like
@@ -194,25 +211,36 @@ class OsAcc:
             profiles.append(flavor.profile(instance.new_flavor) or profile)
         self._acquire_one(instance, profiles, providers())
         # Nova starts guests with a context that no other service accepts.
-        with self._begun(context if context.auth_token else None, instance,
-                         [arq.Role.ACTIVE], lambda: False):
+        with self._begun(
+            context if context.auth_token else None,
+            instance,
+            [arq.Role.ACTIVE],
+            lambda: False,
+        ):
             yield
 
-    def acquire(self, instance: objects.Instance,
-                asked: device_profile.Asked,
-                providers: Iterable[matching.Provider],
-                role: arq.Role = arq.Role.ACTIVE) -> None:
+    def acquire(
+        self,
+        instance: objects.Instance,
+        asked: device_profile.Asked,
+        providers: Iterable[matching.Provider],
+        role: arq.Role = arq.Role.ACTIVE,
+    ) -> None:
         """Bind the instance's ARQs.
 
         :raises AcceleratorError: the instance holds no more than before.
         """
         self.initialize()
         self._attachments.acquire(
-            instance.uuid, instance.project_id, asked, providers, role)
+            instance.uuid, instance.project_id, asked, providers, role
+        )
 
-    def ready(self, instance: objects.Instance,
-              found: accel_info_module.Split = accel_info_module.NOTHING,
-              role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
+    def ready(
+        self,
+        instance: objects.Instance,
+        found: accel_info_module.Split = accel_info_module.NOTHING,
+        role: arq.Role = arq.Role.ACTIVE,
+    ) -> tuple[arq.Arq, ...]:
         """Make the devices of the instance ready for its guest.
 
         ARQs that the journal has lost are recovered from the API.
@@ -225,68 +253,96 @@ class OsAcc:
         arqs = self._ready(instance, role)
         if arqs or not flavor.may_ask_us(instance.flavor, found):
             return arqs
-        LOG.warning('The journal has no accelerators of the instance; asking '
-                    'the accelerator API for them', instance=instance)
+        LOG.warning(
+            'The journal has no accelerators of the instance; asking '
+            'the accelerator API for them',
+            instance=instance,
+        )
         self._attachments.recover_of(instance.uuid, role)
         arqs = self._ready(instance, role)
         profile = flavor.profile(instance.flavor, found)
         if profile is not None and not arqs:
             raise exceptions.DeviceError(
                 f'instance {instance.uuid}, whose flavor asks for {profile}, '
-                'has no accelerators on this host')
+                'has no accelerators on this host'
+            )
         return arqs
 
-    def ready_ports(self, instance: objects.Instance,
-                    network_info: network_model.NetworkInfo) -> None:
+    def ready_ports(
+        self,
+        instance: objects.Instance,
+        network_info: network_model.NetworkInfo,
+    ) -> None:
         """Hold the devices of the instance's ports, and make them ready.
 
         :raises AcceleratorError: an ARQ cannot be held, or a device cannot be
             made ready.
         """
-        held = {request.uuid: str(request.handle.address)
-                for request in self._attachments.held.arqs_of(
-                    instance.uuid, arq.Role.PORT)}
+        held = {
+            request.uuid: str(request.handle.address)
+            for request in self._attachments.held.arqs_of(
+                instance.uuid, arq.Role.PORT
+            )
+        }
         named = accel_info_module.of_ports(
-            network_info,
-            self._board.view.functions.union(held.values()))
+            network_info, self._board.view.functions.union(held.values())
+        )
         if named - held.keys():
             self._attachments.adopt(
-                instance.uuid, sorted(named), arq.Role.PORT)
+                instance.uuid, sorted(named), arq.Role.PORT
+            )
         self._ready(instance, arq.Role.PORT)
 
-    def split(self, accel_info: Iterable[accel_info_module.WireArq] | None,
-              ) -> accel_info_module.Split:
+    def split(
+        self,
+        accel_info: Iterable[accel_info_module.WireArq] | None,
+    ) -> accel_info_module.Split:
         """Tell ARQs of our devices from those of a real Cyborg."""
         held = self._attachments.held
         ours = self._board.view.layout.uuids | {
-            request.device_rp_uuid for request in held.arqs()}
+            request.device_rp_uuid for request in held.arqs()
+        }
         # After the first time, Nova passes the ARQs of ports, too.
         ports = {request.uuid for request in held.arqs(arq.Role.PORT)}
         return accel_info_module.split(
-            (request for request in accel_info or ()
-             if request['uuid'] not in ports), self._nodename, ours)
+            (
+                request
+                for request in accel_info or ()
+                if request['uuid'] not in ports
+            ),
+            self._nodename,
+            ours,
+        )
 
     def owns_mdev(self, uuid: str) -> bool:
         """Whether a mediated device is one that we make and hand out."""
-        return (uuid in self._board.view.handles
-                or any(request.handle.uuid == uuid
-                       for request in self._attachments.held.arqs()))
+        return uuid in self._board.view.handles or any(
+            request.handle.uuid == uuid
+            for request in self._attachments.held.arqs()
+        )
 
-    def _ready(self, instance: objects.Instance,
-               role: arq.Role) -> tuple[arq.Arq, ...]:
+    def _ready(
+        self, instance: objects.Instance, role: arq.Role
+    ) -> tuple[arq.Arq, ...]:
         """Wait until the regions hold what is asked of them, then plug."""
         arqs = self._attachments.held.arqs_of(instance.uuid, role)
         if arqs:
             self._programmer.ready(
-                arqs, programming.Asker(
-                    instance.project_id, instance.user_id, instance.uuid),
+                arqs,
+                programming.Asker(
+                    instance.project_id, instance.user_id, instance.uuid
+                ),
                 image_properties.of(instance),
-                is_new=role is arq.Role.INCOMING)
+                is_new=role is arq.Role.INCOMING,
+            )
         return self._attachments.plug(instance.uuid, role)
 
-    def _acquire_one(self, instance: objects.Instance,
-                     profiles: Sequence[str],
-                     providers: Collection[matching.Provider]) -> None:
+    def _acquire_one(
+        self,
+        instance: objects.Instance,
+        profiles: Sequence[str],
+        providers: Collection[matching.Provider],
+    ) -> None:
         """Acquire the first profile that fits the allocations.
 
         :raises AcceleratorError: none fits, or it cannot be acquired.
@@ -295,9 +351,14 @@ class OsAcc:
             raise exceptions.DeviceError(
                 f'instance {instance.uuid}, whose flavor asks for '
                 f'{profiles[0]}, has no accelerators on this host, and '
-                'Placement has none allocated to it', public=_UNALLOCATED)
-        LOG.warning('Instance %s has no accelerators; acquiring what is '
-                    'allocated to it', instance.uuid)
+                'Placement has none allocated to it',
+                public=_UNALLOCATED,
+            )
+        LOG.warning(
+            'Instance %s has no accelerators; acquiring what is '
+            'allocated to it',
+            instance.uuid,
+        )
         *others, last = dict.fromkeys(profiles)
         for profile in others:
             with contextlib.suppress(exceptions.NoAssignment):
@@ -306,9 +367,13 @@ class OsAcc:
         self.acquire(instance, last, providers)
 
     @contextlib.contextmanager
-    def _begun(self, context: nova_context.RequestContext | None,
-               instance: objects.Instance, taken: Iterable[arq.Role],
-               keeps: Callable[[], bool]) -> Iterator[None]:
+    def _begun(
+        self,
+        context: nova_context.RequestContext | None,
+        instance: objects.Instance,
+        taken: Iterable[arq.Role],
+        keeps: Callable[[], bool],
+    ) -> Iterator[None]:
         """Program what is held while the body runs.
 
         :param taken: the roles that are released if the body fails
@@ -319,8 +384,13 @@ class OsAcc:
                 self._attachments.held.arqs_of(instance.uuid),
                 programming.Asker(
                     # The server's project: the user may be an administrator.
-                    instance.project_id, asking.user_id, instance.uuid),
-                image_properties.of(instance), context)
+                    instance.project_id,
+                    asking.user_id,
+                    instance.uuid,
+                ),
+                image_properties.of(instance),
+                context,
+            )
             yield
         except BaseException:
             self._programmer.abandon(instance.uuid)
@@ -336,15 +406,20 @@ class OsAcc:
 
     def _not_held(self, instance_uuid: str) -> list[arq.Role]:
         """The roles in which the instance holds nothing yet."""
-        return [role for role in _OF_GUESTS
-                if not self._attachments.held.has(instance_uuid, role)]
+        return [
+            role
+            for role in _OF_GUESTS
+            if not self._attachments.held.has(instance_uuid, role)
+        ]
 
     def _release(self, instance_uuid: str, roles: Iterable[arq.Role]) -> int:
-        return sum(self._attachments.release(instance_uuid, role)
-                   for role in roles)
+        return sum(
+            self._attachments.release(instance_uuid, role) for role in roles
+        )
 
-    def _instance(self, info: Mapping[str, str],
-                  specs: Mapping[str, str]) -> objects.Instance:
+    def _instance(
+        self, info: Mapping[str, str], specs: Mapping[str, str]
+    ) -> objects.Instance:
         """Nova's object of an instance, made from the arguments of ``plug``.
 
         :raises InvalidDeviceProfile: the flavor and the image do not ask for
@@ -356,15 +431,20 @@ class OsAcc:
         to_program = extra_specs.programming(specs)
         bitstream.wanted(to_program, properties)
         return objects.Instance(
-            uuid=info['uuid'], project_id=info['project_id'], user_id=None,
+            uuid=info['uuid'],
+            project_id=info['project_id'],
+            user_id=None,
             flavor=objects.Flavor(extra_specs=dict(specs)),
             # An image asks for a bitstream by the same names.
             system_metadata=utils.get_system_metadata_from_image(
-                {**image, 'properties': {**properties, **to_program}}))
+                {**image, 'properties': {**properties, **to_program}}
+            ),
+        )
 
 
-def _asked(instance_name: str, specs: Mapping[str, str],
-           provider: matching.Provider) -> device_profile.Asked:
+def _asked(
+    instance_name: str, specs: Mapping[str, str], provider: matching.Provider
+) -> device_profile.Asked:
     """:raises InvalidRequest: the flavor asks for nothing of the provider."""
     profile = extra_specs.profile(specs)
     if profile is not None:
@@ -375,7 +455,8 @@ def _asked(instance_name: str, specs: Mapping[str, str],
             f'the flavor of {instance_name} has neither '
             f'{device_profile.FLAVOR_KEY} nor resources: of one of '
             f'{", ".join(sorted(provider.allocated)) or "nothing"}, which '
-            f'resource provider {provider.uuid} has allocated')
+            f'resource provider {provider.uuid} has allocated'
+        )
     return [group]
 
 

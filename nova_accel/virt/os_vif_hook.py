@@ -36,6 +36,7 @@ class _LazyModule(types.ModuleType):
         if name.startswith('__'):
             raise AttributeError(name)
         from nova_accel.virt import driver
+
         return getattr(driver, name)
 
 
@@ -47,13 +48,18 @@ class DriverHook(plugin.PluginBase):
         sys.modules.setdefault(MODULE, _LazyModule(MODULE))
 
     def describe(self) -> host_info.HostPluginInfo:
-        return host_info.HostPluginInfo(
-            plugin_name='nova_accel', vif_info=[])
+        return host_info.HostPluginInfo(plugin_name='nova_accel', vif_info=[])
 
-    def plug(self, vif: vif_object.VIFBase,
-             instance_info: instance_info_object.InstanceInfo) -> None:
+    def plug(
+        self,
+        vif: vif_object.VIFBase,
+        instance_info: instance_info_object.InstanceInfo,
+    ) -> None:
         """Never called: no VIF names this plugin."""
 
-    def unplug(self, vif: vif_object.VIFBase,
-               instance_info: instance_info_object.InstanceInfo) -> None:
+    def unplug(
+        self,
+        vif: vif_object.VIFBase,
+        instance_info: instance_info_object.InstanceInfo,
+    ) -> None:
         """Never called: no VIF names this plugin."""

@@ -26,9 +26,13 @@ from nova.compute import task_states
 
 from nova_accel.virt import hooks
 
-_REBUILDING = frozenset({
-    task_states.REBUILDING, task_states.REBUILD_BLOCK_DEVICE_MAPPING,
-    task_states.REBUILD_SPAWNING})
+_REBUILDING = frozenset(
+    {
+        task_states.REBUILDING,
+        task_states.REBUILD_BLOCK_DEVICE_MAPPING,
+        task_states.REBUILD_SPAWNING,
+    }
+)
 
 
 class RebuildMixin(hooks.Hooks):
@@ -38,15 +42,19 @@ class RebuildMixin(hooks.Hooks):
         super().__init__(*args, **kwargs)
         self._rebuilding: set[str] = set()
 
-    def rebuild(self, context: nova_context.RequestContext,
-                instance: objects.Instance, *args: Any,
-                evacuate: bool = False, **kwargs: Any) -> None:
+    def rebuild(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        evacuate: bool = False,
+        **kwargs: Any,
+    ) -> None:
         # Nova asks the driver first. If the driver cannot, Nova rebuilds the
         # server itself.
         if not evacuate:
             self._rebuilding.add(instance.uuid)
-        super().rebuild(
-            context, instance, *args, evacuate=evacuate, **kwargs)
+        super().rebuild(context, instance, *args, evacuate=evacuate, **kwargs)
 
     def _rebuilds_in_place(self, instance: objects.Instance) -> bool:
         if instance.task_state not in _REBUILDING:

@@ -47,18 +47,22 @@ _HINT = 'a hard reboot gives the server its accelerators back'
 class SuspendMixin(hooks.Hooks):
     """Gives devices to guests that are started again without new XML."""
 
-    def suspend(self, context: nova_context.RequestContext,
-                instance: objects.Instance) -> None:
+    def suspend(
+        self, context: nova_context.RequestContext, instance: objects.Instance
+    ) -> None:
         guest = self._host.get_guest(instance)
         with _rolled_back(exception.InstanceSuspendFailure):
             arqs = self._held.arqs_of(instance.uuid)
             # A paused guest would answer when it runs again, and lose its
             # devices then.
-            if arqs and guest.get_power_state(
-                    self._host) == power_state.PAUSED:
+            if (
+                arqs
+                and guest.get_power_state(self._host) == power_state.PAUSED
+            ):
                 raise exceptions.DeviceError.for_all(
                     'a guest that is paused does not let go of its '
-                    'accelerators')
+                    'accelerators'
+                )
         if not arqs:
             super().suspend(context, instance)
             return
@@ -68,17 +72,20 @@ class SuspendMixin(hooks.Hooks):
         except Exception as error:
             _attach_again(guest, arqs, error)
             raise exception.InstanceFaultRollback(
-                exception.InstanceSuspendFailure(
-                    reason=faults.public(error))) from error
+                exception.InstanceSuspendFailure(reason=faults.public(error))
+            ) from error
 
-    def resume(self, context: nova_context.RequestContext,
-               instance: objects.Instance, *args: Any,
-               **kwargs: Any) -> None:
+    def resume(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
         with _rolled_back(exception.InstanceResumeFailure):
             arqs = self._made_ready(instance)
         try:
-            super().resume(
-                context, instance, *args, **kwargs)
+            super().resume(context, instance, *args, **kwargs)
             if arqs:
                 hot_plug.attach(self._host.get_guest(instance), arqs)
         except Exception as error:
@@ -86,33 +93,41 @@ class SuspendMixin(hooks.Hooks):
                 raise
             self._suspend_again(context, instance, error)
             raise exception.InstanceFaultRollback(
-                exception.InstanceResumeFailure(
-                    reason=faults.public(error))) from error
+                exception.InstanceResumeFailure(reason=faults.public(error))
+            ) from error
 
     def _resume_guest_after_snapshot(
-        self, context: nova_context.RequestContext, live_snapshot: bool,
-        original_power_state: int, instance: objects.Instance,
+        self,
+        context: nova_context.RequestContext,
+        live_snapshot: bool,
+        original_power_state: int,
+        instance: objects.Instance,
         guest: libvirt_guest.Guest,
     ) -> None:
         super()._resume_guest_after_snapshot(
-            context, live_snapshot, original_power_state, instance, guest)
+            context, live_snapshot, original_power_state, instance, guest
+        )
         if not self._needs_suspend_resume_for_snapshot(
-                live_snapshot, original_power_state):
+            live_snapshot, original_power_state
+        ):
             return
         try:
             hot_plug.attach(guest, self._held.arqs_of(instance.uuid))
         except Exception as error:
             raise exception.InstanceResumeFailure(
-                reason=f'{faults.public(error)}; {_HINT}') from error
+                reason=f'{faults.public(error)}; {_HINT}'
+            ) from error
 
-    def unrescue(self, context: nova_context.RequestContext,
-                 instance: objects.Instance) -> None:
+    def unrescue(
+        self, context: nova_context.RequestContext, instance: objects.Instance
+    ) -> None:
         try:
             self._made_ready(instance)
         except exceptions.AcceleratorError as error:
             # After a roll-back Nova would call the server active.
             raise exception.InstanceUnRescueFailure(
-                reason=faults.public(error)) from error
+                reason=faults.public(error)
+            ) from error
         super().unrescue(context, instance)
 
     def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
@@ -128,33 +143,41 @@ class SuspendMixin(hooks.Hooks):
             guest = self._host.get_guest(instance)
         except exception.InstanceNotFound:
             return False
-        return bool(
-            guest.get_power_state(self._host) == power_state.RUNNING)
+        return bool(guest.get_power_state(self._host) == power_state.RUNNING)
 
-    def _suspend_again(self, context: nova_context.RequestContext,
-                       instance: objects.Instance,
-                       error: Exception) -> None:
+    def _suspend_again(
+        self,
+        context: nova_context.RequestContext,
+        instance: objects.Instance,
+        error: Exception,
+    ) -> None:
         """Undo a resume that has not given the guest all of its devices."""
-        LOG.warning('Resumed without all of its accelerators; suspending it '
-                    'again: %s', error, instance=instance)
+        LOG.warning(
+            'Resumed without all of its accelerators; suspending it again: %s',
+            error,
+            instance=instance,
+        )
         try:
             self.suspend(context, instance)
         except Exception as second:
             raise exception.InstanceResumeFailure(
-                reason=f'{faults.public(error)}; it could not be suspended '
-                       f'again ({faults.public(second)}); {_HINT}'
+                reason=(
+                    f'{faults.public(error)}; it could not be suspended '
+                    f'again ({faults.public(second)}); {_HINT}'
+                )
             ) from second
 
 
-def _attach_again(guest: libvirt_guest.Guest, arqs: tuple[arq.Arq, ...],
-                  error: Exception) -> None:
+def _attach_again(
+    guest: libvirt_guest.Guest, arqs: tuple[arq.Arq, ...], error: Exception
+) -> None:
     """Undo a suspend that failed."""
     try:
         hot_plug.attach(guest, arqs)
     except Exception as second:
         raise exception.InstanceSuspendFailure(
-            reason=f'{faults.public(error)}; {faults.public(second)}; '
-                   f'{_HINT}') from second
+            reason=f'{faults.public(error)}; {faults.public(second)}; {_HINT}'
+        ) from second
 
 
 @contextlib.contextmanager
@@ -164,4 +187,5 @@ def _rolled_back(fault: type[exception.NovaException]) -> Iterator[None]:
         yield
     except exceptions.AcceleratorError as error:
         raise exception.InstanceFaultRollback(
-            fault(reason=faults.public(error))) from error
+            fault(reason=faults.public(error))
+        ) from error

@@ -87,11 +87,11 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
     :raises ConfigurationError: names the option that is wrong.
     """
-    node = view.Node(
-        host.get_hostname(), host.get_node_uuid(), service_host)
+    node = view.Node(host.get_hostname(), host.get_node_uuid(), service_host)
     hardware = _hardware(host, node)
     api = accelerator_api.AcceleratorApi(
-        accelerator_api.adapter_from_conf(), node.nodename)
+        accelerator_api.adapter_from_conf(), node.nodename
+    )
     board = view.Board(view.View(node.uuid))
     cycle = cycle_module.Cycle(CONF.nova_accel.report_interval_s)
     state = pathlib.Path(CONF.state_path) / 'nova_accel'
@@ -99,53 +99,96 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     held = held_module.Held(journal)
     fpgas = _fpgas(node, state, hardware, api, held, cycle)
     cleaner = cleaning.Cleaner(
-        api, CONF.nova_accel.max_concurrent_cleanings, board,
-        hardware.drivers, hardware.guests, held, fpgas.programmer.blank,
-        cycle.hurry)
+        api,
+        CONF.nova_accel.max_concurrent_cleanings,
+        board,
+        hardware.drivers,
+        hardware.guests,
+        held,
+        fpgas.programmer.blank,
+        cycle.hurry,
+    )
     attachments = attachments_module.Attachments(
-        node.nodename, journal, held, api, board, hardware.drivers, cleaner)
+        node.nodename, journal, held, api, board, hardware.drivers, cleaner
+    )
     providers = providers_module.Providers(
-        node.nodename, board, cleaner, attachments,
-        given_traits.GivenTraits(state / f'{node.nodename}.traits.json'))
+        node.nodename,
+        board,
+        cleaner,
+        attachments,
+        given_traits.GivenTraits(state / f'{node.nodename}.traits.json'),
+    )
     publisher = publisher_module.Publisher(
-        node, functools.partial(_discover, hardware, fpgas.regions), api,
-        board, cycle)
+        node,
+        functools.partial(_discover, hardware, fpgas.regions),
+        api,
+        board,
+        cycle,
+    )
     reconciler = reconcile.Reconciler(
-        service_host, CONF.nova_accel.reconcile_interval_s, api, attachments,
-        hardware.node_devices, hardware.guests, board)
+        service_host,
+        CONF.nova_accel.reconcile_interval_s,
+        api,
+        attachments,
+        hardware.node_devices,
+        hardware.guests,
+        board,
+    )
 
     hardware.virtual_functions.make(hardware.specs)
     attachments.finish_interrupted()
     provisioning = provisioning_module.Provisioning(
-        api, attachments,
-        {mdev.uuid for mdev in hardware.node_devices.mdevs()})
+        api, attachments, {mdev.uuid for mdev in hardware.node_devices.mdevs()}
+    )
     hot_plug.attach_missing(host, held.arqs_of)
     publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
-    cycle.begin((
-        (_UNPUBLISHED, publisher.refresh),
-        ('How accelerators were cleaned is not told', cleaner.tell),
-        ('What was programmed is not told', fpgas.history.tell),
-        (_UNPUBLISHED, publisher.report),
-        ('Accelerators are not cleaned', cleaner.go_on),
-        ('Lost accelerators are not made again', provisioning.go_on),
-        ('Accelerators are not released', attachments.retry),
-        ('The accelerators of this host are not compared with what Nova has',
-         reconciler.run),
-        ('Providers are not changed', providers.settle)))
+    cycle.begin(
+        (
+            (_UNPUBLISHED, publisher.refresh),
+            ('How accelerators were cleaned is not told', cleaner.tell),
+            ('What was programmed is not told', fpgas.history.tell),
+            (_UNPUBLISHED, publisher.report),
+            ('Accelerators are not cleaned', cleaner.go_on),
+            ('Lost accelerators are not made again', provisioning.go_on),
+            ('Accelerators are not released', attachments.retry),
+            (
+                'The accelerators of this host are not compared with what '
+                'Nova has',
+                reconciler.run,
+            ),
+            ('Providers are not changed', providers.settle),
+        )
+    )
     return parts.Parts(
-        node, board, api, cycle, publisher, attachments, reconciler,
-        providers, fpgas.programmer, fpgas.bitstreams, os_acc.OsAcc(
-            node.nodename, board, publisher, attachments, fpgas.programmer,
-            _image))
+        node,
+        board,
+        api,
+        cycle,
+        publisher,
+        attachments,
+        reconciler,
+        providers,
+        fpgas.programmer,
+        fpgas.bitstreams,
+        os_acc.OsAcc(
+            node.nodename,
+            board,
+            publisher,
+            attachments,
+            fpgas.programmer,
+            _image,
+        ),
+    )
 
 
 def agent(accelerators: parts.Parts) -> rpc_agent.RpcAgent:
     """The RPC server that the API calls, once the caller has started it."""
     return rpc_agent.RpcAgent(
-        accelerators.node.service_host, rpc_agent.Endpoint(
-            accelerators.programmer, accelerators.bitstreams))
+        accelerators.node.service_host,
+        rpc_agent.Endpoint(accelerators.programmer, accelerators.bitstreams),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,20 +212,30 @@ def _hardware(host: libvirt_host.Host, node: view.Node) -> _Hardware:
     claims = nova_claims.NovaClaims(node.nodename, node.uuid)
     drivers = loading.load(node_devices, sysfs, node.uuid)
     return _Hardware(
-        node_devices, sysfs, guests, claims,
+        node_devices,
+        sysfs,
+        guests,
+        claims,
         virtual_functions.VirtualFunctions(
-            node_devices, sysfs, claims, guests),
-        drivers, device_spec.parse(CONF.nova_accel.device_spec, drivers))
+            node_devices, sysfs, claims, guests
+        ),
+        drivers,
+        device_spec.parse(CONF.nova_accel.device_spec, drivers),
+    )
 
 
-def _discover(hardware: _Hardware,
-              regions: regions_module.Regions) -> discovery.Inventory:
+def _discover(
+    hardware: _Hardware, regions: regions_module.Regions
+) -> discovery.Inventory:
     found = discovery.discover(
-        hardware.node_devices, hardware.drivers, hardware.specs,
-        hardware.claims, hardware.guests.strangers,
-        lambda: host_use.HostUse(hardware.sysfs))
-    return dataclasses.replace(
-        found, devices=regions.overlaid(found.devices))
+        hardware.node_devices,
+        hardware.drivers,
+        hardware.specs,
+        hardware.claims,
+        hardware.guests.strangers,
+        lambda: host_use.HostUse(hardware.sysfs),
+    )
+    return dataclasses.replace(found, devices=regions.overlaid(found.devices))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,23 +248,43 @@ class _Fpgas:
     programmer: programmer_module.Programmer
 
 
-def _fpgas(node: view.Node, state: pathlib.Path, hardware: _Hardware,
-           api: accelerator_api.AcceleratorApi, held: held_module.Held,
-           cycle: cycle_module.Cycle) -> _Fpgas:
+def _fpgas(
+    node: view.Node,
+    state: pathlib.Path,
+    hardware: _Hardware,
+    api: accelerator_api.AcceleratorApi,
+    held: held_module.Held,
+    cycle: cycle_module.Cycle,
+) -> _Fpgas:
     boot_id = regions_module.boot_id()
     regions = regions_module.Regions(
         region_journal.RegionJournal(state / 'regions' / node.nodename),
         told_types.ToldTypes(
-            state / f'{node.nodename}.region_types.json', boot_id),
-        hardware.drivers, boot_id, held)
+            state / f'{node.nodename}.region_types.json', boot_id
+        ),
+        hardware.drivers,
+        boot_id,
+        held,
+    )
     history = programming_history.History(api)
     bitstreams = store.from_conf()
-    return _Fpgas(regions, history, bitstreams, programmer_module.Programmer(
-        node.uuid, regions, region_use.RegionUse(
-            node.uuid, regions, held, hardware.guests, servers.holder),
-        bitstreams, history, cycle.hurry,
-        functools.cache(service_user.context),
-        CONF.nova_accel.programming_timeout_s))
+    return _Fpgas(
+        regions,
+        history,
+        bitstreams,
+        programmer_module.Programmer(
+            node.uuid,
+            regions,
+            region_use.RegionUse(
+                node.uuid, regions, held, hardware.guests, servers.holder
+            ),
+            bitstreams,
+            history,
+            cycle.hurry,
+            functools.cache(service_user.context),
+            CONF.nova_accel.programming_timeout_s,
+        ),
+    )
 
 
 def _image(image_id: str) -> Mapping[str, Any]:

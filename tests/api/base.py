@@ -39,6 +39,9 @@ class ClientTestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         """An FPGA region of the host that can be programmed."""
         self.accelerator.microversion = '2.5'
         return next(
-            deployable for deployable
-            in self.accelerator.get('/deployables')['deployables']
-            if deployable['region'] is not None)
+            deployable
+            for deployable in self.accelerator.get('/deployables')[
+                'deployables'
+            ]
+            if deployable['region'] is not None
+        )

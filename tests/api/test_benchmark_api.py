@@ -21,7 +21,8 @@ class TestBenchmarkApi(testtools.TestCase):
 
     def test_statements_do_not_depend_on_what_else_is_there(self):
         found = benchmark_api.figures(
-            benchmark_cycle.Scale([0, 200], [1, 2], seconds=0.1))
+            benchmark_cycle.Scale([0, 200], [1, 2], seconds=0.1)
+        )
         alone, crowded = found['others']['0'], found['others']['200']
         self.assertLessEqual(alone['statements_per_cycle'], 20)
         for name in ('statements_per_cycle', 'commits_per_cycle'):

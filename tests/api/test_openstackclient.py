@@ -37,16 +37,20 @@ _BESIDE = pathlib.Path(sys.prefix) / 'beside'
 
 #: What ``openstack -vv`` says before it runs a command.
 _RAN = re.compile(
-    r'^command: accelerator (?P<name>.+) -> (?P<where>\S+) \(auth=', re.M)
+    r'^command: accelerator (?P<name>.+) -> (?P<where>\S+) \(auth=', re.M
+)
 
 
 def _commands(distribution):
     """(name, module and class) of each that it has."""
     entries = importlib.metadata.distribution(distribution).entry_points
     return {
-        (entry.name.removeprefix('accelerator_').replace('_', ' '),
-         f'{entry.module}.{entry.attr}')
-        for entry in entries.select(group='openstack.accelerator.v2')}
+        (
+            entry.name.removeprefix('accelerator_').replace('_', ' '),
+            f'{entry.module}.{entry.attr}',
+        )
+        for entry in entries.select(group='openstack.accelerator.v2')
+    }
 
 
 def _noun(command):
@@ -71,8 +75,12 @@ class EveryCommand:
         """With an administrator who may do what nova-compute may."""
         super()._setup_identity()
         self.operator = keystone.User(
-            '4' * 32, 'operator', self.admin.password,
-            control_plane.DEMO_PROJECT, ('admin', 'service'))
+            '4' * 32,
+            'operator',
+            self.admin.password,
+            control_plane.DEMO_PROJECT,
+            ('admin', 'service'),
+        )
         self.keystone.add(self.operator)
 
     def beside(self, command):
@@ -81,15 +89,32 @@ class EveryCommand:
 
     def type(self, command, *arguments, cloud='admin'):
         """What a command writes, which has to succeed."""
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith('OS_')}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith('OS_')
+        }
         done = subprocess.run(
-            [_OPENSTACK, '-vv', '--os-cloud', cloud, 'accelerator',
-             *command.split(), *arguments],
-            env={**environment, 'OS_CLIENT_CONFIG_FILE': str(self.clouds),
-                 'PYTHONPATH': os.pathsep.join(
-                     str(_BESIDE / name) for name in self.beside(command))},
-            capture_output=True, text=True, check=False)
+            [
+                _OPENSTACK,
+                '-vv',
+                '--os-cloud',
+                cloud,
+                'accelerator',
+                *command.split(),
+                *arguments,
+            ],
+            env={
+                **environment,
+                'OS_CLIENT_CONFIG_FILE': str(self.clouds),
+                'PYTHONPATH': os.pathsep.join(
+                    str(_BESIDE / name) for name in self.beside(command)
+                ),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         self.assertEqual(0, done.returncode, done.stderr)
         ran = _RAN.search(done.stderr)
         self.ran.add((ran['name'], ran['where']))
@@ -98,27 +123,41 @@ class EveryCommand:
     def ask(self, command, *arguments, **kwargs):
         """What a command shows."""
         return json.loads(
-            self.type(command, *arguments, '-f', 'json', **kwargs))
+            self.type(command, *arguments, '-f', 'json', **kwargs)
+        )
 
     def listed(self, command):
         """The uuids, by both forms of a list."""
-        short, long = ([each['uuid'] for each in self.ask(command, *form)]
-                       for form in ((), ('--long',)))
+        short, long = (
+            [each['uuid'] for each in self.ask(command, *form)]
+            for form in ((), ('--long',))
+        )
         self.assertEqual(short, long)
         return short
 
     def assert_all_typed(self):
         noun = self._testMethodName.removeprefix('test_').replace('_', ' ')
-        self.assertEqual(self.ran, {
-            (name, where) for name, where in _commands(self.distribution)
-            if _noun(name) == noun})
+        self.assertEqual(
+            self.ran,
+            {
+                (name, where)
+                for name, where in _commands(self.distribution)
+                if _noun(name) == noun
+            },
+        )
 
     def test_device_profile(self):
-        made = self.ask('device profile create', 'gold',
-                        json.dumps(base.GROUPS), '--description', 'an FPGA')
+        made = self.ask(
+            'device profile create',
+            'gold',
+            json.dumps(base.GROUPS),
+            '--description',
+            'an FPGA',
+        )
         shown = self.ask('device profile show', made['uuid'])
-        self.assertEqual(('gold', 'an FPGA'),
-                         (shown['name'], shown['description']))
+        self.assertEqual(
+            ('gold', 'an FPGA'), (shown['name'], shown['description'])
+        )
         self.assertEqual([made['uuid']], self.listed('device profile list'))
         self.type('device profile delete', made['uuid'])
         self.assertEqual([], self.listed('device profile list'))
@@ -126,12 +165,16 @@ class EveryCommand:
 
     def test_device(self):
         uuid = next(
-            device['uuid'] for device in self.ask('device list')
-            if device['type'] == 'FPGA')
+            device['uuid']
+            for device in self.ask('device list')
+            if device['type'] == 'FPGA'
+        )
         self.assertIn(uuid, self.listed('device list'))
         self.assertEqual('host1', self.ask('device show', uuid)['hostname'])
-        for command, status in (('disable', 'maintaining'),
-                                ('enable', 'enabled')):
+        for command, status in (
+            ('disable', 'maintaining'),
+            ('enable', 'enabled'),
+        ):
             self.type(f'device {command}', uuid)
             shown = self.accelerator.get(f'/devices/{uuid}')
             self.assertEqual(status, shown['status'])
@@ -156,14 +199,30 @@ class EveryCommand:
         self.assertEqual('Initial', self.ask('arq show', uuid)['state'])
         server = self.boot(self._create_flavor())['id']
         bound = self.ask(
-            'arq bind', uuid, 'host1', server,
-            self.a_deployable()['rp_uuid'], *self.bind_more, cloud='operator')
-        self.assertEqual(('Bound', 'host1', server, 'PCI'), tuple(
-            bound[name] for name in (
-                'state', 'hostname', 'instance_uuid', 'attach_handle_type')))
+            'arq bind',
+            uuid,
+            'host1',
+            server,
+            self.a_deployable()['rp_uuid'],
+            *self.bind_more,
+            cloud='operator',
+        )
+        self.assertEqual(
+            ('Bound', 'host1', server, 'PCI'),
+            tuple(
+                bound[name]
+                for name in (
+                    'state',
+                    'hostname',
+                    'instance_uuid',
+                    'attach_handle_type',
+                )
+            ),
+        )
         unbound = self.ask('arq unbind', uuid, cloud='operator')
-        self.assertEqual(('Unbound', None),
-                         (unbound['state'], unbound['instance_uuid']))
+        self.assertEqual(
+            ('Unbound', None), (unbound['state'], unbound['instance_uuid'])
+        )
         self.type('arq delete', uuid)
         self.assertEqual([], self.listed('arq list'))
         self.assert_all_typed()
@@ -181,27 +240,25 @@ class EveryCommand:
 
 
 class TestOpenStackClient(EveryCommand, base.ClientTestCase):
-
     distribution = 'python-openstackclient'
 
 
 class TestCyborgClient(EveryCommand, base.ClientTestCase):
-
     distribution = 'python-cyborgclient'
     bind_more = (control_plane.DEMO_PROJECT.id,)
 
     def beside(self, command):
         if command == 'deployable program':
             return 'openstackclient', 'openstacksdk'
-        return 'openstackclient',
+        return ('openstackclient',)
 
 
 class TestAll(testtools.TestCase):
-
     def test_no_command_is_left_out(self):
         for client in (TestOpenStackClient, TestCyborgClient):
             names = {name for name, _where in _commands(client.distribution)}
             self.assertEqual(21, len(names))
             for noun in map(_noun, names):
                 self.assertTrue(
-                    hasattr(client, f'test_{noun.replace(" ", "_")}'), noun)
+                    hasattr(client, f'test_{noun.replace(" ", "_")}'), noun
+                )

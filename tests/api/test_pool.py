@@ -32,8 +32,10 @@ from nova_accel.api import microversion
 from nova_accel.api import routes
 from rig.serving import api as served_api
 
-_GUIDE = (pathlib.Path(__file__).parents[2]
-          / 'doc/source/install/snippets/nova-accel-api.ini')
+_GUIDE = (
+    pathlib.Path(__file__).parents[2]
+    / 'doc/source/install/snippets/nova-accel-api.ini'
+)
 
 #: What the tests set themselves: where to listen, which files to read.
 _OWN = ('http-socket', 'env')
@@ -55,28 +57,53 @@ class PoolTestCase(testtools.TestCase):
         super().setUp()
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         nova_url = f'sqlite:///{directory}/nova_api.sqlite'
-        self.pool = self.useFixture(served_api.ServedApi(
-            nova_database_url=nova_url,
-            options=[f'--ini={_as_in_the_guide(directory)}'], sections={
-                'DEFAULT': {'transport_url': 'fake:/',
-                            'rpc_response_timeout': f'{_TIMEOUT_S}',
-                            'long_rpc_timeout': f'{_TIMEOUT_S}'}}))
+        self.pool = self.useFixture(
+            served_api.ServedApi(
+                nova_database_url=nova_url,
+                options=[f'--ini={_as_in_the_guide(directory)}'],
+                sections={
+                    'DEFAULT': {
+                        'transport_url': 'fake:/',
+                        'rpc_response_timeout': f'{_TIMEOUT_S}',
+                        'long_rpc_timeout': f'{_TIMEOUT_S}',
+                    }
+                },
+            )
+        )
         _map_host(nova_url)
-        self.addOnException(lambda _fault: self.addDetail(
-            'pool', testtools.content.content_from_file(
-                self.pool.log, buffer_now=True)))
+        self.addOnException(
+            lambda _fault: self.addDetail(
+                'pool',
+                testtools.content.content_from_file(
+                    self.pool.log, buffer_now=True
+                ),
+            )
+        )
 
-    def ask(self, method: str, path: str, body: object = None,
-            headers: dict[str, str] | None = None) -> requests.Response:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        headers: dict[str, str] | None = None,
+    ) -> requests.Response:
         """The answer to Nova, which everything is allowed."""
         return requests.request(
-            method, f'{self.pool.url}/v2{path}', json=body, headers={
-                'X-User-Id': 'user', 'X-Project-Id': base.PROJECT,
+            method,
+            f'{self.pool.url}/v2{path}',
+            json=body,
+            headers={
+                'X-User-Id': 'user',
+                'X-Project-Id': base.PROJECT,
                 'X-Roles': ','.join(base.ADMIN + base.SERVICE),
                 'X-Service-Roles': 'service',
-                'OpenStack-API-Version':
-                    f'accelerator {microversion.VERSIONS[-1]}',
-                **(headers or {})}, timeout=60)
+                'OpenStack-API-Version': (
+                    f'accelerator {microversion.VERSIONS[-1]}'
+                ),
+                **(headers or {}),
+            },
+            timeout=60,
+        )
 
     def ok(self, *args: object) -> object:
         answer = self.ask(*args)
@@ -85,14 +112,12 @@ class PoolTestCase(testtools.TestCase):
 
 
 class TestPool(PoolTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         #: (method, path as in the table) of all that was asked.
         self.asked: set[tuple[str, str]] = set()
 
-    def ask(self, method: str, path: str,
-            *args: object) -> requests.Response:
+    def ask(self, method: str, path: str, *args: object) -> requests.Response:
         self.asked.add((method, described.template(path)))
         return super().ask(method, path, *args)
 
@@ -105,18 +130,27 @@ class TestPool(PoolTestCase):
         self.ok('DELETE', f'/device_profiles/{profile}')
         self.ok('DELETE', '/device_profiles?value=silver')
         for path in ('', '/v2'):
-            self.assertEqual(200, requests.get(
-                self.pool.url + path, timeout=60).status_code)
+            self.assertEqual(
+                200, requests.get(self.pool.url + path, timeout=60).status_code
+            )
         self.assertEqual(
-            {(method, path) for path, methods in routes.API.items()
-             for method in methods}, self.asked)
+            {
+                (method, path)
+                for path, methods in routes.API.items()
+                for method in methods
+            },
+            self.asked,
+        )
 
     def profiles(self) -> str:
         """The uuid of one; both have one unit."""
         group = {'resources:FPGA': '1'}
-        [profile, _other] = [self.ok('POST', '/device_profiles', [
-            {'name': name, 'groups': [group]}])
-            for name in ('gold', 'silver')]
+        [profile, _other] = [
+            self.ok(
+                'POST', '/device_profiles', [{'name': name, 'groups': [group]}]
+            )
+            for name in ('gold', 'silver')
+        ]
         path = f'/device_profiles/{profile["uuid"]}'
         self.ok('GET', '/device_profiles')
         self.ok('GET', path)
@@ -128,19 +162,22 @@ class TestPool(PoolTestCase):
         """The uuids of two that the host does not know of."""
         host = f'/hosts/{base.HOSTNAME}'
         self.ok('PUT', host, base.report())
-        self.ok('PUT', f'{host}/cleaning',
-                {'revision': 1, 'cleaned': [], 'failed': {}})
+        self.ok(
+            'PUT',
+            f'{host}/cleaning',
+            {'revision': 1, 'cleaned': [], 'failed': {}},
+        )
         self.ok('PUT', f'{host}/provisioning', {'arqs': []})
         self.ok('PUT', f'{host}/programmings/{base.NOBODY}', base.RECORD)
         requested, path = [], '/accelerator_requests'
         for _request in range(2):
-            [arq] = self.ok('POST', path,
-                            {'device_profile_name': 'gold'})['arqs']
+            [arq] = self.ok('POST', path, {'device_profile_name': 'gold'})[
+                'arqs'
+            ]
             requested.append(arq['uuid'])
         first, second = requested
         self.ok('PATCH', path, {first: base.patch()})
-        self.ok('PATCH', f'{path}/{second}',
-                {second: base.patch(base.NOBODY)})
+        self.ok('PATCH', f'{path}/{second}', {second: base.patch(base.NOBODY)})
         self.ok('GET', path)
         self.ok('GET', f'{path}/{first}')
         return requested
@@ -153,16 +190,25 @@ class TestPool(PoolTestCase):
         self.ok('PUT', f'{active}/arqs', {'attempt': 1, 'arqs': arqs[:1]})
         self.ok('GET', active)
         self.ok('DELETE', f'{active}?attempt=1')
-        self.ok('PUT', active, {
-            'attempt': 2, 'project_id': base.PROJECT,
-            'device_profile_name': 'gold', 'providers': {
-                base.RP: {'allocated': {'FPGA': 1}, 'traits': []}}})
+        self.ok(
+            'PUT',
+            active,
+            {
+                'attempt': 2,
+                'project_id': base.PROJECT,
+                'device_profile_name': 'gold',
+                'providers': {
+                    base.RP: {'allocated': {'FPGA': 1}, 'traits': []}
+                },
+            },
+        )
         self.ok('DELETE', f'{active}?attempt=2')
         self.ok('DELETE', f'{path}/{base.NOBODY}?arqs={arqs[1]}')
         path = '/accelerator_requests'
         for name in ('/', '?arqs='):
-            [arq] = self.ok('POST', path,
-                            {'device_profile_name': 'gold'})['arqs']
+            [arq] = self.ok('POST', path, {'device_profile_name': 'gold'})[
+                'arqs'
+            ]
             self.ok('DELETE', f'{path}{name}{arq["uuid"]}')
 
     def devices(self) -> None:
@@ -173,8 +219,11 @@ class TestPool(PoolTestCase):
         self.ok('POST', f'{path}/enable')
         [deployable] = self.ok('GET', '/deployables')['deployables']
         self.ok('GET', f'/deployables/{deployable["uuid"]}')
-        noted = self.ok('POST', '/attributes', {
-            'deployable_id': deployable['uuid'], 'key': 'a', 'value': 'b'})
+        noted = self.ok(
+            'POST',
+            '/attributes',
+            {'deployable_id': deployable['uuid'], 'key': 'a', 'value': 'b'},
+        )
         self.ok('GET', '/attributes')
         self.ok('GET', f'/attributes/{noted["uuid"]}')
         self.ok('DELETE', f'/attributes/{noted["uuid"]}')
@@ -182,13 +231,18 @@ class TestPool(PoolTestCase):
     def programming(self) -> None:
         """The host is asked, and nobody answers."""
         uuid = base.numbered_uuid(2)
-        patch = [{'op': 'replace', 'path': '/bitstream_id',
-                  'value': [{'image_uuid': base.NOBODY}]}]
+        patch = [
+            {
+                'op': 'replace',
+                'path': '/bitstream_id',
+                'value': [{'image_uuid': base.NOBODY}],
+            }
+        ]
         for method, path, body in (
-                ('POST', f'/fpga/{uuid}',
-                 {'glance_bitstream_uuid': base.NOBODY}),
-                ('PATCH', f'/deployables/{uuid}/program', patch),
-                ('PATCH', f'/deployables/{uuid}/program/{uuid}', patch)):
+            ('POST', f'/fpga/{uuid}', {'glance_bitstream_uuid': base.NOBODY}),
+            ('PATCH', f'/deployables/{uuid}/program', patch),
+            ('PATCH', f'/deployables/{uuid}/program/{uuid}', patch),
+        ):
             answer = self.ask(method, path, body)
             self.assertEqual(504, answer.status_code, answer.text)
             self.assertIn('not answered in time', answer.text)
@@ -197,26 +251,35 @@ class TestPool(PoolTestCase):
 
 
 class TestSizes(PoolTestCase):
-
     def test_long_tokens_and_many_requests(self) -> None:
         """As nova-compute asks for a user whose token is long."""
-        uuids = ','.join(
-            base.numbered_uuid(number) for number in range(_ARQS))
+        uuids = ','.join(base.numbered_uuid(number) for number in range(_ARQS))
         answer = self.ask(
-            'DELETE', f'/accelerator_requests?arqs={uuids}', None, {
+            'DELETE',
+            f'/accelerator_requests?arqs={uuids}',
+            None,
+            {
                 'X-Auth-Token': 'g' * _TOKEN_BYTES,
-                'X-Service-Token': 'g' * _TOKEN_BYTES})
+                'X-Service-Token': 'g' * _TOKEN_BYTES,
+            },
+        )
         self.assertEqual(404, answer.status_code, answer.text)
-        self.assertIn('not found', json.loads(
-            answer.json()['error_message'])['faultstring'])
+        self.assertIn(
+            'not found',
+            json.loads(answer.json()['error_message'])['faultstring'],
+        )
 
 
 def _as_in_the_guide(directory: pathlib.Path) -> pathlib.Path:
     """uWSGI's file without what the tests set themselves."""
     path = directory / 'pool.ini'
-    path.write_text(''.join(
-        line for line in _GUIDE.read_text().splitlines(keepends=True)
-        if line.partition('=')[0].strip() not in _OWN))
+    path.write_text(
+        ''.join(
+            line
+            for line in _GUIDE.read_text().splitlines(keepends=True)
+            if line.partition('=')[0].strip() not in _OWN
+        )
+    )
     return path
 
 
@@ -224,9 +287,18 @@ def _map_host(nova_url: str) -> None:
     """Put the host into a cell, as ``nova-manage cell_v2`` does."""
     engine = sa.create_engine(nova_url)
     with engine.begin() as connection:
-        connection.execute(sa.insert(nova_models.CellMapping.__table__), {
-            'id': 1, 'uuid': uuidutils.generate_uuid(), 'name': 'cell1',
-            'transport_url': 'fake:/', 'database_connection': 'sqlite://'})
-        connection.execute(sa.insert(nova_models.HostMapping.__table__), {
-            'cell_id': 1, 'host': base.HOSTNAME})
+        connection.execute(
+            sa.insert(nova_models.CellMapping.__table__),
+            {
+                'id': 1,
+                'uuid': uuidutils.generate_uuid(),
+                'name': 'cell1',
+                'transport_url': 'fake:/',
+                'database_connection': 'sqlite://',
+            },
+        )
+        connection.execute(
+            sa.insert(nova_models.HostMapping.__table__),
+            {'cell_id': 1, 'host': base.HOSTNAME},
+        )
     engine.dispose()

@@ -24,11 +24,11 @@ WHO = {'X-User-Id': 'user', 'X-Project-Id': 'project'}
 
 
 class TestServeApi(testtools.TestCase):
-
     def serve(self, *arguments):
         """:returns: the process and the URL"""
         process = subprocess.Popen(
-            [*COMMAND, *arguments], stdout=subprocess.PIPE, text=True)
+            [*COMMAND, *arguments], stdout=subprocess.PIPE, text=True
+        )
         self.addCleanup(process.stdout.close)
         self.addCleanup(self.end, process)
         return process, process.stdout.readline().strip()
@@ -41,14 +41,19 @@ class TestServeApi(testtools.TestCase):
     def ask(self, url, roles=None, **kwargs):
         headers = {} if roles is None else {**WHO, 'X-Roles': roles}
         return requests.request(
-            kwargs.pop('method', 'GET'), f'{url}/device_profiles',
-            headers=headers, timeout=60, **kwargs)
+            kwargs.pop('method', 'GET'),
+            f'{url}/device_profiles',
+            headers=headers,
+            timeout=60,
+            **kwargs,
+        )
 
     def test_believes_the_headers(self):
         _process, url = self.serve()
         self.assertEqual(401, self.ask(url).status_code)
-        self.assertEqual({'device_profiles': []},
-                         self.ask(url, 'reader').json())
+        self.assertEqual(
+            {'device_profiles': []}, self.ask(url, 'reader').json()
+        )
         body = [{'name': 'gold', 'groups': [{'resources:FPGA': '1'}]}]
         for roles, status in (('reader,member', 403), ('admin', 201)):
             answer = self.ask(url, roles, method='POST', json=body)
@@ -69,15 +74,18 @@ class TestServeApi(testtools.TestCase):
     def refusal(self, *arguments):
         """What is said to arguments with which nothing is served."""
         done = subprocess.run(
-            [*COMMAND, *arguments], capture_output=True, text=True,
-            check=False)
+            [*COMMAND, *arguments], capture_output=True, text=True, check=False
+        )
         self.assertEqual((1, ''), (done.returncode, done.stdout))
         return done.stderr
 
     def test_listens_on_the_loopback_alone(self):
-        self.assertIn('0.0.0.0 is no address of the loopback',
-                      self.refusal('--address=0.0.0.0'))
+        self.assertIn(
+            '0.0.0.0 is no address of the loopback',
+            self.refusal('--address=0.0.0.0'),
+        )
 
     def test_says_why_it_does_not_start(self):
-        self.assertIn('[nova_accel_database] connection',
-                      self.refusal('--db=frob://'))
+        self.assertIn(
+            '[nova_accel_database] connection', self.refusal('--db=frob://')
+        )

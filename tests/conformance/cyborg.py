@@ -62,47 +62,84 @@ class Cyborg(fixtures.Fixture):
     def _setUp(self):
         for name in _PROFILES:
             (profile,) = nova_cyborg._get_device_profile(name, self.trait)
-            self._admin.post('/device_profiles', [{'name': name, 'groups': [
-                {_SPELLING.get(key, key): str(value)
-                 for key, value in group.items()}
-                for group in profile['groups']]}])
+            self._admin.post(
+                '/device_profiles',
+                [
+                    {
+                        'name': name,
+                        'groups': [
+                            {
+                                _SPELLING.get(key, key): str(value)
+                                for key, value in group.items()
+                            }
+                            for group in profile['groups']
+                        ],
+                    }
+                ],
+            )
 
     def fake_get_arqs_for_instance(self, instance_uuid):
         """None of it is fake: it is what the API answers."""
         return self._admin.get(
-            f'/accelerator_requests?instance={instance_uuid}')['arqs']
+            f'/accelerator_requests?instance={instance_uuid}'
+        )['arqs']
 
     def report_device(self, hostname, node_uuid, rp_uuid, units):
         """Have the host report another device, with so many functions."""
         devices = self._devices.setdefault(hostname, [])
-        bus = 0x0c + len(devices)
+        bus = 0x0C + len(devices)
         name = f'pci_0000_{bus:02x}_00_0'
         found = device.Device(
-            name=name, type='FPGA', vendor_id='8086', vendor='Intel',
-            product_id='09c4', product='PAC', driver='fake',
+            name=name,
+            type='FPGA',
+            vendor_id='8086',
+            vendor='Intel',
+            product_id='09c4',
+            product='PAC',
+            driver='fake',
             address=pci_address.PciAddress(0, bus, 0, 0),
-            deployables=(device.Deployable(
-                'function', 'FPGA', frozenset({self.trait}),
-                tuple(attach_handle.AttachHandle(
-                    naming.derived_uuid(node_uuid, name, str(number)),
-                    pci_address.PciAddress(0, bus, 0, number),
-                    physical_network='PHYNET1')
-                    for number in range(1, units + 1))),))
-        devices.append(found.to_report(
-            node_uuid, {(name, 'function'): rp_uuid}))
-        self._service.put(f'/hosts/{hostname}', {
-            'node_uuid': node_uuid, 'service_host': hostname,
-            'digest': f'{len(devices)} devices', 'devices': devices})
+            deployables=(
+                device.Deployable(
+                    'function',
+                    'FPGA',
+                    frozenset({self.trait}),
+                    tuple(
+                        attach_handle.AttachHandle(
+                            naming.derived_uuid(node_uuid, name, str(number)),
+                            pci_address.PciAddress(0, bus, 0, number),
+                            physical_network='PHYNET1',
+                        )
+                        for number in range(1, units + 1)
+                    ),
+                ),
+            ),
+        )
+        devices.append(
+            found.to_report(node_uuid, {(name, 'function'): rp_uuid})
+        )
+        self._service.put(
+            f'/hosts/{hostname}',
+            {
+                'node_uuid': node_uuid,
+                'service_host': hostname,
+                'digest': f'{len(devices)} devices',
+                'devices': devices,
+            },
+        )
 
     def watch(self, application):
         """Wrap the service, to know of which instances ARQs are deleted."""
+
         def watched(environ, start_response):
             request = webob.Request(environ)
             deletes_arqs = (
-                request.method == 'DELETE' and 'instance' in request.GET
-                and request.path.endswith('/accelerator_requests'))
+                request.method == 'DELETE'
+                and 'instance' in request.GET
+                and request.path.endswith('/accelerator_requests')
+            )
             response = request.get_response(application)
             if deletes_arqs and response.status_int == 204:
                 self.mock_del_arqs(request.GET['instance'])
             return response(environ, start_response)
+
         return watched

@@ -36,9 +36,12 @@ from rig.loopback import control_plane
 
 #: Before Nova's test case stubs them.
 _SDK = {
-    '_make_proxy': (service_description.ServiceDescription,
-                    service_description.ServiceDescription._make_proxy),
-    'get_endpoint': (proxy.Proxy, proxy.Proxy.get_endpoint)}
+    '_make_proxy': (
+        service_description.ServiceDescription,
+        service_description.ServiceDescription._make_proxy,
+    ),
+    'get_endpoint': (proxy.Proxy, proxy.Proxy.get_endpoint),
+}
 
 
 class RealAdapter(fixtures.Fixture):
@@ -46,14 +49,18 @@ class RealAdapter(fixtures.Fixture):
 
     def _setUp(self):
         for name, (owner, real) in _SDK.items():
-            self.useFixture(fixtures.MockPatchObject(
-                owner, name, _of_ours(real, getattr(owner, name))))
+            self.useFixture(
+                fixtures.MockPatchObject(
+                    owner, name, _of_ours(real, getattr(owner, name))
+                )
+            )
 
 
 def _of_ours(real, stub):
     def choose(service, *args, **kwargs):
         chosen = real if service.service_type == 'accelerator' else stub
         return chosen(service, *args, **kwargs)
+
     return choose
 
 
@@ -65,10 +72,12 @@ class InPlaceOfCyborg(control_plane.ControlPlane):
     def setUp(self):
         self.cyborg = cyborg.Cyborg()
         for name, value in (
-                ('CyborgFixture', self.cyborg),
-                ('OSAPIFixture._stub_keystone', self._start_control_plane)):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova.tests.fixtures.{name}', value))
+            ('CyborgFixture', self.cyborg),
+            ('OSAPIFixture._stub_keystone', self._start_control_plane),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(f'nova.tests.fixtures.{name}', value)
+            )
         super().setUp()
 
     def _start_control_plane(self, osapi):
@@ -87,19 +96,26 @@ class InPlaceOfCyborg(control_plane.ControlPlane):
     def _open(self):
         self.server.mount('/', self.cyborg.watch(self.api_fixture.app()))
         self._setup_clients()
-        self.cyborg.connect(self.accelerator, clients.AcceleratorClient(
-            self.keystone, self.nova, f'{self.url}/accelerator/v2'))
+        self.cyborg.connect(
+            self.accelerator,
+            clients.AcceleratorClient(
+                self.keystone, self.nova, f'{self.url}/accelerator/v2'
+            ),
+        )
 
-    def _create_device_rp(self, index, compute_rp_uuid, resource='FPGA',
-                          res_amt=2):
+    def _create_device_rp(
+        self, index, compute_rp_uuid, resource='FPGA', res_amt=2
+    ):
         """As our nova-compute publishes it."""
         uuid = super()._create_device_rp(
-            index, compute_rp_uuid, resource, res_amt)
+            index, compute_rp_uuid, resource, res_amt
+        )
         self._create_trait(naming.OWNERSHIP_TRAIT)
-        self._set_provider_traits(uuid, [
-            self.cyborg.trait, naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT])
-        hostname = self._get_resource_provider_by_uuid(
-            compute_rp_uuid)['name']
+        self._set_provider_traits(
+            uuid,
+            [self.cyborg.trait, naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT],
+        )
+        hostname = self._get_resource_provider_by_uuid(compute_rp_uuid)['name']
         self.cyborg.report_device(hostname, compute_rp_uuid, uuid, res_amt)
         return uuid
 
@@ -108,8 +124,9 @@ class TestServer(InPlaceOfCyborg, test_servers.AcceleratorServerTest):
     pass
 
 
-class TestServerResched(InPlaceOfCyborg,
-                        test_servers.AcceleratorServerReschedTest):
+class TestServerResched(
+    InPlaceOfCyborg, test_servers.AcceleratorServerReschedTest
+):
     pass
 
 
@@ -117,8 +134,9 @@ class TestServerOps(InPlaceOfCyborg, test_servers.AcceleratorServerOpsTest):
     pass
 
 
-class TestTwoPorts(InPlaceOfCyborg,
-                   test_servers.TwoPortsAcceleratorServerOpsTest):
+class TestTwoPorts(
+    InPlaceOfCyborg, test_servers.TwoPortsAcceleratorServerOpsTest
+):
     pass
 
 
@@ -127,17 +145,19 @@ class TestPort(InPlaceOfCyborg, test_servers.PortAcceleratorServerOpsTest):
 
 
 class TestPortCreateReject(
-        InPlaceOfCyborg, test_servers.PortAcceleratorServerCreateRejectTest):
+    InPlaceOfCyborg, test_servers.PortAcceleratorServerCreateRejectTest
+):
     pass
 
 
-class TestPortAndFlavor(InPlaceOfCyborg,
-                        test_servers.PortAndFlavorAccelsServerCreateTest):
-
+class TestPortAndFlavor(
+    InPlaceOfCyborg, test_servers.PortAndFlavorAccelsServerCreateTest
+):
     @testtools.skip(
         "Nova's test is wrong: of a list of ARQs it takes "
         "arqs['attach_handle_info'], which no ARQ of its own fixture lets it "
-        'come to')
+        'come to'
+    )
     def test_accels_from_both_port_and_flavor(self):
         pass
 
@@ -147,12 +167,15 @@ class TestBug2140631(InPlaceOfCyborg, test_bug_2140631.TestBug2140631Cyborg):
 
 
 class TestAllOfThem(testtools.TestCase):
-
     def test_each_of_novas_classes_is_run(self):
         novas = {
-            found for module in (test_servers, test_bug_2140631)
-            for found in vars(module).values() if isinstance(found, type)
-            and issubclass(found, test_servers.AcceleratorServerBase)}
-        run = {found.__bases__[1]
-               for found in InPlaceOfCyborg.__subclasses__()}
+            found
+            for module in (test_servers, test_bug_2140631)
+            for found in vars(module).values()
+            if isinstance(found, type)
+            and issubclass(found, test_servers.AcceleratorServerBase)
+        }
+        run = {
+            found.__bases__[1] for found in InPlaceOfCyborg.__subclasses__()
+        }
         self.assertEqual(novas - {test_servers.AcceleratorServerBase}, run)

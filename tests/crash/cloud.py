@@ -45,8 +45,10 @@ from nova_accel.virt.holding import journal
 
 CONF = nova_conf.CONF
 
-_NODES = {'host1': '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11',
-          'host2': '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c12'}
+_NODES = {
+    'host1': '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11',
+    'host2': '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c12',
+}
 
 
 def _arrive(domain: Any, destination: Any, params: Any, flags: int) -> None:
@@ -69,57 +71,96 @@ class Cloud(fixtures.Fixture):
     def _setUp(self) -> None:
         # Other handlers would show what is to be expected, at great length.
         self.useFixture(fixtures.FakeLogger())
-        self._log = self.useFixture(fixtures.FakeLogger(
-            'nova_accel', level=logging.ERROR))
+        self._log = self.useFixture(
+            fixtures.FakeLogger('nova_accel', level=logging.ERROR)
+        )
         self.useFixture(conf_fixture.ConfFixture(CONF))
         self._api = self.useFixture(accelerator_api.AcceleratorApi())
         for name, value in (
-                ('nova_accel.client.accelerator_api.adapter_from_conf',
-                 lambda: self._api.adapter),
-                # A worker's cycle is a step like any other.
-                ('nova_accel.virt.publishing.cycle.thread_pool_factory.spawn',
-                 lambda work: work()),
-                ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
-                ('nova.objects.InstanceList', types.SimpleNamespace(
+            (
+                'nova_accel.client.accelerator_api.adapter_from_conf',
+                lambda: self._api.adapter,
+            ),
+            # A worker's cycle is a step like any other.
+            (
+                'nova_accel.virt.publishing.cycle.thread_pool_factory.spawn',
+                lambda work: work(),
+            ),
+            ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
+            (
+                'nova.objects.InstanceList',
+                types.SimpleNamespace(
                     get_by_host=self._instances_on,
-                    get_by_filters=self._instances)),
-                ('nova.objects.MigrationList', types.SimpleNamespace(
-                    get_by_filters=self._migrations)),
-                # Nobody calls a host.
-                ('nova.rpc.get_server', lambda target, endpoints:
-                    types.SimpleNamespace(start=lambda: None)),
-                # The API would tell Nova of bindings; nobody waits for that.
-                ('nova.objects.InstanceMappingList', types.SimpleNamespace(
-                    get_by_instance_uuids=lambda context, uuids: [])),
-                ('nova.scheduler.client.report.report_client_singleton',
-                 lambda: self)):
+                    get_by_filters=self._instances,
+                ),
+            ),
+            (
+                'nova.objects.MigrationList',
+                types.SimpleNamespace(get_by_filters=self._migrations),
+            ),
+            # Nobody calls a host.
+            (
+                'nova.rpc.get_server',
+                lambda target, endpoints: types.SimpleNamespace(
+                    start=lambda: None
+                ),
+            ),
+            # The API would tell Nova of bindings; nobody waits for that.
+            (
+                'nova.objects.InstanceMappingList',
+                types.SimpleNamespace(
+                    get_by_instance_uuids=lambda context, uuids: []
+                ),
+            ),
+            (
+                'nova.scheduler.client.report.report_client_singleton',
+                lambda: self,
+            ),
+        ):
             self.useFixture(fixtures.MonkeyPatch(name, value))
-        for fixture in (nova_fixtures.LibvirtFixture(),
-                        fake_driver.Installed(),
-                        libvirt.MediatedDevices(),
-                        libvirt_guest.GuestDevices()):
+        for fixture in (
+            nova_fixtures.LibvirtFixture(),
+            fake_driver.Installed(),
+            libvirt.MediatedDevices(),
+            libvirt_guest.GuestDevices(),
+        ):
             self.useFixture(fixture)
         state_path = self.useFixture(fixtures.TempDir()).path
         for name, value, group in (
-                ('state_path', state_path, None),
-                ('device_spec', list(devices.DEVICE_SPEC), 'nova_accel'),
-                ('publish_timeout_s', 0, 'nova_accel')):
+            ('state_path', state_path, None),
+            ('device_spec', list(devices.DEVICE_SPEC), 'nova_accel'),
+            ('publish_timeout_s', 0, 'nova_accel'),
+        ):
             CONF.set_override(name, value, group)
             self.addCleanup(CONF.clear_override, name, group)
-        profiles = {'both': ('FPGA', 'VGPU'), 'fpga': ('FPGA',),
-                    'vgpu': ('VGPU',)}
+        profiles = {
+            'both': ('FPGA', 'VGPU'),
+            'fpga': ('FPGA',),
+            'vgpu': ('VGPU',),
+        }
         for name, resources in profiles.items():
-            device_profile.create(name, [
-                {f'resources:{resource}': '1'} for resource in resources])
-        self.hosts = [imitated_host.Host(name, uuid, fakelibvirt.Connection(
-            'qemu:///system', hostname=name, pci_info=devices.pci_info(
-                gpus=1, fpgas=2, qats=0)))
-            for name, uuid in _NODES.items()]
+            device_profile.create(
+                name,
+                [{f'resources:{resource}': '1'} for resource in resources],
+            )
+        self.hosts = [
+            imitated_host.Host(
+                name,
+                uuid,
+                fakelibvirt.Connection(
+                    'qemu:///system',
+                    hostname=name,
+                    pci_info=devices.pci_info(gpus=1, fpgas=2, qats=0),
+                ),
+            )
+            for name, uuid in _NODES.items()
+        ]
         for host in self.hosts:
             host.start()
         self.nova = imitation.Nova(self.hosts, profiles)
-        self.effects = self.useFixture(effects.Effects(
-            self._api, engine.manager().writer.get_engine()))
+        self.effects = self.useFixture(
+            effects.Effects(self._api, engine.manager().writer.get_engine())
+        )
 
     def restart_and_reconcile(self) -> None:
         """Every nova-compute starts once, and its worker runs once."""
@@ -143,9 +184,11 @@ class Cloud(fixtures.Fixture):
         """What is held without need, or missing; should be empty."""
         held = self._held()
         found = self._log.output.splitlines()
-        found += [f'{uuid} is bound ({role}) on {host}'
-                 for uuid, host, role in held
-                 if not self._is_needed(uuid, host, role)]
+        found += [
+            f'{uuid} is bound ({role}) on {host}'
+            for uuid, host, role in held
+            if not self._is_needed(uuid, host, role)
+        ]
         for host in self.hosts:
             found += self._drift_of(host, held)
         for instance in self.nova.instances.values():
@@ -154,7 +197,9 @@ class Cloud(fixtures.Fixture):
         with engine.reader() as connection:
             taken = connection.execute(
                 sa.select(sa.func.count()).where(
-                    schema.ATTACH_HANDLES.c.arq_uuid.is_not(None))).scalar()
+                    schema.ATTACH_HANDLES.c.arq_uuid.is_not(None)
+                )
+            ).scalar()
         if used != taken:
             found.append(f'{taken} attach handles are taken by {used} ARQs')
         return found + self._unallocated()
@@ -173,13 +218,16 @@ class Cloud(fixtures.Fixture):
 
         What a migration has is for Nova's own audit.
         """
-        return [f'{uuid} has {providers} of {host} in Placement'
-                for uuid in self.nova.instances
-                for host, providers
-                in self.nova.allocations.get(uuid, {}).items()
-                if providers and not any(
-                    self._is_needed(uuid, host, role)
-                    for role in (arq.Role.ACTIVE, arq.Role.INCOMING))]
+        return [
+            f'{uuid} has {providers} of {host} in Placement'
+            for uuid in self.nova.instances
+            for host, providers in self.nova.allocations.get(uuid, {}).items()
+            if providers
+            and not any(
+                self._is_needed(uuid, host, role)
+                for role in (arq.Role.ACTIVE, arq.Role.INCOMING)
+            )
+        ]
 
     def delete_all(self) -> None:
         """As their owners do in the end.
@@ -197,10 +245,16 @@ class Cloud(fixtures.Fixture):
         """Should be empty when there are no instances."""
         # What a migration that was cut short has is for Nova's own audit.
         migrations = {migration.uuid for migration in self.nova.migrations}
-        return [*self.drift(), *map(str, self._held()),
-                *sorted(self.nova.allocations.keys() - migrations),
-                *(f'{uuid} on {host.name}' for host in self.hosts
-                  for uuid in self._mdevs(host))]
+        return [
+            *self.drift(),
+            *map(str, self._held()),
+            *sorted(self.nova.allocations.keys() - migrations),
+            *(
+                f'{uuid} on {host.name}'
+                for host in self.hosts
+                for uuid in self._mdevs(host)
+            ),
+        ]
 
     def _held(self) -> dict[tuple[str, str, str], set[str]]:
         """(instance, host, role) -> attach handles, as the API knows it."""
@@ -208,9 +262,13 @@ class Cloud(fixtures.Fixture):
         held: dict[tuple[str, str, str], set[str]] = {}
         with engine.reader() as connection:
             for row in connection.execute(
-                    sa.select(arqs.c.instance_uuid, arqs.c.hostname,
-                              arqs.c.role, handles.c.uuid)
-                    .outerjoin(handles, handles.c.arq_uuid == arqs.c.uuid)):
+                sa.select(
+                    arqs.c.instance_uuid,
+                    arqs.c.hostname,
+                    arqs.c.role,
+                    handles.c.uuid,
+                ).outerjoin(handles, handles.c.arq_uuid == arqs.c.uuid)
+            ):
                 held.setdefault(tuple(row[:3]), set()).add(row.uuid)
         return held
 
@@ -219,26 +277,42 @@ class Cloud(fixtures.Fixture):
         arqs = schema.ARQS
         with engine.reader() as connection:
             bound = connection.execute(
-                sa.select(arqs.c.instance_uuid, arqs.c.device_rp_uuid,
-                          sa.func.count().label('units'))
+                sa.select(
+                    arqs.c.instance_uuid,
+                    arqs.c.device_rp_uuid,
+                    sa.func.count().label('units'),
+                )
                 .where(arqs.c.device_rp_uuid.is_not(None))
-                .group_by(arqs.c.instance_uuid,
-                          arqs.c.device_rp_uuid)).all()
-        return [f'{row.instance_uuid} has {row.units} units of provider '
-                f'{row.device_rp_uuid}, in Placement {allocated}'
-                for row in bound if row.units > (allocated := self._allocated(
-                    row.instance_uuid, row.device_rp_uuid))]
+                .group_by(arqs.c.instance_uuid, arqs.c.device_rp_uuid)
+            ).all()
+        return [
+            f'{row.instance_uuid} has {row.units} units of provider '
+            f'{row.device_rp_uuid}, in Placement {allocated}'
+            for row in bound
+            if row.units
+            > (
+                allocated := self._allocated(
+                    row.instance_uuid, row.device_rp_uuid
+                )
+            )
+        ]
 
     def _allocated(self, instance_uuid: str, rp_uuid: str) -> int:
         """The units of a provider that an instance and its migrations have."""
-        consumers = [instance_uuid, *(
-            migration.uuid for migration in self.nova.migrations
-            if migration.instance_uuid == instance_uuid)]
+        consumers = [
+            instance_uuid,
+            *(
+                migration.uuid
+                for migration in self.nova.migrations
+                if migration.instance_uuid == instance_uuid
+            ),
+        ]
         return sum(
             sum(providers[rp_uuid]['resources'].values())
-            for consumer in consumers for providers
-            in self.nova.allocations.get(consumer, {}).values()
-            if rp_uuid in providers)
+            for consumer in consumers
+            for providers in self.nova.allocations.get(consumer, {}).values()
+            if rp_uuid in providers
+        )
 
     def _is_needed(self, uuid: str, host: str, role: str) -> bool:
         instance = self.nova.instances.get(uuid)
@@ -254,20 +328,30 @@ class Cloud(fixtures.Fixture):
             return instance.host == host or any(
                 migration.instance_uuid == uuid
                 and migration.migration_type == 'evacuation'
-                and (not migration.source_is_back
-                     if host == migration.source_compute
-                     else instance.task_state is not None)
-                for migration in self.nova.migrations)
-        return any(migration.instance_uuid == uuid
-                   and host == (migration.source_compute
-                                if role == arq.Role.OLD
-                                else migration.dest_compute)
-                   and migration.status in drift.UNFINISHED
-                   for migration in self.nova.migrations)
+                and (
+                    not migration.source_is_back
+                    if host == migration.source_compute
+                    else instance.task_state is not None
+                )
+                for migration in self.nova.migrations
+            )
+        return any(
+            migration.instance_uuid == uuid
+            and host
+            == (
+                migration.source_compute
+                if role == arq.Role.OLD
+                else migration.dest_compute
+            )
+            and migration.status in drift.UNFINISHED
+            for migration in self.nova.migrations
+        )
 
     def _has_guest(self, instance: imitation.Instance, name: str) -> bool:
-        return any(host.name == name and host.driver.instance_exists(instance)
-                   for host in self.hosts)
+        return any(
+            host.name == name and host.driver.instance_exists(instance)
+            for host in self.hosts
+        )
 
     def _drift_of(self, host: imitated_host.Host, held: Any) -> list[str]:
         """On the host itself."""
@@ -275,84 +359,133 @@ class Cloud(fixtures.Fixture):
         entries = journal.Journal(
             host.driver._accelerators.attachments._journal.directory,
         ).entries()
-        found += [f'{entry.instance_uuid} ({entry.role}) is {entry.step} in '
-                  f'the journal of {host.name}' for entry in entries
-                  if entry.step is not journal.Step.HELD
-                  or entry.moved_from is not None]
-        journaled = {(entry.instance_uuid, host.name, str(entry.role)): {
-            request.handle.uuid for request in entry.arqs}
-            for entry in entries}
-        bound = {key: uuids for key, uuids in held.items()
-                 if key[1] == host.name and key[2] is not None}
+        found += [
+            f'{entry.instance_uuid} ({entry.role}) is {entry.step} in '
+            f'the journal of {host.name}'
+            for entry in entries
+            if entry.step is not journal.Step.HELD
+            or entry.moved_from is not None
+        ]
+        journaled = {
+            (entry.instance_uuid, host.name, str(entry.role)): {
+                request.handle.uuid for request in entry.arqs
+            }
+            for entry in entries
+        }
+        bound = {
+            key: uuids
+            for key, uuids in held.items()
+            if key[1] == host.name and key[2] is not None
+        }
         if journaled != bound:
-            found.append(f'the journal of {host.name} has {journaled}, the '
-                         f'API {bound}')
-        found += [f'mediated device {uuid} on {host.name} is nobody\'s'
-                  for uuid in self._mdevs(host)
-                  - set().union(*journaled.values())]
+            found.append(
+                f'the journal of {host.name} has {journaled}, the API {bound}'
+            )
+        found += [
+            f'mediated device {uuid} on {host.name} is nobody\'s'
+            for uuid in self._mdevs(host) - set().union(*journaled.values())
+        ]
         return found
 
     def _guest_drift(self, instance: imitation.Instance) -> Iterator[str]:
         """Which has not its devices, or does not run although it should."""
         hosts = [host for host in self.hosts if host.runs(instance)]
-        if (not hosts and instance.vm_state == vm_states.ACTIVE
-                and instance.task_state is None):
+        if (
+            not hosts
+            and instance.vm_state == vm_states.ACTIVE
+            and instance.task_state is None
+        ):
             yield f'{instance.uuid} is active, its guest is not'
         for host in hosts:
             xml = etree.fromstring(
-                host.host.get_guest(instance).get_xml_desc())
-            has = sorted(map(hostdev.identity,
-                             xml.iterfind('devices/hostdev')))
+                host.host.get_guest(instance).get_xml_desc()
+            )
+            has = sorted(
+                map(hostdev.identity, xml.iterfind('devices/hostdev'))
+            )
             held_there = host.driver._accelerators.attachments.held
-            held = [sorted(
-                str(request.handle.uuid if request.handle.mdev_type
-                    else request.handle.address)
-                for request in held_there.arqs_of(instance.uuid, role))
-                for role in (arq.Role.ACTIVE, arq.Role.INCOMING)]
-            if (len(has) != self.nova.units(instance)
-                    or has not in held):
-                yield (f'the guest of {instance.uuid} on {host.name} has '
-                       f'{has}, holds {held}')
+            held = [
+                sorted(
+                    str(
+                        request.handle.uuid
+                        if request.handle.mdev_type
+                        else request.handle.address
+                    )
+                    for request in held_there.arqs_of(instance.uuid, role)
+                )
+                for role in (arq.Role.ACTIVE, arq.Role.INCOMING)
+            ]
+            if len(has) != self.nova.units(instance) or has not in held:
+                yield (
+                    f'the guest of {instance.uuid} on {host.name} has '
+                    f'{has}, holds {held}'
+                )
 
     @staticmethod
     def _mdevs(host: imitated_host.Host) -> set[str]:
-        return set(map(libvirt_utils.mdev_name2uuid,
-                       host.connection.mdev_info.get_all_devices()))
+        return set(
+            map(
+                libvirt_utils.mdev_name2uuid,
+                host.connection.mdev_info.get_all_devices(),
+            )
+        )
 
     def get_allocations_for_resource_provider(
-            self, _context: Any, rp_uuid: str) -> Any:
+        self, _context: Any, rp_uuid: str
+    ) -> Any:
         """As Placement's client has it."""
-        return types.SimpleNamespace(allocations={
-            consumer: providers[rp_uuid]
-            for consumer, hosts in self.nova.allocations.items()
-            for providers in hosts.values() if rp_uuid in providers})
+        return types.SimpleNamespace(
+            allocations={
+                consumer: providers[rp_uuid]
+                for consumer, hosts in self.nova.allocations.items()
+                for providers in hosts.values()
+                if rp_uuid in providers
+            }
+        )
 
     def get_allocs_for_consumer(self, _context: Any, consumer: str) -> Any:
-        return {'allocations': {
-            rp_uuid: allocation for providers
-            in self.nova.allocations.get(consumer, {}).values()
-            for rp_uuid, allocation in providers.items()}}
+        return {
+            'allocations': {
+                rp_uuid: allocation
+                for providers in self.nova.allocations.get(
+                    consumer, {}
+                ).values()
+                for rp_uuid, allocation in providers.items()
+            }
+        }
 
     def remove_resources_from_instance_allocation(
-            self, _context: Any, consumer_uuid: str, resources: Any) -> None:
+        self, _context: Any, consumer_uuid: str, resources: Any
+    ) -> None:
         for providers in self.nova.allocations[consumer_uuid].values():
             for rp_uuid in resources:
                 providers.pop(rp_uuid, None)
 
-    def _instances_on(self, _context: Any, host: str,
-                      expected_attrs: Any) -> list[imitation.Instance]:
-        return [instance for instance in self.nova.instances.values()
-                if instance.host == host]
+    def _instances_on(
+        self, _context: Any, host: str, expected_attrs: Any
+    ) -> list[imitation.Instance]:
+        return [
+            instance
+            for instance in self.nova.instances.values()
+            if instance.host == host
+        ]
 
-    def _instances(self, _context: Any, filters: Any,
-                   expected_attrs: Any) -> list[imitation.Instance]:
-        return [instance for instance in self.nova.instances.values()
-                if instance.uuid in filters['uuid']]
+    def _instances(
+        self, _context: Any, filters: Any, expected_attrs: Any
+    ) -> list[imitation.Instance]:
+        return [
+            instance
+            for instance in self.nova.instances.values()
+            if instance.uuid in filters['uuid']
+        ]
 
     def _migrations(self, _context: Any, filters: Any) -> list[Any]:
-        return [migration for migration in self.nova.migrations
-                if migration.status in filters['status']
-                and filters.get('host', migration.dest_compute) in (
-                    migration.source_compute, migration.dest_compute)
-                and filters.get('migration_type', migration.migration_type)
-                == migration.migration_type]
+        return [
+            migration
+            for migration in self.nova.migrations
+            if migration.status in filters['status']
+            and filters.get('host', migration.dest_compute)
+            in (migration.source_compute, migration.dest_compute)
+            and filters.get('migration_type', migration.migration_type)
+            == migration.migration_type
+        ]

@@ -76,19 +76,49 @@ class _Kind(NamedTuple):
 
 _API = 'API'
 _KINDS = (
-    _Kind('journal', ((durable_file, ('write', 'remove')),),
-          lambda: exceptions.DiskError('No space left on device')),
-    _Kind(_API, ((accelerator_api.AcceleratorApi, (
-        'report', 'acquire', 'adopt', 'move', 'release')),),
-        lambda: exceptions.ServiceUnavailable('refused'), tuple(Fault)),
-    _Kind('device', ((driver.FakeFpgaDriver, ('plug', 'unplug')),
-                     (mdev.MdevDriver, ('plug', 'unplug'))),
-          lambda: exceptions.DeviceError('the device is stuck')),
-    _Kind('guest', ((fakelibvirt.Domain, (
-        'createWithFlags', 'destroy', 'undefineFlags', 'managedSave',
-        'attachDeviceFlags', 'detachDeviceFlags', 'migrateToURI3')),
-        (fakelibvirt.Connection, ('defineXML',))),
-        lambda: libvirt.libvirt_error('the guest is stuck')),
+    _Kind(
+        'journal',
+        ((durable_file, ('write', 'remove')),),
+        lambda: exceptions.DiskError('No space left on device'),
+    ),
+    _Kind(
+        _API,
+        (
+            (
+                accelerator_api.AcceleratorApi,
+                ('report', 'acquire', 'adopt', 'move', 'release'),
+            ),
+        ),
+        lambda: exceptions.ServiceUnavailable('refused'),
+        tuple(Fault),
+    ),
+    _Kind(
+        'device',
+        (
+            (driver.FakeFpgaDriver, ('plug', 'unplug')),
+            (mdev.MdevDriver, ('plug', 'unplug')),
+        ),
+        lambda: exceptions.DeviceError('the device is stuck'),
+    ),
+    _Kind(
+        'guest',
+        (
+            (
+                fakelibvirt.Domain,
+                (
+                    'createWithFlags',
+                    'destroy',
+                    'undefineFlags',
+                    'managedSave',
+                    'attachDeviceFlags',
+                    'detachDeviceFlags',
+                    'migrateToURI3',
+                ),
+            ),
+            (fakelibvirt.Connection, ('defineXML',)),
+        ),
+        lambda: libvirt.libvirt_error('the guest is stuck'),
+    ),
 )
 _FAULTS = {kind.name: kind.faults for kind in _KINDS}
 
@@ -101,8 +131,9 @@ class Effects(fixtures.Fixture):
 
     struck = False
 
-    def __init__(self, api: api_fixture.AcceleratorApi,
-                 engine: sa.Engine) -> None:
+    def __init__(
+        self, api: api_fixture.AcceleratorApi, engine: sa.Engine
+    ) -> None:
         self._api = api
         self._engine = engine
         self._seen: list[tuple[str, str]] | None = None
@@ -124,18 +155,22 @@ class Effects(fixtures.Fixture):
         try:
             yield points
         finally:
-            points += [Point(number, f'{kind} {name}', fault)
-                       for number, (kind, name) in enumerate(self._seen)
-                       for fault in _FAULTS[kind]]
+            points += [
+                Point(number, f'{kind} {name}', fault)
+                for number, (kind, name) in enumerate(self._seen)
+                for fault in _FAULTS[kind]
+            ]
             self._seen = self._point = None
 
     def mend(self) -> None:
         """What was away is back, and so is the process that was killed."""
         self._dead = self._api.refuse = False
         if sa.event.contains(
-                self._engine, 'before_cursor_execute', _fail_statement):
+            self._engine, 'before_cursor_execute', _fail_statement
+        ):
             sa.event.remove(
-                self._engine, 'before_cursor_execute', _fail_statement)
+                self._engine, 'before_cursor_execute', _fail_statement
+            )
 
     def _wrap(self, kind: _Kind, target: Any, name: str) -> None:
         real = getattr(target, name)
@@ -150,20 +185,28 @@ class Effects(fixtures.Fixture):
             number = len(self._seen)
             self._seen.append((kind.name, label))
             point = self._point
-            if (point is None or point.number not in (None, number)
-                    or point.effect != f'{kind.name} {label}'):
+            if (
+                point is None
+                or point.number not in (None, number)
+                or point.effect != f'{kind.name} {label}'
+            ):
                 return real(*args, **kwargs)
             self._point, self.struck = None, True
             return self._strike(
-                point.fault, kind, functools.partial(real, *args, **kwargs))
+                point.fault, kind, functools.partial(real, *args, **kwargs)
+            )
 
         path = getattr(target, '__qualname__', None)
-        self.useFixture(fixtures.MonkeyPatch(
-            f'{target.__module__}.{path}.{name}' if path
-            else f'{target.__name__}.{name}', struck))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                f'{target.__module__}.{path}.{name}'
+                if path
+                else f'{target.__name__}.{name}',
+                struck,
+            )
+        )
 
-    def _strike(self, fault: Fault, kind: _Kind,
-                do: Callable[[], Any]) -> Any:
+    def _strike(self, fault: Fault, kind: _Kind, do: Callable[[], Any]) -> Any:
         match fault:
             case Fault.KILLED_BEFORE:
                 self._dead = True
@@ -185,8 +228,9 @@ class Effects(fixtures.Fixture):
                 self._api.refuse = True
                 return do()
             case Fault.DATABASE_AWAY:
-                sa.event.listen(self._engine, 'before_cursor_execute',
-                                _fail_statement)
+                sa.event.listen(
+                    self._engine, 'before_cursor_execute', _fail_statement
+                )
                 return do()
 
 

@@ -54,9 +54,17 @@ class LibvirtDriver:
             return False
         return True
 
-    def spawn(self, context: Any, instance: Instance, image_meta: Any,
-              injected_files: Any, admin_password: Any, allocations: Any,
-              network_info: Any = None, accel_info: Any = None) -> None:
+    def spawn(
+        self,
+        context: Any,
+        instance: Instance,
+        image_meta: Any,
+        injected_files: Any,
+        admin_password: Any,
+        allocations: Any,
+        network_info: Any = None,
+        accel_info: Any = None,
+    ) -> None:
         self._create(instance, accel_info=accel_info)
 
     def destroy(self, context: Any, instance: Instance) -> None:
@@ -81,8 +89,9 @@ class LibvirtDriver:
         self.destroy(context, instance)
         self._create(instance)
 
-    def rebuild(self, context: Any, instance: Instance,
-                evacuate: bool = False) -> None:
+    def rebuild(
+        self, context: Any, instance: Instance, evacuate: bool = False
+    ) -> None:
         raise NotImplementedError
 
     def suspend(self, context: Any, instance: Instance) -> None:
@@ -98,26 +107,33 @@ class LibvirtDriver:
         if self._needs_suspend_resume_for_snapshot(False, before):
             self.suspend(context, instance)
         self._resume_guest_after_snapshot(
-            context, False, before, instance, guest)
+            context, False, before, instance, guest
+        )
 
     def _needs_suspend_resume_for_snapshot(
-            self, live_snapshot: bool, current_power_state: int) -> bool:
-        return (not live_snapshot
-                and current_power_state == power_state.RUNNING)
+        self, live_snapshot: bool, current_power_state: int
+    ) -> bool:
+        return not live_snapshot and current_power_state == power_state.RUNNING
 
     def _resume_guest_after_snapshot(
-            self, context: Any, live_snapshot: bool,
-            original_power_state: int, instance: Instance,
-            guest: libvirt_guest.Guest) -> None:
+        self,
+        context: Any,
+        live_snapshot: bool,
+        original_power_state: int,
+        instance: Instance,
+        guest: libvirt_guest.Guest,
+    ) -> None:
         if self._needs_suspend_resume_for_snapshot(
-                live_snapshot, original_power_state):
+            live_snapshot, original_power_state
+        ):
             guest.launch()
 
     def rescue(self, context: Any, instance: Instance) -> None:
         # In a file on the host.
         instance.unrescue_xml = self._host.get_guest(instance).get_xml_desc()
         config = self._get_guest_config(
-            instance, instance.get_network_info(), None, None)
+            instance, instance.get_network_info(), None, None
+        )
         self._power_off(instance)
         self._define(config.to_xml()).launch()
 
@@ -125,62 +141,85 @@ class LibvirtDriver:
         self._power_off(instance)
         self._define(instance.unrescue_xml).launch()
 
-    def migrate_disk_and_power_off(self, context: Any,
-                                   instance: Instance) -> None:
+    def migrate_disk_and_power_off(
+        self, context: Any, instance: Instance
+    ) -> None:
         self.power_off(instance)
 
-    def finish_migration(self, context: Any, migration: Any,
-                         instance: Instance, disk_info: str,
-                         network_info: Any, image_meta: Any,
-                         resize_instance: bool, allocations: Any) -> None:
+    def finish_migration(
+        self,
+        context: Any,
+        migration: Any,
+        instance: Instance,
+        disk_info: str,
+        network_info: Any,
+        image_meta: Any,
+        resize_instance: bool,
+        allocations: Any,
+    ) -> None:
         self._create(instance)
 
-    def confirm_migration(self, context: Any, migration: Any,
-                          instance: Instance) -> None:
+    def confirm_migration(
+        self, context: Any, migration: Any, instance: Instance
+    ) -> None:
         if instance.host != migration.source_compute:
             self.cleanup(context, instance)
 
-    def finish_revert_migration(self, context: Any,
-                                instance: Instance) -> None:
+    def finish_revert_migration(
+        self, context: Any, instance: Instance
+    ) -> None:
         self._create(instance)
 
-    def check_can_live_migrate_source(self, context: Any,
-                                      instance: Instance) -> Any:
+    def check_can_live_migrate_source(
+        self, context: Any, instance: Instance
+    ) -> Any:
         return migrate_data.LibvirtLiveMigrateData()
 
     def check_source_migrate_data_at_dest(
-            self, context: Any, instance: Instance, data: Any,
-            migration: Any, limits: Any, allocations: Any) -> Any:
+        self,
+        context: Any,
+        instance: Instance,
+        data: Any,
+        migration: Any,
+        limits: Any,
+        allocations: Any,
+    ) -> Any:
         return data
 
-    def pre_live_migration(self, context: Any, instance: Instance,
-                           data: Any) -> Any:
+    def pre_live_migration(
+        self, context: Any, instance: Instance, data: Any
+    ) -> Any:
         return data
 
-    def live_migration(self, context: Any, instance: Instance,
-                       destination: Any, data: Any) -> None:
+    def live_migration(
+        self, context: Any, instance: Instance, destination: Any, data: Any
+    ) -> None:
         domain = self._host.get_guest(instance)._domain
         xml = domain.XMLDesc(0)
         for source, target in data.target_mdevs.items():
             xml = xml.replace(source, target)
         domain.migrateToURI3(destination, {'destination_xml': xml}, 0)
 
-    def post_live_migration_at_source(self, context: Any,
-                                      instance: Instance) -> None:
+    def post_live_migration_at_source(
+        self, context: Any, instance: Instance
+    ) -> None:
         """Networks and volumes alone."""
 
-    def post_live_migration_at_destination(self, context: Any,
-                                           instance: Instance) -> None:
+    def post_live_migration_at_destination(
+        self, context: Any, instance: Instance
+    ) -> None:
         guest = self._host.get_guest(instance)
         self._host.write_instance_config(guest.get_xml_desc())
 
     def rollback_live_migration_at_destination(
-            self, context: Any, instance: Instance) -> None:
+        self, context: Any, instance: Instance
+    ) -> None:
         self.destroy(context, instance)
 
     def _create(self, instance: Instance, **kwargs: Any) -> None:
         config = self._get_guest_config(
-            instance, instance.get_network_info(), None, None, **kwargs)
+            instance, instance.get_network_info(), None, None, **kwargs
+        )
         try:
             self._define(config.to_xml()).launch()
         except Exception:
@@ -198,9 +237,14 @@ class LibvirtDriver:
         with contextlib.suppress(exception.InstanceNotFound):
             self._host.get_guest(instance).delete_configuration()
 
-    def _get_guest_config(self, instance: Instance, network_info: Any,
-                          image_meta: Any, disk_info: Any,
-                          **kwargs: Any) -> vconfig.LibvirtConfigGuest:
+    def _get_guest_config(
+        self,
+        instance: Instance,
+        network_info: Any,
+        image_meta: Any,
+        disk_info: Any,
+        **kwargs: Any,
+    ) -> vconfig.LibvirtConfigGuest:
         guest = vconfig.LibvirtConfigGuest()
         guest.virt_type = 'kvm'
         guest.name = f'instance-{instance.uuid}'
@@ -215,10 +259,13 @@ class LibvirtDriver:
         return guest
 
 
-class Driver(migration_module.MigrationMixin,
-             live_migration.LiveMigrationMixin,
-             accelerator_driver.AcceleratorMixin,
-             suspend.SuspendMixin, LibvirtDriver):
+class Driver(
+    migration_module.MigrationMixin,
+    live_migration.LiveMigrationMixin,
+    accelerator_driver.AcceleratorMixin,
+    suspend.SuspendMixin,
+    LibvirtDriver,
+):
     """The product's, over the above."""
 
 
@@ -253,13 +300,17 @@ class Host:
         tree = self.driver.provider_tree
         if not tree.exists(rp_uuid):
             return 0
-        return int(tree.data(rp_uuid).inventory.get(
-            resource_class, {}).get('reserved', 0))
+        return int(
+            tree.data(rp_uuid)
+            .inventory.get(resource_class, {})
+            .get('reserved', 0)
+        )
 
     def runs(self, instance: Instance) -> bool:
         return self.driver.instance_exists(instance) and (
             self.host.get_guest(instance).get_power_state(self.host)
-            == power_state.RUNNING)
+            == power_state.RUNNING
+        )
 
     def run_periodic(self) -> None:
         """The worker's cycle, report and retry, and a whole comparison."""

@@ -60,8 +60,9 @@ class Nova:
     :param profiles: the resource class of each group of a device profile
     """
 
-    def __init__(self, hosts: list[Host],
-                 profiles: dict[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self, hosts: list[Host], profiles: dict[str, tuple[str, ...]]
+    ) -> None:
         self.hosts = {host.name: host for host in hosts}
         self.instances: dict[str, Instance] = {}
         self.migrations: list[types.SimpleNamespace] = []
@@ -73,19 +74,30 @@ class Nova:
         """How many devices its flavor asks for."""
         return len(self._profiles[_profile(instance.flavor)])
 
-    def boot(self, host: Host, key: str, profile: str,
-             image_properties: Mapping[str, str] = types.MappingProxyType({}),
-             ) -> Instance:
+    def boot(
+        self,
+        host: Host,
+        key: str,
+        profile: str,
+        image_properties: Mapping[str, str] = types.MappingProxyType({}),
+    ) -> Instance:
         instance = Instance(
-            uuid=str(uuid.uuid4()), project_id='project', user_id='user',
+            uuid=str(uuid.uuid4()),
+            project_id='project',
+            user_id='user',
             system_metadata={
                 f'image_{name}': value
-                for name, value in image_properties.items()},
+                for name, value in image_properties.items()
+            },
             host=host.name,
-            node=host.name, flavor=flavor(**{key: profile}), old_flavor=None,
+            node=host.name,
+            flavor=flavor(**{key: profile}),
+            old_flavor=None,
             new_flavor=None,
             get_network_info=list,
-            vm_state=vm_states.BUILDING, task_state=task_states.SPAWNING)
+            vm_state=vm_states.BUILDING,
+            task_state=task_states.SPAWNING,
+        )
         self.instances[instance.uuid] = instance
         self._claim(instance, host)
         try:
@@ -149,8 +161,9 @@ class Nova:
 
     def suspend(self, instance: Instance) -> None:
         instance.task_state = task_states.SUSPENDING
-        self._run(instance, self._driver(instance).suspend,
-                  vm_states.SUSPENDED)
+        self._run(
+            instance, self._driver(instance).suspend, vm_states.SUSPENDED
+        )
 
     def resume(self, instance: Instance) -> None:
         instance.task_state = task_states.RESUMING
@@ -183,8 +196,7 @@ class Nova:
     def _end_snapshot(self, instance: Instance) -> None:
         """However it went, and what Nova sees in its next comparison."""
         runs = self.hosts[instance.host].runs(instance)
-        self._end(instance,
-                  vm_states.ACTIVE if runs else vm_states.STOPPED)
+        self._end(instance, vm_states.ACTIVE if runs else vm_states.STOPPED)
 
     def rescue(self, instance: Instance) -> None:
         instance.task_state = task_states.RESCUING
@@ -241,17 +253,22 @@ class Nova:
         else:
             self._end(instance)
 
-    def migrate(self, instance: Instance, destination: Host,
-                profile: str | None = None) -> None:
+    def migrate(
+        self, instance: Instance, destination: Host, profile: str | None = None
+    ) -> None:
         """A resize, or a cold migration.
 
         :param profile: that of the new flavor; by default that of the old
         """
         source = self.hosts[instance.host]
-        wanted = instance.flavor if profile is None else flavor(
-            **dict.fromkeys(instance.flavor.extra_specs, profile))
+        wanted = (
+            instance.flavor
+            if profile is None
+            else flavor(**dict.fromkeys(instance.flavor.extra_specs, profile))
+        )
         migration = self._begin_migration(
-            instance, destination, 'migration', 'migrating', wanted)
+            instance, destination, 'migration', 'migrating', wanted
+        )
         instance.task_state = task_states.RESIZE_MIGRATING
         try:
             source.driver.migrate_disk_and_power_off(_CONTEXT, instance)
@@ -266,8 +283,15 @@ class Nova:
         migration.status = 'post-migrating'
         try:
             destination.driver.finish_migration(
-                _CONTEXT, migration, instance, '[]', None, None, False,
-                self._allocated(instance, destination))
+                _CONTEXT,
+                migration,
+                instance,
+                '[]',
+                None,
+                None,
+                False,
+                self._allocated(instance, destination),
+            )
         except Exception:
             migration.status = 'error'
             self.allocations.pop(migration.uuid)
@@ -315,13 +339,18 @@ class Nova:
     def live_migrate(self, instance: Instance, destination: Host) -> None:
         source = self.hosts[instance.host]
         migration = self._begin_migration(
-            instance, destination, 'live-migration', 'accepted')
+            instance, destination, 'live-migration', 'accepted'
+        )
         instance.task_state = task_states.MIGRATING
         try:
             data = destination.driver.check_source_migrate_data_at_dest(
-                None, instance, source.driver.check_can_live_migrate_source(
-                    None, instance),
-                migration, None, self._allocated(instance, destination))
+                None,
+                instance,
+                source.driver.check_can_live_migrate_source(None, instance),
+                migration,
+                None,
+                self._allocated(instance, destination),
+            )
         except Exception:
             self._end_migration(migration, instance, 'error')
             return
@@ -330,18 +359,21 @@ class Nova:
             destination.driver.pre_live_migration(_CONTEXT, instance, data)
             migration.status = 'running'
             source.driver.live_migration(
-                None, instance, destination.connection, data)
+                None, instance, destination.connection, data
+            )
         except Exception:
             with contextlib.suppress(Exception):
                 destination.driver.rollback_live_migration_at_destination(
-                    None, instance)
+                    None, instance
+                )
             self._end_migration(migration, instance, 'failed')
             return
         try:
             source.driver.post_live_migration_at_source(_CONTEXT, instance)
             source.driver.cleanup(_CONTEXT, instance)
             destination.driver.post_live_migration_at_destination(
-                None, instance)
+                None, instance
+            )
         except Exception:
             # Where it is Nova knows; the rest it leaves.
             instance.vm_state = vm_states.ERROR
@@ -350,22 +382,31 @@ class Nova:
         migration.status = 'completed'
         self.allocations.pop(migration.uuid)
 
-    def _begin_migration(self, instance: Instance, destination: Host,
-                         migration_type: str, status: str,
-                         wanted: types.SimpleNamespace | None = None) -> Any:
+    def _begin_migration(
+        self,
+        instance: Instance,
+        destination: Host,
+        migration_type: str,
+        status: str,
+        wanted: types.SimpleNamespace | None = None,
+    ) -> Any:
         """What the instance has becomes the migration's, as Nova does it."""
         migration = types.SimpleNamespace(
-            uuid=str(uuid.uuid4()), instance_uuid=instance.uuid,
-            source_compute=instance.host, dest_compute=destination.name,
-            status=status, migration_type=migration_type)
+            uuid=str(uuid.uuid4()),
+            instance_uuid=instance.uuid,
+            source_compute=instance.host,
+            dest_compute=destination.name,
+            status=status,
+            migration_type=migration_type,
+        )
         self.migrations.append(migration)
-        self.allocations[migration.uuid] = self.allocations.pop(
-            instance.uuid)
+        self.allocations[migration.uuid] = self.allocations.pop(instance.uuid)
         self._claim(instance, destination, wanted)
         return migration
 
-    def _end_migration(self, migration: Any, instance: Instance,
-                       status: str) -> None:
+    def _end_migration(
+        self, migration: Any, instance: Instance, status: str
+    ) -> None:
         """The instance is where it was."""
         migration.status = status
         self._revert_allocations(migration)
@@ -374,10 +415,14 @@ class Nova:
     def evacuate(self, instance: Instance, destination: Host) -> None:
         source = self.hosts[instance.host]
         migration = types.SimpleNamespace(
-            uuid=str(uuid.uuid4()), instance_uuid=instance.uuid,
-            source_compute=source.name, dest_compute=destination.name,
-            status='accepted', migration_type='evacuation',
-            source_is_back=False)
+            uuid=str(uuid.uuid4()),
+            instance_uuid=instance.uuid,
+            source_compute=source.name,
+            dest_compute=destination.name,
+            status='accepted',
+            migration_type='evacuation',
+            source_is_back=False,
+        )
         self.migrations.append(migration)
         self._claim(instance, destination)
         instance.task_state = task_states.REBUILDING
@@ -397,9 +442,11 @@ class Nova:
     def recover(self, host: Host) -> None:
         """What nova-compute does when it has started on a host."""
         for migration in self.migrations:
-            if (migration.migration_type == 'evacuation'
-                    and migration.source_compute == host.name
-                    and migration.status in ('accepted', 'done')):
+            if (
+                migration.migration_type == 'evacuation'
+                and migration.source_compute == host.name
+                and migration.status in ('accepted', 'done')
+            ):
                 self._destroy_evacuated(migration, host)
         for instance in list(self.instances.values()):
             if instance.host == host.name:
@@ -416,8 +463,11 @@ class Nova:
 
     def _init_instance(self, instance: Instance, host: Host) -> None:
         match instance.task_state:
-            case (task_states.SPAWNING | task_states.REBUILDING
-                  | task_states.REBUILD_SPAWNING):
+            case (
+                task_states.SPAWNING
+                | task_states.REBUILDING
+                | task_states.REBUILD_SPAWNING
+            ):
                 self._end(instance, vm_states.ERROR)
             case task_states.IMAGE_SNAPSHOT:
                 self._end_snapshot(instance)
@@ -447,8 +497,12 @@ class Nova:
     def _driver(self, instance: Instance) -> Driver:
         return self.hosts[instance.host].driver
 
-    def _run(self, instance: Instance, function: Callable[..., None],
-             vm_state: str = vm_states.ACTIVE) -> None:
+    def _run(
+        self,
+        instance: Instance,
+        function: Callable[..., None],
+        vm_state: str = vm_states.ACTIVE,
+    ) -> None:
         try:
             function(_CONTEXT, instance)
         except exception.InstanceFaultRollback:
@@ -458,15 +512,23 @@ class Nova:
         else:
             self._end(instance, vm_state)
 
-    def _end(self, instance: Instance,
-             vm_state: str = vm_states.ACTIVE) -> None:
+    def _end(
+        self, instance: Instance, vm_state: str = vm_states.ACTIVE
+    ) -> None:
         instance.vm_state, instance.task_state = vm_state, None
 
-    def _spawn(self, instance: Instance, host: Host,
-               accel_info: Any = None) -> None:
+    def _spawn(
+        self, instance: Instance, host: Host, accel_info: Any = None
+    ) -> None:
         host.driver.spawn(
-            _CONTEXT, instance, None, [], None,
-            self._allocated(instance, host), accel_info=accel_info)
+            _CONTEXT,
+            instance,
+            None,
+            [],
+            None,
+            self._allocated(instance, host),
+            accel_info=accel_info,
+        )
 
     def _shut_down(self, host: Host, instance: Instance) -> None:
         with contextlib.suppress(Exception):
@@ -478,48 +540,71 @@ class Nova:
 
     def _bind(self, instance: Instance, host: Host) -> list[Any]:
         arqs = accelerator_request.create(
-            _profile(instance.flavor), instance.project_id)
+            _profile(instance.flavor), instance.project_id
+        )
         providers = self.allocations[instance.uuid][host.name]
-        accelerator_request.bind({
-            found['uuid']: {'hostname': host.name,
-                            'instance_uuid': instance.uuid,
-                            'device_rp_uuid': rp_uuid}
-            for found, rp_uuid in zip(arqs, providers, strict=True)})
-        return [{'uuid': found['uuid'], 'hostname': host.name,
-                 'device_rp_uuid': rp_uuid}
-                for found, rp_uuid in zip(arqs, providers, strict=True)]
+        accelerator_request.bind(
+            {
+                found['uuid']: {
+                    'hostname': host.name,
+                    'instance_uuid': instance.uuid,
+                    'device_rp_uuid': rp_uuid,
+                }
+                for found, rp_uuid in zip(arqs, providers, strict=True)
+            }
+        )
+        return [
+            {
+                'uuid': found['uuid'],
+                'hostname': host.name,
+                'device_rp_uuid': rp_uuid,
+            }
+            for found, rp_uuid in zip(arqs, providers, strict=True)
+        ]
 
     def _unbind(self, instance: Instance) -> None:
         with contextlib.suppress(exceptions.ServiceUnavailable):
             accelerator_request.delete_by_instance(instance.uuid)
 
-    def _claim(self, instance: Instance, host: Host,
-               wanted: types.SimpleNamespace | None = None) -> None:
+    def _claim(
+        self,
+        instance: Instance,
+        host: Host,
+        wanted: types.SimpleNamespace | None = None,
+    ) -> None:
         """Allocate units of providers of the host that have some free.
 
         :param wanted: the flavor; by default the instance's own
         """
-        used = [rp_uuid for hosts in self.allocations.values()
-                for found in hosts.values() for rp_uuid in found]
+        used = [
+            rp_uuid
+            for hosts in self.allocations.values()
+            for found in hosts.values()
+            for rp_uuid in found
+        ]
         claimed: dict[str, Any] = {}
         layout = host.driver._accelerators.board.view.layout
         profile = _profile(wanted or instance.flavor)
         for resource_class in self._profiles[profile]:
             rp_uuid = next(
-                provider.uuid for provider in layout.providers
+                provider.uuid
+                for provider in layout.providers
                 if provider.totals.get(resource_class, 0)
                 - host.reserved(provider.uuid, resource_class)
-                > used.count(provider.uuid))
+                > used.count(provider.uuid)
+            )
             claimed[rp_uuid] = {'resources': {resource_class: 1}}
-        self.allocations.setdefault(
-            instance.uuid, {})[host.name] = claimed
+        self.allocations.setdefault(instance.uuid, {})[host.name] = claimed
 
     def _allocated(self, instance: Instance, host: Host) -> dict[str, Any]:
         """As Nova has it: of all hosts."""
-        return {rp_uuid: allocation
-                for found in self.allocations[instance.uuid].values()
-                for rp_uuid, allocation in found.items()}
+        return {
+            rp_uuid: allocation
+            for found in self.allocations[instance.uuid].values()
+            for rp_uuid, allocation in found.items()
+        }
 
     def _revert_allocations(self, migration: Any) -> None:
         self.allocations[migration.instance_uuid] = self.allocations.pop(
-            migration.uuid)
+            migration.uuid
+        )

@@ -34,16 +34,25 @@ class TenantsBitstreams(fixtures.Fixture):
         self._images = bitstreams.Images()
         server = self.useFixture(wsgi_server.WsgiServer())
         server.mount('/', glance_stub.Glance(server.url, self._images))
-        for name, value in (('api_servers', [server.url]),
-                            ('num_retries', 0)):
+        for name, value in (('api_servers', [server.url]), ('num_retries', 0)):
             CONF.set_override(name, value, 'glance')
             self.addCleanup(CONF.clear_override, name, 'glance')
         for name, value in (
-                ('nova_accel.client.accelerator_api.auth_from_conf',
-                 lambda: token_endpoint.Token(server.url, 'the-hosts')),
-                ('crash.imitation._CONTEXT', nova_context.RequestContext(
-                    'user', 'project', is_admin=False,
-                    auth_token='the-tenants', overwrite=False))):
+            (
+                'nova_accel.client.accelerator_api.auth_from_conf',
+                lambda: token_endpoint.Token(server.url, 'the-hosts'),
+            ),
+            (
+                'crash.imitation._CONTEXT',
+                nova_context.RequestContext(
+                    'user',
+                    'project',
+                    is_admin=False,
+                    auth_token='the-tenants',
+                    overwrite=False,
+                ),
+            ),
+        ):
             self.useFixture(fixtures.MonkeyPatch(name, value))
 
     def upload(self, **properties):

@@ -37,8 +37,10 @@ from nova_accel.testing import driver
 from nova_accel.testing import hostile_driver
 
 #: Name -> the driver, and the device profile of a server without it.
-_DRIVERS = {'FPGA': (driver.FakeFpgaDriver, 'vgpu'),
-            'VGPU': (mdev.MdevDriver, 'fpga')}
+_DRIVERS = {
+    'FPGA': (driver.FakeFpgaDriver, 'vgpu'),
+    'VGPU': (mdev.MdevDriver, 'fpga'),
+}
 
 #: Cases of each operation that are tried, None for all.
 _SAMPLE = None if os.environ.get('CRASH_POINTS') == 'all' else 3
@@ -48,7 +50,6 @@ _ALWAYS = frozenset({'discover', 'check_cleaning'})
 
 
 class HostileDriverTestCase(testtools.TestCase):
-
     def serve_others(self, cloud, profile):
         """What has another driver has nothing to do with it."""
         wrong = []
@@ -63,8 +64,11 @@ class HostileDriverTestCase(testtools.TestCase):
                 wrong.append(f'another on {host.name} is {other.vm_state}')
             cloud.nova.delete(other)
             cloud.reconcile()
-            wrong += [f'the other: {line}' for line in cloud.drift()
-                      if other.uuid in line]
+            wrong += [
+                f'the other: {line}'
+                for line in cloud.drift()
+                if other.uuid in line
+            ]
         return wrong
 
     def come_to_rest(self, cloud):
@@ -84,18 +88,25 @@ class TestHostileDriver(HostileDriverTestCase):
         """All that can be done in an operation: driver, method and deed."""
         asked = []
         for driver_name, (driver_class, _profile) in _DRIVERS.items():
-            with (hostile_driver.HostileDriver(driver_class) as watched,
-                  cloud_module.Cloud() as cloud):
+            with (
+                hostile_driver.HostileDriver(driver_class) as watched,
+                cloud_module.Cloud() as cloud,
+            ):
+
                 @contextlib.contextmanager
                 def meanwhile():
                     watched.asked.clear()
                     yield
 
                 test_points.OPERATIONS[name].run(cloud, meanwhile=meanwhile)
-                asked += [(driver_name, method) for method in sorted(
-                    watched.asked | _ALWAYS)]
-        return [(*each, deed) for each, deed in itertools.product(
-            asked, hostile_driver.DEEDS)]
+                asked += [
+                    (driver_name, method)
+                    for method in sorted(watched.asked | _ALWAYS)
+                ]
+        return [
+            (*each, deed)
+            for each, deed in itertools.product(asked, hostile_driver.DEEDS)
+        ]
 
     def harm(self, name, driver_name, method, deed):
         """Have a driver do its worst in an operation.
@@ -103,8 +114,11 @@ class TestHostileDriver(HostileDriverTestCase):
         :returns: what is wrong in the end
         """
         driver_class, others_profile = _DRIVERS[driver_name]
-        with (hostile_driver.HostileDriver(driver_class) as hostile,
-              cloud_module.Cloud() as cloud):
+        with (
+            hostile_driver.HostileDriver(driver_class) as hostile,
+            cloud_module.Cloud() as cloud,
+        ):
+
             def meanwhile():
                 return hostile.hostile(method, deed)
 
@@ -112,35 +126,46 @@ class TestHostileDriver(HostileDriverTestCase):
             with meanwhile():
                 wrong = self.serve_others(cloud, others_profile)
             wrong += self.come_to_rest(cloud)
-        return [f'{name}, {method} of {driver_name}, {deed}: {line}'
-                for line in wrong]
+        return [
+            f'{name}, {method} of {driver_name}, {deed}: {line}'
+            for line in wrong
+        ]
 
     def check(self, name):
         cases = self.cases(name)
         if _SAMPLE is not None:
             # The same ones each time.
             cases = random.Random(name).sample(cases, _SAMPLE)
-        self.assertEqual([], [line for case in cases
-                              for line in self.harm(name, *case)])
+        self.assertEqual(
+            [], [line for case in cases for line in self.harm(name, *case)]
+        )
 
 
 for _name in test_points.OPERATIONS:
-    setattr(TestHostileDriver, f'test_{_name}',
-            lambda self, name=_name: self.check(name))
+    setattr(
+        TestHostileDriver,
+        f'test_{_name}',
+        lambda self, name=_name: self.check(name),
+    )
 
 
 class TestWhileCleaning(HostileDriverTestCase):
     """A region cannot be cleaned after its guest."""
 
     def harm(self, deed):
-        with (hostile_driver.HostileDriver(driver.FakeFpgaDriver) as hostile,
-              driver.Cleaning() as cleaning, cloud_module.Cloud() as cloud,
-              # In the thread of a delete, a cycle would wait for that delete.
-              fixtures.MonkeyPatch(
-                  'nova_accel.virt.publishing.cycle.thread_pool_factory.spawn',
-                  lambda work: None),
-              fixtures.MonkeyPatch(
-                  'nova_accel.virt.holding.cleaning.FIRST_RETRY_S', 0)):
+        with (
+            hostile_driver.HostileDriver(driver.FakeFpgaDriver) as hostile,
+            driver.Cleaning() as cleaning,
+            cloud_module.Cloud() as cloud,
+            # In the thread of a delete, a cycle would wait for that delete.
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.publishing.cycle.thread_pool_factory.spawn',
+                lambda work: None,
+            ),
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.holding.cleaning.FIRST_RETRY_S', 0
+            ),
+        ):
             host, _other = cloud.hosts
             server = cloud.nova.boot(host, device_profile.FLAVOR_KEY, 'fpga')
             self.assertEqual(vm_states.ACTIVE, server.vm_state)
@@ -150,10 +175,16 @@ class TestWhileCleaning(HostileDriverTestCase):
                 wrong = self.serve_others(cloud, 'vgpu')
                 # The other regions, too.
                 wrong += self.serve_others(cloud, 'fpga')
-            self.until(lambda: (
-                cloud.reconcile(), cleaning.cleaned and not self.reasons())[1])
-            return [f'clean, {deed}: {line}'
-                    for line in wrong + self.come_to_rest(cloud)]
+            self.until(
+                lambda: (
+                    cloud.reconcile(),
+                    cleaning.cleaned and not self.reasons(),
+                )[1]
+            )
+            return [
+                f'clean, {deed}: {line}'
+                for line in wrong + self.come_to_rest(cloud)
+            ]
 
     def until(self, condition):
         deadline = time.monotonic() + 30
@@ -161,34 +192,49 @@ class TestWhileCleaning(HostileDriverTestCase):
             self.assertLess(time.monotonic(), deadline)
 
     def reasons(self):
-        return [each['reason'] for found in device.get_all()
-                for each in found['unclean']]
+        return [
+            each['reason']
+            for found in device.get_all()
+            for each in found['unclean']
+        ]
 
     def test_each_deed(self):
         # To do nothing and to say nothing is what one does that has cleaned.
-        self.assertEqual([], [
-            line for deed in hostile_driver.DEEDS if deed != 'garbage'
-            for line in self.harm(deed)])
+        self.assertEqual(
+            [],
+            [
+                line
+                for deed in hostile_driver.DEEDS
+                if deed != 'garbage'
+                for line in self.harm(deed)
+            ],
+        )
 
 
 class TestWhileProgramming(HostileDriverTestCase):
     """A region does not get what its server asks for."""
 
     def harm(self, method, deed):
-        with (hostile_driver.HostileDriver(driver.FakeFpgaDriver) as hostile,
-              driver.Programming(), cloud_module.Cloud() as cloud,
-              tenants_bitstreams.TenantsBitstreams() as images):
+        with (
+            hostile_driver.HostileDriver(driver.FakeFpgaDriver) as hostile,
+            driver.Programming(),
+            cloud_module.Cloud() as cloud,
+            tenants_bitstreams.TenantsBitstreams() as images,
+        ):
             host, _other = cloud.hosts
             region_uuid = next(
                 region.type_uuid
                 for found in host.driver._accelerators.board.view.devices
-                for region in found.regions)
-            asked = {'accel:bitstream_id': images.upload(
-                region_uuid=region_uuid)}
+                for region in found.regions
+            )
+            asked = {
+                'accel:bitstream_id': images.upload(region_uuid=region_uuid)
+            }
 
             def boot():
                 return cloud.nova.boot(
-                    host, device_profile.FLAVOR_KEY, 'fpga', asked)
+                    host, device_profile.FLAVOR_KEY, 'fpga', asked
+                )
 
             with hostile.hostile(method, deed):
                 # It is ACTIVE if the driver's lie cannot be told.
@@ -201,12 +247,20 @@ class TestWhileProgramming(HostileDriverTestCase):
             server = boot()
             if server.vm_state != vm_states.ACTIVE or not host.runs(server):
                 wrong.append(f'the next server is {server.vm_state}')
-            return [f'{method}, {deed}: {line}'
-                    for line in wrong + self.come_to_rest(cloud)]
+            return [
+                f'{method}, {deed}: {line}'
+                for line in wrong + self.come_to_rest(cloud)
+            ]
 
     def check(self, method):
-        self.assertEqual([], [line for deed in hostile_driver.DEEDS
-                              for line in self.harm(method, deed)])
+        self.assertEqual(
+            [],
+            [
+                line
+                for deed in hostile_driver.DEEDS
+                for line in self.harm(method, deed)
+            ],
+        )
 
     def test_program(self):
         self.check('program')

@@ -36,18 +36,17 @@ from nova_accel.testing import scheduling
 _NATIVE = device_profile.FLAVOR_KEY
 
 _SETS = {'quick': 20, 'full': 200}[
-    os.environ.get('HYPOTHESIS_PROFILE', 'quick')]
+    os.environ.get('HYPOTHESIS_PROFILE', 'quick')
+]
 
 
 class TestHostileMetadata(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.cloud = self.useFixture(cloud_module.Cloud())
         self.cards = self.useFixture(fake_driver.Programming())
         self.placement = self.useFixture(scheduling.Placement())
-        self.images = self.useFixture(
-            tenants_bitstreams.TenantsBitstreams())
+        self.images = self.useFixture(tenants_bitstreams.TenantsBitstreams())
         self.host, _other = self.cloud.hosts
         self.loaded = 0
 
@@ -62,18 +61,26 @@ class TestHostileMetadata(testtools.TestCase):
         context = nova_context.get_admin_context()
         client = self.placement.client
         tree = client.get_provider_tree_and_ensure_root(
-            context, self.host.node_uuid, name=self.host.name)
+            context, self.host.node_uuid, name=self.host.name
+        )
         accelerators.providers.update(tree, None)
         client.update_from_provider_tree(context, tree)
-        traits = scheduling.checked(client.get(
-            '/traits', version='1.6')).json()['traits']
-        self.assertEqual([], [
-            trait for trait in traits if '_FUNCTION_' in trait])
+        traits = scheduling.checked(
+            client.get('/traits', version='1.6')
+        ).json()['traits']
+        self.assertEqual(
+            [], [trait for trait in traits if '_FUNCTION_' in trait]
+        )
 
     def boot(self, bitstream_id=None):
         return self.cloud.nova.boot(
-            self.host, _NATIVE, 'fpga', {} if bitstream_id is None else {
-                'accel:bitstream_id': bitstream_id})
+            self.host,
+            _NATIVE,
+            'fpga',
+            {}
+            if bitstream_id is None
+            else {'accel:bitstream_id': bitstream_id},
+        )
 
     def check(self, properties):
         before = len(self.cards.programmed)
@@ -95,23 +102,37 @@ class TestHostileMetadata(testtools.TestCase):
     def test_each_goes_through_a_boot(self):
         self.publish()
         region_uuid = next(
-            region.type_uuid for device
-            in self.host.driver._accelerators.board.view.devices
-            for region in device.regions)
+            region.type_uuid
+            for device in self.host.driver._accelerators.board.view.devices
+            for region in device.regions
+        )
 
         @hypothesis.settings(
-            max_examples=_SETS, deadline=None, database=None,
-            suppress_health_check=list(hypothesis.HealthCheck))
+            max_examples=_SETS,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
         @hypothesis.given(hostile_metadata.properties(), st.booleans())
         @hypothesis.example({'function_uuid': '---'}, True)
         @hypothesis.example({'function_uuid': 'x' * 300}, True)
         @hypothesis.example({'function_uuid': '\u2122'}, True)
-        @hypothesis.example({'function_uuid': ','.join(
-            str(uuid.UUID(int=number)) for number in range(1100))}, True)
+        @hypothesis.example(
+            {
+                'function_uuid': ','.join(
+                    str(uuid.UUID(int=number)) for number in range(1100)
+                )
+            },
+            True,
+        )
         @hypothesis.example({'function_uuid': str(uuid.uuid4())}, True)
         def check(properties, fits):
-            self.check({**properties, **(
-                {'region_uuid': region_uuid} if fits else {})})
+            self.check(
+                {
+                    **properties,
+                    **({'region_uuid': region_uuid} if fits else {}),
+                }
+            )
 
         check()
         # Else this would be about nothing.

@@ -39,16 +39,23 @@ class Operation:
     :param before: what was done to it before that
     """
 
-    def __init__(self, act: Callable[[Cloud, imitation.Instance], None],
-                 *before: Callable[[Cloud, imitation.Instance], None],
-                 key: str = _NATIVE, profile: str = 'both') -> None:
+    def __init__(
+        self,
+        act: Callable[[Cloud, imitation.Instance], None],
+        *before: Callable[[Cloud, imitation.Instance], None],
+        key: str = _NATIVE,
+        profile: str = 'both',
+    ) -> None:
         self._act = act
         self._before = before
         self._flavor = key, profile
 
-    def run(self, cloud: Cloud, point: effects.Point | None = None,
-            meanwhile: Meanwhile = contextlib.nullcontext,
-            ) -> list[effects.Point]:
+    def run(
+        self,
+        cloud: Cloud,
+        point: effects.Point | None = None,
+        meanwhile: Meanwhile = contextlib.nullcontext,
+    ) -> list[effects.Point]:
         """Do it, after what comes before it.
 
         :param meanwhile: what is so while it is done
@@ -57,22 +64,30 @@ class Operation:
         server = cloud.nova.boot(cloud.hosts[0], *self._flavor)
         for act in self._before:
             act(cloud, server)
-        with (contextlib.suppress(effects.Killed), meanwhile(),
-              cloud.effects.counted(point) as points):
+        with (
+            contextlib.suppress(effects.Killed),
+            meanwhile(),
+            cloud.effects.counted(point) as points,
+        ):
             self._act(cloud, server)
         return points
 
 
 class Boot(Operation):
-
     def __init__(self, key: str) -> None:
         super().__init__(lambda cloud, server: None, key=key)
 
-    def run(self, cloud: Cloud, point: effects.Point | None = None,
-            meanwhile: Meanwhile = contextlib.nullcontext,
-            ) -> list[effects.Point]:
-        with (contextlib.suppress(effects.Killed), meanwhile(),
-              cloud.effects.counted(point) as points):
+    def run(
+        self,
+        cloud: Cloud,
+        point: effects.Point | None = None,
+        meanwhile: Meanwhile = contextlib.nullcontext,
+    ) -> list[effects.Point]:
+        with (
+            contextlib.suppress(effects.Killed),
+            meanwhile(),
+            cloud.effects.counted(point) as points,
+        ):
             cloud.nova.boot(cloud.hosts[0], *self._flavor)
         return points
 
@@ -82,10 +97,14 @@ def _of(name: str) -> Callable[[Cloud, imitation.Instance], None]:
     return lambda cloud, server: getattr(cloud.nova, name)(server)
 
 
-def _to(name: str, number: int, *arguments: str,
-        ) -> Callable[[Cloud, imitation.Instance], None]:
+def _to(
+    name: str,
+    number: int,
+    *arguments: str,
+) -> Callable[[Cloud, imitation.Instance], None]:
     return lambda cloud, server: getattr(cloud.nova, name)(
-        server, cloud.hosts[number], *arguments)
+        server, cloud.hosts[number], *arguments
+    )
 
 
 def _source_returns(cloud: Cloud, server: imitation.Instance) -> None:
@@ -112,7 +131,8 @@ OPERATIONS = {
     'shelve_compat': Operation(_of('shelve'), key=_COMPAT),
     'unshelve': Operation(_to('unshelve', 1), _of('shelve')),
     'unshelve_compat': Operation(
-        _to('unshelve', 1), _of('shelve'), key=_COMPAT),
+        _to('unshelve', 1), _of('shelve'), key=_COMPAT
+    ),
     'rebuild': Operation(_of('rebuild')),
     'resize_on_one_host': Operation(_to('migrate', 0)),
     'confirm_on_one_host': Operation(_of('confirm'), _to('migrate', 0)),
@@ -122,13 +142,17 @@ OPERATIONS = {
     'revert': Operation(_of('revert'), _to('migrate', 1)),
     'resize_to_fewer_devices': Operation(_to('migrate', 0, 'vgpu')),
     'confirm_of_fewer_devices': Operation(
-        _of('confirm'), _to('migrate', 0, 'vgpu')),
+        _of('confirm'), _to('migrate', 0, 'vgpu')
+    ),
     'revert_of_fewer_devices': Operation(
-        _of('revert'), _to('migrate', 0, 'vgpu')),
+        _of('revert'), _to('migrate', 0, 'vgpu')
+    ),
     'resize_to_more_devices': Operation(
-        _to('migrate', 1, 'both'), profile='vgpu'),
+        _to('migrate', 1, 'both'), profile='vgpu'
+    ),
     'revert_of_more_devices': Operation(
-        _of('revert'), _to('migrate', 1, 'both'), profile='vgpu'),
+        _of('revert'), _to('migrate', 1, 'both'), profile='vgpu'
+    ),
     'delete_before_confirmed': Operation(_of('delete'), _to('migrate', 1)),
     # PCI devices move live only if their driver can.
     'live_migration': Operation(_to('live_migrate', 1), profile='vgpu'),
@@ -145,9 +169,14 @@ class TestPoints(testtools.TestCase):
             points = operation.run(cloud)
             self.assertEqual([], cloud.drift() + cloud.stale_allocations())
             # Else this would be about nothing.
-            self.assertEqual([], [
-                instance for instance in cloud.nova.instances.values()
-                if instance.vm_state == vm_states.ERROR])
+            self.assertEqual(
+                [],
+                [
+                    instance
+                    for instance in cloud.nova.instances.values()
+                    if instance.vm_state == vm_states.ERROR
+                ],
+            )
         return points
 
     def strike(self, name, operation, point):
@@ -161,8 +190,11 @@ class TestPoints(testtools.TestCase):
             wrong += cloud.stale_allocations()
             cloud.delete_all()
             wrong += cloud.leftovers()
-        return [f'{name}, {point.number}: {point.effect}, '
-                f'{point.fault.value}: {line}' for line in wrong]
+        return [
+            f'{name}, {point.number}: {point.effect}, '
+            f'{point.fault.value}: {line}'
+            for line in wrong
+        ]
 
     def check(self, name):
         operation = OPERATIONS[name]
@@ -170,15 +202,26 @@ class TestPoints(testtools.TestCase):
         if _SAMPLE is not None:
             # The same ones each time.
             points = random.Random(name).sample(points, _SAMPLE)
-        self.assertEqual([], [line for point in points
-                              for line in self.strike(name, operation, point)])
+        self.assertEqual(
+            [],
+            [
+                line
+                for point in points
+                for line in self.strike(name, operation, point)
+            ],
+        )
 
     def test_there_are_enough(self):
-        self.assertGreater(sum(
-            len(self.points(operation)) for operation in OPERATIONS.values()),
-            200)
+        self.assertGreater(
+            sum(
+                len(self.points(operation))
+                for operation in OPERATIONS.values()
+            ),
+            200,
+        )
 
 
 for _name in OPERATIONS:
-    setattr(TestPoints, f'test_{_name}',
-            lambda self, name=_name: self.check(name))
+    setattr(
+        TestPoints, f'test_{_name}', lambda self, name=_name: self.check(name)
+    )

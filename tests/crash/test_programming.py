@@ -44,8 +44,7 @@ class ProgrammingTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.guest = self.directory / 'guest'
         self.begun = self.directory / 'begun'
         self.images = {}
@@ -96,7 +95,8 @@ class ProgrammingTestCase(testtools.TestCase):
         self.begun.unlink(missing_ok=True)
         self.kill_after(generator.random() * 3 * self.needed_s, number)
         before = region_journal.RegionJournal(
-            self.directory / 'journal').entries()
+            self.directory / 'journal'
+        ).entries()
         begin = time.monotonic()
         host = self.host()
         host.regions.recover()
@@ -108,15 +108,21 @@ class ProgrammingTestCase(testtools.TestCase):
             self.assertIsNot(region_journal.Step.PROGRAMMING, entry.step)
             if entry.contents is not None:
                 self.assertEqual(entry.sha256, really)
-                self.assertEqual(host.bitstreams.sha256(
-                    known.contents.bitstream_id), really)
+                self.assertEqual(
+                    host.bitstreams.sha256(known.contents.bitstream_id), really
+                )
             else:
                 self.assertIn('died', known.fault)
-                self.assertRaises(exceptions.DeviceError, host.boot, 'other',
-                                  fpga_card.an_arq())
+                self.assertRaises(
+                    exceptions.DeviceError,
+                    host.boot,
+                    'other',
+                    fpga_card.an_arq(),
+                )
         if self.guest.exists():
             self.assertEqual(
-                self.guest.read_text(), known.contents.bitstream_id)
+                self.guest.read_text(), known.contents.bitstream_id
+            )
         return before[0].step if before else None
 
     def check(self):
@@ -124,11 +130,15 @@ class ProgrammingTestCase(testtools.TestCase):
         begin = time.monotonic()
         self.host().boot('first', fpga_card.wants(next(iter(self.images))))
         self.needed_s = time.monotonic() - begin
-        steps = {self.check_point(generator, number)
-                 for number in range(_POINTS // 2)}
+        steps = {
+            self.check_point(generator, number)
+            for number in range(_POINTS // 2)
+        }
         # Else this would be about nothing.
-        self.assertLessEqual({region_journal.Step.PROGRAMMING,
-                              region_journal.Step.PROGRAMMED}, steps)
+        self.assertLessEqual(
+            {region_journal.Step.PROGRAMMING, region_journal.Step.PROGRAMMED},
+            steps,
+        )
         host = self.host()
         host.boot('last', fpga_card.wants(next(iter(self.images))))
         self.assertIsNotNone(host.known().contents)
@@ -144,15 +154,20 @@ class TestShell(ProgrammingTestCase):
         host = self.host()
         self.shells = [
             host.bitstreams.add(shell_id, provides_shell_id=shell_id)
-            for shell_id in ('one', 'two', 'three')]
+            for shell_id in ('one', 'two', 'three')
+        ]
         self.images = host.bitstreams.images
 
     def load(self, host, number):
         host.programmer.program(
-            naming.derived_uuid(fpga_card.NODE, fpga_card.DEVICE.name,
-                                'deployable', 'region0'),
+            naming.derived_uuid(
+                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', 'region0'
+            ),
             bitstream.Wanted(self.shells[number % len(self.shells)]),
-            programming.Asker(), 'user', programming.ShellLoading.ALLOWED)
+            programming.Asker(),
+            'user',
+            programming.ShellLoading.ALLOWED,
+        )
 
     def work(self, first):
         host = self.host()
@@ -174,13 +189,18 @@ class TestShell(ProgrammingTestCase):
             known = host.regions.known(shell)
             if known.contents is not None:
                 image, _data = self.images[known.contents.bitstream_id]
-                self.assertEqual(image.provides_shell_id,
-                                 host.card.really_loaded('shell'))
+                self.assertEqual(
+                    image.provides_shell_id, host.card.really_loaded('shell')
+                )
             elif host.regions.entry(shell) is not None:
                 bad += 1
                 self.assertIn('died', known.fault)
-                self.assertRaises(exceptions.DeviceError, host.boot, 'other',
-                                  fpga_card.an_arq())
+                self.assertRaises(
+                    exceptions.DeviceError,
+                    host.boot,
+                    'other',
+                    fpga_card.an_arq(),
+                )
         # Else this would be about nothing.
         self.assertGreater(bad, 0)
         self.load(host, 0)
@@ -189,7 +209,6 @@ class TestShell(ProgrammingTestCase):
 
 
 class TestDeviceThatTells(ProgrammingTestCase):
-
     tells_contents = True
 
     def test_killed_at_any_point(self):
@@ -197,7 +216,6 @@ class TestDeviceThatTells(ProgrammingTestCase):
 
 
 class TestDeviceThatDoesNotTell(ProgrammingTestCase):
-
     tells_contents = False
 
     def test_killed_at_any_point(self):

@@ -48,71 +48,107 @@ class DatabaseTestCase(testtools.TestCase):
         self.database = self.useFixture(database.Database(self.backend))
         self.host = reports.SimulatedHost()
 
-    def make_profile(self, *groups: dict[str, str],
-                     name: str = 'fpga') -> None:
+    def make_profile(
+        self, *groups: dict[str, str], name: str = 'fpga'
+    ) -> None:
         device_profile.create(name, groups or (FPGA,))
 
-    def request(self, *providers: matching.Provider, attempt: int = 1,
-                **fields: Any) -> binding.Request:
+    def request(
+        self, *providers: matching.Provider, attempt: int = 1, **fields: Any
+    ) -> binding.Request:
         """A request for the first region, unless others are given."""
-        return binding.Request(**{
-            'instance_uuid': uuidutils.generate_uuid(),
-            'hostname': self.host.hostname, 'role': 'active',
-            'attempt': attempt, 'project_id': PROJECT,
-            'device_profile_name': 'fpga',
-            'providers': providers or (self.host.allocated(),), **fields})
+        return binding.Request(
+            **{
+                'instance_uuid': uuidutils.generate_uuid(),
+                'hostname': self.host.hostname,
+                'role': 'active',
+                'attempt': attempt,
+                'project_id': PROJECT,
+                'device_profile_name': 'fpga',
+                'providers': providers or (self.host.allocated(),),
+                **fields,
+            }
+        )
 
-    def place(self, rp_uuid: str | None = None,
-              instance_uuid: str | None = None) -> dict[str, str]:
+    def place(
+        self, rp_uuid: str | None = None, instance_uuid: str | None = None
+    ) -> dict[str, str]:
         """Where to bind an ARQ: the first region unless another is given."""
-        return {'hostname': self.host.hostname,
-                'device_rp_uuid': rp_uuid or self.host.rp_uuid(),
-                'instance_uuid': instance_uuid or uuidutils.generate_uuid()}
+        return {
+            'hostname': self.host.hostname,
+            'device_rp_uuid': rp_uuid or self.host.rp_uuid(),
+            'instance_uuid': instance_uuid or uuidutils.generate_uuid(),
+        }
 
     def make_arqs(self, amount: int) -> list[str]:
         """Uuids of unbound ARQs."""
-        return [arq['uuid'] for _ in range(amount)
-                for arq in accelerator_request.create('fpga', PROJECT)]
+        return [
+            arq['uuid']
+            for _ in range(amount)
+            for arq in accelerator_request.create('fpga', PROJECT)
+        ]
 
     def make_noise(self, host: reports.SimulatedHost) -> None:
         """ARQs of others, one bound to each region of another host."""
         host.report()
-        regions = [(bus, region) for bus, count in enumerate(host.regions)
-                   for region in range(count or 0)]
+        regions = [
+            (bus, region)
+            for bus, count in enumerate(host.regions)
+            for region in range(count or 0)
+        ]
         arqs = self.make_arqs(len(regions))
-        accelerator_request.bind({uuid: {
-            'hostname': host.hostname, 'device_rp_uuid': host.rp_uuid(*region),
-            'instance_uuid': uuidutils.generate_uuid(),
-        } for uuid, region in zip(arqs, regions, strict=True)})
+        accelerator_request.bind(
+            {
+                uuid: {
+                    'hostname': host.hostname,
+                    'device_rp_uuid': host.rp_uuid(*region),
+                    'instance_uuid': uuidutils.generate_uuid(),
+                }
+                for uuid, region in zip(arqs, regions, strict=True)
+            }
+        )
 
     def rows(self, table: sa.Table) -> list[dict[str, Any]]:
         with self.database.engine.connect() as connection:
-            return [dict(row) for row in connection.execute(
-                sa.select(table).order_by(table.c.id)).mappings()]
+            return [
+                dict(row)
+                for row in connection.execute(
+                    sa.select(table).order_by(table.c.id)
+                ).mappings()
+            ]
 
     def everything(self) -> dict[str, list[dict[str, Any]]]:
-        return {table.name: self.rows(table)
-                for table in schema.METADATA.sorted_tables}
+        return {
+            table.name: self.rows(table)
+            for table in schema.METADATA.sorted_tables
+        }
 
     def taken(self) -> dict[str, str]:
         """Attach handle -> ARQ that has it."""
-        return {handle['uuid']: handle['arq_uuid']
-                for handle in self.rows(schema.ATTACH_HANDLES)
-                if handle['arq_uuid'] is not None}
+        return {
+            handle['uuid']: handle['arq_uuid']
+            for handle in self.rows(schema.ATTACH_HANDLES)
+            if handle['arq_uuid'] is not None
+        }
 
     def assert_consistent(self) -> None:
         """Each bound ARQ has a handle of its own, and no other ARQ has."""
         self.assertEqual(
-            sorted(arq['uuid'] for arq in self.rows(schema.ARQS)
-                   if arq['state'] == 'Bound'),
-            sorted(self.taken().values()))
+            sorted(
+                arq['uuid']
+                for arq in self.rows(schema.ARQS)
+                if arq['state'] == 'Bound'
+            ),
+            sorted(self.taken().values()),
+        )
 
     @contextlib.contextmanager
-    def before_statement(
-            self, call: Callable[[str], None]) -> Iterator[None]:
+    def before_statement(self, call: Callable[[str], None]) -> Iterator[None]:
         """Call with each statement that the product sends."""
-        def listener(connection: Any, cursor: Any, statement: str,
-                     *_arguments: Any) -> None:
+
+        def listener(
+            connection: Any, cursor: Any, statement: str, *_arguments: Any
+        ) -> None:
             # SQLite's; the other drivers do it unseen.
             if statement not in ('BEGIN', 'BEGIN IMMEDIATE', 'ROLLBACK'):
                 call(statement)

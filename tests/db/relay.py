@@ -43,9 +43,12 @@ class Relay(fixtures.Fixture):
     def _setUp(self) -> None:
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         told = directory / 'told'
-        running = self.useFixture(process.Process(
-            [sys.executable, __file__, *self._target, told],
-            directory / 'log'))
+        running = self.useFixture(
+            process.Process(
+                [sys.executable, __file__, *self._target, told],
+                directory / 'log',
+            )
+        )
         running.wait_for(told.exists)
         number, pid = told.read_text().split()
         self.port, self._pid = int(number), int(pid)
@@ -62,11 +65,11 @@ class Relay(fixtures.Fixture):
 
 
 class _Passing(socketserver.BaseRequestHandler):
-
     def handle(self) -> None:
         there = socket.create_connection(sys.argv[1:3])
-        threading.Thread(target=_pass_on, args=(there, self.request),
-                         daemon=True).start()
+        threading.Thread(
+            target=_pass_on, args=(there, self.request), daemon=True
+        ).start()
         _pass_on(self.request, there)
 
 

@@ -33,7 +33,6 @@ OTHER_PROJECT = 'c' * 32
 
 
 class ArqTestCase(base.DatabaseTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.host = reports.SimulatedHost(regions=(2, 1))
@@ -49,9 +48,14 @@ class ArqTestCase(base.DatabaseTestCase):
     def silence(self) -> None:
         """Let the host's last report be just too old."""
         with engine.writer() as connection:
-            connection.execute(sa.update(schema.HOSTS).values(
-                reported_at=schema.now() - datetime.timedelta(
-                    seconds=arqs.CONF.nova_accel.host_silence_s + 1)))
+            connection.execute(
+                sa.update(schema.HOSTS).values(
+                    reported_at=schema.now()
+                    - datetime.timedelta(
+                        seconds=arqs.CONF.nova_accel.host_silence_s + 1
+                    )
+                )
+            )
 
 
 class TestCreateAndRead(ArqTestCase):
@@ -63,50 +67,68 @@ class TestCreateAndRead(ArqTestCase):
         image_uuid = uuidutils.generate_uuid()
         created = arqs.create('mixed', base.PROJECT, image_uuid)
         self.assertEqual(
-            [0, 0, 0, 1], [arq['device_profile_group_id'] for arq in created])
+            [0, 0, 0, 1], [arq['device_profile_group_id'] for arq in created]
+        )
         self.assertEqual(
             ['CUSTOM_QAT', 'CUSTOM_QAT', 'FPGA', 'FPGA'],
-            [row['resource_class'] for row in self.rows(schema.ARQS)])
+            [row['resource_class'] for row in self.rows(schema.ARQS)],
+        )
         self.assertEqual(
-            {image_uuid}, {row['image_uuid']
-                           for row in self.rows(schema.ARQS)})
+            {image_uuid}, {row['image_uuid'] for row in self.rows(schema.ARQS)}
+        )
         for name, value in {
-                'state': 'Initial', 'device_profile_name': 'mixed',
-                'group': groups[0], 'project_id': base.PROJECT,
-                **dict.fromkeys((
-                    'hostname', 'device_rp_uuid', 'instance_uuid', 'role',
-                    'attach_handle_type', 'attach_handle_uuid',
-                    'attach_handle_info', 'updated_at'))}.items():
+            'state': 'Initial',
+            'device_profile_name': 'mixed',
+            'group': groups[0],
+            'project_id': base.PROJECT,
+            **dict.fromkeys(
+                (
+                    'hostname',
+                    'device_rp_uuid',
+                    'instance_uuid',
+                    'role',
+                    'attach_handle_type',
+                    'attach_handle_uuid',
+                    'attach_handle_info',
+                    'updated_at',
+                )
+            ),
+        }.items():
             self.assertEqual(value, created[0][name], name)
         self.assertEqual(created, arqs.get_all())
         self.assertEqual(created[3], arqs.get(created[3]['uuid']))
 
     def test_create_of_an_unknown_profile(self) -> None:
         error = self.assertRaises(
-            exceptions.NotFound, arqs.create, 'nope', base.PROJECT)
-        self.assertEqual(
-            'Device Profile not found with name=nope', str(error))
+            exceptions.NotFound, arqs.create, 'nope', base.PROJECT
+        )
+        self.assertEqual('Device Profile not found with name=nope', str(error))
 
     def test_a_project_has_only_so_many_that_are_not_bound(self) -> None:
         arqs.CONF.set_override('max_unbound_arqs', 3, 'nova_accel')
         self.addCleanup(
-            arqs.CONF.clear_override, 'max_unbound_arqs', 'nova_accel')
+            arqs.CONF.clear_override, 'max_unbound_arqs', 'nova_accel'
+        )
         self.make_profile({'resources:FPGA': '2'}, name='two')
         first, *_others = self.make_arqs(2)
         before = self.everything()
         error = self.assertRaises(
-            exceptions.NotAllowed, arqs.create, 'two', base.PROJECT)
+            exceptions.NotAllowed, arqs.create, 'two', base.PROJECT
+        )
         self.assertEqual(
             '2 accelerator requests are wanted, but project '
             f'{base.PROJECT} has 2 that are not bound, and may have 3: delete '
-            'those that nobody needs', str(error))
+            'those that nobody needs',
+            str(error),
+        )
         self.assertEqual(before, self.everything())
         arqs.create('two', OTHER_PROJECT)
         # What is bound does not count.
         arqs.bind({first: self.place()})
         arqs.create('two', base.PROJECT)
         self.assertRaises(
-            exceptions.NotAllowed, arqs.create, 'fpga', base.PROJECT)
+            exceptions.NotAllowed, arqs.create, 'fpga', base.PROJECT
+        )
         arqs.CONF.set_override('max_unbound_arqs', 0, 'nova_accel')
         arqs.create('two', base.PROJECT)
 
@@ -115,12 +137,16 @@ class TestCreateAndRead(ArqTestCase):
         [other] = arqs.create('fpga', OTHER_PROJECT)
         self.assertEqual([own], arqs.get_all(project_id=base.PROJECT))
         self.assertEqual(own, arqs.get(own['uuid'], base.PROJECT))
-        for call in (lambda: arqs.get(other['uuid'], base.PROJECT),
-                     lambda: arqs.delete_by_uuids(
-                         [own['uuid'], other['uuid']], base.PROJECT)):
+        for call in (
+            lambda: arqs.get(other['uuid'], base.PROJECT),
+            lambda: arqs.delete_by_uuids(
+                [own['uuid'], other['uuid']], base.PROJECT
+            ),
+        ):
             error = self.assertRaises(exceptions.NotFound, call)
             self.assertEqual(
-                f'ExtArq not found with uuid={other["uuid"]}', str(error))
+                f'ExtArq not found with uuid={other["uuid"]}', str(error)
+            )
         self.assertEqual([own, other], arqs.get_all())
 
     def test_filters(self) -> None:
@@ -128,14 +154,16 @@ class TestCreateAndRead(ArqTestCase):
         [initial] = self.make_arqs(1)
         instance_uuid = arqs.get(bound)['instance_uuid']
         for filters, found in (
-                ({'instance_uuid': instance_uuid}, [bound]),
-                ({'instance_uuid': uuidutils.generate_uuid()}, []),
-                ({'states': [arq_model.State.INITIAL]}, [initial]),
-                ({'states': arq_model.RESOLVED}, [bound]),
-                ({'states': []}, []),
-                ({}, [bound, initial])):
+            ({'instance_uuid': instance_uuid}, [bound]),
+            ({'instance_uuid': uuidutils.generate_uuid()}, []),
+            ({'states': [arq_model.State.INITIAL]}, [initial]),
+            ({'states': arq_model.RESOLVED}, [bound]),
+            ({'states': []}, []),
+            ({}, [bound, initial]),
+        ):
             self.assertEqual(
-                found, [arq['uuid'] for arq in arqs.get_all(**filters)])
+                found, [arq['uuid'] for arq in arqs.get_all(**filters)]
+            )
 
     def test_silent_host(self) -> None:
         bound = self.bound()
@@ -145,16 +173,19 @@ class TestCreateAndRead(ArqTestCase):
         self.silence()
         self.assertEqual(
             ['Unknown', 'Initial', 'Unknown'],
-            [arq['state'] for arq in arqs.get_all()])
-        self.assertEqual(2, len(arqs.get_all(
-            states=[arq_model.State.UNKNOWN])))
+            [arq['state'] for arq in arqs.get_all()],
+        )
+        self.assertEqual(
+            2, len(arqs.get_all(states=[arq_model.State.UNKNOWN]))
+        )
         self.assertEqual([], arqs.get_all(states=[arq_model.State.BOUND]))
         self.assertEqual('Unknown', arqs.get(bound)['state'])
         self.assertEqual('Initial', arqs.get(initial)['state'])
         for uuid in (bound, native[0]['uuid']):
             [shown] = arqs.get_of_instance(arqs.get(uuid)['instance_uuid'])
-            self.assertEqual((uuid, 'Unknown'), (shown['uuid'],
-                                                 shown['state']))
+            self.assertEqual(
+                (uuid, 'Unknown'), (shown['uuid'], shown['state'])
+            )
         # The host itself wants to know what it has.
         self.assertEqual(native, binding.get(*request.key))
         self.host.report()
@@ -167,13 +198,19 @@ class TestCreateAndRead(ArqTestCase):
         for uuid, hours in ((old, 25), (unbound, 25), (recent, 23)):
             with engine.writer() as connection:
                 connection.execute(
-                    sa.update(schema.ARQS).where(schema.ARQS.c.uuid == uuid)
-                    .values(created_at=schema.now() - datetime.timedelta(
-                        hours=hours)))
+                    sa.update(schema.ARQS)
+                    .where(schema.ARQS.c.uuid == uuid)
+                    .values(
+                        created_at=schema.now()
+                        - datetime.timedelta(hours=hours)
+                    )
+                )
 
         def forgotten() -> list[str]:
-            return [arq['uuid'] for arq in arqs.get_forgotten(
-                datetime.timedelta(days=1))]
+            return [
+                arq['uuid']
+                for arq in arqs.get_forgotten(datetime.timedelta(days=1))
+            ]
 
         self.assertEqual([old], forgotten())
         arqs.unbind([unbound])
@@ -183,7 +220,8 @@ class TestCreateAndRead(ArqTestCase):
             connection.execute(
                 sa.update(schema.ATTACH_HANDLES)
                 .where(schema.ATTACH_HANDLES.c.uuid == handle)
-                .values(arq_uuid=recent))
+                .values(arq_uuid=recent)
+            )
         self.assertEqual([old, recent], forgotten())
 
 
@@ -198,31 +236,39 @@ class TestBind(ArqTestCase):
         self.assertEqual(found, bound)
         handle = self.host.devices()[0].deployables[0].handles[0]
         for name, value in {
-                **place, 'state': 'Bound', 'role': None,
-                'project_id': base.PROJECT,
-                'attach_handle_uuid': handle.uuid,
-                'attach_handle_type': 'PCI',
-                'attach_handle_info': handle.info}.items():
+            **place,
+            'state': 'Bound',
+            'role': None,
+            'project_id': base.PROJECT,
+            'attach_handle_uuid': handle.uuid,
+            'attach_handle_type': 'PCI',
+            'attach_handle_info': handle.info,
+        }.items():
             self.assertEqual(value, found[name], name)
         self.assertIsNotNone(found['updated_at'])
 
     def test_project_of_the_instance(self) -> None:
         first, second = self.make_arqs(2)
-        arqs.bind({
-            first: self.place() | {'project_id': OTHER_PROJECT},
-            second: self.place(self.host.rp_uuid(1))})
+        arqs.bind(
+            {
+                first: self.place() | {'project_id': OTHER_PROJECT},
+                second: self.place(self.host.rp_uuid(1)),
+            }
+        )
         self.assertEqual(OTHER_PROJECT, arqs.get(first)['project_id'])
         self.assertEqual(base.PROJECT, arqs.get(second)['project_id'])
 
     def test_all_or_nothing_for_each_instance(self) -> None:
         alone, *pair = self.make_arqs(3)
         instance_uuid = uuidutils.generate_uuid()
-        places = {uuid: self.place(instance_uuid=instance_uuid)
-                  for uuid in pair}
+        places = {
+            uuid: self.place(instance_uuid=instance_uuid) for uuid in pair
+        }
         places[alone] = self.place(self.host.rp_uuid(1))
         self.assertEqual(
             {alone: 'Bound', pair[0]: 'BindFailed', pair[1]: 'BindFailed'},
-            {arq['uuid']: arq['state'] for arq in arqs.bind(places)})
+            {arq['uuid']: arq['state'] for arq in arqs.bind(places)},
+        )
         self.assertEqual([alone], list(self.taken().values()))
         self.assertEqual(2, len(arqs.get_all(instance_uuid=instance_uuid)))
 
@@ -236,23 +282,36 @@ class TestBind(ArqTestCase):
         nobody = uuidutils.generate_uuid()
         holder = arqs.get(bound)['instance_uuid']
         for places, fault, text in (
-                ({fresh: self.place(), nobody: self.place()},
-                 exceptions.NotFound, f'ExtArq not found with uuid={nobody}'),
-                ({fresh: self.place(nobody)}, exceptions.NotFound, nobody),
-                ({fresh: self.place() | {'hostname': 'compute-9'}},
-                 exceptions.NotFound, 'compute-9'),
-                ({fresh: self.place(instance_uuid=holder)},
-                 exceptions.InvalidRequest,
-                 f'Instance {holder} already has accelerator requests. '
-                 'Cannot bind additional ARQs.'),
-                ({fresh: self.place(),
-                  bound: self.place(instance_uuid=holder)},
-                 exceptions.InvalidRequest, holder),
-                ({bound: self.place()}, exceptions.InvalidTransition, bound),
-                ({failed: self.place()}, exceptions.InvalidTransition,
-                 failed),
-                ({native['uuid']: self.place()},
-                 exceptions.InvalidTransition, native['uuid'])):
+            (
+                {fresh: self.place(), nobody: self.place()},
+                exceptions.NotFound,
+                f'ExtArq not found with uuid={nobody}',
+            ),
+            ({fresh: self.place(nobody)}, exceptions.NotFound, nobody),
+            (
+                {fresh: self.place() | {'hostname': 'compute-9'}},
+                exceptions.NotFound,
+                'compute-9',
+            ),
+            (
+                {fresh: self.place(instance_uuid=holder)},
+                exceptions.InvalidRequest,
+                f'Instance {holder} already has accelerator requests. '
+                'Cannot bind additional ARQs.',
+            ),
+            (
+                {fresh: self.place(), bound: self.place(instance_uuid=holder)},
+                exceptions.InvalidRequest,
+                holder,
+            ),
+            ({bound: self.place()}, exceptions.InvalidTransition, bound),
+            ({failed: self.place()}, exceptions.InvalidTransition, failed),
+            (
+                {native['uuid']: self.place()},
+                exceptions.InvalidTransition,
+                native['uuid'],
+            ),
+        ):
             error = self.assertRaises(fault, arqs.bind, places)
             self.assertIn(text, str(error))
             self.assertEqual(before, self.everything())
@@ -261,8 +320,9 @@ class TestBind(ArqTestCase):
         request = self.request(self.host.allocated(bus=1))
         binding.acquire(request)
         [uuid] = self.make_arqs(1)
-        [bound] = arqs.bind({uuid: self.place(
-            instance_uuid=request.instance_uuid)})
+        [bound] = arqs.bind(
+            {uuid: self.place(instance_uuid=request.instance_uuid)}
+        )
         self.assertEqual('Bound', bound['state'])
 
     def test_a_silent_host_gets_nothing(self) -> None:
@@ -270,15 +330,25 @@ class TestBind(ArqTestCase):
         self.silence()
         other.report()
         here, there = self.make_arqs(2)
-        arqs.bind({here: self.place(), there: {
-            **self.place(other.rp_uuid()), 'hostname': 'compute-2'}})
-        self.assertEqual(['BindFailed', 'Bound'], [
-            arqs.get(uuid)['state'] for uuid in (here, there)])
+        arqs.bind(
+            {
+                here: self.place(),
+                there: {
+                    **self.place(other.rp_uuid()),
+                    'hostname': 'compute-2',
+                },
+            }
+        )
+        self.assertEqual(
+            ['BindFailed', 'Bound'],
+            [arqs.get(uuid)['state'] for uuid in (here, there)],
+        )
         self.assertEqual([there], list(self.taken().values()))
         self.assertIn(
             f'ARQ {here} of instance {arqs.get(here)["instance_uuid"]} is '
             'BindFailed: host compute-1 has not reported for 180 s',
-            self.log.output)
+            self.log.output,
+        )
         self.host.report()
         [again] = self.make_arqs(1)
         arqs.bind({again: self.place()})
@@ -299,11 +369,19 @@ class TestBind(ArqTestCase):
         other.report()
         pair = self.make_arqs(2)
         place = self.place()
-        arqs.bind({pair[0]: place, pair[1]: {
-            **place, 'hostname': 'compute-2',
-            'device_rp_uuid': other.rp_uuid()}})
-        self.assertEqual({'BindFailed'}, {
-            arqs.get(uuid)['state'] for uuid in pair})
+        arqs.bind(
+            {
+                pair[0]: place,
+                pair[1]: {
+                    **place,
+                    'hostname': 'compute-2',
+                    'device_rp_uuid': other.rp_uuid(),
+                },
+            }
+        )
+        self.assertEqual(
+            {'BindFailed'}, {arqs.get(uuid)['state'] for uuid in pair}
+        )
         self.assertEqual({}, self.taken())
 
 
@@ -316,8 +394,12 @@ class TestUnbindAndDelete(ArqTestCase):
             arqs.unbind([uuid])
             found = arqs.get(uuid)
             self.assertEqual('Unbound', found['state'])
-            for name in ('hostname', 'device_rp_uuid', 'instance_uuid',
-                         'attach_handle_uuid'):
+            for name in (
+                'hostname',
+                'device_rp_uuid',
+                'instance_uuid',
+                'attach_handle_uuid',
+            ):
                 self.assertIsNone(found[name])
         self.assertEqual({}, self.taken())
         [bound] = arqs.bind({uuid: self.place()})
@@ -343,29 +425,32 @@ class TestUnbindAndDelete(ArqTestCase):
         before = self.everything()
         uuid = uuidutils.generate_uuid()
         error = self.assertRaises(
-            exceptions.NotFound, arqs.unbind, [bound, uuid])
+            exceptions.NotFound, arqs.unbind, [bound, uuid]
+        )
         self.assertIn(uuid, str(error))
         self.assertEqual(before, self.everything())
 
     def test_delete(self) -> None:
         first, second, third = self.make_arqs(3)
         arqs.delete_by_uuids([first, third])
-        self.assertEqual(
-            [second], [arq['uuid'] for arq in arqs.get_all()])
+        self.assertEqual([second], [arq['uuid'] for arq in arqs.get_all()])
 
     def test_delete_of_all_or_none(self) -> None:
         own = self.make_arqs(2)
         [other] = [arq['uuid'] for arq in arqs.create('fpga', OTHER_PROJECT)]
         missing = uuidutils.generate_uuid()
         before = self.everything()
-        for uuids, culprit in (([*own, missing], missing),
-                               ([missing, *own], missing),
-                               ([own[0], other, own[1]], other)):
+        for uuids, culprit in (
+            ([*own, missing], missing),
+            ([missing, *own], missing),
+            ([own[0], other, own[1]], other),
+        ):
             error = self.assertRaises(
-                exceptions.NotFound, arqs.delete_by_uuids, uuids,
-                base.PROJECT)
-            self.assertEqual(f'ExtArq not found with uuid={culprit}',
-                             str(error))
+                exceptions.NotFound, arqs.delete_by_uuids, uuids, base.PROJECT
+            )
+            self.assertEqual(
+                f'ExtArq not found with uuid={culprit}', str(error)
+            )
             self.assertEqual(before, self.everything())
 
     def test_nova_deletes_what_is_left(self) -> None:
@@ -373,17 +458,24 @@ class TestUnbindAndDelete(ArqTestCase):
         missing = uuidutils.generate_uuid()
         arqs.delete_by_uuids([missing, *uuids], bound_allowed=True)
         self.assertEqual([], arqs.get_all())
-        self.assertRaises(exceptions.NotFound, arqs.delete_by_uuids,
-                          [missing, *uuids], bound_allowed=True)
+        self.assertRaises(
+            exceptions.NotFound,
+            arqs.delete_by_uuids,
+            [missing, *uuids],
+            bound_allowed=True,
+        )
 
     def test_delete_of_a_bound_one(self) -> None:
         uuid = self.bound()
         instance_uuid = arqs.get(uuid)['instance_uuid']
         error = self.assertRaises(
-            exceptions.Conflict, arqs.delete_by_uuids, [uuid])
+            exceptions.Conflict, arqs.delete_by_uuids, [uuid]
+        )
         self.assertEqual(
             f'ARQ {uuid} is bound to instance {instance_uuid}. Use the '
-            'Compute API to manage instance accelerators.', str(error))
+            'Compute API to manage instance accelerators.',
+            str(error),
+        )
         arqs.delete_by_uuids([uuid], bound_allowed=True)
         self.assertEqual([], arqs.get_all())
         self.assertEqual({}, self.taken())
@@ -396,8 +488,7 @@ class TestUnbindAndDelete(ArqTestCase):
         self.assertEqual(2, len(arqs.get_all()))
         for _again in range(2):
             arqs.delete_by_instance(instance_uuid)
-            self.assertEqual(
-                [other], [arq['uuid'] for arq in arqs.get_all()])
+            self.assertEqual([other], [arq['uuid'] for arq in arqs.get_all()])
         self.assertEqual({}, self.taken())
 
     def test_what_the_host_acquired_is_left_to_it(self) -> None:
@@ -406,9 +497,9 @@ class TestUnbindAndDelete(ArqTestCase):
         before = self.everything()
         arqs.delete_by_instance(request.instance_uuid)
         for call in (
-                lambda: arqs.unbind([native['uuid']]),
-                lambda: arqs.delete_by_uuids(
-                    [native['uuid']], bound_allowed=True)):
+            lambda: arqs.unbind([native['uuid']]),
+            lambda: arqs.delete_by_uuids([native['uuid']], bound_allowed=True),
+        ):
             error = self.assertRaises(exceptions.Conflict, call)
             self.assertIn('held by host compute-1', str(error))
         self.assertEqual(before, self.everything())

@@ -37,8 +37,10 @@ class TestAttribute(base.DatabaseTestCase):
         self.first, self.second = self.rows(schema.DEPLOYABLES)
 
     def listed(self, *args: Any) -> list[tuple[int, str, str]]:
-        return [(row['deployable_id'], row['key'], row['value'])
-                for row in attribute.get_all(*args)]
+        return [
+            (row['deployable_id'], row['key'], row['value'])
+            for row in attribute.get_all(*args)
+        ]
 
     def test_of_a_deployable_by_number_or_uuid(self) -> None:
         attribute.create(self.second['id'], 'rack', '7')
@@ -48,17 +50,27 @@ class TestAttribute(base.DatabaseTestCase):
                 (row['id'], 'traits1', f'CUSTOM_{row["name"].upper()}'),
                 (row['id'], 'traits2', 'CUSTOM_NOVA_ACCEL'),
                 (row['id'], 'traits3', 'OWNER_CYBORG'),
-                (row['id'], 'rc', 'FPGA'), (row['id'], 'firmware', '1.2.3')]
-            for row in (self.first, self.second)}
+                (row['id'], 'rc', 'FPGA'),
+                (row['id'], 'firmware', '1.2.3'),
+            ]
+            for row in (self.first, self.second)
+        }
         for name in facts:
-            facts[name] = [fact for fact in facts[name]
-                           if fact[1] not in ('traits2', 'traits3')]
-        of_first = [*facts['region0'],
-                    (self.first['id'], 'slot', 'PCI 3 \u2192 4')]
+            facts[name] = [
+                fact
+                for fact in facts[name]
+                if fact[1] not in ('traits2', 'traits3')
+            ]
+        of_first = [
+            *facts['region0'],
+            (self.first['id'], 'slot', 'PCI 3 \u2192 4'),
+        ]
         of_second = [*facts['region1'], (self.second['id'], 'rack', '7')]
         self.assertEqual(of_first + of_second, self.listed())
         for deployable, found in (
-                (self.first, of_first), (self.second, of_second)):
+            (self.first, of_first),
+            (self.second, of_second),
+        ):
             self.assertEqual(found, self.listed(deployable['id']))
             self.assertEqual(found, self.listed(deployable['uuid']))
         self.assertEqual([of_second[-1]], self.listed(None, 'rack'))
@@ -80,23 +92,32 @@ class TestAttribute(base.DatabaseTestCase):
         for deployable in (self.first, self.second):
             attribute.create(deployable['id'], 'rack', '7')
         dataclasses.replace(self.host, regions=(1,)).report()
-        self.assertEqual([self.first['uuid']], [
-            row['deployable_uuid'] for row in self.rows(schema.ATTRIBUTES)])
+        self.assertEqual(
+            [self.first['uuid']],
+            [row['deployable_uuid'] for row in self.rows(schema.ATTRIBUTES)],
+        )
 
     def test_a_key_is_there_once(self) -> None:
-        results = base.race([
-            lambda: attribute.create(self.first['id'], 'rack', '7'),
-        ] * base.RACERS)
-        faults = [str(fault) for fault in results
-                  if isinstance(fault, exceptions.Conflict)]
+        results = base.race(
+            [
+                lambda: attribute.create(self.first['id'], 'rack', '7'),
+            ]
+            * base.RACERS
+        )
+        faults = [
+            str(fault)
+            for fault in results
+            if isinstance(fault, exceptions.Conflict)
+        ]
         self.assertEqual(base.RACERS - 1, len(faults))
         self.assertIn('rack', faults[0])
         attribute.create(self.second['id'], 'rack', '7')
 
     def test_of_a_deployable_that_goes_meanwhile(self) -> None:
         gone = dataclasses.replace(self.host, regions=(None,))
-        results = base.race([
-            gone.report, lambda: attribute.create(self.first['id'], 'a', 'b')])
+        results = base.race(
+            [gone.report, lambda: attribute.create(self.first['id'], 'a', 'b')]
+        )
         self.assertNotIsInstance(results[0], Exception)
         self.assertIsInstance(results[1], (dict, exceptions.NotFound))
         self.assertEqual([], self.rows(schema.ATTRIBUTES))
@@ -105,5 +126,6 @@ class TestAttribute(base.DatabaseTestCase):
         uuid = uuidutils.generate_uuid()
         for call in (attribute.get, attribute.delete):
             error = self.assertRaises(exceptions.NotFound, call, uuid)
-            self.assertEqual(f'Attribute not found with uuid={uuid}',
-                             str(error))
+            self.assertEqual(
+                f'Attribute not found with uuid={uuid}', str(error)
+            )

@@ -33,15 +33,15 @@ load_tests = testscenarios.load_tests_apply_scenarios
 
 
 class BindingTestCase(base.DatabaseTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.host = reports.SimulatedHost(regions=(2, 1), functions=3)
         self.host.report()
         self.make_profile()
 
-    def again(self, request: binding.Request,
-              **fields: Any) -> binding.Request:
+    def again(
+        self, request: binding.Request, **fields: Any
+    ) -> binding.Request:
         return binding.Request(**{**vars(request), **fields})
 
 
@@ -53,16 +53,20 @@ class TestAcquire(BindingTestCase):
         [found] = binding.acquire(request)
         handle = self.host.devices()[0].deployables[0].handles[0]
         for name, value in {
-                'state': 'Bound', 'device_profile_name': 'fpga',
-                'device_profile_group_id': 0, 'group': base.FPGA,
-                'hostname': 'compute-1', 'role': 'active',
-                'device_rp_uuid': self.host.rp_uuid(),
-                'instance_uuid': request.instance_uuid,
-                'project_id': base.PROJECT,
-                'attach_handle_uuid': handle.uuid,
-                'attach_handle_type': 'PCI',
-                'attach_handle_info': handle.info,
-                'updated_at': None}.items():
+            'state': 'Bound',
+            'device_profile_name': 'fpga',
+            'device_profile_group_id': 0,
+            'group': base.FPGA,
+            'hostname': 'compute-1',
+            'role': 'active',
+            'device_rp_uuid': self.host.rp_uuid(),
+            'instance_uuid': request.instance_uuid,
+            'project_id': base.PROJECT,
+            'attach_handle_uuid': handle.uuid,
+            'attach_handle_type': 'PCI',
+            'attach_handle_info': handle.info,
+            'updated_at': None,
+        }.items():
             self.assertEqual(value, found[name], name)
         self.assertEqual([found], binding.get(*request.key))
         self.assertEqual({handle.uuid: found['uuid']}, self.taken())
@@ -70,18 +74,32 @@ class TestAcquire(BindingTestCase):
     def test_groups_are_matched_to_providers(self) -> None:
         self.make_profile(
             base.FPGA | {'trait:CUSTOM_REGION1': 'required'},
-            {'resources:CUSTOM_QAT': '2'}, base.FPGA, name='mixed')
-        found = binding.acquire(self.request(
-            self.host.allocated(bus=1), self.host.allocated_functions(2),
-            self.host.allocated(region=1), device_profile_name='mixed'))
+            {'resources:CUSTOM_QAT': '2'},
+            base.FPGA,
+            name='mixed',
+        )
+        found = binding.acquire(
+            self.request(
+                self.host.allocated(bus=1),
+                self.host.allocated_functions(2),
+                self.host.allocated(region=1),
+                device_profile_name='mixed',
+            )
+        )
         qat = self.host.allocated_functions(2).uuid
         self.assertEqual(
-            [(0, self.host.rp_uuid(0, 1)), (1, qat), (1, qat),
-             (2, self.host.rp_uuid(1))],
-            [(arq['device_profile_group_id'], arq['device_rp_uuid'])
-             for arq in found])
-        self.assertEqual(
-            4, len({arq['attach_handle_uuid'] for arq in found}))
+            [
+                (0, self.host.rp_uuid(0, 1)),
+                (1, qat),
+                (1, qat),
+                (2, self.host.rp_uuid(1)),
+            ],
+            [
+                (arq['device_profile_group_id'], arq['device_rp_uuid'])
+                for arq in found
+            ],
+        )
+        self.assertEqual(4, len({arq['attach_handle_uuid'] for arq in found}))
         self.assert_consistent()
 
     def test_refusals_leave_nothing(self) -> None:
@@ -90,17 +108,34 @@ class TestAcquire(BindingTestCase):
         binding.acquire(self.request(self.host.allocated(bus=1)))
         before = self.everything()
         for request, fault, text in (
-                (self.request(device_profile_name='nope'),
-                 exceptions.NotFound, 'name=nope'),
-                (self.request(other.allocated()),
-                 exceptions.NotFound, other.rp_uuid()),
-                (self.request(hostname='compute-9'),
-                 exceptions.NotFound, 'compute-9'),
-                (self.request(self.host.allocated(),
-                              self.host.allocated(region=1)),
-                 exceptions.NoAssignment, self.host.rp_uuid()),
-                (self.request(self.host.allocated(bus=1)),
-                 exceptions.AcceleratorsBusy, self.host.rp_uuid(1))):
+            (
+                self.request(device_profile_name='nope'),
+                exceptions.NotFound,
+                'name=nope',
+            ),
+            (
+                self.request(other.allocated()),
+                exceptions.NotFound,
+                other.rp_uuid(),
+            ),
+            (
+                self.request(hostname='compute-9'),
+                exceptions.NotFound,
+                'compute-9',
+            ),
+            (
+                self.request(
+                    self.host.allocated(), self.host.allocated(region=1)
+                ),
+                exceptions.NoAssignment,
+                self.host.rp_uuid(),
+            ),
+            (
+                self.request(self.host.allocated(bus=1)),
+                exceptions.AcceleratorsBusy,
+                self.host.rp_uuid(1),
+            ),
+        ):
             error = self.assertRaises(fault, binding.acquire, request)
             self.assertIn(text, str(error))
             self.assertEqual(before, self.everything())
@@ -115,19 +150,32 @@ class TestAcquire(BindingTestCase):
     def test_groups_of_no_profile(self) -> None:
         trait = {'trait:CUSTOM_REGION1': 'required'}
         request = self.request(
-            self.host.allocated(), self.host.allocated(region=1),
-            device_profile_name='', groups=({**base.FPGA, **trait}, base.FPGA))
+            self.host.allocated(),
+            self.host.allocated(region=1),
+            device_profile_name='',
+            groups=({**base.FPGA, **trait}, base.FPGA),
+        )
         found = binding.acquire(request)
         self.assertEqual(
-            [('', 0, {**base.FPGA, **trait}, self.host.rp_uuid(0, 1)),
-             ('', 1, base.FPGA, self.host.rp_uuid())],
-            [(arq['device_profile_name'], arq['device_profile_group_id'],
-              arq['group'], arq['device_rp_uuid']) for arq in found])
+            [
+                ('', 0, {**base.FPGA, **trait}, self.host.rp_uuid(0, 1)),
+                ('', 1, base.FPGA, self.host.rp_uuid()),
+            ],
+            [
+                (
+                    arq['device_profile_name'],
+                    arq['device_profile_group_id'],
+                    arq['group'],
+                    arq['device_rp_uuid'],
+                )
+                for arq in found
+            ],
+        )
         self.assertEqual(found, binding.acquire(request))
         self.assertEqual(
-            found, binding.acquire(self.again(request, attempt=2)))
-        other = self.again(
-            request, groups=(base.FPGA, base.FPGA), attempt=2)
+            found, binding.acquire(self.again(request, attempt=2))
+        )
+        other = self.again(request, groups=(base.FPGA, base.FPGA), attempt=2)
         self.assertRaises(exceptions.StaleAttempt, binding.acquire, other)
         anew = binding.acquire(self.again(other, attempt=3))
         self.assertEqual([base.FPGA] * 2, [arq['group'] for arq in anew])
@@ -138,8 +186,10 @@ class TestAcquire(BindingTestCase):
         binding.acquire(request)
         before = self.everything()
         error = self.assertRaises(
-            exceptions.StaleAttempt, binding.acquire,
-            self.again(request, attempt=6))
+            exceptions.StaleAttempt,
+            binding.acquire,
+            self.again(request, attempt=6),
+        )
         self.assertIn(request.instance_uuid, str(error))
         self.assertEqual(before, self.everything())
 
@@ -149,8 +199,9 @@ class TestAcquire(BindingTestCase):
         newer = self.again(request, attempt=2)
         self.assertEqual(found, binding.acquire(newer))
         self.assertRaises(exceptions.StaleAttempt, binding.acquire, request)
-        self.assertRaises(exceptions.StaleAttempt, binding.release,
-                          *request.key, attempt=1)
+        self.assertRaises(
+            exceptions.StaleAttempt, binding.release, *request.key, attempt=1
+        )
 
     def test_newer_attempt_keeps_the_arqs_of_a_deleted_profile(self) -> None:
         request = self.request()
@@ -159,21 +210,28 @@ class TestAcquire(BindingTestCase):
         with self.database.engine.begin() as connection:
             connection.execute(sa.delete(schema.DEVICE_PROFILES))
         self.assertEqual(
-            found, binding.acquire(self.again(request, attempt=2)))
+            found, binding.acquire(self.again(request, attempt=2))
+        )
 
     def test_newer_attempt_that_differs(self) -> None:
         self.make_profile(name='other')
         request = self.request()
         asked: list[dict[str, Any]] = [
-            {}, {'device_profile_name': 'other'},
-            {'device_profile_name': 'other',
-             'providers': (self.host.allocated(bus=1),)}]
+            {},
+            {'device_profile_name': 'other'},
+            {
+                'device_profile_name': 'other',
+                'providers': (self.host.allocated(bus=1),),
+            },
+        ]
         for attempt, fields in enumerate(asked):
             found = binding.acquire(
-                self.again(request, attempt=attempt, **fields))
+                self.again(request, attempt=attempt, **fields)
+            )
             self.assertEqual(
                 [arq['uuid'] for arq in found],
-                [arq['uuid'] for arq in self.rows(schema.ARQS)])
+                [arq['uuid'] for arq in self.rows(schema.ARQS)],
+            )
             self.assert_consistent()
         self.assertEqual(self.host.rp_uuid(1), found[0]['device_rp_uuid'])
 
@@ -182,10 +240,12 @@ class TestAcquire(BindingTestCase):
         found = binding.acquire(request)
         uuid = device_profile.get('fpga')['uuid']
         for attempt, group in enumerate(
-                (base.QAT, base.FPGA | {'accel:function_name': 'gzip'}), 2):
+            (base.QAT, base.FPGA | {'accel:function_name': 'gzip'}), 2
+        ):
             device_profile.update(uuid, [group])
-            self.assertEqual(found, binding.acquire(
-                self.again(request, attempt=attempt)))
+            self.assertEqual(
+                found, binding.acquire(self.again(request, attempt=attempt))
+            )
         # Who is new gets what it says now.
         binding.release(*request.key, attempt)
         [arq] = binding.acquire(self.again(request, attempt=9))
@@ -195,8 +255,9 @@ class TestAcquire(BindingTestCase):
         self.make_profile(name='other')
         request = self.request()
         [before] = binding.acquire(request)
-        [found] = binding.acquire(self.again(
-            request, attempt=2, device_profile_name='other'))
+        [found] = binding.acquire(
+            self.again(request, attempt=2, device_profile_name='other')
+        )
         self.assertEqual('other', found['device_profile_name'])
         self.assertNotEqual(before['uuid'], found['uuid'])
         self.assert_consistent()
@@ -206,8 +267,10 @@ class TestAcquire(BindingTestCase):
         binding.acquire(request)
         binding.release(*request.key, 1)
         self.assertRaises(
-            exceptions.NoAssignment, binding.acquire,
-            self.again(request, attempt=2, providers=()))
+            exceptions.NoAssignment,
+            binding.acquire,
+            self.again(request, attempt=2, providers=()),
+        )
 
     def test_newer_attempt_that_fails_keeps_what_was_held(self) -> None:
         binding.acquire(self.request(self.host.allocated(bus=1)))
@@ -215,15 +278,19 @@ class TestAcquire(BindingTestCase):
         binding.acquire(request)
         before = self.everything()
         self.assertRaises(
-            exceptions.AcceleratorsBusy, binding.acquire,
-            self.again(request, attempt=2,
-                       providers=(self.host.allocated(bus=1),)))
+            exceptions.AcceleratorsBusy,
+            binding.acquire,
+            self.again(
+                request, attempt=2, providers=(self.host.allocated(bus=1),)
+            ),
+        )
         self.assertEqual(before, self.everything())
 
     def test_roles_are_apart(self) -> None:
         old = self.request(role=arq_model.Role.OLD)
-        active = self.again(old, role='active',
-                            providers=(self.host.allocated(bus=1),))
+        active = self.again(
+            old, role='active', providers=(self.host.allocated(bus=1),)
+        )
         [of_old] = binding.acquire(old)
         [of_active] = binding.acquire(active)
         binding.release(*old.key, attempt=1)
@@ -234,19 +301,26 @@ class TestAcquire(BindingTestCase):
 
 class TestPorts(BindingTestCase):
     """What ports hold is not the flavor's, before and after it is adopted."""
+
     scenarios = database.SCENARIOS
 
     def setUp(self) -> None:
         super().setUp()
         self.make_profile({'resources:CUSTOM_QAT': '1'}, name='qat')
         self.flavors = self.request(
-            self.host.allocated_functions(3), device_profile_name='qat-2')
+            self.host.allocated_functions(3), device_profile_name='qat-2'
+        )
         self.make_profile({'resources:CUSTOM_QAT': '2'}, name='qat-2')
         [port] = arqs.create('qat', base.PROJECT)
         self.port = port['uuid']
-        arqs.bind({self.port: self.place(
-            self.host.allocated_functions(1).uuid,
-            self.flavors.instance_uuid)})
+        arqs.bind(
+            {
+                self.port: self.place(
+                    self.host.allocated_functions(1).uuid,
+                    self.flavors.instance_uuid,
+                )
+            }
+        )
         self.key = *self.flavors.key[:2], arq_model.Role.PORT
 
     def adopt(self) -> None:
@@ -263,20 +337,32 @@ class TestPorts(BindingTestCase):
         found = binding.acquire(self.flavors)
         self.assertEqual(2, len(found))
         self.assertEqual(
-            found, binding.acquire(self.again(self.flavors, attempt=2)))
+            found, binding.acquire(self.again(self.flavors, attempt=2))
+        )
 
     def test_the_same_profile(self) -> None:
         self.adopt()
-        self.assertEqual(1, len(binding.acquire(self.again(
-            self.flavors, device_profile_name='qat',
-            providers=(self.host.allocated_functions(2),)))))
+        self.assertEqual(
+            1,
+            len(
+                binding.acquire(
+                    self.again(
+                        self.flavors,
+                        device_profile_name='qat',
+                        providers=(self.host.allocated_functions(2),),
+                    )
+                )
+            ),
+        )
 
     def test_of_another_instance_or_host(self) -> None:
         """It is no part of the allocation."""
         self.adopt()
         other = self.again(
-            self.flavors, instance_uuid=uuidutils.generate_uuid(),
-            providers=(self.host.allocated_functions(2),))
+            self.flavors,
+            instance_uuid=uuidutils.generate_uuid(),
+            providers=(self.host.allocated_functions(2),),
+        )
         self.assertEqual(2, len(binding.acquire(other)))
 
     def test_they_are_given_back_apart(self) -> None:
@@ -290,6 +376,7 @@ class TestPorts(BindingTestCase):
 
 class TestAdopt(BindingTestCase):
     """What Nova's Cyborg client has bound becomes the host's."""
+
     scenarios = database.SCENARIOS
 
     def setUp(self) -> None:
@@ -300,8 +387,12 @@ class TestAdopt(BindingTestCase):
     def bound(self, *rp_uuids: str) -> list[str]:
         """ARQs of the instance, one for each provider."""
         uuids = self.make_arqs(len(rp_uuids))
-        arqs.bind({uuid: self.place(rp_uuid, self.instance_uuid)
-                   for uuid, rp_uuid in zip(uuids, rp_uuids, strict=True)})
+        arqs.bind(
+            {
+                uuid: self.place(rp_uuid, self.instance_uuid)
+                for uuid, rp_uuid in zip(uuids, rp_uuids, strict=True)
+            }
+        )
         return uuids
 
     def two(self) -> list[str]:
@@ -311,19 +402,19 @@ class TestAdopt(BindingTestCase):
         uuids = self.two()
         before = arqs.get_all(instance_uuid=self.instance_uuid)
         found = binding.adopt(self.key, 1, uuids)
-        self.assertEqual(
-            [{**arq, 'role': 'active'} for arq in before], found)
+        self.assertEqual([{**arq, 'role': 'active'} for arq in before], found)
         self.assertEqual(found, binding.get(*self.key))
-        self.assertEqual(
-            found, arqs.get_all(instance_uuid=self.instance_uuid))
+        self.assertEqual(found, arqs.get_all(instance_uuid=self.instance_uuid))
         self.assert_consistent()
 
     def test_only_the_host_gives_them_back(self) -> None:
         uuids = self.two()
         before = binding.adopt(self.key, 1, uuids)
         arqs.delete_by_instance(self.instance_uuid)
-        for call in (arqs.unbind, lambda uuids: arqs.delete_by_uuids(
-                uuids, bound_allowed=True)):
+        for call in (
+            arqs.unbind,
+            lambda uuids: arqs.delete_by_uuids(uuids, bound_allowed=True),
+        ):
             self.assertRaises(exceptions.Conflict, call, uuids)
         self.assertEqual(before, binding.get(*self.key))
         self.assert_consistent()
@@ -352,17 +443,20 @@ class TestAdopt(BindingTestCase):
         others = self.bound(self.host.rp_uuid(1))
         before = self.everything()
         self.assertRaises(
-            exceptions.StaleAttempt, binding.adopt, self.key, 1, others)
+            exceptions.StaleAttempt, binding.adopt, self.key, 1, others
+        )
         self.assertEqual(before, self.everything())
 
     def test_older_and_released_attempts(self) -> None:
         uuids = self.two()
         binding.adopt(self.key, 3, uuids)
         self.assertRaises(
-            exceptions.StaleAttempt, binding.adopt, self.key, 2, uuids)
+            exceptions.StaleAttempt, binding.adopt, self.key, 2, uuids
+        )
         binding.release(*self.key, attempt=3)
         self.assertRaises(
-            exceptions.StaleAttempt, binding.adopt, self.key, 3, uuids)
+            exceptions.StaleAttempt, binding.adopt, self.key, 3, uuids
+        )
 
     def test_what_a_newer_attempt_does_not_name_goes(self) -> None:
         [old] = self.bound(self.host.rp_uuid())
@@ -370,8 +464,9 @@ class TestAdopt(BindingTestCase):
         [new] = self.bound(self.host.rp_uuid(1))
         [found] = binding.adopt(self.key, 2, [new])
         self.assertEqual(new, found['uuid'])
-        self.assertEqual([new], [row['uuid'] for row in self.rows(
-            schema.ARQS)])
+        self.assertEqual(
+            [new], [row['uuid'] for row in self.rows(schema.ARQS)]
+        )
         self.assert_consistent()
 
     def test_refusals_change_nothing(self) -> None:
@@ -385,14 +480,13 @@ class TestAdopt(BindingTestCase):
         nowhere = uuidutils.generate_uuid()
         elsewhere = self.instance_uuid, 'compute-2', 'active'
         for fault, text, key, uuid in (
-                (exceptions.NotFound, nowhere, self.key, nowhere),
-                (exceptions.Conflict, 'BindFailed', self.key, failed),
-                (exceptions.Conflict, 'Initial', self.key, unbound),
-                (exceptions.Conflict, self.instance_uuid, self.key,
-                 of_other),
-                (exceptions.Conflict, 'compute-2', elsewhere, of_other)):
-            error = self.assertRaises(
-                fault, binding.adopt, key, 1, [uuid])
+            (exceptions.NotFound, nowhere, self.key, nowhere),
+            (exceptions.Conflict, 'BindFailed', self.key, failed),
+            (exceptions.Conflict, 'Initial', self.key, unbound),
+            (exceptions.Conflict, self.instance_uuid, self.key, of_other),
+            (exceptions.Conflict, 'compute-2', elsewhere, of_other),
+        ):
+            error = self.assertRaises(fault, binding.adopt, key, 1, [uuid])
             # It is not for the number of the attempt.
             self.assertIs(fault, type(error))
             self.assertIn(text, str(error))
@@ -402,12 +496,17 @@ class TestAdopt(BindingTestCase):
         uuids = self.two()
         binding.adopt(self.key, 1, uuids)
         self.assertRaises(
-            exceptions.Conflict, binding.adopt,
-            (*self.key[:2], 'old'), 1, uuids)
+            exceptions.Conflict,
+            binding.adopt,
+            (*self.key[:2], 'old'),
+            1,
+            uuids,
+        )
 
 
 class TestMove(BindingTestCase):
     """The host gives what it holds for an instance another role."""
+
     scenarios = database.SCENARIOS
 
     def setUp(self) -> None:
@@ -418,11 +517,13 @@ class TestMove(BindingTestCase):
 
     def move(self, attempt: int = 2, *uuids: str) -> list[dict[str, Any]]:
         return binding.adopt(
-            self.old, attempt, uuids or [self.arq['uuid']], 'active')
+            self.old, attempt, uuids or [self.arq['uuid']], 'active'
+        )
 
     def move_back(self, attempt: int) -> list[dict[str, Any]]:
         return binding.adopt(
-            self.active.key, attempt, [self.arq['uuid']], 'old')
+            self.active.key, attempt, [self.arq['uuid']], 'old'
+        )
 
     def test_nothing_else_changes(self) -> None:
         handles = self.taken()
@@ -454,20 +555,24 @@ class TestMove(BindingTestCase):
     def test_late_requests_of_both_roles_are_refused(self) -> None:
         self.move(3)
         before = self.everything()
-        for call in (lambda: binding.acquire(self.active),
-                     lambda: binding.acquire(
-                         self.again(self.active, attempt=3)),
-                     lambda: binding.release(*self.active.key, attempt=2),
-                     lambda: self.move(2),
-                     lambda: binding.release(*self.old, attempt=2)):
+        for call in (
+            lambda: binding.acquire(self.active),
+            lambda: binding.acquire(self.again(self.active, attempt=3)),
+            lambda: binding.release(*self.active.key, attempt=2),
+            lambda: self.move(2),
+            lambda: binding.release(*self.old, attempt=2),
+        ):
             self.assertRaises(exceptions.StaleAttempt, call)
             self.assertEqual(before, self.everything())
 
     def test_the_role_is_free_for_others_then(self) -> None:
         """As for the destination of a resize on the same host."""
         self.move()
-        [active] = binding.acquire(self.again(
-            self.active, attempt=3, providers=(self.host.allocated(bus=1),)))
+        [active] = binding.acquire(
+            self.again(
+                self.active, attempt=3, providers=(self.host.allocated(bus=1),)
+            )
+        )
         self.assertNotEqual(self.arq['uuid'], active['uuid'])
         binding.release(*self.old, attempt=2)
         self.assertEqual([active], binding.get(*self.active.key))
@@ -475,8 +580,11 @@ class TestMove(BindingTestCase):
 
     def test_what_stands_in_the_way_goes(self) -> None:
         self.move()
-        binding.acquire(self.again(
-            self.active, attempt=3, providers=(self.host.allocated(bus=1),)))
+        binding.acquire(
+            self.again(
+                self.active, attempt=3, providers=(self.host.allocated(bus=1),)
+            )
+        )
         self.assertEqual([self.arq], self.move_back(4))
         self.assertEqual([self.arq['uuid']], list(self.taken().values()))
 
@@ -491,16 +599,18 @@ class TestMove(BindingTestCase):
         [other] = binding.acquire(self.request(self.host.allocated(bus=1)))
         before = self.everything()
         for call in (
-                lambda: self.move(2, other['uuid']),
-                lambda: self.move(2, self.arq['uuid'], other['uuid'])):
+            lambda: self.move(2, other['uuid']),
+            lambda: self.move(2, self.arq['uuid'], other['uuid']),
+        ):
             self.assertRaises(exceptions.Conflict, call)
             self.assertEqual(before, self.everything())
 
     def test_the_first_of_two_moves_was_not_told(self) -> None:
         incoming = (*self.active.key[:2], 'incoming')
         [moved] = binding.adopt(incoming, 2, [self.arq['uuid']], 'old')
-        self.assertEqual((self.arq['uuid'], 'incoming'),
-                         (moved['uuid'], moved['role']))
+        self.assertEqual(
+            (self.arq['uuid'], 'incoming'), (moved['uuid'], moved['role'])
+        )
         self.assertEqual([], binding.get(*self.active.key))
 
 
@@ -510,8 +620,11 @@ class TestRelease(BindingTestCase):
     def age_fences(self) -> None:
         fences = schema.BINDINGS
         with engine.writer() as connection:
-            connection.execute(sa.update(fences).values(
-                released_at=clock.ago(fence.KEPT_S + 60)))
+            connection.execute(
+                sa.update(fences).values(
+                    released_at=clock.ago(fence.KEPT_S + 60)
+                )
+            )
 
     def test_all_is_free_again(self) -> None:
         request = self.request()
@@ -534,15 +647,19 @@ class TestRelease(BindingTestCase):
         binding.acquire(request)
         binding.release(*request.key, attempt=3)
         self.assertEqual({}, self.taken())
-        self.assertRaises(exceptions.StaleAttempt, binding.acquire,
-                          self.again(request, attempt=3))
+        self.assertRaises(
+            exceptions.StaleAttempt,
+            binding.acquire,
+            self.again(request, attempt=3),
+        )
 
     def test_of_an_older_attempt(self) -> None:
         request = self.request(attempt=3)
         binding.acquire(request)
         before = self.everything()
-        self.assertRaises(exceptions.StaleAttempt, binding.release,
-                          *request.key, attempt=2)
+        self.assertRaises(
+            exceptions.StaleAttempt, binding.release, *request.key, attempt=2
+        )
         self.assertEqual(before, self.everything())
 
     def test_late_acquire_is_refused(self) -> None:
@@ -550,8 +667,11 @@ class TestRelease(BindingTestCase):
         binding.acquire(request)
         binding.release(*request.key, attempt=3)
         for attempt in (1, 3):
-            self.assertRaises(exceptions.StaleAttempt, binding.acquire,
-                              self.again(request, attempt=attempt))
+            self.assertRaises(
+                exceptions.StaleAttempt,
+                binding.acquire,
+                self.again(request, attempt=attempt),
+            )
         self.assertEqual({}, self.taken())
         binding.acquire(self.again(request, attempt=4))
 
@@ -582,9 +702,12 @@ class TestRelease(BindingTestCase):
         another = self.request()
         binding.release(*another.key, attempt=1)
         self.assertEqual(
-            [request.instance_uuid
-             for request in (elsewhere, recent, held, another)],
-            [fence['instance_uuid'] for fence in self.rows(schema.BINDINGS)])
+            [
+                request.instance_uuid
+                for request in (elsewhere, recent, held, another)
+            ],
+            [fence['instance_uuid'] for fence in self.rows(schema.BINDINGS)],
+        )
 
 
 class TestOfHost(BindingTestCase):
@@ -599,15 +722,27 @@ class TestOfHost(BindingTestCase):
         arqs.bind({uuid: place})
         unadopted = arqs.get(uuid)
         self.make_arqs(1)
-        self.assertEqual([
-            {'instance_uuid': request.instance_uuid, 'role': 'active',
-             'attempt': 3, 'arqs': held},
-            {'instance_uuid': place['instance_uuid'], 'role': None,
-             'attempt': None, 'arqs': [unadopted]},
-        ], binding.get_of_host(self.host.hostname))
+        self.assertEqual(
+            [
+                {
+                    'instance_uuid': request.instance_uuid,
+                    'role': 'active',
+                    'attempt': 3,
+                    'arqs': held,
+                },
+                {
+                    'instance_uuid': place['instance_uuid'],
+                    'role': None,
+                    'attempt': None,
+                    'arqs': [unadopted],
+                },
+            ],
+            binding.get_of_host(self.host.hostname),
+        )
         binding.release(*request.key, 3)
         binding.delete_unadopted(
-            place['instance_uuid'], self.host.hostname, [uuid])
+            place['instance_uuid'], self.host.hostname, [uuid]
+        )
         self.assertEqual([], binding.get_of_host(self.host.hostname))
         self.assertEqual([], binding.get_of_host('compute-9'))
         self.assertEqual(1, len(binding.get_of_host('compute-2')))
@@ -620,22 +755,36 @@ class TestOfHost(BindingTestCase):
         self.assertEqual(0, found['attempt'])
 
     def test_all_that_some_hosts_have(self) -> None:
-        other, another = (reports.SimulatedHost(f'compute-{number}', (1,))
-                          for number in (2, 3))
+        other, another = (
+            reports.SimulatedHost(f'compute-{number}', (1,))
+            for number in (2, 3)
+        )
         self.make_noise(other)
         self.make_noise(another)
         request = self.request()
         held = binding.acquire(request)
         [noise] = arqs.get_all(hostname=other.hostname)
         self.assertEqual([], binding.get_of_hosts([]))
-        self.assertEqual([
-            {'hostname': self.host.hostname, 'role': 'active',
-             'instance_uuid': request.instance_uuid, 'arqs': held},
-            {'hostname': other.hostname, 'role': None,
-             'instance_uuid': noise['instance_uuid'], 'arqs': [noise]},
-        ], sorted(binding.get_of_hosts(
-            [other.hostname, self.host.hostname]),
-            key=lambda each: each['hostname']))
+        self.assertEqual(
+            [
+                {
+                    'hostname': self.host.hostname,
+                    'role': 'active',
+                    'instance_uuid': request.instance_uuid,
+                    'arqs': held,
+                },
+                {
+                    'hostname': other.hostname,
+                    'role': None,
+                    'instance_uuid': noise['instance_uuid'],
+                    'arqs': [noise],
+                },
+            ],
+            sorted(
+                binding.get_of_hosts([other.hostname, self.host.hostname]),
+                key=lambda each: each['hostname'],
+            ),
+        )
 
     def test_only_what_is_named_and_not_adopted_is_deleted(self) -> None:
         adopted, other = self.make_arqs(2)
@@ -646,12 +795,13 @@ class TestOfHost(BindingTestCase):
         arqs.bind({other: {**place, 'device_rp_uuid': self.host.rp_uuid(1)}})
         before = self.everything()
         for instance_uuid, hostname, uuids in (
-                (*key, [adopted]), (*key, [uuidutils.generate_uuid()]),
-                (key[0], 'compute-2', [other]),
-                (uuidutils.generate_uuid(), key[1], [other])):
+            (*key, [adopted]),
+            (*key, [uuidutils.generate_uuid()]),
+            (key[0], 'compute-2', [other]),
+            (uuidutils.generate_uuid(), key[1], [other]),
+        ):
             binding.delete_unadopted(instance_uuid, hostname, uuids)
         self.assertEqual(before, self.everything())
         binding.delete_unadopted(*key, [adopted, other])
-        self.assertEqual(
-            [adopted], [arq['uuid'] for arq in arqs.get_all()])
+        self.assertEqual([adopted], [arq['uuid'] for arq in arqs.get_all()])
         self.assert_consistent()

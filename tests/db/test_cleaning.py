@@ -36,7 +36,6 @@ WITHOUT = dataclasses.replace(HOST, regions=(None, 1))
 
 
 class CleaningTestCase(base.DatabaseTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.host = HOST
@@ -57,12 +56,18 @@ class CleaningTestCase(base.DatabaseTestCase):
         return handle
 
     def refusal(self) -> str:
-        return str(self.assertRaises(
-            exceptions.AcceleratorsBusy, binding.acquire, self.request()))
+        return str(
+            self.assertRaises(
+                exceptions.AcceleratorsBusy, binding.acquire, self.request()
+            )
+        )
 
     def reasons(self) -> dict[str, str]:
-        return {handle['uuid']: handle['reason']
-                for found in device.get_all() for handle in found['unclean']}
+        return {
+            handle['uuid']: handle['reason']
+            for found in device.get_all()
+            for handle in found['unclean']
+        }
 
 
 class TestRelease(CleaningTestCase):
@@ -73,18 +78,24 @@ class TestRelease(CleaningTestCase):
         self.assertIn('(1 being cleaned)', self.refusal())
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
         self.assertEqual(
-            orders.Orders(3, uncleaned=frozenset({handle})), self.told())
+            orders.Orders(3, uncleaned=frozenset({handle})), self.told()
+        )
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
 
     def test_by_whoever_else(self) -> None:
         """Nova's deletion, a local deletion, an audit, an unbinding."""
-        for free in (lambda uuid, place: arqs.unbind([uuid]),
-                     lambda uuid, place: arqs.delete_by_uuids(
-                         [uuid], bound_allowed=True),
-                     lambda uuid, place: arqs.delete_by_instance(
-                         place['instance_uuid']),
-                     lambda uuid, place: binding.delete_unadopted(
-                         place['instance_uuid'], 'compute-1', [uuid])):
+        for free in (
+            lambda uuid, place: arqs.unbind([uuid]),
+            lambda uuid, place: arqs.delete_by_uuids(
+                [uuid], bound_allowed=True
+            ),
+            lambda uuid, place: arqs.delete_by_instance(
+                place['instance_uuid']
+            ),
+            lambda uuid, place: binding.delete_unadopted(
+                place['instance_uuid'], 'compute-1', [uuid]
+            ),
+        ):
             [uuid] = self.make_arqs(1)
             place = self.place()
             arqs.bind({uuid: place})
@@ -102,19 +113,29 @@ class TestRelease(CleaningTestCase):
         self.assertEqual(orders.Orders(2), told)
 
     def test_of_several_hosts_at_once(self) -> None:
-        others = [reports.SimulatedHost(f'compute-{number}', cleaned=cleaned)
-                  for number, cleaned in ((2, True), (3, False))]
+        others = [
+            reports.SimulatedHost(f'compute-{number}', cleaned=cleaned)
+            for number, cleaned in ((2, True), (3, False))
+        ]
         uuids = self.make_arqs(3)
         for uuid, host in zip(uuids, [HOST, *others], strict=True):
             host.clean()
-            arqs.bind({uuid: {
-                **self.place(host.rp_uuid()), 'hostname': host.hostname}})
+            arqs.bind(
+                {
+                    uuid: {
+                        **self.place(host.rp_uuid()),
+                        'hostname': host.hostname,
+                    }
+                }
+            )
         arqs.delete_by_uuids(uuids, bound_allowed=True)
         self.assertEqual(
-            [3, 3, 0], [self.told(host).revision for host in [HOST, *others]])
+            [3, 3, 0], [self.told(host).revision for host in [HOST, *others]]
+        )
         self.assertEqual(
             [1, 1, 0],
-            [len(self.told(host).uncleaned) for host in [HOST, *others]])
+            [len(self.told(host).uncleaned) for host in [HOST, *others]],
+        )
 
 
 class TestNote(CleaningTestCase):
@@ -147,8 +168,9 @@ class TestNote(CleaningTestCase):
         [held] = binding.acquire(request)
         binding.release(*request.key, 1)
         second = held['attach_handle_uuid']
-        cleaning.note('compute-1', [first], {second: 'why'},
-                      self.told().revision)
+        cleaning.note(
+            'compute-1', [first], {second: 'why'}, self.told().revision
+        )
         self.assertEqual({second: 'not cleaned: why'}, self.reasons())
 
     def test_late_word_of_an_earlier_cleaning(self) -> None:
@@ -171,22 +193,32 @@ class TestNote(CleaningTestCase):
 
     def test_unknown(self) -> None:
         handle, unknown = self.use(), uuidutils.generate_uuid()
-        for cleaned, failed in (([handle, unknown], {}),
-                                ([handle], {unknown: 'why'})):
+        for cleaned, failed in (
+            ([handle, unknown], {}),
+            ([handle], {unknown: 'why'}),
+        ):
             error = self.assertRaises(
-                exceptions.NotFound, cleaning.note, 'compute-1', cleaned,
-                failed, 99)
+                exceptions.NotFound,
+                cleaning.note,
+                'compute-1',
+                cleaned,
+                failed,
+                99,
+            )
             self.assertEqual(
-                f'Attach handle not found with uuid={unknown}', str(error))
+                f'Attach handle not found with uuid={unknown}', str(error)
+            )
         self.assertEqual({handle}, self.told().uncleaned)
 
     def test_of_another_host(self) -> None:
         reports.SimulatedHost('compute-2').report()
         handle = self.use()
         error = self.assertRaises(
-            exceptions.Conflict, cleaning.note, 'compute-2', [handle], {}, 99)
+            exceptions.Conflict, cleaning.note, 'compute-2', [handle], {}, 99
+        )
         self.assertEqual(
-            f'attach handle {handle} belongs to host compute-1', str(error))
+            f'attach handle {handle} belongs to host compute-1', str(error)
+        )
         self.assertEqual({handle}, self.told().uncleaned)
 
     def test_statements_do_not_depend_on_the_amount(self) -> None:
@@ -196,20 +228,24 @@ class TestNote(CleaningTestCase):
         counts = []
         for amount in (1, 8):
             name = f'qat-{amount}'
-            self.make_profile({'resources:CUSTOM_QAT': str(amount)},
-                              name=name)
+            self.make_profile({'resources:CUSTOM_QAT': str(amount)}, name=name)
             self.told(host)
-            request = self.request(host.allocated_functions(amount),
-                                   device_profile_name=name)
-            handles = [held['attach_handle_uuid']
-                       for held in binding.acquire(request)]
+            request = self.request(
+                host.allocated_functions(amount), device_profile_name=name
+            )
+            handles = [
+                held['attach_handle_uuid'] for held in binding.acquire(request)
+            ]
             released = self.statements(
-                lambda request=request: binding.release(*request.key, 1))
+                lambda request=request: binding.release(*request.key, 1)
+            )
             told = self.told(host)
             self.assertEqual(set(handles), told.uncleaned)
             noted = self.statements(
                 lambda handles=handles, told=told: cleaning.note(
-                    host.hostname, handles, {}, told.revision))
+                    host.hostname, handles, {}, told.revision
+                )
+            )
             counts.append((len(released), len(noted)))
         self.assertEqual(counts[0], counts[1])
 
@@ -226,8 +262,11 @@ class TestFirstSeen(CleaningTestCase):
         return set(told.uncleaned)
 
     def handles(self, host: reports.SimulatedHost) -> set[str]:
-        return {handle.uuid for device in host.devices()
-                for handle in device.handles}
+        return {
+            handle.uuid
+            for device in host.devices()
+            for handle in device.handles
+        }
 
     def test_is_unclean(self) -> None:
         host = reports.SimulatedHost('compute-2', functions=3, cleaned=True)
@@ -258,13 +297,15 @@ class TestFirstSeen(CleaningTestCase):
     def test_only_the_new_one_of_a_device(self) -> None:
         more = dataclasses.replace(HOST, regions=(2, 1))
         self.assertEqual(
-            self.handles(more) - self.handles(HOST), self.uncleaned(more))
+            self.handles(more) - self.handles(HOST), self.uncleaned(more)
+        )
 
     def test_after_it_was_gone(self) -> None:
         """Somebody may have written to it elsewhere."""
         self.told(WITHOUT)
-        self.assertEqual(self.handles(HOST) - self.handles(WITHOUT),
-                         self.uncleaned(HOST))
+        self.assertEqual(
+            self.handles(HOST) - self.handles(WITHOUT), self.uncleaned(HOST)
+        )
 
     def test_a_late_word_of_the_cleaning_before_it_was_gone(self) -> None:
         [handle] = self.handles(HOST) - self.handles(WITHOUT)
@@ -295,7 +336,8 @@ class TestAnotherDevice(CleaningTestCase):
         super().setUp()
         self.first, self.second = (
             dataclasses.replace(HOST, regions=(1,), serials=((0, serial),))
-            for serial in ('S1', 'S2'))
+            for serial in ('S1', 'S2')
+        )
         self.first.clean()
         self.assertEqual(frozenset(), self.told(self.first).uncleaned)
 
@@ -322,8 +364,7 @@ class TestAnotherDevice(CleaningTestCase):
         binding.release(*request.key, 1)
         of_first = self.told(self.first)
         cleaning.note('compute-1', [], {handle: 'stuck'}, of_first.revision)
-        self.assertEqual(
-            {handle: 'not cleaned: stuck'}, self.reasons())
+        self.assertEqual({handle: 'not cleaned: stuck'}, self.reasons())
         of_second = self.told(self.second)
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
         cleaning.note('compute-1', [handle], {}, of_first.revision)
@@ -338,7 +379,8 @@ class TestAnotherDevice(CleaningTestCase):
         self.assertEqual(frozenset(), told.uncleaned)
         [bound] = binding.get_of_host('compute-1')
         self.assertEqual(
-            ['S1'], [arq['attach_handle_identity'] for arq in bound['arqs']])
+            ['S1'], [arq['attach_handle_identity'] for arq in bound['arqs']]
+        )
         binding.release(*request.key, 1)
         # The digest is as it was; the report is compared all the same.
         told = self.told(self.second)
@@ -354,8 +396,10 @@ class TestAnotherDevice(CleaningTestCase):
         self.assertEqual('S1', self.identity())
 
     def test_of_what_is_not_cleaned(self) -> None:
-        first, second = (dataclasses.replace(host, cleaned=False)
-                         for host in (self.first, self.second))
+        first, second = (
+            dataclasses.replace(host, cleaned=False)
+            for host in (self.first, self.second)
+        )
         first.report()
         self.assertEqual(frozenset(), self.told(second).uncleaned)
         self.assertEqual('S2', self.identity())
@@ -371,9 +415,11 @@ class TestVanished(CleaningTestCase):
         self.assertEqual({handle}, self.told(WITHOUT).uncleaned)
         self.assertEqual(
             {handle: 'gone from its host before it was cleaned'},
-            self.reasons())
-        self.assertIn('gone from its host before it was cleaned',
-                      self.refusal())
+            self.reasons(),
+        )
+        self.assertIn(
+            'gone from its host before it was cleaned', self.refusal()
+        )
         self.assertEqual({handle}, self.told().uncleaned)
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
         self.assertIn('(1 being cleaned)', self.refusal())
@@ -383,8 +429,9 @@ class TestVanished(CleaningTestCase):
         [held] = binding.acquire(request)
         WITHOUT.report()
         binding.release(*request.key, 1)
-        self.assertEqual({held['attach_handle_uuid']},
-                         self.told(WITHOUT).uncleaned)
+        self.assertEqual(
+            {held['attach_handle_uuid']}, self.told(WITHOUT).uncleaned
+        )
         self.assertIn('gone from its host', self.refusal())
         self.assertEqual({held['attach_handle_uuid']}, self.told().uncleaned)
 
@@ -396,16 +443,22 @@ class TestVanished(CleaningTestCase):
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
         self.assertEqual(
             orders.Orders(told.revision + 1),
-            WITHOUT.report(orders_seen=told.revision))
+            WITHOUT.report(orders_seen=told.revision),
+        )
         self.assertEqual(1, len(self.rows(schema.ATTACH_HANDLES)))
         self.assertEqual(1, len(device.get_all()))
         # The word was lost and comes once more.
-        self.assertRaises(exceptions.NotFound, cleaning.note, 'compute-1',
-                          [handle], {}, told.revision)
+        self.assertRaises(
+            exceptions.NotFound,
+            cleaning.note,
+            'compute-1',
+            [handle],
+            {},
+            told.revision,
+        )
 
     def test_disabled_and_unclean(self) -> None:
         self.use()
-        device.set_status(HOST.device_uuid(),
-                          device_model.Status.MAINTAINING)
+        device.set_status(HOST.device_uuid(), device_model.Status.MAINTAINING)
         self.assertIn('disabled by an administrator', self.refusal())
         self.assertEqual(['being cleaned'], list(self.reasons().values()))

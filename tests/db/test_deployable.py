@@ -29,7 +29,6 @@ load_tests = testscenarios.load_tests_apply_scenarios
 
 
 class DeployableTestCase(base.DatabaseTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.host = reports.SimulatedHost(regions=(2,))
@@ -47,16 +46,28 @@ class TestGet(DeployableTestCase):
         [device] = self.rows(schema.DEVICES)
         row = self.found()['region0']
         self.assertEqual(row, deployable.get(row['uuid']))
-        [stored] = [row for row in self.rows(schema.DEPLOYABLES)
-                    if row['name'] == 'region0']
+        [stored] = [
+            row
+            for row in self.rows(schema.DEPLOYABLES)
+            if row['name'] == 'region0'
+        ]
         self.assertEqual('region0', stored['region'])
-        self.assertEqual({
-            **stored, 'hostname': 'compute-1',
-            'service_host': 'compute-1.service', 'is_silent': False,
-            'driver': 'fake', 'device_id': device['id'],
-            'created_at': device['created_at'],
-            'updated_at': device['updated_at'],
-            'units': 1, 'units_in_use': 0, 'noted': {}}, row)
+        self.assertEqual(
+            {
+                **stored,
+                'hostname': 'compute-1',
+                'service_host': 'compute-1.service',
+                'is_silent': False,
+                'driver': 'fake',
+                'device_id': device['id'],
+                'created_at': device['created_at'],
+                'updated_at': device['updated_at'],
+                'units': 1,
+                'units_in_use': 0,
+                'noted': {},
+            },
+            row,
+        )
 
     def test_unknown(self) -> None:
         uuid = uuidutils.generate_uuid()
@@ -66,8 +77,10 @@ class TestGet(DeployableTestCase):
     def test_what_guests_have(self) -> None:
         request = self.request()
         binding.acquire(request)
-        self.assertEqual({'region0': 1, 'region1': 0}, {
-            name: row['units_in_use'] for name, row in self.found().items()})
+        self.assertEqual(
+            {'region0': 1, 'region1': 0},
+            {name: row['units_in_use'] for name, row in self.found().items()},
+        )
         # What its host reports no more is a guest's all the same.
         reports.SimulatedHost(regions=(None,)).report()
         row = self.found()['region0']
@@ -75,12 +88,16 @@ class TestGet(DeployableTestCase):
 
     def test_of_a_silent_host(self) -> None:
         with self.database.engine.begin() as connection:
-            connection.execute(schema.HOSTS.update().values(
-                reported_at=schema.now() - datetime.timedelta(hours=1)))
+            connection.execute(
+                schema.HOSTS.update().values(
+                    reported_at=schema.now() - datetime.timedelta(hours=1)
+                )
+            )
         self.assertTrue(self.found()['region0']['is_silent'])
         self.assertEqual(
-            [True], [host['is_silent']
-                     for host in deployable.get_hosts_of_regions()])
+            [True],
+            [host['is_silent'] for host in deployable.get_hosts_of_regions()],
+        )
 
     def test_filters(self) -> None:
         other = reports.SimulatedHost('compute-2')
@@ -90,16 +107,20 @@ class TestGet(DeployableTestCase):
             connection.execute(
                 schema.DEPLOYABLES.update()
                 .where(schema.DEPLOYABLES.c.name == 'region1')
-                .values(bitstream_id=bitstream))
+                .values(bitstream_id=bitstream)
+            )
         for filters, amount in (
-                ({'hostname': 'compute-1'}, 2), ({'hostname': 'compute-2'}, 1),
-                ({'hostname': 'compute-3'}, 0),
-                ({'device_uuid': other.device_uuid()}, 1),
-                ({'bitstream_id': bitstream}, 1),
-                ({'bitstream_id': bitstream, 'hostname': 'compute-2'}, 0),
-                ({}, 3)):
+            ({'hostname': 'compute-1'}, 2),
+            ({'hostname': 'compute-2'}, 1),
+            ({'hostname': 'compute-3'}, 0),
+            ({'device_uuid': other.device_uuid()}, 1),
+            ({'bitstream_id': bitstream}, 1),
+            ({'bitstream_id': bitstream, 'hostname': 'compute-2'}, 0),
+            ({}, 3),
+        ):
             self.assertEqual(
-                amount, len(deployable.get_all(**filters)), filters)
+                amount, len(deployable.get_all(**filters)), filters
+            )
 
 
 class TestGetOfArq(DeployableTestCase):
@@ -111,17 +132,21 @@ class TestGetOfArq(DeployableTestCase):
         for project in (None, base.PROJECT):
             self.assertEqual(
                 self.found()['region0'],
-                deployable.get_of_arq(arq['uuid'], project))
-        self.assertRaises(exceptions.NotFound, deployable.get_of_arq,
-                          arq['uuid'], 'another')
+                deployable.get_of_arq(arq['uuid'], project),
+            )
+        self.assertRaises(
+            exceptions.NotFound, deployable.get_of_arq, arq['uuid'], 'another'
+        )
 
     def test_one_that_is_not_bound(self) -> None:
         [arq] = self.make_arqs(1)
         for uuid in (arq, uuidutils.generate_uuid()):
             error = self.assertRaises(
-                exceptions.NotFound, deployable.get_of_arq, uuid)
+                exceptions.NotFound, deployable.get_of_arq, uuid
+            )
             self.assertEqual(
-                f'Deployable not found with uuid={uuid}', str(error))
+                f'Deployable not found with uuid={uuid}', str(error)
+            )
 
 
 class TestGetHolders(DeployableTestCase):
@@ -134,8 +159,9 @@ class TestGetHolders(DeployableTestCase):
         self.assertEqual(set(), self.holders('region0'))
         request = self.request()
         binding.acquire(request)
-        self.assertEqual({(base.PROJECT, request.instance_uuid)},
-                         self.holders('region0'))
+        self.assertEqual(
+            {(base.PROJECT, request.instance_uuid)}, self.holders('region0')
+        )
         self.assertEqual(set(), self.holders('region1'))
         self.assertEqual(self.holders('region0'), self.holders(None))
         binding.release(*request.key, 1)
@@ -145,8 +171,9 @@ class TestGetHolders(DeployableTestCase):
         [arq] = self.make_arqs(1)
         place = self.place()
         arqs.bind({arq: place})
-        self.assertEqual({(base.PROJECT, place['instance_uuid'])},
-                         self.holders('region0'))
+        self.assertEqual(
+            {(base.PROJECT, place['instance_uuid'])}, self.holders('region0')
+        )
 
 
 class TestGetHostsOfRegions(DeployableTestCase):
@@ -155,5 +182,12 @@ class TestGetHostsOfRegions(DeployableTestCase):
     def test_those_with_regions(self) -> None:
         reports.SimulatedHost('compute-0', regions=(), functions=2).report()
         self.assertEqual(
-            [{'hostname': 'compute-1', 'service_host': 'compute-1.service',
-              'is_silent': False}], deployable.get_hosts_of_regions())
+            [
+                {
+                    'hostname': 'compute-1',
+                    'service_host': 'compute-1.service',
+                    'is_silent': False,
+                }
+            ],
+            deployable.get_hosts_of_regions(),
+        )

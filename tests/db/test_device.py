@@ -35,7 +35,6 @@ MAINTAINING = device_model.Status.MAINTAINING
 
 
 class DeviceTestCase(base.DatabaseTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         # The first FPGA is a device of two deployables, each a provider.
@@ -64,16 +63,22 @@ class TestGet(DeviceTestCase):
 
     def test_filters(self) -> None:
         for filters, amount in (
-                ({}, 5), ({'type_': 'FPGA'}, 3), ({'type_': 'GPU'}, 0),
-                ({'vendor': '8086'}, 5), ({'vendor': '0x8086'}, 5),
-                ({'vendor': '10de'}, 0), ({'hostname': 'compute-2'}, 1),
-                ({'hostname': 'compute-1', 'type_': 'QAT'}, 2)):
+            ({}, 5),
+            ({'type_': 'FPGA'}, 3),
+            ({'type_': 'GPU'}, 0),
+            ({'vendor': '8086'}, 5),
+            ({'vendor': '0x8086'}, 5),
+            ({'vendor': '10de'}, 0),
+            ({'hostname': 'compute-2'}, 1),
+            ({'hostname': 'compute-1', 'type_': 'QAT'}, 2),
+        ):
             self.assertEqual(amount, len(device.get_all(**filters)), filters)
 
     def test_vendor_in_capital_digits(self) -> None:
         with self.database.engine.begin() as connection:
             connection.execute(
-                schema.DEVICES.update().values(vendor_id='10de'))
+                schema.DEVICES.update().values(vendor_id='10de')
+            )
         for vendor in ('10de', '10DE', '0x10de', '0x10DE'):
             self.assertEqual(5, len(device.get_all(vendor=vendor)))
 
@@ -81,13 +86,23 @@ class TestGet(DeviceTestCase):
         found = device.get(self.other.device_uuid())
         self.assertEqual(
             ('compute-2', ENABLED, 'hot', {'firmware': '1.2.3'}, []),
-            tuple(found[name] for name in (
-                'hostname', 'status', 'fault', 'attributes', 'unclean')))
+            tuple(
+                found[name]
+                for name in (
+                    'hostname',
+                    'status',
+                    'fault',
+                    'attributes',
+                    'unclean',
+                )
+            ),
+        )
         self.assertEqual([found], device.get_all(hostname='compute-2'))
 
     def test_unknown(self) -> None:
         error = self.assertRaises(
-            exceptions.NotFound, device.get, uuidutils.generate_uuid())
+            exceptions.NotFound, device.get, uuidutils.generate_uuid()
+        )
         self.assertIn('Device not found with uuid=', str(error))
 
     def test_takes_two_statements(self) -> None:
@@ -102,15 +117,21 @@ class TestSetStatus(DeviceTestCase):
     def test_all_of_the_device_and_nothing_of_another(self) -> None:
         device.set_status(self.host.device_uuid(), MAINTAINING)
         for region in range(2):
-            self.assertIn('1 disabled by an administrator',
-                          self.is_refused(0, region))
+            self.assertIn(
+                '1 disabled by an administrator', self.is_refused(0, region)
+            )
         self.assertIsNone(self.is_refused(1))
         self.assertEqual({'compute-1': 3}, capacity.free_by_host())
         self.assertEqual(
-            {self.host.device_uuid(0): MAINTAINING,
-             self.host.device_uuid(1): ENABLED},
-            {found['uuid']: found['status']
-             for found in device.get_all(type_='FPGA')})
+            {
+                self.host.device_uuid(0): MAINTAINING,
+                self.host.device_uuid(1): ENABLED,
+            },
+            {
+                found['uuid']: found['status']
+                for found in device.get_all(type_='FPGA')
+            },
+        )
 
         device.set_status(self.host.device_uuid(), ENABLED)
         for region in range(2):
@@ -122,14 +143,21 @@ class TestSetStatus(DeviceTestCase):
         function, *_ = device.get_all(type_='QAT')
         device.set_status(function['uuid'], MAINTAINING)
         requests = [
-            self.request(self.host.allocated_functions(1),
-                         device_profile_name='qat') for _ in range(2)]
+            self.request(
+                self.host.allocated_functions(1), device_profile_name='qat'
+            )
+            for _ in range(2)
+        ]
         binding.acquire(requests[0])
         error = self.assertRaises(
-            exceptions.AcceleratorsBusy, binding.acquire, requests[1])
-        self.assertTrue(str(error).endswith(
-            ' are wanted and 0 are free (1 disabled by an administrator)'),
-            str(error))
+            exceptions.AcceleratorsBusy, binding.acquire, requests[1]
+        )
+        self.assertTrue(
+            str(error).endswith(
+                ' are wanted and 0 are free (1 disabled by an administrator)'
+            ),
+            str(error),
+        )
 
     def test_what_is_held_stays(self) -> None:
         request = self.request(self.host.allocated())
@@ -137,8 +165,9 @@ class TestSetStatus(DeviceTestCase):
         device.set_status(self.host.device_uuid(), MAINTAINING)
         self.host.report()
         self.assertEqual(held, binding.get(*request.key))
-        self.assertEqual(held, binding.acquire(dataclasses.replace(
-            request, attempt=2)))
+        self.assertEqual(
+            held, binding.acquire(dataclasses.replace(request, attempt=2))
+        )
         binding.release(*request.key, 2)
         self.assertIsNotNone(self.is_refused(0))
 
@@ -146,8 +175,9 @@ class TestSetStatus(DeviceTestCase):
         self.assertIsNone(self.host.report(orders_seen=0))
         device.set_status(self.host.device_uuid(), MAINTAINING)
         told = self.host.report(orders_seen=0)
-        self.assertEqual(orders.Orders(
-            1, frozenset({self.host.device_uuid()})), told)
+        self.assertEqual(
+            orders.Orders(1, frozenset({self.host.device_uuid()})), told
+        )
         self.assertIsNone(self.host.report(orders_seen=1))
         device.set_status(self.host.device_uuid(), MAINTAINING)
         self.assertIsNone(self.host.report(orders_seen=1))
@@ -170,8 +200,11 @@ class TestSetStatus(DeviceTestCase):
     def test_a_disabled_device_that_goes_and_comes_is_disabled(self) -> None:
         device.set_status(self.host.device_uuid(1), MAINTAINING)
         dataclasses.replace(self.host, regions=(2, None)).report()
-        [absent] = [found for found in device.get_all(type_='FPGA')
-                    if found['uuid'] == self.host.device_uuid(1)]
+        [absent] = [
+            found
+            for found in device.get_all(type_='FPGA')
+            if found['uuid'] == self.host.device_uuid(1)
+        ]
         self.assertEqual(MAINTAINING, absent['status'])
         self.host.report()
         self.assertIsNotNone(self.is_refused(1))
@@ -184,13 +217,17 @@ class TestSetStatus(DeviceTestCase):
         device.set_status(self.host.device_uuid(1), ENABLED)
         without.report(orders_seen=told.revision)
         self.assertRaises(
-            exceptions.NotFound, device.get, self.host.device_uuid(1))
+            exceptions.NotFound, device.get, self.host.device_uuid(1)
+        )
 
     def test_unknown(self) -> None:
         for status in device_model.Status:
             error = self.assertRaises(
-                exceptions.NotFound, device.set_status,
-                uuidutils.generate_uuid(), status)
+                exceptions.NotFound,
+                device.set_status,
+                uuidutils.generate_uuid(),
+                status,
+            )
             self.assertIn('Device not found with uuid=', str(error))
 
 
@@ -205,8 +242,13 @@ class TestRace(DeviceTestCase):
         def disable(statement: str) -> None:
             if statement.startswith('INSERT INTO arqs') and not disabled:
                 disabled.append(statement)
-                base.race([lambda: device.set_status(
-                    self.host.device_uuid(), MAINTAINING)])
+                base.race(
+                    [
+                        lambda: device.set_status(
+                            self.host.device_uuid(), MAINTAINING
+                        )
+                    ]
+                )
 
         with self.before_statement(disable):
             reason = self.is_refused(0)

@@ -44,8 +44,11 @@ class TestTransactions(base.DatabaseTestCase):
     scenarios = database.SCENARIOS
 
     def insert(self, connection: sa.Connection, name: str = 'a') -> None:
-        connection.execute(sa.insert(PROFILES).values(
-            uuid=name, name=name, groups=[], created_at=schema.now()))
+        connection.execute(
+            sa.insert(PROFILES).values(
+                uuid=name, name=name, groups=[], created_at=schema.now()
+            )
+        )
 
     def test_writer_undoes_all_at_an_exception(self) -> None:
         def fail() -> None:
@@ -74,15 +77,23 @@ class TestTransactions(base.DatabaseTestCase):
 
         with engine.writer() as connection:
             self.insert(connection)
-        self.assertEqual([None] * base.RACERS,
-                         base.race([change] * base.RACERS))
+        self.assertEqual(
+            [None] * base.RACERS, base.race([change] * base.RACERS)
+        )
 
     def test_foreign_keys_are_kept(self) -> None:
         def orphan() -> None:
             with engine.writer() as connection:
-                connection.execute(sa.insert(schema.DEPLOYABLES).values(
-                    uuid='a', device_uuid='b', name='a', rp_uuid='a',
-                    resource_class='FPGA', traits=[]))
+                connection.execute(
+                    sa.insert(schema.DEPLOYABLES).values(
+                        uuid='a',
+                        device_uuid='b',
+                        name='a',
+                        rp_uuid='a',
+                        resource_class='FPGA',
+                        traits=[],
+                    )
+                )
 
         self.assertRaises(db_exc.DBReferenceError, orphan)
 
@@ -96,18 +107,25 @@ class TestTransactions(base.DatabaseTestCase):
 
 class TestServers(base.DatabaseTestCase):
     # SQLite has one kind of isolation, and takes text of any length.
-    scenarios = [(name, attributes) for name, attributes
-                 in database.SCENARIOS if name != 'sqlite']
+    scenarios = [
+        (name, attributes)
+        for name, attributes in database.SCENARIOS
+        if name != 'sqlite'
+    ]
 
     def test_isolation(self) -> None:
         with engine.writer() as connection:
-            self.assertEqual('READ COMMITTED',
-                             connection.get_isolation_level())
+            self.assertEqual(
+                'READ COMMITTED', connection.get_isolation_level()
+            )
 
     def test_too_long(self) -> None:
         error = self.assertRaises(
-            exceptions.InvalidRequest, device_profile.create, 'a' * 256,
-            [base.FPGA])
+            exceptions.InvalidRequest,
+            device_profile.create,
+            'a' * 256,
+            [base.FPGA],
+        )
         self.assertNotIn('INSERT', str(error))
 
 
@@ -117,8 +135,9 @@ class TestRetries(base.DatabaseTestCase):
     def setUp(self) -> None:
         # As the engine is made by the fixture.
         engine.CONF.set_override('lock_wait_s', 1, 'nova_accel_database')
-        self.addCleanup(engine.CONF.clear_override, 'lock_wait_s',
-                        'nova_accel_database')
+        self.addCleanup(
+            engine.CONF.clear_override, 'lock_wait_s', 'nova_accel_database'
+        )
         super().setUp()
         device_profile.create('fpga', [base.FPGA])
         self.attempts = 0
@@ -135,8 +154,9 @@ class TestRetries(base.DatabaseTestCase):
 
         def hold() -> None:
             with engine.writer() as connection:
-                connection.execute(sa.update(PROFILES).values(
-                    description='locked'))
+                connection.execute(
+                    sa.update(PROFILES).values(description='locked')
+                )
                 locked.set()
                 let_go.wait(60)
 
@@ -156,11 +176,13 @@ class TestRetries(base.DatabaseTestCase):
             self.assertRaises(exceptions.ServiceUnavailable, rename)
         self.assertEqual(2, self.attempts)
         [found] = device_profile.get_all()
-        self.assertEqual(('fpga', 'locked'),
-                         (found['name'], found['description']))
+        self.assertEqual(
+            ('fpga', 'locked'), (found['name'], found['description'])
+        )
 
     def test_lock_that_is_let_go_later(self) -> None:
         with self.locked() as let_go:
+
             @engine.retried
             def rename() -> None:
                 if self.attempts == 1:
@@ -170,8 +192,9 @@ class TestRetries(base.DatabaseTestCase):
             rename()
         self.assertEqual(2, self.attempts)
         [found] = device_profile.get_all()
-        self.assertEqual(('renamed', 'locked'),
-                         (found['name'], found['description']))
+        self.assertEqual(
+            ('renamed', 'locked'), (found['name'], found['description'])
+        )
 
     def test_fault_of_the_function_when_it_loses_each_time(self) -> None:
         @engine.retried
@@ -190,9 +213,17 @@ class TestRetries(base.DatabaseTestCase):
         def fail() -> None:
             self.attempts += 1
             with engine.writer() as connection:
-                connection.execute(sa.insert(PROFILES), [{
-                    'uuid': 'a', 'name': 'fpga', 'groups': [],
-                    'created_at': schema.now()}])
+                connection.execute(
+                    sa.insert(PROFILES),
+                    [
+                        {
+                            'uuid': 'a',
+                            'name': 'fpga',
+                            'groups': [],
+                            'created_at': schema.now(),
+                        }
+                    ],
+                )
 
         self.assertRaises(db_exc.DBDuplicateEntry, fail)
         self.assertEqual(1, self.attempts)
@@ -203,12 +234,24 @@ _Commit = Callable[[Any, Any], None]
 
 #: In the words of Galera and of the clients; all of it has been undone.
 _REFUSALS = [
-    ('certification', {'code': 1213, 'text': (
-        'Deadlock found when trying to get lock; try restarting '
-        'transaction')}),
+    (
+        'certification',
+        {
+            'code': 1213,
+            'text': (
+                'Deadlock found when trying to get lock; try restarting '
+                'transaction'
+            ),
+        },
+    ),
     ('wsrep', {'code': 1213, 'text': 'Deadlock: wsrep aborted transaction'}),
-    ('timeout', {'code': 1205, 'text': (
-        'Lock wait timeout exceeded; try restarting transaction')}),
+    (
+        'timeout',
+        {
+            'code': 1205,
+            'text': ('Lock wait timeout exceeded; try restarting transaction'),
+        },
+    ),
 ]
 
 
@@ -223,8 +266,9 @@ class CommitTestCase(base.DatabaseTestCase):
         self.commits = 0
 
     @contextlib.contextmanager
-    def commits_that_fail(self, fail: _Commit,
-                          times: int = 1) -> Iterator[None]:
+    def commits_that_fail(
+        self, fail: _Commit, times: int = 1
+    ) -> Iterator[None]:
         dialect = self.database.engine.dialect
         commit = dialect.do_commit
 
@@ -242,8 +286,13 @@ class TestGalera(CommitTestCase):
     """Another node of the cluster was first, which COMMIT finds out."""
 
     scenarios = testscenarios.multiply_scenarios(
-        [scenario for scenario in database.SCENARIOS
-         if scenario[0] == 'mysql'], _REFUSALS)
+        [
+            scenario
+            for scenario in database.SCENARIOS
+            if scenario[0] == 'mysql'
+        ],
+        _REFUSALS,
+    )
     code: int
     text: str
 
@@ -262,8 +311,9 @@ class TestGalera(CommitTestCase):
         request = self.request()
         with self.commits_that_fail(self.refuse):
             [arq] = binding.acquire(request)
-        self.assertEqual({arq['attach_handle_uuid']: arq['uuid']},
-                         self.taken())
+        self.assertEqual(
+            {arq['attach_handle_uuid']: arq['uuid']}, self.taken()
+        )
         self.commits = 0
         with self.commits_that_fail(self.refuse):
             binding.release(*request.key, 1)
@@ -274,27 +324,32 @@ class TestGalera(CommitTestCase):
     def test_refused_every_time(self) -> None:
         before = self.everything()
         with self.commits_that_fail(self.refuse, 99):
-            self.assertRaises(exceptions.ServiceUnavailable, binding.acquire,
-                              self.request())
+            self.assertRaises(
+                exceptions.ServiceUnavailable, binding.acquire, self.request()
+            )
         self.assertEqual(engine.RETRIES + 1, self.commits)
         self.assertEqual(before, self.everything())
 
 
 class TestLostConnection(CommitTestCase):
     # SQLite has no connection to lose.
-    scenarios = [(name, attributes) for name, attributes
-                 in database.SCENARIOS if name != 'sqlite']
+    scenarios = [
+        (name, attributes)
+        for name, attributes in database.SCENARIOS
+        if name != 'sqlite'
+    ]
 
     def end_connection(self, connection: sa.Connection) -> None:
         """As a server does that is shut down."""
         of_driver: Any = connection.connection.dbapi_connection
         statement = (
-            f'KILL {of_driver.thread_id()}' if self.backend == 'mysql' else
-            'SELECT pg_terminate_backend('
-            f'{of_driver.get_backend_pid()}, 10000)')
+            f'KILL {of_driver.thread_id()}'
+            if self.backend == 'mysql'
+            else 'SELECT pg_terminate_backend('
+            f'{of_driver.get_backend_pid()}, 10000)'
+        )
         # One of the pool's would be the next that is used.
-        own = sa.create_engine(
-            self.database.engine.url, poolclass=sa.NullPool)
+        own = sa.create_engine(self.database.engine.url, poolclass=sa.NullPool)
         with own.connect() as other:
             other.execute(sa.text(statement))
 
@@ -303,8 +358,12 @@ class TestLostConnection(CommitTestCase):
         """The first statements that start so find the connection ended."""
         lost: list[str] = []
 
-        def listener(connection: sa.Connection, cursor: Any, statement: str,
-                     *_arguments: Any) -> None:
+        def listener(
+            connection: sa.Connection,
+            cursor: Any,
+            statement: str,
+            *_arguments: Any,
+        ) -> None:
             if statement.startswith(start) and len(lost) < times:
                 lost.append(statement)
                 self.end_connection(connection)
@@ -345,27 +404,36 @@ class TestLostConnection(CommitTestCase):
     def test_within_each(self) -> None:
         before = self.everything()
         with self.lost_before('UPDATE attach_handles', 99) as lost:
-            self.assertRaises(exceptions.ServiceUnavailable, binding.acquire,
-                              self.request())
+            self.assertRaises(
+                exceptions.ServiceUnavailable, binding.acquire, self.request()
+            )
         self.assertEqual(engine.RETRIES + 1, len(lost))
         self.assertEqual(before, self.everything())
 
     def test_at_commit(self) -> None:
         """Nobody knows what became of it; here it was done."""
+
         def fail(dialect: Any, connection: Any) -> None:
             connection.commit()
             connection.close()
-            raise (pymysql.err.OperationalError(
-                2013, 'Lost connection to MySQL server during query')
-                if self.backend == 'mysql' else psycopg2.OperationalError(
-                    'server closed the connection unexpectedly'))
+            raise (
+                pymysql.err.OperationalError(
+                    2013, 'Lost connection to MySQL server during query'
+                )
+                if self.backend == 'mysql'
+                else psycopg2.OperationalError(
+                    'server closed the connection unexpectedly'
+                )
+            )
 
         request = self.request()
         with self.commits_that_fail(fail):
             self.assertRaises(
-                exceptions.ServiceUnavailable, binding.acquire, request)
+                exceptions.ServiceUnavailable, binding.acquire, request
+            )
         self.assertEqual(1, self.commits)
         # A host asks again, and gets what it had then.
         [arq] = binding.acquire(request)
-        self.assertEqual({arq['attach_handle_uuid']: arq['uuid']},
-                         self.taken())
+        self.assertEqual(
+            {arq['attach_handle_uuid']: arq['uuid']}, self.taken()
+        )

@@ -34,20 +34,27 @@ class TestGetUnits(base.DatabaseTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.host = reports.SimulatedHost(
-            regions=(2, 1), functions=3, cleaned=True)
+            regions=(2, 1), functions=3, cleaned=True
+        )
         self.host.clean()
         self.make_profile()
 
-    def found(self, *resource_classes: str) -> dict[str, dict[
-            str | None, int]]:
+    def found(
+        self, *resource_classes: str
+    ) -> dict[str, dict[str | None, int]]:
         """Provider uuid -> why units are not free -> how many."""
-        return {each.rp_uuid: dict(each.units)
-                for each in explanation_model.providers(
-                    explanation.get_units(resource_classes))}
+        return {
+            each.rp_uuid: dict(each.units)
+            for each in explanation_model.providers(
+                explanation.get_units(resource_classes)
+            )
+        }
 
     def test_those_of_the_classes(self) -> None:
-        fpgas = {self.host.rp_uuid(*region): {None: 1}
-                 for region in ((0, 0), (0, 1), (1, 0))}
+        fpgas = {
+            self.host.rp_uuid(*region): {None: 1}
+            for region in ((0, 0), (0, 1), (1, 0))
+        }
         self.assertEqual(fpgas, self.found('FPGA'))
         self.assertEqual([{None: 3}], list(self.found('CUSTOM_QAT').values()))
         self.assertEqual(4, len(self.found('FPGA', 'CUSTOM_QAT')))
@@ -57,20 +64,28 @@ class TestGetUnits(base.DatabaseTestCase):
         rp_uuid = self.host.rp_uuid()
         request = self.request()
         [arq] = binding.acquire(request)
-        for why in (explanation_model.IN_USE, 'being cleaned',
-                    'not cleaned: stuck', 'faulty: hot',
-                    'disabled by an administrator'):
+        for why in (
+            explanation_model.IN_USE,
+            'being cleaned',
+            'not cleaned: stuck',
+            'faulty: hot',
+            'disabled by an administrator',
+        ):
             if why == 'being cleaned':
                 binding.release(*request.key, 1)
             elif why == 'not cleaned: stuck':
-                cleaning.note(self.host.hostname, [],
-                              {arq['attach_handle_uuid']: 'stuck'}, 9)
+                cleaning.note(
+                    self.host.hostname,
+                    [],
+                    {arq['attach_handle_uuid']: 'stuck'},
+                    9,
+                )
             elif why == 'faulty: hot':
-                dataclasses.replace(
-                    self.host, faults=((0, 'hot'),)).report()
+                dataclasses.replace(self.host, faults=((0, 'hot'),)).report()
             elif why == 'disabled by an administrator':
-                device.set_status(self.host.device_uuid(),
-                                  device_model.Status.MAINTAINING)
+                device.set_status(
+                    self.host.device_uuid(), device_model.Status.MAINTAINING
+                )
             self.assertEqual({why: 1}, self.found('FPGA')[rp_uuid])
 
     def test_what_a_host_reports_no_more(self) -> None:

@@ -42,14 +42,23 @@ class TestReport(base.DatabaseTestCase):
 
     def inventory(self) -> dict[str, list[str]]:
         """Uuids of what is known, by table."""
-        return {table.name: sorted(row['uuid'] for row in self.rows(table))
-                for table in (schema.DEVICES, schema.DEPLOYABLES,
-                              schema.ATTACH_HANDLES)}
+        return {
+            table.name: sorted(row['uuid'] for row in self.rows(table))
+            for table in (
+                schema.DEVICES,
+                schema.DEPLOYABLES,
+                schema.ATTACH_HANDLES,
+            )
+        }
 
-    def reported(self, rp_uuids: Mapping[tuple[str, str], str],
-                 ) -> list[dict[str, Any]]:
-        return [found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
-                for found in TWO_FPGAS.devices()]
+    def reported(
+        self,
+        rp_uuids: Mapping[tuple[str, str], str],
+    ) -> list[dict[str, Any]]:
+        return [
+            found.to_report(TWO_FPGAS.node_uuid, rp_uuids)
+            for found in TWO_FPGAS.devices()
+        ]
 
     def hold(self, host_: reports.SimulatedHost, bus: int) -> binding.Request:
         """Let an instance hold a region of the FPGA."""
@@ -61,32 +70,55 @@ class TestReport(base.DatabaseTestCase):
     def test_all_is_noted(self) -> None:
         """Each fact of the report is in the column of its name."""
         told = reports.SimulatedHost(
-            regions=(2, 1), functions=3, cleaned=True, faults=((1, 'hot'),))
+            regions=(2, 1), functions=3, cleaned=True, faults=((1, 'hot'),)
+        )
         devices = told.reported()
         for number, deployable in enumerate(
-                deployable for found in devices
-                for deployable in found['deployables']):
+            deployable
+            for found in devices
+            for deployable in found['deployables']
+        ):
             deployable['bitstream_id'] = (
-                f'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f000{number}')
-        host.report('compute-1', told.node_uuid, 'compute-1.service',
-                    devices, 'digest')
+                f'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f000{number}'
+            )
+        host.report(
+            'compute-1', told.node_uuid, 'compute-1.service', devices, 'digest'
+        )
         [known] = self.rows(schema.HOSTS)
         self.assertEqual(
             ('compute-1', told.node_uuid, 'compute-1.service', 'digest'),
-            (known['hostname'], known['node_uuid'], known['service_host'],
-             known['report_digest']))
-        deployables = [deployable for found in devices
-                       for deployable in found.pop('deployables')]
-        handles = [handle for deployable in deployables
-                   for handle in deployable.pop('attach_handles')]
-        for facts, table in ((devices, schema.DEVICES),
-                             (deployables, schema.DEPLOYABLES),
-                             (handles, schema.ATTACH_HANDLES)):
-            self.assertEqual(facts, [
-                {name: row[name] for name in fact} for fact, row
-                in zip(facts, self.rows(table), strict=True)])
-        self.assertEqual({'enabled'}, {
-            row['status'] for row in self.rows(schema.DEVICES)})
+            (
+                known['hostname'],
+                known['node_uuid'],
+                known['service_host'],
+                known['report_digest'],
+            ),
+        )
+        deployables = [
+            deployable
+            for found in devices
+            for deployable in found.pop('deployables')
+        ]
+        handles = [
+            handle
+            for deployable in deployables
+            for handle in deployable.pop('attach_handles')
+        ]
+        for facts, table in (
+            (devices, schema.DEVICES),
+            (deployables, schema.DEPLOYABLES),
+            (handles, schema.ATTACH_HANDLES),
+        ):
+            self.assertEqual(
+                facts,
+                [
+                    {name: row[name] for name in fact}
+                    for fact, row in zip(facts, self.rows(table), strict=True)
+                ],
+            )
+        self.assertEqual(
+            {'enabled'}, {row['status'] for row in self.rows(schema.DEVICES)}
+        )
 
     def test_unchanged_is_one_statement(self) -> None:
         TWO_FPGAS.report()
@@ -101,8 +133,13 @@ class TestReport(base.DatabaseTestCase):
     def test_another_digest_of_the_same_changes_nothing(self) -> None:
         TWO_FPGAS.report()
         before = self.everything()
-        host.report('compute-1', TWO_FPGAS.node_uuid, 'compute-1.service',
-                    self.reported(TWO_FPGAS.layout().rp_uuids), 'another')
+        host.report(
+            'compute-1',
+            TWO_FPGAS.node_uuid,
+            'compute-1.service',
+            self.reported(TWO_FPGAS.layout().rp_uuids),
+            'another',
+        )
         after = self.everything()
         self.assertEqual('another', after.pop('hosts')[0]['report_digest'])
         del before['hosts']
@@ -117,8 +154,10 @@ class TestReport(base.DatabaseTestCase):
         TWO_FPGAS.report()
         self.assertEqual(both, self.inventory())
         reports.SimulatedHost(regions=()).report()
-        self.assertEqual({'devices': [], 'deployables': [],
-                          'attach_handles': []}, self.inventory())
+        self.assertEqual(
+            {'devices': [], 'deployables': [], 'attach_handles': []},
+            self.inventory(),
+        )
 
     def test_facts_of_a_device_change(self) -> None:
         TWO_FPGAS.report()
@@ -161,12 +200,18 @@ class TestReport(base.DatabaseTestCase):
         TWO_FPGAS.report()
         request = self.hold(TWO_FPGAS, bus=1)
         SECOND_REMOVED.report()
-        self.assertRaises(exceptions.AcceleratorsBusy, binding.acquire,
-                          self.request(TWO_FPGAS.allocated(bus=1)))
+        self.assertRaises(
+            exceptions.AcceleratorsBusy,
+            binding.acquire,
+            self.request(TWO_FPGAS.allocated(bus=1)),
+        )
         binding.release(*request.key, attempt=1)
         SECOND_REMOVED.report()
-        self.assertRaises(exceptions.NotFound, binding.acquire,
-                          self.request(TWO_FPGAS.allocated(bus=1)))
+        self.assertRaises(
+            exceptions.NotFound,
+            binding.acquire,
+            self.request(TWO_FPGAS.allocated(bus=1)),
+        )
 
     def test_arqs_follow_their_attach_handles(self) -> None:
         """A reshape has moved the allocation to another provider."""
@@ -175,31 +220,52 @@ class TestReport(base.DatabaseTestCase):
         other = self.request(TWO_FPGAS.allocated())
         [bound] = binding.acquire(other)
         moved = uuidutils.generate_uuid()
-        devices = self.reported({
-            place: moved if place[0] == 'pci_0000_01_00_0' else rp_uuid
-            for place, rp_uuid in TWO_FPGAS.layout().rp_uuids.items()})
+        devices = self.reported(
+            {
+                place: moved if place[0] == 'pci_0000_01_00_0' else rp_uuid
+                for place, rp_uuid in TWO_FPGAS.layout().rp_uuids.items()
+            }
+        )
 
         def report() -> None:
-            host.report('compute-1', TWO_FPGAS.node_uuid,
-                        'compute-1.service', devices, 'another')
+            host.report(
+                'compute-1',
+                TWO_FPGAS.node_uuid,
+                'compute-1.service',
+                devices,
+                'another',
+            )
 
-        self.assertEqual(1, len([
-            statement for statement in self.statements(report)
-            if statement.startswith('UPDATE arqs')]))
+        self.assertEqual(
+            1,
+            len(
+                [
+                    statement
+                    for statement in self.statements(report)
+                    if statement.startswith('UPDATE arqs')
+                ]
+            ),
+        )
         self.assertEqual(moved, binding.get(*request.key)[0]['device_rp_uuid'])
         self.assertEqual([bound], binding.get(*other.key))
         dataclasses.replace(TWO_FPGAS, numa_node=1).report()
         self.assertEqual(
             TWO_FPGAS.rp_uuid(1),
-            binding.get(*request.key)[0]['device_rp_uuid'])
+            binding.get(*request.key)[0]['device_rp_uuid'],
+        )
 
     def test_arqs_are_not_touched_if_no_provider_changed(self) -> None:
         TWO_FPGAS.report()
         self.hold(TWO_FPGAS, bus=1)
         changed = dataclasses.replace(TWO_FPGAS, faults=((1, 'hot'),))
-        self.assertEqual([], [
-            statement for statement in self.statements(changed.report)
-            if 'arqs' in statement])
+        self.assertEqual(
+            [],
+            [
+                statement
+                for statement in self.statements(changed.report)
+                if 'arqs' in statement
+            ],
+        )
 
     def test_an_older_nova_compute_reports(self) -> None:
         devices = self.reported(TWO_FPGAS.layout().rp_uuids)
@@ -207,8 +273,13 @@ class TestReport(base.DatabaseTestCase):
             del each['fault'], each['attributes']
             for deployable in each['deployables']:
                 del deployable['is_cleaned']
-        host.report('compute-1', TWO_FPGAS.node_uuid, 'compute-1.service',
-                    devices, 'digest')
+        host.report(
+            'compute-1',
+            TWO_FPGAS.node_uuid,
+            'compute-1.service',
+            devices,
+            'digest',
+        )
         self.assertEqual({'compute-1': 6}, capacity.free_by_host())
 
     def test_device_of_another_host(self) -> None:
@@ -216,8 +287,14 @@ class TestReport(base.DatabaseTestCase):
         before = self.everything()
         devices = self.reported(TWO_FPGAS.layout().rp_uuids)
         error = self.assertRaises(
-            exceptions.Conflict, host.report, 'compute-2',
-            TWO_FPGAS.node_uuid, 'compute-2', devices, 'digest')
+            exceptions.Conflict,
+            host.report,
+            'compute-2',
+            TWO_FPGAS.node_uuid,
+            'compute-2',
+            devices,
+            'digest',
+        )
         self.assertIn('belongs to host compute-1', str(error))
         self.assertIn('nova-accel-manage host forget', str(error))
         self.assertEqual(before, self.everything())
@@ -225,19 +302,28 @@ class TestReport(base.DatabaseTestCase):
     def test_attach_handle_of_another_host(self) -> None:
         TWO_FPGAS.report()
         other = reports.SimulatedHost('compute-2')
-        [device] = [found.to_report(other.node_uuid, other.layout().rp_uuids)
-                    for found in other.devices()]
+        [device] = [
+            found.to_report(other.node_uuid, other.layout().rp_uuids)
+            for found in other.devices()
+        ]
         stolen = self.rows(schema.ATTACH_HANDLES)[0]['uuid']
         device['deployables'][0]['attach_handles'][0]['uuid'] = stolen
         self.assertRaises(
-            exceptions.Conflict, host.report, 'compute-2', other.node_uuid,
-            'compute-2', [device], 'digest')
+            exceptions.Conflict,
+            host.report,
+            'compute-2',
+            other.node_uuid,
+            'compute-2',
+            [device],
+            'digest',
+        )
         self.assertEqual(1, len(self.rows(schema.HOSTS)))
 
     def test_simultaneous_first_reports(self) -> None:
         self.assertEqual(
             [orders.Orders(0)] * base.RACERS,
-            base.race([TWO_FPGAS.report] * base.RACERS))
+            base.race([TWO_FPGAS.report] * base.RACERS),
+        )
         self.assertEqual(5, len(self.inventory()['devices']))
         self.assertEqual({'compute-1': 6}, capacity.free_by_host())
 
@@ -250,11 +336,13 @@ class TestCapacity(base.DatabaseTestCase):
         other = reports.SimulatedHost('compute-2')
         other.report()
         self.make_profile()
-        binding.acquire(self.request(
-            other.allocated(), hostname='compute-2'))
-        for classes, free in ((None, {'compute-1': 6}), ([], {}),
-                              (['FPGA'], {'compute-1': 3}),
-                              (['CUSTOM_QAT', 'PGPU'], {'compute-1': 3})):
+        binding.acquire(self.request(other.allocated(), hostname='compute-2'))
+        for classes, free in (
+            (None, {'compute-1': 6}),
+            ([], {}),
+            (['FPGA'], {'compute-1': 3}),
+            (['CUSTOM_QAT', 'PGPU'], {'compute-1': 3}),
+        ):
             self.assertEqual(free, capacity.free_by_host(classes))
         self.assertEqual(1, len(self.statements(capacity.free_by_host)))
 
@@ -273,25 +361,34 @@ class TestForget(base.DatabaseTestCase):
 
     def test_only_its_own_goes(self) -> None:
         self.assertEqual(
-            {'attach_handles': 6, 'arqs': 1, 'deployables': 6, 'devices': 5,
-             'bindings': 1, 'hosts': 1}, host.forget('compute-1', -1))
+            {
+                'attach_handles': 6,
+                'arqs': 1,
+                'deployables': 6,
+                'devices': 5,
+                'bindings': 1,
+                'hosts': 1,
+            },
+            host.forget('compute-1', -1),
+        )
         self.assertEqual(self.without, self.everything())
 
     def test_not_while_it_reports(self) -> None:
         before = self.everything()
         error = self.assertRaises(
-            exceptions.Conflict, host.forget, 'compute-1', 180)
+            exceptions.Conflict, host.forget, 'compute-1', 180
+        )
         self.assertIn('compute-1', str(error))
         error = self.assertRaises(
-            exceptions.NotFound, host.forget, 'compute-9', 180)
+            exceptions.NotFound, host.forget, 'compute-9', 180
+        )
         self.assertIn('compute-9', str(error))
         self.assertEqual(before, self.everything())
 
     def test_a_report_at_the_same_time(self) -> None:
         """It comes before, or it is that of a new host."""
         for _again in range(3):
-            base.race([self.host.report,
-                       lambda: host.forget('compute-1', -1)])
+            base.race([self.host.report, lambda: host.forget('compute-1', -1)])
             self.host.report()
             self.assertEqual(7, len(self.rows(schema.ATTACH_HANDLES)))
             self.assert_consistent()
@@ -301,22 +398,30 @@ class TestForget(base.DatabaseTestCase):
         for minutes in (-60, 60):
             here = schema.now() + datetime.timedelta(minutes=minutes)
             with fixtures.MonkeyPatch(
-                    'nova_accel.db.schema.now', lambda now=here: now):
+                'nova_accel.db.schema.now', lambda now=here: now
+            ):
                 self.host.report()
-            self.assertEqual([False, False], [
-                row['is_silent'] for row in host.get_all(180)])
+            self.assertEqual(
+                [False, False], [row['is_silent'] for row in host.get_all(180)]
+            )
             with fixtures.MonkeyPatch(
-                    'nova_accel.db.schema.now', lambda now=here: now):
-                self.assertEqual([False, False], [
-                    row['is_silent'] for row in host.get_all(180)])
+                'nova_accel.db.schema.now', lambda now=here: now
+            ):
+                self.assertEqual(
+                    [False, False],
+                    [row['is_silent'] for row in host.get_all(180)],
+                )
 
     def test_a_host_is_silent_after_so_many_seconds(self) -> None:
         with self.database.engine.begin() as connection:
-            connection.execute(sa.update(schema.HOSTS).values(
-                reported_at=clock.ago(120)))
+            connection.execute(
+                sa.update(schema.HOSTS).values(reported_at=clock.ago(120))
+            )
         for silence_s, is_silent in ((110, True), (130, False)):
-            self.assertEqual([is_silent] * 2, [
-                row['is_silent'] for row in host.get_all(silence_s)])
+            self.assertEqual(
+                [is_silent] * 2,
+                [row['is_silent'] for row in host.get_all(silence_s)],
+            )
 
     def test_the_database_tells_the_time_in_utc(self) -> None:
         with self.database.engine.connect() as connection:
@@ -326,13 +431,22 @@ class TestForget(base.DatabaseTestCase):
         self.assertTrue(
             minute - datetime.timedelta(seconds=5)
             <= schema.now() - found
-            <= minute + datetime.timedelta(seconds=60))
+            <= minute + datetime.timedelta(seconds=60)
+        )
 
     def test_who_is_silent(self) -> None:
-        found = {silence_s: [
-            (row['hostname'], row['service_host'], row['is_silent'])
-            for row in host.get_all(silence_s)] for silence_s in (-1, 180)}
+        found = {
+            silence_s: [
+                (row['hostname'], row['service_host'], row['is_silent'])
+                for row in host.get_all(silence_s)
+            ]
+            for silence_s in (-1, 180)
+        }
         for silence_s, is_silent in ((-1, True), (180, False)):
-            self.assertEqual([
-                (name, f'{name}.service', is_silent)
-                for name in ('compute-1', 'compute-2')], found[silence_s])
+            self.assertEqual(
+                [
+                    (name, f'{name}.service', is_silent)
+                    for name in ('compute-1', 'compute-2')
+                ],
+                found[silence_s],
+            )

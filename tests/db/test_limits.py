@@ -32,18 +32,23 @@ from nova_accel.testing import database
 
 load_tests = testscenarios.load_tests_apply_scenarios
 
-SERVERS = [(name, attributes) for name, attributes in database.SCENARIOS
-           if name != 'sqlite']
+SERVERS = [
+    (name, attributes)
+    for name, attributes in database.SCENARIOS
+    if name != 'sqlite'
+]
 
 GROUP = 'nova_accel_database'
 
 
 class LimitsTestCase(base.DatabaseTestCase):
-
     def setUp(self) -> None:
         # As the engine is made by the fixture.
-        for name, value in {'deadline_s': 3, 'answer_timeout_s': 2,
-                            'lock_wait_s': 1}.items():
+        for name, value in {
+            'deadline_s': 3,
+            'answer_timeout_s': 2,
+            'lock_wait_s': 1,
+        }.items():
             self.configure(name, value)
         super().setUp()
 
@@ -51,8 +56,7 @@ class LimitsTestCase(base.DatabaseTestCase):
         engine.CONF.set_override(name, value, GROUP)
         self.addCleanup(engine.CONF.clear_override, name, GROUP)
 
-    def refused_within(self, seconds: float,
-                       call: Callable[[], Any]) -> str:
+    def refused_within(self, seconds: float, call: Callable[[], Any]) -> str:
         begin = time.monotonic()
         error = self.assertRaises(exceptions.ServiceUnavailable, call)
         self.assertLess(time.monotonic() - begin, seconds)
@@ -70,8 +74,11 @@ class TestLock(LimitsTestCase):
 
         def hold() -> None:
             with engine.writer() as connection:
-                connection.execute(sa.update(
-                    schema.DEVICE_PROFILES).values(description='locked'))
+                connection.execute(
+                    sa.update(schema.DEVICE_PROFILES).values(
+                        description='locked'
+                    )
+                )
                 locked.set()
                 let_go.wait(60)
 
@@ -80,8 +87,12 @@ class TestLock(LimitsTestCase):
             locked.wait(60)
             uuid = self.profile_uuid()
             try:
-                self.assertIn('too busy', self.refused_within(
-                    6, lambda: device_profile.update(uuid, [base.QAT])))
+                self.assertIn(
+                    'too busy',
+                    self.refused_within(
+                        6, lambda: device_profile.update(uuid, [base.QAT])
+                    ),
+                )
             finally:
                 let_go.set()
             held.result()
@@ -107,9 +118,13 @@ class TestFrozen(LimitsTestCase):
         url = self.database.engine.url
         port = url.port or {'mysql': 3306, 'postgresql': 5432}[self.backend]
         self.server = self.useFixture(relay.Relay(str(url.host), port))
-        self.configure('connection', url.set(
-            host='127.0.0.1', port=self.server.port,
-        ).render_as_string(hide_password=False))
+        self.configure(
+            'connection',
+            url.set(
+                host='127.0.0.1',
+                port=self.server.port,
+            ).render_as_string(hide_password=False),
+        )
         engine.manager.cache_clear()
         self.addCleanup(self.forget_engine)
 
@@ -142,8 +157,9 @@ class TestFrozen(LimitsTestCase):
         self.assert_well_again()
 
     def frozen_at(self, start: str) -> None:
-        def listener(connection: Any, cursor: Any, statement: str,
-                     *_arguments: Any) -> None:
+        def listener(
+            connection: Any, cursor: Any, statement: str, *_arguments: Any
+        ) -> None:
             if statement.startswith(start):
                 self.server.freeze()
 
@@ -152,8 +168,10 @@ class TestFrozen(LimitsTestCase):
 
     def test_within_a_transaction(self) -> None:
         self.frozen_at('INSERT INTO arqs')
-        self.refused_within(self.WITHIN_S, lambda: (
-            accelerator_request.create('fpga', base.PROJECT)))
+        self.refused_within(
+            self.WITHIN_S,
+            lambda: accelerator_request.create('fpga', base.PROJECT),
+        )
         self.assert_well_again()
         self.assertEqual([], accelerator_request.get_all())
 
@@ -166,14 +184,15 @@ class TestFrozen(LimitsTestCase):
             commit(connection)
 
         dialect.do_commit = do_commit
-        self.refused_within(self.WITHIN_S, lambda: (
-            accelerator_request.create('fpga', base.PROJECT)))
+        self.refused_within(
+            self.WITHIN_S,
+            lambda: accelerator_request.create('fpga', base.PROJECT),
+        )
         dialect.do_commit = commit
         self.assert_well_again()
 
 
 class FaultsTestCase(base.DatabaseTestCase):
-
     def told(self, call: Callable[[], Any] = device_profile.get_all) -> str:
         return str(self.assertRaises(exceptions.ServiceUnavailable, call))
 
@@ -184,7 +203,8 @@ class FaultsTestCase(base.DatabaseTestCase):
         url = self.database.engine.url.set(**parts)
         engine.manager().dispose_pool()
         engine.CONF.set_override(
-            'connection', url.render_as_string(hide_password=False), GROUP)
+            'connection', url.render_as_string(hide_password=False), GROUP
+        )
         engine.manager.cache_clear()
 
     def set_up(self, statements: dict[str, str]) -> None:
@@ -211,23 +231,29 @@ class TestFaults(FaultsTestCase):
 
     def test_no_column(self) -> None:
         with self.database.engine.begin() as connection:
-            connection.execute(sa.text(
-                'ALTER TABLE device_profiles DROP COLUMN description'))
+            connection.execute(
+                sa.text('ALTER TABLE device_profiles DROP COLUMN description')
+            )
         self.addCleanup(schema.METADATA.create_all, self.database.engine)
-        self.addCleanup(
-            schema.DEVICE_PROFILES.drop, self.database.engine)
+        self.addCleanup(schema.DEVICE_PROFILES.drop, self.database.engine)
         self.assertIn('run "nova-accel-manage db sync"', self.told())
 
     def test_no_database(self) -> None:
-        self.connect_to(database='/nowhere/at-all.sqlite'
-                        if self.backend == 'sqlite' else 'nowhere')
+        self.connect_to(
+            database='/nowhere/at-all.sqlite'
+            if self.backend == 'sqlite'
+            else 'nowhere'
+        )
         self.assertIn('does not exist', self.told())
 
     def test_read_only(self) -> None:
-        self.set_up({
-            'sqlite': 'PRAGMA query_only = 1',
-            'mysql': 'SET SESSION TRANSACTION READ ONLY',
-            'postgresql': 'SET SESSION default_transaction_read_only = on'})
+        self.set_up(
+            {
+                'sqlite': 'PRAGMA query_only = 1',
+                'mysql': 'SET SESSION TRANSACTION READ ONLY',
+                'postgresql': 'SET SESSION default_transaction_read_only = on',
+            }
+        )
         self.assertEqual([], device_profile.get_all())
         self.assertIn('is read-only', self.told(self.create))
 
@@ -238,13 +264,20 @@ class TestFaults(FaultsTestCase):
     @engine.retried
     def create_again(self) -> None:
         with engine.writer() as connection:
-            connection.execute(sa.insert(schema.DEVICE_PROFILES), [{
-                'uuid': 'a', 'name': 'fpga', 'groups': [],
-                'created_at': schema.now()}])
+            connection.execute(
+                sa.insert(schema.DEVICE_PROFILES),
+                [
+                    {
+                        'uuid': 'a',
+                        'name': 'fpga',
+                        'groups': [],
+                        'created_at': schema.now(),
+                    }
+                ],
+            )
 
 
 class TestFaultsOfServers(FaultsTestCase):
-
     scenarios = SERVERS
 
     def test_no_user(self) -> None:
@@ -262,7 +295,14 @@ class TestFullFile(FaultsTestCase):
 
     def test_full(self) -> None:
         self.set_up({'sqlite': 'PRAGMA max_page_count = 1'})
-        many = [{'resources:FPGA': '1', f'trait:CUSTOM_{"A" * 200}{number}':
-                 'required'} for number in range(1000)]
-        self.assertIn('has no space left', self.told(
-            lambda: device_profile.create('fpga', many)))
+        many = [
+            {
+                'resources:FPGA': '1',
+                f'trait:CUSTOM_{"A" * 200}{number}': 'required',
+            }
+            for number in range(1000)
+        ]
+        self.assertIn(
+            'has no space left',
+            self.told(lambda: device_profile.create('fpga', many)),
+        )

@@ -49,7 +49,8 @@ DATA_OF_FIRST = (
     " resource_class, traits) VALUES ('deployable', 'device', 'region0',"
     """ 'rp', 'FPGA', '["A"]')""",
     'INSERT INTO attach_handles (uuid, deployable_uuid, type, info, present)'
-    """ VALUES ('handle', 'deployable', 'PCI', '{"bus": "0c"}', :yes)""")
+    """ VALUES ('handle', 'deployable', 'PCI', '{"bus": "0c"}', :yes)""",
+)
 
 load_tests = testscenarios.load_tests_apply_scenarios
 
@@ -61,14 +62,17 @@ class TestMigration(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.database = self.useFixture(
-            database.Database(self.backend, tables=False))
+            database.Database(self.backend, tables=False)
+        )
 
     def write_as_the_first_release(self) -> None:
         with self.database.engine.begin() as connection:
             for statement in DATA_OF_FIRST:
                 # PostgreSQL has no number for a truth value.
-                connection.execute(sa.text(statement), {
-                    'now': datetime.datetime(2026, 11, 21), 'yes': True})
+                connection.execute(
+                    sa.text(statement),
+                    {'now': datetime.datetime(2026, 11, 21), 'yes': True},
+                )
 
     def test_steps_lead_to_the_schema(self) -> None:
         migration.sync()
@@ -77,10 +81,12 @@ class TestMigration(testtools.TestCase):
     def assert_schema(self) -> None:
         with self.database.engine.connect() as connection:
             context = alembic_migration.MigrationContext.configure(
-                connection, opts={'compare_type': True,
-                                  'compare_server_default': True})
-            self.assertEqual([], autogenerate.compare_metadata(
-                context, schema.METADATA))
+                connection,
+                opts={'compare_type': True, 'compare_server_default': True},
+            )
+            self.assertEqual(
+                [], autogenerate.compare_metadata(context, schema.METADATA)
+            )
 
     def killed_at(self, number: int, words: tuple[str, ...] = ('',)) -> bool:
         """Whether a sync of another process got so far, and no farther.
@@ -92,10 +98,10 @@ class TestMigration(testtools.TestCase):
         if pid == 0:
             left = itertools.count(-number)
 
-            def count(connection: Any, cursor: Any, statement: str,
-                      *_arguments: Any) -> None:
-                if (statement.lstrip().startswith(words)
-                        and next(left) == 0):
+            def count(
+                connection: Any, cursor: Any, statement: str, *_arguments: Any
+            ) -> None:
+                if statement.lstrip().startswith(words) and next(left) == 0:
                     os.kill(os.getpid(), signal.SIGKILL)
 
             sa.event.listen(sa.Engine, 'before_cursor_execute', count)
@@ -125,9 +131,11 @@ class TestMigration(testtools.TestCase):
         migration.sync()
         with sync_lock.alone(engine.url()) as connection:
             steps = script.ScriptDirectory.from_config(
-                migration.config(connection))
-            versions = [step.down_revision or 'base'
-                        for step in steps.walk_revisions()]
+                migration.config(connection)
+            )
+            versions = [
+                step.down_revision or 'base' for step in steps.walk_revisions()
+            ]
         for version in versions:
             with sync_lock.alone(engine.url()) as connection:
                 command.stamp(migration.config(connection), version)
@@ -139,26 +147,38 @@ class TestMigration(testtools.TestCase):
         self.assert_schema()
 
     def test_another_that_does_not_end(self) -> None:
-        with (sync_lock.alone(engine.url()),
-              fixtures.MonkeyPatch('nova_accel.db.sync_lock.WAIT_S', 1)):
+        with (
+            sync_lock.alone(engine.url()),
+            fixtures.MonkeyPatch('nova_accel.db.sync_lock.WAIT_S', 1),
+        ):
             error = self.assertRaises(
-                exceptions.ServiceUnavailable, migration.sync)
+                exceptions.ServiceUnavailable, migration.sync
+            )
         self.assertIn('another "nova-accel-manage db sync"', str(error))
         migration.sync()
 
     def test_a_step_that_is_refused(self) -> None:
         """It says what is wrong, and not by which statement."""
         for fault, told in (
-                (sa.exc.ProgrammingError('CREATE TABLE', None,
-                                         Exception('no room')), 'no room'),
-                (sa.exc.OperationalError('CREATE TABLE', None,
-                                         Exception('went away')),
-                 'does not answer')):
+            (
+                sa.exc.ProgrammingError(
+                    'CREATE TABLE', None, Exception('no room')
+                ),
+                'no room',
+            ),
+            (
+                sa.exc.OperationalError(
+                    'CREATE TABLE', None, Exception('went away')
+                ),
+                'does not answer',
+            ),
+        ):
             with fixtures.MockPatch(
-                    'nova_accel.db.migration.command.upgrade',
-                    side_effect=fault) as upgrade:
+                'nova_accel.db.migration.command.upgrade', side_effect=fault
+            ) as upgrade:
                 error = self.assertRaises(
-                    exceptions.ServiceUnavailable, migration.sync)
+                    exceptions.ServiceUnavailable, migration.sync
+                )
             upgrade.mock.assert_called_once()
             self.assertIn(told, str(error))
             self.assertNotIn('CREATE', str(error))
@@ -184,20 +204,29 @@ class TestMigration(testtools.TestCase):
         self.write_as_the_first_release()
         migration.sync()
         with self.database.engine.connect() as connection:
-            found = {table.name: dict(connection.execute(
-                sa.select(table)).mappings().one())
-                for table in (schema.HOSTS, schema.DEVICES,
-                              schema.DEPLOYABLES, schema.ATTACH_HANDLES)}
+            found = {
+                table.name: dict(
+                    connection.execute(sa.select(table)).mappings().one()
+                )
+                for table in (
+                    schema.HOSTS,
+                    schema.DEVICES,
+                    schema.DEPLOYABLES,
+                    schema.ATTACH_HANDLES,
+                )
+            }
         for name, facts in {
-                'hosts': {'hostname': 'compute-1', 'orders': 0},
-                'devices': {'product': 'PAC', 'fault': None,
-                            'attributes': None},
-                'deployables': {'traits': ['A'], 'is_cleaned': False},
-                'attach_handles': {'info': {'bus': '0c'}, 'present': True,
-                                   'unclean_since': None,
-                                   'unclean_reason': None}}.items():
-            self.assertEqual(
-                facts, {key: found[name][key] for key in facts})
+            'hosts': {'hostname': 'compute-1', 'orders': 0},
+            'devices': {'product': 'PAC', 'fault': None, 'attributes': None},
+            'deployables': {'traits': ['A'], 'is_cleaned': False},
+            'attach_handles': {
+                'info': {'bus': '0c'},
+                'present': True,
+                'unclean_since': None,
+                'unclean_reason': None,
+            },
+        }.items():
+            self.assertEqual(facts, {key: found[name][key] for key in facts})
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
 
     def test_the_release_before_works_on_the_new_schema(self) -> None:
@@ -207,6 +236,7 @@ class TestMigration(testtools.TestCase):
 
     def test_unknown_version(self) -> None:
         error = self.assertRaises(
-            exceptions.InvalidRequest, migration.sync, 'frob')
+            exceptions.InvalidRequest, migration.sync, 'frob'
+        )
         self.assertIn('frob', str(error))
         self.assertIsNone(migration.version())

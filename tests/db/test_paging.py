@@ -33,8 +33,13 @@ _KEYS = page_rows.columns(_TABLE, 'name', 'description', 'updated_at')
 
 #: Name, description and updated_at of each row, in the order of their age.
 _ROWS = [
-    ('c', None, None), ('a', 'x', schema.now()), ('b', 'x', None),
-    ('e', None, schema.now()), ('d', 'w', None), ('f', 'x', None)]
+    ('c', None, None),
+    ('a', 'x', schema.now()),
+    ('b', 'x', None),
+    ('e', None, schema.now()),
+    ('d', 'w', None),
+    ('f', 'x', None),
+]
 
 
 class TestRead(base.DatabaseTestCase):
@@ -44,39 +49,60 @@ class TestRead(base.DatabaseTestCase):
         super().setUp()
         with engine.writer() as connection:
             for name, description, updated_at in _ROWS:
-                connection.execute(sa.insert(_TABLE).values(
-                    uuid=f'uuid-{name}', name=name, groups=[],
-                    description=description, created_at=schema.now(),
-                    updated_at=updated_at))
+                connection.execute(
+                    sa.insert(_TABLE).values(
+                        uuid=f'uuid-{name}',
+                        name=name,
+                        groups=[],
+                        description=description,
+                        created_at=schema.now(),
+                        updated_at=updated_at,
+                    )
+                )
 
     def names(self, *where: Any, **page: Any) -> str:
         with engine.reader() as connection:
-            return ''.join(row['name'] for row in page_rows.read(
-                connection, device_profile.DeviceProfileRow,
-                sa.select(_TABLE), where, paging.Page(**page), _TABLE, _KEYS))
+            return ''.join(
+                row['name']
+                for row in page_rows.read(
+                    connection,
+                    device_profile.DeviceProfileRow,
+                    sa.select(_TABLE),
+                    where,
+                    paging.Page(**page),
+                    _TABLE,
+                    _KEYS,
+                )
+            )
 
     def sorted(self, *keys: str, **page: Any) -> str:
-        return self.names(sort=paging.parse_sort(','.join(keys), _KEYS),
-                          **page)
+        return self.names(
+            sort=paging.parse_sort(','.join(keys), _KEYS), **page
+        )
 
     def test_orders(self) -> None:
         for keys, names in (
-                ((), 'cabedf'), (('name',), 'abcdef'),
-                (('name:desc',), 'fedcba'),
-                # What has no value is less than any; the same are by age.
-                (('description',), 'cedabf'),
-                (('description:desc',), 'fbadec'),
-                (('description', 'name:desc'), 'ecdfba'),
-                (('description:desc', 'name'), 'abfdce')):
-            found = (self.sorted(*keys) if keys else self.names())
+            ((), 'cabedf'),
+            (('name',), 'abcdef'),
+            (('name:desc',), 'fedcba'),
+            # What has no value is less than any; the same are by age.
+            (('description',), 'cedabf'),
+            (('description:desc',), 'fbadec'),
+            (('description', 'name:desc'), 'ecdfba'),
+            (('description:desc', 'name'), 'abfdce'),
+        ):
+            found = self.sorted(*keys) if keys else self.names()
             self.assertEqual(names, found, keys)
 
     def test_pages_are_the_list(self) -> None:
         orders = [()] + [
-            tuple(f'{name}:{direction}' for name, direction
-                  in zip(names, directions, strict=True))
+            tuple(
+                f'{name}:{direction}'
+                for name, direction in zip(names, directions, strict=True)
+            )
             for names in itertools.permutations(_KEYS, 2)
-            for directions in itertools.product(('asc', 'desc'), repeat=2)]
+            for directions in itertools.product(('asc', 'desc'), repeat=2)
+        ]
         for keys in orders:
             sort = paging.parse_sort(','.join(keys), _KEYS) if keys else ()
             marker, found = None, ''
@@ -86,17 +112,28 @@ class TestRead(base.DatabaseTestCase):
             self.assertEqual(self.names(sort=sort), found, keys)
 
     def test_a_marker_that_is_filtered_out(self) -> None:
-        self.assertEqual('df', self.names(
-            _TABLE.c.name.in_(['a', 'd', 'f']), marker='uuid-e'))
+        self.assertEqual(
+            'df',
+            self.names(_TABLE.c.name.in_(['a', 'd', 'f']), marker='uuid-e'),
+        )
 
     def test_no_such_marker(self) -> None:
         error = self.assertRaises(
-            exceptions.InvalidRequest, self.names, marker='uuid-z')
+            exceptions.InvalidRequest, self.names, marker='uuid-z'
+        )
         self.assertIn('uuid-z', str(error))
 
     def test_two_statements_wherever_the_page_is(self) -> None:
         for marker, amount in ((None, 1), ('uuid-c', 2), ('uuid-d', 2)):
-            self.assertEqual(amount, len(self.statements(
-                lambda marker=marker: self.names(
-                    limit=2, marker=marker,
-                    sort=(paging.SortKey('description'),)))))
+            self.assertEqual(
+                amount,
+                len(
+                    self.statements(
+                        lambda marker=marker: self.names(
+                            limit=2,
+                            marker=marker,
+                            sort=(paging.SortKey('description'),),
+                        )
+                    )
+                ),
+            )

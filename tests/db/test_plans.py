@@ -37,11 +37,19 @@ _REGIONS = (8,) * 25
 
 _LARGE = r'\b(arqs|earlier|attach_handles|deployables)\b'
 
-_EXPLAIN = {'sqlite': 'EXPLAIN QUERY PLAN ', 'mysql': 'EXPLAIN ',
-            'postgresql': 'EXPLAIN '}
-_ANALYZE = {'sqlite': ['ANALYZE'], 'postgresql': ['ANALYZE'], 'mysql': [
-    'ANALYZE TABLE arqs, attach_handles, deployables, devices, hosts, '
-    'programmings']}
+_EXPLAIN = {
+    'sqlite': 'EXPLAIN QUERY PLAN ',
+    'mysql': 'EXPLAIN ',
+    'postgresql': 'EXPLAIN ',
+}
+_ANALYZE = {
+    'sqlite': ['ANALYZE'],
+    'postgresql': ['ANALYZE'],
+    'mysql': [
+        'ANALYZE TABLE arqs, attach_handles, deployables, devices, hosts, '
+        'programmings'
+    ],
+}
 
 
 class TestPlans(base.DatabaseTestCase):
@@ -70,8 +78,10 @@ class TestPlans(base.DatabaseTestCase):
             uuid = bound()
             arqs.get(uuid)
             arqs.get_of_instance(instance_uuid)
-            arqs.get_all(instance_uuid=instance_uuid,
-                         page=paging.Page(limit=paging.MAX_LIMIT))
+            arqs.get_all(
+                instance_uuid=instance_uuid,
+                page=paging.Page(limit=paging.MAX_LIMIT),
+            )
             arqs.delete_by_uuids([uuid], bound_allowed=True)
             bound()
             arqs.delete_by_instance(instance_uuid)
@@ -89,19 +99,32 @@ class TestPlans(base.DatabaseTestCase):
     def test_list_of_programmings(self) -> None:
         with self.database.engine.begin() as connection:
             # As many as it pays off to look for the newest of.
-            connection.execute(sa.insert(schema.PROGRAMMINGS), [{
-                'uuid': uuidutils.generate_uuid(), 'hostname': 'compute-1',
-                'device_uuid': uuidutils.generate_uuid(),
-                'region': 'region0', 'bitstream_id': 'b' * 36,
-                'started_at': schema.now() + datetime.timedelta(
-                    seconds=number)} for number in range(5000)])
+            connection.execute(
+                sa.insert(schema.PROGRAMMINGS),
+                [
+                    {
+                        'uuid': uuidutils.generate_uuid(),
+                        'hostname': 'compute-1',
+                        'device_uuid': uuidutils.generate_uuid(),
+                        'region': 'region0',
+                        'bitstream_id': 'b' * 36,
+                        'started_at': schema.now()
+                        + datetime.timedelta(seconds=number),
+                    }
+                    for number in range(5000)
+                ],
+            )
         [(statement, values)] = self.statements_with_values(
-            lambda: programming.get_all(paging.Page(limit=5)))
+            lambda: programming.get_all(paging.Page(limit=5))
+        )
         with self.database.engine.connect() as connection:
             for analyze in _ANALYZE[self.backend]:
                 connection.exec_driver_sql(analyze)
-            steps = str(connection.exec_driver_sql(
-                _EXPLAIN[self.backend] + statement, values).all())
+            steps = str(
+                connection.exec_driver_sql(
+                    _EXPLAIN[self.backend] + statement, values
+                ).all()
+            )
         self.assertIn('ix_programmings_started_at_id', steps)
         for sorting in ('TEMP B-TREE', 'filesort', 'Sort'):
             self.assertNotIn(sorting, steps)
@@ -115,16 +138,24 @@ class TestPlans(base.DatabaseTestCase):
                     connection.exec_driver_sql(statement)
                 for statement, values in statements:
                     self.assertEqual(
-                        [], self.scans(connection, statement, values),
-                        statement)
+                        [],
+                        self.scans(connection, statement, values),
+                        statement,
+                    )
 
     def statements_with_values(
-            self, call: Callable[[], Any]) -> list[tuple[str, Any]]:
+        self, call: Callable[[], Any]
+    ) -> list[tuple[str, Any]]:
         """Those that look for something."""
         seen: list[tuple[str, Any]] = []
 
-        def see(connection: Any, cursor: Any, statement: str, values: Any,
-                *_arguments: Any) -> None:
+        def see(
+            connection: Any,
+            cursor: Any,
+            statement: str,
+            values: Any,
+            *_arguments: Any,
+        ) -> None:
             if statement.startswith(('SELECT', 'UPDATE', 'DELETE')):
                 seen.append((statement, values))
 
@@ -136,16 +167,30 @@ class TestPlans(base.DatabaseTestCase):
             sa.event.remove(engine, 'before_cursor_execute', see)
         return seen
 
-    def scans(self, connection: sa.Connection, statement: str,
-              values: Any) -> list[str]:
+    def scans(
+        self, connection: sa.Connection, statement: str, values: Any
+    ) -> list[str]:
         """The steps of a plan that read all of something."""
-        steps = connection.exec_driver_sql(
-            _EXPLAIN[self.backend] + statement, values).mappings().all()
+        steps = (
+            connection.exec_driver_sql(
+                _EXPLAIN[self.backend] + statement, values
+            )
+            .mappings()
+            .all()
+        )
         if self.backend == 'mysql':
-            return [str(step) for step in steps
-                    if step['type'] in ('ALL', 'index')
-                    and re.search(_LARGE, step['table'] or '')]
-        column, word = {'sqlite': ('detail', 'SCAN'), 'postgresql': (
-            'QUERY PLAN', 'Seq Scan on')}[self.backend]
-        return [step[column] for step in steps
-                if re.search(f'{word} {_LARGE}', step[column])]
+            return [
+                str(step)
+                for step in steps
+                if step['type'] in ('ALL', 'index')
+                and re.search(_LARGE, step['table'] or '')
+            ]
+        column, word = {
+            'sqlite': ('detail', 'SCAN'),
+            'postgresql': ('QUERY PLAN', 'Seq Scan on'),
+        }[self.backend]
+        return [
+            step[column]
+            for step in steps
+            if re.search(f'{word} {_LARGE}', step[column])
+        ]

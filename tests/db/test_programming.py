@@ -34,19 +34,27 @@ _HOST = reports.SimulatedHost(regions=(2,))
 
 def record(number: int = 0, **fields: Any) -> programming_model.Record:
     """One that began so many seconds after the others."""
-    return programming_model.Record(**{
-        'uuid': uuidutils.generate_uuid(),
-        'device_uuid': _HOST.device_uuid(), 'region': 'region0',
-        'bitstream_id': uuidutils.generate_uuid(),
-        'asker': programming_model.Asker(),
-        'started_at': _START + datetime.timedelta(seconds=number), **fields})
+    return programming_model.Record(
+        **{
+            'uuid': uuidutils.generate_uuid(),
+            'device_uuid': _HOST.device_uuid(),
+            'region': 'region0',
+            'bitstream_id': uuidutils.generate_uuid(),
+            'asker': programming_model.Asker(),
+            'started_at': _START + datetime.timedelta(seconds=number),
+            **fields,
+        }
+    )
 
 
-def ended(begun: programming_model.Record,
-          failure: str | None = None) -> programming_model.Record:
+def ended(
+    begun: programming_model.Record, failure: str | None = None
+) -> programming_model.Record:
     return dataclasses.replace(
-        begun, failure=failure,
-        finished_at=begun.started_at + datetime.timedelta(seconds=8))
+        begun,
+        failure=failure,
+        finished_at=begun.started_at + datetime.timedelta(seconds=8),
+    )
 
 
 class TestKept(base.DatabaseTestCase):
@@ -57,8 +65,9 @@ class TestKept(base.DatabaseTestCase):
     def setUp(self) -> None:
         super().setUp()
         programming.CONF.set_override('programmings_kept', 3, 'nova_accel')
-        self.addCleanup(programming.CONF.clear_override, 'programmings_kept',
-                        'nova_accel')
+        self.addCleanup(
+            programming.CONF.clear_override, 'programmings_kept', 'nova_accel'
+        )
 
     def test_the_newest_of_each_region(self) -> None:
         other = record(region='region1')
@@ -70,16 +79,23 @@ class TestKept(base.DatabaseTestCase):
             programming.note('compute-1', ended(begun))
         self.assertEqual(
             {other.uuid, *(each.uuid for each in records[2:])},
-            {row['uuid'] for row in programming.get_all()})
+            {row['uuid'] for row in programming.get_all()},
+        )
 
     def test_many_statements_are_not_needed(self) -> None:
         counts = []
         for kept in (100, 3, 1):
             programming.CONF.set_override(
-                'programmings_kept', kept, 'nova_accel')
+                'programmings_kept', kept, 'nova_accel'
+            )
             for _again in range(5):
-                counts.append(len(self.statements(
-                    lambda: programming.note('compute-1', record()))))
+                counts.append(
+                    len(
+                        self.statements(
+                            lambda: programming.note('compute-1', record())
+                        )
+                    )
+                )
         self.assertEqual([3] * 5 + [4] * 10, counts)
         self.assertEqual(1, len(programming.get_all()))
 
@@ -93,23 +109,32 @@ class TestNote(base.DatabaseTestCase):
 
     def test_begins_and_ends(self) -> None:
         asker = programming_model.Asker(
-            base.PROJECT, 'user', uuidutils.generate_uuid())
+            base.PROJECT, 'user', uuidutils.generate_uuid()
+        )
         begun = record(asker=asker)
         for _again in range(2):
             programming.note('compute-1', begun)
             row = self.only()
             del row['id']
-            self.assertEqual({
-                'hostname': 'compute-1', **{
-                    name: value for name, value
-                    in dataclasses.asdict(begun).items() if name != 'asker'},
-                **dataclasses.asdict(asker)}, row)
+            self.assertEqual(
+                {
+                    'hostname': 'compute-1',
+                    **{
+                        name: value
+                        for name, value in dataclasses.asdict(begun).items()
+                        if name != 'asker'
+                    },
+                    **dataclasses.asdict(asker),
+                },
+                row,
+            )
         for _again in range(2):
             programming.note('compute-1', ended(begun, 'CRC error'))
             row = self.only()
             self.assertEqual(
                 (datetime.timedelta(seconds=8), 'CRC error'),
-                (row['finished_at'] - row['started_at'], row['failure']))
+                (row['finished_at'] - row['started_at'], row['failure']),
+            )
 
     def test_what_has_ended_stays_so(self) -> None:
         begun = record()
@@ -124,15 +149,20 @@ class TestNote(base.DatabaseTestCase):
         programming.note('compute-1', begun)
         before = self.only()
         error = self.assertRaises(
-            exceptions.Conflict, programming.note, 'compute-2', ended(begun))
+            exceptions.Conflict, programming.note, 'compute-2', ended(begun)
+        )
         self.assertIn('compute-1', str(error))
         self.assertEqual(before, self.only())
 
     def test_said_by_many_at_once(self) -> None:
         begun = record()
-        self.assertEqual([None] * base.RACERS, base.race([
-            lambda: programming.note('compute-1', ended(begun))
-        ] * base.RACERS))
+        self.assertEqual(
+            [None] * base.RACERS,
+            base.race(
+                [lambda: programming.note('compute-1', ended(begun))]
+                * base.RACERS
+            ),
+        )
         self.assertIsNotNone(self.only()['finished_at'])
         self.assertEqual(1, len(self.rows(schema.PROGRAMMINGS)))
 
@@ -160,34 +190,50 @@ class TestGetAll(base.DatabaseTestCase):
     def test_unknown_marker(self) -> None:
         marker = uuidutils.generate_uuid()
         error = self.assertRaises(
-            exceptions.InvalidRequest, programming.get_all,
-            paging.Page(1, marker))
+            exceptions.InvalidRequest,
+            programming.get_all,
+            paging.Page(1, marker),
+        )
         self.assertIn(marker, str(error))
 
     def test_filters(self) -> None:
         _HOST.report()
-        deployables = {row['name']: row['uuid']
-                       for row in self.rows(schema.DEPLOYABLES)}
+        deployables = {
+            row['name']: row['uuid'] for row in self.rows(schema.DEPLOYABLES)
+        }
         asker = programming_model.Asker(
-            base.PROJECT, 'user', uuidutils.generate_uuid())
+            base.PROJECT, 'user', uuidutils.generate_uuid()
+        )
         by_server = record(asker=asker)
         other = record(1, region='region1')
         gone = record(2, device_uuid=uuidutils.generate_uuid())
-        for hostname, each in (('compute-1', by_server), ('compute-1', other),
-                               ('compute-2', gone)):
+        for hostname, each in (
+            ('compute-1', by_server),
+            ('compute-1', other),
+            ('compute-2', gone),
+        ):
             programming.note(hostname, each)
         for filters, expected in (
-                ({'hostname': 'compute-1'}, [other, by_server]),
-                ({'hostname': 'compute-2'}, [gone]),
-                ({'instance_uuid': asker.instance_uuid}, [by_server]),
-                ({'project_id': base.PROJECT}, [by_server]),
-                ({'bitstream_id': other.bitstream_id}, [other]),
-                ({'device_uuid': gone.device_uuid}, [gone]),
-                ({'deployable_uuid': deployables['region0']}, [by_server]),
-                ({'deployable_uuid': deployables['region1']}, [other]),
-                ({'deployable_uuid': gone.uuid}, []),
-                ({'hostname': 'compute-2',
-                  'deployable_uuid': deployables['region1']}, []),
-                ({'hostname': None}, [gone, other, by_server])):
-            self.assertEqual([each.uuid for each in expected],
-                             self.listed(**filters), filters)
+            ({'hostname': 'compute-1'}, [other, by_server]),
+            ({'hostname': 'compute-2'}, [gone]),
+            ({'instance_uuid': asker.instance_uuid}, [by_server]),
+            ({'project_id': base.PROJECT}, [by_server]),
+            ({'bitstream_id': other.bitstream_id}, [other]),
+            ({'device_uuid': gone.device_uuid}, [gone]),
+            ({'deployable_uuid': deployables['region0']}, [by_server]),
+            ({'deployable_uuid': deployables['region1']}, [other]),
+            ({'deployable_uuid': gone.uuid}, []),
+            (
+                {
+                    'hostname': 'compute-2',
+                    'deployable_uuid': deployables['region1'],
+                },
+                [],
+            ),
+            ({'hostname': None}, [gone, other, by_server]),
+        ):
+            self.assertEqual(
+                [each.uuid for each in expected],
+                self.listed(**filters),
+                filters,
+            )

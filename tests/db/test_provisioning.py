@@ -30,19 +30,21 @@ class TestReplace(base.DatabaseTestCase):
         self.host = reports.SimulatedHost(regions=(2, 1))
         self.host.report()
         self.make_profile()
-        self.requests = [self.request(self.host.allocated(bus=bus))
-                         for bus in (0, 1)]
+        self.requests = [
+            self.request(self.host.allocated(bus=bus)) for bus in (0, 1)
+        ]
         self.first, self.second = (
-            binding.acquire(request)[0]['uuid'] for request in self.requests)
+            binding.acquire(request)[0]['uuid'] for request in self.requests
+        )
 
-    def replace(self, *uuids: str,
-                hostname: str = 'compute-1') -> list[str]:
+    def replace(self, *uuids: str, hostname: str = 'compute-1') -> list[str]:
         """Those that are bound again."""
         return [arq['uuid'] for arq in provisioning.replace(hostname, uuids)]
 
     def states(self) -> tuple[str, str]:
-        found = {arq['uuid']: arq['state']
-                 for arq in accelerator_request.get_all()}
+        found = {
+            arq['uuid']: arq['state'] for arq in accelerator_request.get_all()
+        }
         return found[self.first], found[self.second]
 
     def test_there_and_back(self) -> None:
@@ -61,14 +63,17 @@ class TestReplace(base.DatabaseTestCase):
             found = provisioning.replace('compute-1', [self.first], failed)
             self.assertEqual(
                 [(self.first, 'Provisioning')] if failed else [],
-                [(arq['uuid'], arq['state']) for arq in found])
+                [(arq['uuid'], arq['state']) for arq in found],
+            )
             self.assertEqual(('Provisioning', 'Bound'), self.states())
         self.assertEqual(
-            [], provisioning.replace('compute-2', [], [self.first]))
+            [], provisioning.replace('compute-2', [], [self.first])
+        )
         found = provisioning.replace('compute-1', [self.second], both)
         self.assertEqual(
             {self.first: 'Bound', self.second: 'Provisioning'},
-            {arq['uuid']: arq['state'] for arq in found})
+            {arq['uuid']: arq['state'] for arq in found},
+        )
 
     def test_another_hosts_stay_as_they_are(self) -> None:
         self.assertEqual([], self.replace(self.first, hostname='compute-2'))
@@ -80,18 +85,28 @@ class TestReplace(base.DatabaseTestCase):
     def test_what_is_not_bound_stays_so(self) -> None:
         [made] = accelerator_request.create('fpga', base.PROJECT)
         self.assertEqual([], self.replace(made['uuid']))
-        self.assertEqual('Initial', next(
-            arq['state'] for arq in accelerator_request.get_all()
-            if arq['uuid'] == made['uuid']))
+        self.assertEqual(
+            'Initial',
+            next(
+                arq['state']
+                for arq in accelerator_request.get_all()
+                if arq['uuid'] == made['uuid']
+            ),
+        )
 
     def test_it_moves_to_another_role_meanwhile(self) -> None:
         self.replace(self.first)
         key = self.requests[0].key
         [moved] = binding.adopt(
-            (*key[:2], 'old'), self.requests[0].attempt + 1, [self.first],
-            'active')
-        self.assertEqual((self.first, 'old', 'Provisioning'),
-                         (moved['uuid'], moved['role'], moved['state']))
+            (*key[:2], 'old'),
+            self.requests[0].attempt + 1,
+            [self.first],
+            'active',
+        )
+        self.assertEqual(
+            (self.first, 'old', 'Provisioning'),
+            (moved['uuid'], moved['role'], moved['state']),
+        )
         self.assertEqual([self.first], self.replace())
 
     def test_it_is_given_back_meanwhile(self) -> None:

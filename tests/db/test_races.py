@@ -49,7 +49,6 @@ def _call(function: Callable[..., Any], *args: Any) -> Callable[[], Any]:
 
 
 class RaceTestCase(base.DatabaseTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.host = reports.SimulatedHost(regions=(1, 2), functions=8)
@@ -57,63 +56,87 @@ class RaceTestCase(base.DatabaseTestCase):
         self.make_profile()
         self.make_profile(base.QAT, name='qat')
 
-    def assert_faults(self, kind: type[Exception], amount: int,
-                      results: list[Any]) -> None:
-        faults = [result for result in results
-                  if isinstance(result, Exception)]
-        self.assertEqual([kind] * amount, [type(fault) for fault in faults],
-                         [repr(fault.__cause__) for fault in faults])
+    def assert_faults(
+        self, kind: type[Exception], amount: int, results: list[Any]
+    ) -> None:
+        faults = [
+            result for result in results if isinstance(result, Exception)
+        ]
+        self.assertEqual(
+            [kind] * amount,
+            [type(fault) for fault in faults],
+            [repr(fault.__cause__) for fault in faults],
+        )
 
 
 class TestAcquire(RaceTestCase):
     scenarios = database.SCENARIOS
 
     def test_one_free_handle(self) -> None:
-        results = base.race([_call(binding.acquire, self.request())
-                             for _ in range(base.RACERS)])
+        results = base.race(
+            [
+                _call(binding.acquire, self.request())
+                for _ in range(base.RACERS)
+            ]
+        )
         self.assert_faults(
-            exceptions.AcceleratorsBusy, base.RACERS - 1, results)
+            exceptions.AcceleratorsBusy, base.RACERS - 1, results
+        )
         [[won]] = [result for result in results if isinstance(result, list)]
         self.assertEqual(
-            {won['attach_handle_uuid']: won['uuid']}, self.taken())
+            {won['attach_handle_uuid']: won['uuid']}, self.taken()
+        )
         self.assertEqual(
-            [won['uuid']], [row['uuid'] for row in self.rows(schema.ARQS)])
+            [won['uuid']], [row['uuid'] for row in self.rows(schema.ARQS)]
+        )
         self.assertEqual(1, len(self.rows(schema.BINDINGS)))
 
     def test_two_free_handles_for_pairs(self) -> None:
         self.make_profile(base.FPGA, base.FPGA, name='pair')
         pair = self.host.allocated(bus=1), self.host.allocated(1, 1)
-        results = base.race([
-            _call(binding.acquire, self.request(
-                *providers, device_profile_name='pair'))
-            for providers in (pair, pair[::-1]) * (base.RACERS // 2)])
+        results = base.race(
+            [
+                _call(
+                    binding.acquire,
+                    self.request(*providers, device_profile_name='pair'),
+                )
+                for providers in (pair, pair[::-1]) * (base.RACERS // 2)
+            ]
+        )
         self.assert_faults(
-            exceptions.AcceleratorsBusy, base.RACERS - 1, results)
+            exceptions.AcceleratorsBusy, base.RACERS - 1, results
+        )
         self.assertEqual(2, len(self.taken()))
         self.assert_consistent()
 
     def test_enough_handles_for_all(self) -> None:
-        requests = [self.request(self.host.allocated_functions(1),
-                                 device_profile_name='qat')
-                    for _ in range(base.RACERS)]
-        results = base.race([_call(binding.acquire, request)
-                             for request in requests])
+        requests = [
+            self.request(
+                self.host.allocated_functions(1), device_profile_name='qat'
+            )
+            for _ in range(base.RACERS)
+        ]
+        results = base.race(
+            [_call(binding.acquire, request) for request in requests]
+        )
         self.assert_faults(Exception, 0, results)
         self.assertEqual(base.RACERS, len(self.taken()))
         self.assert_consistent()
-        released = base.race([_call(binding.release, *request.key, 1)
-                              for request in requests])
+        released = base.race(
+            [_call(binding.release, *request.key, 1) for request in requests]
+        )
         self.assertEqual([None] * base.RACERS, released)
         self.assertEqual({}, self.taken())
         self.assertEqual([], self.rows(schema.ARQS))
 
     def test_same_request(self) -> None:
-        self.make_profile({'resources:CUSTOM_QAT': '3'},
-                          name='three')
-        request = self.request(self.host.allocated_functions(3),
-                               device_profile_name='three')
+        self.make_profile({'resources:CUSTOM_QAT': '3'}, name='three')
+        request = self.request(
+            self.host.allocated_functions(3), device_profile_name='three'
+        )
         first, *others = base.race(
-            [_call(binding.acquire, request)] * base.RACERS)
+            [_call(binding.acquire, request)] * base.RACERS
+        )
         self.assertEqual(3, len(first))
         self.assertEqual([first] * len(others), others)
         self.assertEqual(3, len(self.taken()))
@@ -123,18 +146,22 @@ class TestAcquire(RaceTestCase):
         request = self.request(attempt=0)
         held = binding.acquire(request)
         for newest in (8, 16, 24, 32):
-            results = base.race([
-                _call(binding.acquire, dataclasses.replace(
-                    request, attempt=attempt))
-                for attempt in range(newest - 7, newest + 1)])
+            results = base.race(
+                [
+                    _call(
+                        binding.acquire,
+                        dataclasses.replace(request, attempt=attempt),
+                    )
+                    for attempt in range(newest - 7, newest + 1)
+                ]
+            )
             self.assertEqual(held, results[-1])
             for result in results[:-1]:
                 if isinstance(result, Exception):
                     self.assertIsInstance(result, exceptions.StaleAttempt)
                 else:
                     self.assertEqual(held, result)
-            self.assertEqual(
-                newest, self.rows(schema.BINDINGS)[0]['attempt'])
+            self.assertEqual(newest, self.rows(schema.BINDINGS)[0]['attempt'])
         self.assertEqual(1, len(self.taken()))
 
     def test_acquire_and_release_of_one_attempt(self) -> None:
@@ -142,7 +169,8 @@ class TestAcquire(RaceTestCase):
             request = self.request()
             *_acquired, released = base.race(
                 [_call(binding.acquire, request)] * 3
-                + [_call(binding.release, *request.key, 1)])
+                + [_call(binding.release, *request.key, 1)]
+            )
             self.assertIsNone(released)
             self.assertEqual({}, self.taken())
             self.assertEqual([], self.rows(schema.ARQS))
@@ -152,12 +180,16 @@ class TestBind(RaceTestCase):
     scenarios = database.SCENARIOS
 
     def test_one_free_handle(self) -> None:
-        results = base.race([
-            _call(arqs.bind, {uuid: self.place()})
-            for uuid in self.make_arqs(base.RACERS)])
+        results = base.race(
+            [
+                _call(arqs.bind, {uuid: self.place()})
+                for uuid in self.make_arqs(base.RACERS)
+            ]
+        )
         self.assertEqual(
             ['BindFailed'] * (base.RACERS - 1) + ['Bound'],
-            sorted(arq['state'] for [arq] in results))
+            sorted(arq['state'] for [arq] in results),
+        )
         self.assertEqual(1, len(self.taken()))
         self.assert_consistent()
 
@@ -165,24 +197,33 @@ class TestBind(RaceTestCase):
         self.make_profile(base.QAT, name='one')
         [created] = arqs.create('one', base.PROJECT)
         provider = self.host.allocated_functions(1).uuid
-        results = base.race([
-            _call(arqs.bind, {created['uuid']: self.place(provider)})
-            for _ in range(base.RACERS)])
+        results = base.race(
+            [
+                _call(arqs.bind, {created['uuid']: self.place(provider)})
+                for _ in range(base.RACERS)
+            ]
+        )
         self.assert_faults(
-            exceptions.InvalidTransition, base.RACERS - 1, results)
+            exceptions.InvalidTransition, base.RACERS - 1, results
+        )
         self.assertEqual(1, len(self.taken()))
         self.assert_consistent()
 
     def test_one_instance(self) -> None:
         provider = self.host.allocated_functions(1).uuid
-        created = [arq['uuid'] for _ in range(base.RACERS)
-                   for arq in arqs.create('qat', base.PROJECT)]
+        created = [
+            arq['uuid']
+            for _ in range(base.RACERS)
+            for arq in arqs.create('qat', base.PROJECT)
+        ]
         instance_uuid = uuidutils.generate_uuid()
-        results = base.race([
-            _call(arqs.bind, {uuid: self.place(provider, instance_uuid)})
-            for uuid in created])
-        self.assert_faults(
-            exceptions.InvalidRequest, base.RACERS - 1, results)
+        results = base.race(
+            [
+                _call(arqs.bind, {uuid: self.place(provider, instance_uuid)})
+                for uuid in created
+            ]
+        )
+        self.assert_faults(exceptions.InvalidRequest, base.RACERS - 1, results)
         self.assertEqual(1, len(arqs.get_all(instance_uuid=instance_uuid)))
         self.assertEqual(1, len(self.taken()))
         self.assert_consistent()
@@ -191,9 +232,12 @@ class TestBind(RaceTestCase):
         for _round in range(5):
             [uuid] = self.make_arqs(1)
             place = self.place()
-            bound, deleted = base.race([
-                _call(arqs.bind, {uuid: place}),
-                _call(arqs.delete_by_uuids, [uuid])])
+            bound, deleted = base.race(
+                [
+                    _call(arqs.bind, {uuid: place}),
+                    _call(arqs.delete_by_uuids, [uuid]),
+                ]
+            )
             if isinstance(bound, Exception):
                 self.assertIsInstance(bound, exceptions.NotFound)
                 self.assertIsNone(deleted)
@@ -212,36 +256,49 @@ class TestCrowd(RaceTestCase):
         super().setUp()
         self.make_profile({'resources:CUSTOM_QAT': str(_CROWD)}, name='crowd')
         self.provider = self.host.allocated_functions(1).uuid
-        pool = {row['uuid'] for row in self.rows(schema.DEPLOYABLES)
-                if row['rp_uuid'] == self.provider}
-        self.handles = {row['uuid'] for row in self.rows(schema.ATTACH_HANDLES)
-                        if row['deployable_uuid'] in pool}
+        pool = {
+            row['uuid']
+            for row in self.rows(schema.DEPLOYABLES)
+            if row['rp_uuid'] == self.provider
+        }
+        self.handles = {
+            row['uuid']
+            for row in self.rows(schema.ATTACH_HANDLES)
+            if row['deployable_uuid'] in pool
+        }
         self.assertEqual(_HANDLES, len(self.handles))
 
     def test_binders(self) -> None:
         for _round in range(_CROWD_ROUNDS):
             # A thousand rounds take longer than a host may be silent.
             self.host.report()
-            uuids = [arq['uuid'] for arq
-                     in arqs.create('crowd', base.PROJECT)]
+            uuids = [arq['uuid'] for arq in arqs.create('crowd', base.PROJECT)]
             with fixtures.FakeLogger() as log:
-                results = base.race([
-                    _call(arqs.bind, {uuid: self.place(self.provider)})
-                    for uuid in uuids])
+                results = base.race(
+                    [
+                        _call(arqs.bind, {uuid: self.place(self.provider)})
+                        for uuid in uuids
+                    ]
+                )
             self.assert_faults(Exception, 0, results)
-            self.check_round({arq['uuid']: arq['state']
-                              for [arq] in results}, log)
+            self.check_round(
+                {arq['uuid']: arq['state'] for [arq] in results}, log
+            )
             arqs.delete_by_uuids(uuids, bound_allowed=True)
             self.assertEqual({}, self.taken())
             self.assertEqual([], self.rows(schema.ARQS))
 
-    def check_round(self, told: dict[str, str],
-                    log: fixtures.FakeLogger) -> None:
+    def check_round(
+        self, told: dict[str, str], log: fixtures.FakeLogger
+    ) -> None:
         """What the binders were told is so, and no handle was left over."""
         found = arqs.get_all()
         self.assertEqual(told, {arq['uuid']: arq['state'] for arq in found})
-        won = {arq['attach_handle_uuid']: arq['uuid']
-               for arq in found if arq['state'] == 'Bound'}
+        won = {
+            arq['attach_handle_uuid']: arq['uuid']
+            for arq in found
+            if arq['state'] == 'Bound'
+        }
         self.assertEqual(self.handles, won.keys())
         self.assertEqual(won, self.taken())
         self.assert_consistent()
@@ -253,21 +310,32 @@ class TestCrowd(RaceTestCase):
                 f'ARQ {arq["uuid"]} of instance {arq["instance_uuid"]} is '
                 'BindFailed: 1 CUSTOM_QAT of resource provider '
                 f'{self.provider} on host {self.host.hostname} are wanted '
-                'and 0 are free', log.output)
+                'and 0 are free',
+                log.output,
+            )
 
     def test_hosts(self) -> None:
         """NATIVE: what the losers asked for leaves no trace."""
         for _round in range(_CROWD_ROUNDS // 10):
             self.host.report()
-            requests = [self.request(self.host.allocated_functions(1),
-                                     device_profile_name='qat')
-                        for _ in range(_CROWD)]
-            results = base.race([_call(binding.acquire, request)
-                                 for request in requests])
-            self.assert_faults(exceptions.AcceleratorsBusy,
-                               _CROWD - _HANDLES, results)
-            won = {arq['attach_handle_uuid']: arq['uuid'] for result in results
-                   if not isinstance(result, Exception) for arq in result}
+            requests = [
+                self.request(
+                    self.host.allocated_functions(1), device_profile_name='qat'
+                )
+                for _ in range(_CROWD)
+            ]
+            results = base.race(
+                [_call(binding.acquire, request) for request in requests]
+            )
+            self.assert_faults(
+                exceptions.AcceleratorsBusy, _CROWD - _HANDLES, results
+            )
+            won = {
+                arq['attach_handle_uuid']: arq['uuid']
+                for result in results
+                if not isinstance(result, Exception)
+                for arq in result
+            }
             self.assertEqual(self.handles, won.keys())
             self.assertEqual(won, self.taken())
             self.assert_consistent()
@@ -289,8 +357,9 @@ class TestReport(RaceTestCase):
         for handle in self.rows(schema.ATTACH_HANDLES):
             self.assertTrue(handle['present'] or handle['arq_uuid'])
 
-    def interleave(self, first: Callable[[], Any],
-                   second: Callable[[], Any], number: int) -> bool:
+    def interleave(
+        self, first: Callable[[], Any], second: Callable[[], Any], number: int
+    ) -> bool:
         """Let the second begin at a statement of the first.
 
         :returns: whether the first has that many statements
@@ -298,6 +367,7 @@ class TestReport(RaceTestCase):
         statements: list[str] = []
         started: list[futures.Future[None]] = []
         with futures.ThreadPoolExecutor(1) as executor:
+
             def start(statement: str) -> None:
                 if threading.current_thread() is not threading.main_thread():
                     return
@@ -313,8 +383,9 @@ class TestReport(RaceTestCase):
                 future.result()
         return bool(started)
 
-    def check_all_orders(self, order: Callable[
-            [binding.Request], tuple[Callable[[], Any], ...]]) -> None:
+    def check_all_orders(
+        self, order: Callable[[binding.Request], tuple[Callable[[], Any], ...]]
+    ) -> None:
         for number in range(99):
             self.host.report()
             request = self.request()
@@ -332,11 +403,12 @@ class TestReport(RaceTestCase):
         self.assertGreater(number, 2)
 
     def test_removal_while_released(self) -> None:
-        def order(request: binding.Request) -> tuple[
-                Callable[[], Any], ...]:
+        def order(request: binding.Request) -> tuple[Callable[[], Any], ...]:
             binding.acquire(request)
-            return (_call(binding.release, *request.key, 1),
-                    self.without.report)
+            return (
+                _call(binding.release, *request.key, 1),
+                self.without.report,
+            )
 
         self.check_all_orders(order)
         self.check_all_orders(lambda request: order(request)[::-1])
@@ -348,8 +420,7 @@ class TestReport(RaceTestCase):
             except (exceptions.AcceleratorsBusy, exceptions.NotFound):
                 self.assertEqual([], binding.get(*request.key))
 
-        def order(request: binding.Request) -> tuple[
-                Callable[[], Any], ...]:
+        def order(request: binding.Request) -> tuple[Callable[[], Any], ...]:
             return _call(acquire, request), self.without.report
 
         self.check_all_orders(order)
@@ -358,12 +429,21 @@ class TestReport(RaceTestCase):
     def assert_told(self, told: orders.Orders) -> None:
         told = self.host.report(told.revision) or told
         self.assertEqual(
-            {row['uuid'] for row in self.rows(schema.ATTACH_HANDLES)
-             if row['unclean_since'] is not None}, told.uncleaned)
+            {
+                row['uuid']
+                for row in self.rows(schema.ATTACH_HANDLES)
+                if row['unclean_since'] is not None
+            },
+            told.uncleaned,
+        )
         self.assertEqual(
-            {row['uuid'] for row in self.rows(schema.DEVICES)
-             if row['status'] == device_model.Status.MAINTAINING},
-            told.disabled)
+            {
+                row['uuid']
+                for row in self.rows(schema.DEVICES)
+                if row['status'] == device_model.Status.MAINTAINING
+            },
+            told.disabled,
+        )
 
     def check_told(self, prepare: Callable[[], Callable[[], Any]]) -> None:
         """Whenever its orders change, a host knows them two reports later."""
@@ -391,7 +471,7 @@ class TestReport(RaceTestCase):
 
         def prepare() -> Callable[[], Any]:
             handles = [row['uuid'] for row in self.rows(schema.ATTACH_HANDLES)]
-            cleaning.note(self.host.hostname, handles, {}, 10 ** 6)
+            cleaning.note(self.host.hostname, handles, {}, 10**6)
             request = self.request()
             binding.acquire(request)
             return _call(binding.release, *request.key, 1)
@@ -403,7 +483,8 @@ class TestReport(RaceTestCase):
             uuid = self.host.device_uuid()
             device.set_status(uuid, device_model.Status.ENABLED)
             return _call(
-                device.set_status, uuid, device_model.Status.MAINTAINING)
+                device.set_status, uuid, device_model.Status.MAINTAINING
+            )
 
         self.check_told(prepare)
 
@@ -423,8 +504,9 @@ class TestReport(RaceTestCase):
                 host.report()
 
         with futures.ThreadPoolExecutor(5) as executor:
-            for done in [executor.submit(boot_and_delete) for _ in range(4)
-                         ] + [executor.submit(come_and_go)]:
+            for done in [
+                executor.submit(boot_and_delete) for _ in range(4)
+            ] + [executor.submit(come_and_go)]:
                 done.result()
         self.assertEqual({}, self.taken())
         self.assert_free_handles_are_present()

@@ -59,19 +59,26 @@ class LifeTestCase(base.DatabaseTestCase):
         self.make_profile()
         self.host.report()
 
-    def hear_orders(
-            self, host: reports.SimulatedHost | None = None) -> None:
+    def hear_orders(self, host: reports.SimulatedHost | None = None) -> None:
         told = (host or self.host).report()
         assert told is not None
         self.revision = told.revision
 
     def life(self) -> list[tuple[str, Callable[[], Any]]]:
         """Names and calls; each relies on those before, all leave nothing."""
-        pair = [self.request(self.host.allocated(), self.host.allocated(0, 1),
-                             device_profile_name='pair')] * 2
+        pair = [
+            self.request(
+                self.host.allocated(),
+                self.host.allocated(0, 1),
+                device_profile_name='pair',
+            )
+        ] * 2
         pair[1] = dataclasses.replace(pair[0], attempt=2)
-        newer = dataclasses.replace(pair[0], attempt=3, providers=(
-            self.host.allocated(), self.host.allocated(bus=1)))
+        newer = dataclasses.replace(
+            pair[0],
+            attempt=3,
+            providers=(self.host.allocated(), self.host.allocated(bus=1)),
+        )
         changed = dataclasses.replace(self.host, regions=(2, None))
         created: list[str] = []
         held: list[str] = []
@@ -80,27 +87,41 @@ class LifeTestCase(base.DatabaseTestCase):
         key = instance_uuid, self.host.hostname, 'active'
 
         def create() -> None:
-            created[:] = [arq['uuid'] for arq in arqs.create(
-                'pair', base.PROJECT)]
+            created[:] = [
+                arq['uuid'] for arq in arqs.create('pair', base.PROJECT)
+            ]
 
         def bind() -> None:
-            arqs.bind({uuid: self.place(rp_uuid, instance_uuid)
-                       for uuid, rp_uuid in zip(
-                           created, (self.host.rp_uuid(),
-                                     self.host.rp_uuid(1)), strict=True)})
+            arqs.bind(
+                {
+                    uuid: self.place(rp_uuid, instance_uuid)
+                    for uuid, rp_uuid in zip(
+                        created,
+                        (self.host.rp_uuid(), self.host.rp_uuid(1)),
+                        strict=True,
+                    )
+                }
+            )
 
         def acquire_anew() -> None:
             held[:] = [arq['uuid'] for arq in binding.acquire(newer)]
 
         def move(source: str, target: str, attempt: int) -> None:
-            binding.adopt(
-                (*newer.key[:2], target), attempt, held, source)
+            binding.adopt((*newer.key[:2], target), attempt, held, source)
 
         return [
-            ('create profile', lambda: device_profile.create(
-                'pair', [base.FPGA, base.FPGA], uuid=profile_uuid)),
-            ('update profile', lambda: device_profile.update(
-                profile_uuid, [base.FPGA, base.FPGA])),
+            (
+                'create profile',
+                lambda: device_profile.create(
+                    'pair', [base.FPGA, base.FPGA], uuid=profile_uuid
+                ),
+            ),
+            (
+                'update profile',
+                lambda: device_profile.update(
+                    profile_uuid, [base.FPGA, base.FPGA]
+                ),
+            ),
             ('acquire', lambda: binding.acquire(pair[0])),
             ('acquire newer', lambda: binding.acquire(pair[1])),
             ('acquire anew', acquire_anew),
@@ -114,24 +135,34 @@ class LifeTestCase(base.DatabaseTestCase):
             ('unbind', lambda: arqs.unbind(created)),
             ('bind again', bind),
             ('adopt', lambda: binding.adopt(key, 1, created)),
-            ('provision',
-             lambda: provisioning.replace(self.host.hostname, created)),
-            ('provisioned',
-             lambda: provisioning.replace(self.host.hostname, [])),
+            (
+                'provision',
+                lambda: provisioning.replace(self.host.hostname, created),
+            ),
+            (
+                'provisioned',
+                lambda: provisioning.replace(self.host.hostname, []),
+            ),
             ('adopt again', lambda: binding.adopt(key, 2, created)),
             ('release the adopted', lambda: binding.release(*key, 2)),
             ('create once more', create),
             ('bind once more', bind),
-            ('delete by instance',
-             lambda: arqs.delete_by_instance(instance_uuid)),
+            (
+                'delete by instance',
+                lambda: arqs.delete_by_instance(instance_uuid),
+            ),
             ('create the unadopted', create),
             ('bind the unadopted', bind),
-            ('delete the unadopted', lambda: binding.delete_unadopted(
-                *key[:2], created)),
+            (
+                'delete the unadopted',
+                lambda: binding.delete_unadopted(*key[:2], created),
+            ),
             ('create again', create),
             ('delete', lambda: arqs.delete_by_uuids(created)),
-            ('delete profile', lambda: device_profile.delete_by_names(
-                ['pair'])),
+            (
+                'delete profile',
+                lambda: device_profile.delete_by_names(['pair']),
+            ),
             *self.life_of_a_device(),
             *self.life_of_a_programming(),
             *self.life_of_an_attribute(),
@@ -143,25 +174,43 @@ class LifeTestCase(base.DatabaseTestCase):
         handles: list[str] = []
 
         def acquire() -> None:
-            handles[:] = [arq['attach_handle_uuid']
-                          for arq in binding.acquire(request)]
+            handles[:] = [
+                arq['attach_handle_uuid'] for arq in binding.acquire(request)
+            ]
 
         def set_status(status: device_model.Status) -> None:
             device.set_status(self.host.device_uuid(), status)
 
         return [
             ('clean after use', cleaned.report),
-            ('clean what is free', lambda: cleaning.note(
-                self.host.hostname, [
-                    handle.uuid for found in cleaned.devices()
-                    for handle in found.handles], {}, 10 ** 6)),
+            (
+                'clean what is free',
+                lambda: cleaning.note(
+                    self.host.hostname,
+                    [
+                        handle.uuid
+                        for found in cleaned.devices()
+                        for handle in found.handles
+                    ],
+                    {},
+                    10**6,
+                ),
+            ),
             ('acquire the cleaned', acquire),
             ('release the cleaned', lambda: binding.release(*request.key, 1)),
             ('hear of the unclean', lambda: self.hear_orders(cleaned)),
-            ('cleaning fails', lambda: cleaning.note(
-                self.host.hostname, [], {handles[0]: 'why'}, self.revision)),
-            ('cleaned', lambda: cleaning.note(
-                self.host.hostname, handles, {}, self.revision)),
+            (
+                'cleaning fails',
+                lambda: cleaning.note(
+                    self.host.hostname, [], {handles[0]: 'why'}, self.revision
+                ),
+            ),
+            (
+                'cleaned',
+                lambda: cleaning.note(
+                    self.host.hostname, handles, {}, self.revision
+                ),
+            ),
             ('disable', lambda: set_status(device_model.Status.MAINTAINING)),
             ('enable', lambda: set_status(device_model.Status.ENABLED)),
             ('clean no more', self.host.report),
@@ -170,29 +219,45 @@ class LifeTestCase(base.DatabaseTestCase):
     def life_of_a_programming(self) -> list[tuple[str, Callable[[], Any]]]:
         self.programming = uuidutils.generate_uuid()
         begun = programming_model.Record(
-            self.programming, self.host.device_uuid(), 'region0',
-            uuidutils.generate_uuid(), programming_model.Asker(),
-            schema.now())
+            self.programming,
+            self.host.device_uuid(),
+            'region0',
+            uuidutils.generate_uuid(),
+            programming_model.Asker(),
+            schema.now(),
+        )
         ended = dataclasses.replace(begun, finished_at=schema.now())
-        return [(name, functools.partial(
-            programming.note, self.host.hostname, record))
-            for name, record in (('program', begun), ('programmed', ended))]
+        return [
+            (
+                name,
+                functools.partial(
+                    programming.note, self.host.hostname, record
+                ),
+            )
+            for name, record in (('program', begun), ('programmed', ended))
+        ]
 
     def life_of_an_attribute(self) -> list[tuple[str, Callable[[], Any]]]:
         deployable_uuid = self.deployable_uuid()
         created: list[str] = []
 
         def create() -> None:
-            created[:] = [attribute.create(
-                deployable_uuid, 'rack', '7')['uuid']]
+            created[:] = [
+                attribute.create(deployable_uuid, 'rack', '7')['uuid']
+            ]
 
-        return [('note', create),
-                ('report what is noted', self.host.report),
-                ('forget', lambda: attribute.delete(created[0]))]
+        return [
+            ('note', create),
+            ('report what is noted', self.host.report),
+            ('forget', lambda: attribute.delete(created[0])),
+        ]
 
     def deployable_uuid(self) -> str:
-        return next(row['uuid'] for row in self.rows(schema.DEPLOYABLES)
-                    if row['rp_uuid'] == self.host.rp_uuid())
+        return next(
+            row['uuid']
+            for row in self.rows(schema.DEPLOYABLES)
+            if row['rp_uuid'] == self.host.rp_uuid()
+        )
 
 
 class TestNumberOfStatements(LifeTestCase):
@@ -205,12 +270,18 @@ class TestNumberOfStatements(LifeTestCase):
             ('get', lambda: binding.get('', self.host.hostname, 'active')),
             ('get of host', lambda: binding.get_of_host('compute-2')),
             ('list', lambda: arqs.get_all(base.PROJECT)),
-            ('list of instance', lambda: arqs.get_of_instance(
-                uuidutils.generate_uuid())),
-            ('get of hosts', lambda: binding.get_of_hosts(
-                ['compute-1', 'compute-2'])),
-            ('forgotten', lambda: arqs.get_forgotten(
-                datetime.timedelta(days=1))),
+            (
+                'list of instance',
+                lambda: arqs.get_of_instance(uuidutils.generate_uuid()),
+            ),
+            (
+                'get of hosts',
+                lambda: binding.get_of_hosts(['compute-1', 'compute-2']),
+            ),
+            (
+                'forgotten',
+                lambda: arqs.get_forgotten(datetime.timedelta(days=1)),
+            ),
             ('hosts', lambda: host_rows.get_all(180)),
             ('capacity', capacity.free_by_host),
             ('list profiles', device_profile.get_all),
@@ -219,23 +290,38 @@ class TestNumberOfStatements(LifeTestCase):
             ('explain', lambda: explanation.get_units(['FPGA'])),
             ('list attributes', attribute.get_all),
             ('show attribute', lambda: attribute.get(reported)),
-            ('holders', lambda: deployable.get_holders(
-                self.host.device_uuid(), 'region0')),
+            (
+                'holders',
+                lambda: deployable.get_holders(
+                    self.host.device_uuid(), 'region0'
+                ),
+            ),
             ('hosts of regions', deployable.get_hosts_of_regions),
-            ('deployable of an ARQ', lambda: self.assertRaises(
-                exceptions.NotFound, deployable.get_of_arq,
-                uuidutils.generate_uuid())),
+            (
+                'deployable of an ARQ',
+                lambda: self.assertRaises(
+                    exceptions.NotFound,
+                    deployable.get_of_arq,
+                    uuidutils.generate_uuid(),
+                ),
+            ),
             ('list programmings', programming.get_all),
-            ('next programmings', lambda: programming.get_all(
-                paging.Page(2, self.programming))),
+            (
+                'next programmings',
+                lambda: programming.get_all(paging.Page(2, self.programming)),
+            ),
             ('page of arqs', lambda: arqs.get_all(page=paging.Page(2))),
             ('page of devices', lambda: device.get_all(page=paging.Page(2))),
-            ('page of deployables',
-             lambda: deployable.get_all(page=paging.Page(2))),
+            (
+                'page of deployables',
+                lambda: deployable.get_all(page=paging.Page(2)),
+            ),
             ('hear orders', self.hear_orders),
-            ('unchanged report', lambda: self.host.report(self.revision))]
-        return {name: len(self.statements(call))
-                for name, call in calls + reads}
+            ('unchanged report', lambda: self.host.report(self.revision)),
+        ]
+        return {
+            name: len(self.statements(call)) for name, call in calls + reads
+        }
 
     def test_does_not_depend_on_what_else_is_there(self) -> None:
         self.make_noise(reports.SimulatedHost('compute-2'))
@@ -243,13 +329,29 @@ class TestNumberOfStatements(LifeTestCase):
         self.make_noise(reports.SimulatedHost('compute-3', (8,) * 25))
         self.assertEqual(201, len(self.rows(schema.ARQS)))
         self.assertEqual(few, self.counts())
-        for name in ('get', 'get of hosts', 'forgotten', 'hosts', 'list',
-                     'list of instance', 'capacity', 'list profiles',
-                     'holders', 'hosts of regions', 'list programmings',
-                     'unchanged report'):
+        for name in (
+            'get',
+            'get of hosts',
+            'forgotten',
+            'hosts',
+            'list',
+            'list of instance',
+            'capacity',
+            'list profiles',
+            'holders',
+            'hosts of regions',
+            'list programmings',
+            'unchanged report',
+        ):
             self.assertEqual(1, few[name], name)
-        for name in ('get of host', 'list devices', 'list deployables',
-                     'list attributes', 'explain', 'deployable of an ARQ'):
+        for name in (
+            'get of host',
+            'list devices',
+            'list deployables',
+            'list attributes',
+            'explain',
+            'deployable of an ARQ',
+        ):
             self.assertEqual(2, few[name], name)
         for name, count in few.items():
             self.assertLessEqual(count, 14, name)
@@ -260,17 +362,21 @@ class TestNumberOfStatements(LifeTestCase):
         instance_uuid = uuidutils.generate_uuid()
         calls: dict[str, Callable[[], Any]] = {
             'create': lambda: made.extend(self.make_arqs(1)),
-            'bind': lambda: arqs.bind({
-                made[0]: self.place(instance_uuid=instance_uuid)}, read=False),
+            'bind': lambda: arqs.bind(
+                {made[0]: self.place(instance_uuid=instance_uuid)}, read=False
+            ),
             'get': lambda: arqs.get_of_instance(instance_uuid),
-            'delete': lambda: arqs.delete_by_instance(instance_uuid)}
-        return {name: len(self.statements(call))
-                for name, call in calls.items()}
+            'delete': lambda: arqs.delete_by_instance(instance_uuid),
+        }
+        return {
+            name: len(self.statements(call)) for name, call in calls.items()
+        }
 
     def test_cycle_of_novas_cyborg_client(self) -> None:
         alone = self.counts_of_a_cycle()
         self.assertEqual(
-            {'create': 2, 'bind': 4, 'get': 1, 'delete': 3}, alone)
+            {'create': 2, 'bind': 4, 'get': 1, 'delete': 3}, alone
+        )
         self.make_noise(reports.SimulatedHost('compute-2', (8,) * 25))
         self.assertEqual(alone, self.counts_of_a_cycle())
 
@@ -280,24 +386,40 @@ class TestNumberOfStatements(LifeTestCase):
         name = f'qat-{amount}'
         self.make_profile({'resources:CUSTOM_QAT': str(amount)}, name=name)
         request = self.request(
-            host.allocated_functions(amount), hostname=host.hostname,
-            device_profile_name=name)
-        return [len(self.statements(call)) for call in (
-            host.report, lambda: binding.acquire(request),
-            lambda: binding.release(*request.key, 1))]
+            host.allocated_functions(amount),
+            hostname=host.hostname,
+            device_profile_name=name,
+        )
+        return [
+            len(self.statements(call))
+            for call in (
+                host.report,
+                lambda: binding.acquire(request),
+                lambda: binding.release(*request.key, 1),
+            )
+        ]
 
     def test_does_not_depend_on_how_much_is_asked_for(self) -> None:
-        self.assertEqual(self.counts_of_functions(1),
-                         self.counts_of_functions(40))
+        self.assertEqual(
+            self.counts_of_functions(1), self.counts_of_functions(40)
+        )
 
     def test_groups_of_no_profile_cost_no_more(self) -> None:
         counts = [
-            len(self.statements(lambda request=request: binding.acquire(
-                request)))
+            len(
+                self.statements(
+                    lambda request=request: binding.acquire(request)
+                )
+            )
             for request in (
-                self.request(), self.request(
-                    self.host.allocated(0, 1), device_profile_name='',
-                    groups=[base.FPGA]))]
+                self.request(),
+                self.request(
+                    self.host.allocated(0, 1),
+                    device_profile_name='',
+                    groups=[base.FPGA],
+                ),
+            )
+        ]
         # They do not have to be read.
         self.assertEqual(counts[0] - 1, counts[1])
 
@@ -305,9 +427,14 @@ class TestNumberOfStatements(LifeTestCase):
         counts = []
         for name, regions in (('compute-2', (1,)), ('compute-3', (8,) * 25)):
             self.make_noise(reports.SimulatedHost(name, regions))
-            counts.append(len(self.statements(
-                # A report a second from now would still be too old.
-                lambda name=name: host_rows.forget(name, -1))))
+            counts.append(
+                len(
+                    self.statements(
+                        # A report a second from now would still be too old.
+                        lambda name=name: host_rows.forget(name, -1)
+                    )
+                )
+            )
         self.assertEqual([8, 8], counts)
         self.assertEqual({}, self.taken())
         self.assertEqual([], self.rows(schema.ARQS))
@@ -315,8 +442,10 @@ class TestNumberOfStatements(LifeTestCase):
     def test_does_not_depend_on_the_size_of_a_report(self) -> None:
         small = reports.SimulatedHost('compute-2')
         large = reports.SimulatedHost('compute-3', (8,) * 64)
-        self.assertEqual(len(self.statements(small.report)),
-                         len(self.statements(large.report)))
+        self.assertEqual(
+            len(self.statements(small.report)),
+            len(self.statements(large.report)),
+        )
         self.assertEqual(1, len(self.statements(lambda: large.report(0))))
 
 
@@ -329,20 +458,21 @@ class TestFailureOfAStatement(LifeTestCase):
             number = 0
             while self.fails_at(number, call, Crash()):
                 self.assertEqual(
-                    before, self.everything(), f'{name}, {number}')
+                    before, self.everything(), f'{name}, {number}'
+                )
                 number += 1
             self.assertGreater(number, 0)
         self.assertEqual({}, self.taken())
 
     def test_deadlock_begins_the_transaction_again(self) -> None:
         for name, call in self.life():
-            self.assertFalse(
-                self.fails_at(0, call, db_exc.DBDeadlock()), name)
+            self.assertFalse(self.fails_at(0, call, db_exc.DBDeadlock()), name)
         self.assertEqual({}, self.taken())
         self.assertEqual([], self.rows(schema.ARQS))
 
-    def fails_at(self, number: int, call: Callable[[], Any],
-                 fault: Exception) -> bool:
+    def fails_at(
+        self, number: int, call: Callable[[], Any], fault: Exception
+    ) -> bool:
         """Whether the call got so far that its statement could fail."""
         statements: list[str] = []
 

@@ -66,15 +66,23 @@ class TestRow(base.DatabaseTestCase):
         for row in rows:
             self.assertEqual(types_of.keys(), row.keys())
             self.assertEqual(
-                [], [name for name, type_ in types_of.items()
-                     if not _is_of(row[name], type_)])
+                [],
+                [
+                    name
+                    for name, type_ in types_of.items()
+                    if not _is_of(row[name], type_)
+                ],
+            )
 
     def test_arqs(self) -> None:
         created = accelerator_request.create('fpga', base.PROJECT)
         self.check(arq_rows.ArqRow, *created)
         request = self.request()
-        self.check(arq_rows.ArqRow, *binding.acquire(request),
-                   *accelerator_request.get_all())
+        self.check(
+            arq_rows.ArqRow,
+            *binding.acquire(request),
+            *accelerator_request.get_all(),
+        )
         [of_host] = binding.get_of_host(self.host.hostname)
         [of_hosts] = binding.get_of_hosts([self.host.hostname])
         self.check(binding.NumberedBinding, of_host)
@@ -82,26 +90,40 @@ class TestRow(base.DatabaseTestCase):
         self.check(arq_rows.BoundArqRow, *of_host['arqs'], *of_hosts['arqs'])
         table = schema.ARQS
         with engine.writer() as connection:
-            self.check(arq_rows.HeldRow, *arq_rows.lock(
-                connection, table.c.uuid.is_not(None)))
-            self.check(arq_rows.LockedRow, *arq_rows.lock_existing(
-                connection, [created[0]['uuid']]))
-        accelerator_request.bind({created[0]['uuid']: self.place(
-            self.host.rp_uuid(0, 1), request.instance_uuid)})
+            self.check(
+                arq_rows.HeldRow,
+                *arq_rows.lock(connection, table.c.uuid.is_not(None)),
+            )
+            self.check(
+                arq_rows.LockedRow,
+                *arq_rows.lock_existing(connection, [created[0]['uuid']]),
+            )
+        accelerator_request.bind(
+            {
+                created[0]['uuid']: self.place(
+                    self.host.rp_uuid(0, 1), request.instance_uuid
+                )
+            }
+        )
         with engine.writer() as connection:
-            self.check(arq_rows.UnadoptedRow, *arq_rows.lock_unadopted(
-                connection, request.instance_uuid))
+            self.check(
+                arq_rows.UnadoptedRow,
+                *arq_rows.lock_unadopted(connection, request.instance_uuid),
+            )
 
     def test_inventory(self) -> None:
         # Nobody knows who had them before, so they are unclean.
         reports.SimulatedHost('compute-2', cleaned=True).report()
         self.check(host.HostRow, *host.get_all(60))
         self.check(device.DeviceRow, *device.get_all())
-        self.check(device.UncleanHandle, *(
-            handle for row in device.get_all() for handle in row['unclean']))
+        self.check(
+            device.UncleanHandle,
+            *(handle for row in device.get_all() for handle in row['unclean']),
+        )
         self.check(deployable.DeployableRow, *deployable.get_all())
-        self.check(deployable.RegionHostRow,
-                   *deployable.get_hosts_of_regions())
+        self.check(
+            deployable.RegionHostRow, *deployable.get_hosts_of_regions()
+        )
 
     def test_attributes(self) -> None:
         [found, *_more] = deployable.get_all()
@@ -109,17 +131,32 @@ class TestRow(base.DatabaseTestCase):
         self.check(attribute.AttributeRow, noted, *attribute.get_all())
 
     def test_device_profiles(self) -> None:
-        self.check(device_profile.DeviceProfileRow,
-                   device_profile.get('fpga'), *device_profile.get_all())
+        self.check(
+            device_profile.DeviceProfileRow,
+            device_profile.get('fpga'),
+            *device_profile.get_all(),
+        )
         with engine.reader() as connection:
-            self.check(device_profile.RequestedProfile,
-                       device_profile.read_requested(
-                           connection, 'fpga', device_profile.RequestedProfile,
-                           device_profile.REQUESTED))
+            self.check(
+                device_profile.RequestedProfile,
+                device_profile.read_requested(
+                    connection,
+                    'fpga',
+                    device_profile.RequestedProfile,
+                    device_profile.REQUESTED,
+                ),
+            )
 
     def test_programmings(self) -> None:
-        programming.note(self.host.hostname, programming_model.Record(
-            uuidutils.generate_uuid(), self.host.device_uuid(), 'region0',
-            uuidutils.generate_uuid(), programming_model.Asker(),
-            datetime.datetime.now(datetime.UTC)))
+        programming.note(
+            self.host.hostname,
+            programming_model.Record(
+                uuidutils.generate_uuid(),
+                self.host.device_uuid(),
+                'region0',
+                uuidutils.generate_uuid(),
+                programming_model.Asker(),
+                datetime.datetime.now(datetime.UTC),
+            ),
+        )
         self.check(programming.ProgrammingRow, *programming.get_all())

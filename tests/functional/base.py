@@ -57,13 +57,16 @@ class AcceleratorTestCase(cloud.Cloud):
         # Also where the process then waits for a thread that never ends: all
         # of them are shown, and it ends as a failure.
         faulthandler.dump_traceback_later(
-            self.never_ends_s, exit=True, file=sys.__stderr__)
+            self.never_ends_s, exit=True, file=sys.__stderr__
+        )
         super().setUp()
         self.wsgi = self.server
         self.flags(
             cyborg_compatible=(
-                self.flavor_key == device_profile.CYBORG_FLAVOR_KEY),
-            group='nova_accel')
+                self.flavor_key == device_profile.CYBORG_FLAVOR_KEY
+            ),
+            group='nova_accel',
+        )
         for host in self.hosts:
             self.start_accelerated_compute(host)
 
@@ -75,46 +78,57 @@ class AcceleratorTestCase(cloud.Cloud):
     def arq_device(arq):
         """What an ARQ of the REST API hands over, as a guest has it."""
         handle = attach_handle.from_dict(
-            {'uuid': arq['attach_handle_uuid'],
-             'type': arq['attach_handle_type'],
-             'info': arq['attach_handle_info']})
+            {
+                'uuid': arq['attach_handle_uuid'],
+                'type': arq['attach_handle_type'],
+                'info': arq['attach_handle_info'],
+            }
+        )
         return str(handle.uuid if handle.mdev_type else handle.address)
 
-    def _wait_for_server_parameter(self, server, expected_params,
-                                   max_retries=10, **kwargs):
+    def _wait_for_server_parameter(
+        self, server, expected_params, max_retries=10, **kwargs
+    ):
         """With time for a busy machine: 30 seconds."""
         return super()._wait_for_server_parameter(
-            server, expected_params, max_retries=max(max_retries, 60),
-            **kwargs)
+            server, expected_params, max_retries=max(max_retries, 60), **kwargs
+        )
 
     def _wait_for_assert(self, assert_func, max_retries=10, **kwargs):
         """With as much time."""
         return super()._wait_for_assert(
-            assert_func, max_retries=max(max_retries, 60), **kwargs)
+            assert_func, max_retries=max(max_retries, 60), **kwargs
+        )
 
     def _wait_for_instance_action_event(self, *args, **kwargs):
         """Nova waits five seconds: six times that."""
-        return super()._wait_for_assert(functools.partial(
-            super()._wait_for_instance_action_event, *args, **kwargs),
-            max_retries=6)
+        return super()._wait_for_assert(
+            functools.partial(
+                super()._wait_for_instance_action_event, *args, **kwargs
+            ),
+            max_retries=6,
+        )
 
     def _wait_for_migration_status(self, *args):
         """So, too."""
-        return super()._wait_for_assert(functools.partial(
-            super()._wait_for_migration_status, *args), max_retries=6)
+        return super()._wait_for_assert(
+            functools.partial(super()._wait_for_migration_status, *args),
+            max_retries=6,
+        )
 
     def _create_flavor(self, **kwargs):
         """Small, so that accelerators are what runs out."""
-        return super()._create_flavor(**{
-            'memory_mb': 64, 'vcpu': 1, 'disk': 1, 'ephemeral': 0, **kwargs})
+        return super()._create_flavor(
+            **{'memory_mb': 64, 'vcpu': 1, 'disk': 1, 'ephemeral': 0, **kwargs}
+        )
 
     def create_accel_flavor(self, profile, key=None, **kwargs):
         return super().create_accel_flavor(
-            profile, key or self.flavor_key, **kwargs)
+            profile, key or self.flavor_key, **kwargs
+        )
 
     def boot(self, flavor, **kwargs):
-        return self._create_server(
-            flavor_id=flavor, networks='none', **kwargs)
+        return self._create_server(flavor_id=flavor, networks='none', **kwargs)
 
     def boot_with(self, *groups, **flavor):
         """A server with a profile of these groups."""
@@ -133,19 +147,32 @@ class AcceleratorTestCase(cloud.Cloud):
         :param expected: (group, attach handle type) of each
         """
         arqs = self.arqs(server)
-        self.assertEqual(sorted(expected), sorted(
-            (arq['device_profile_group_id'], arq['attach_handle_type'])
-            for arq in arqs))
-        host = server['OS-EXT-SRV-ATTR:host']
-        self.assertEqual({('Bound', host, server['id'])}, {
-            (arq['state'], arq['hostname'], arq['instance_uuid'])
-            for arq in arqs})
-        self.assertEqual(sorted(map(self.arq_device, arqs)),
-                         self.guest_devices(server))
         self.assertEqual(
-            sorted(arq['attach_handle_uuid'] for arq in arqs
-                   if arq['attach_handle_type'] == 'MDEV'),
-            sorted(self.mdevs(host)))
+            sorted(expected),
+            sorted(
+                (arq['device_profile_group_id'], arq['attach_handle_type'])
+                for arq in arqs
+            ),
+        )
+        host = server['OS-EXT-SRV-ATTR:host']
+        self.assertEqual(
+            {('Bound', host, server['id'])},
+            {
+                (arq['state'], arq['hostname'], arq['instance_uuid'])
+                for arq in arqs
+            },
+        )
+        self.assertEqual(
+            sorted(map(self.arq_device, arqs)), self.guest_devices(server)
+        )
+        self.assertEqual(
+            sorted(
+                arq['attach_handle_uuid']
+                for arq in arqs
+                if arq['attach_handle_type'] == 'MDEV'
+            ),
+            sorted(self.mdevs(host)),
+        )
 
     def settle(self, host):
         """Have the host do now what it does periodically."""
@@ -153,9 +180,15 @@ class AcceleratorTestCase(cloud.Cloud):
 
     def break_libvirt(self, method, times):
         """The first calls of a method fail; the ones after it do not."""
-        self.break_method(*method, fakelibvirt.make_libvirtError(
-            fakelibvirt.libvirtError, 'the device is stuck',
-            error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR), times)
+        self.break_method(
+            *method,
+            fakelibvirt.make_libvirtError(
+                fakelibvirt.libvirtError,
+                'the device is stuck',
+                error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR,
+            ),
+            times,
+        )
 
     def break_method(self, target, name, error, times=1):
         """The first calls of a method of a class raise the error."""
@@ -168,8 +201,11 @@ class AcceleratorTestCase(cloud.Cloud):
                 raise error
             return real(*args, **kwargs)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            f'{target.__module__}.{target.__name__}.{name}', fail_first))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                f'{target.__module__}.{target.__name__}.{name}', fail_first
+            )
+        )
 
     def each_refusing(self, method='plug', times=1):
         """A device of each kind after the other refuses."""
@@ -182,13 +218,18 @@ class AcceleratorTestCase(cloud.Cloud):
     def break_plug(self, device, method='plug', times=1):
         """The next device of the kind, PCI or mdev, refuses."""
         self.break_method(
-            _DRIVERS[device], method,
-            exceptions.DeviceError('0000:99:00.0 of host9 is stuck',
-                                   public='the device is stuck'), times)
+            _DRIVERS[device],
+            method,
+            exceptions.DeviceError(
+                '0000:99:00.0 of host9 is stuck', public='the device is stuck'
+            ),
+            times,
+        )
 
     @contextlib.contextmanager
     def api_away(self):
         """Whoever calls the accelerator API gets a 503."""
+
         def unavailable(_environ, start_response):
             start_response('503 Service Unavailable', [])
             return [b'']

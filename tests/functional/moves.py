@@ -43,7 +43,8 @@ class MoveTestCase(base.AcceleratorTestCase):
 
     def resize(self, server, flavor, status='VERIFY_RESIZE'):
         self.api.post_server_action(
-            server['id'], {'resize': {'flavorRef': flavor}})
+            server['id'], {'resize': {'flavorRef': flavor}}
+        )
         return self._wait_for_state_change(server, status)
 
     def confirm(self, server, source='host1'):
@@ -61,31 +62,36 @@ class MoveTestCase(base.AcceleratorTestCase):
             keys = connection.execute(
                 sa.select(schema.ARQS.c.hostname, schema.ARQS.c.role)
                 .where(schema.ARQS.c.instance_uuid == server['id'])
-                .distinct()).all()
-        return {(host, role): sorted(
-            self.arq_device(arq)
-            for arq in binding.get(server['id'], host, role))
-            for host, role in keys}
+                .distinct()
+            ).all()
+        return {
+            (host, role): sorted(
+                self.arq_device(arq)
+                for arq in binding.get(server['id'], host, role)
+            )
+            for host, role in keys
+        }
 
     def assert_guest(self, server, host, devices):
         """The server runs on the host, with these devices and ARQs alone."""
         server = self.api.get_server(server['id'])
         self.assertEqual(host, server['OS-EXT-SRV-ATTR:host'])
         self.assertEqual(
-            devices, sorted(map(hostdev.identity,
-                                self.hostdevs(server, host))))
-        self.assertEqual({(host, 'active'): devices} if devices else {},
-                         self.held(server))
+            devices, sorted(map(hostdev.identity, self.hostdevs(server, host)))
+        )
+        self.assertEqual(
+            {(host, 'active'): devices} if devices else {}, self.held(server)
+        )
 
     def assert_usage(self, host, **usage):
         """What Placement counts of the host's accelerators."""
         found = {}
         for provider in self.accelerator_providers(host):
             for resource_class, amount in provider['usage'].items():
-                found[resource_class] = (
-                    found.get(resource_class, 0) + amount)
-        self.assertEqual({'FPGA': 0, 'VGPU': 0, 'CUSTOM_QAT': 0, **usage},
-                         found)
+                found[resource_class] = found.get(resource_class, 0) + amount
+        self.assertEqual(
+            {'FPGA': 0, 'VGPU': 0, 'CUSTOM_QAT': 0, **usage}, found
+        )
 
     def cut_off(self, host):
         """The host's requests to the API fail, until what is returned."""

@@ -43,7 +43,8 @@ class OneServerTestCase(base.AcceleratorTestCase):
 
     def wait_for_status(self, status):
         self.server = self._wait_for_server_parameter(
-            self.server, {'status': status, 'OS-EXT-STS:task_state': None})
+            self.server, {'status': status, 'OS-EXT-STS:task_state': None}
+        )
 
     def assert_fails(self, name, value, action, status):
         """The action ends with an error, and the server in this status.
@@ -53,16 +54,22 @@ class OneServerTestCase(base.AcceleratorTestCase):
         self.act(name, value)
 
         def failed():
-            found = [found for found in
-                     self.admin_api.get_instance_actions(self.server['id'])
-                     if found['action'] == action]
+            found = [
+                found
+                for found in self.admin_api.get_instance_actions(
+                    self.server['id']
+                )
+                if found['action'] == action
+            ]
             self.assertEqual('Error', found[0]['message'])
 
         self._wait_for_assert(failed)
         self.wait_for_status(status)
-        request = next(found['request_id'] for found
-                       in self.admin_api.get_instance_actions(
-                           self.server['id']) if found['action'] == action)
+        request = next(
+            found['request_id']
+            for found in self.admin_api.get_instance_actions(self.server['id'])
+            if found['action'] == action
+        )
         events = self.admin_api.api_get(
             f'/servers/{self.server["id"]}/os-instance-actions/{request}',
         ).body['instanceAction']['events']
@@ -72,7 +79,8 @@ class OneServerTestCase(base.AcceleratorTestCase):
         """The server's, as libvirt has it."""
         (domain,) = self.connection(self.host).listAllDomains(
             fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
-            | fakelibvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE)
+            | fakelibvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE
+        )
         return domain
 
     def assert_kept(self):
@@ -84,11 +92,16 @@ class OneServerTestCase(base.AcceleratorTestCase):
         """Whatever its guest has, nobody else can get its devices."""
         self.assertEqual(self.arqs_before, self.arqs(self.server))
         self.assertEqual(
-            [arq['attach_handle_uuid'] for arq in self.arqs_before
-             if arq['attach_handle_type'] == 'MDEV'],
-            list(self.mdevs(self.host)))
+            [
+                arq['attach_handle_uuid']
+                for arq in self.arqs_before
+                if arq['attach_handle_type'] == 'MDEV'
+            ],
+            list(self.mdevs(self.host)),
+        )
         self.assertEqual(
-            [f'{self.server["id"]}.active.json'], self.journal_files())
+            [f'{self.server["id"]}.active.json'], self.journal_files()
+        )
 
     def assert_runs_with_all(self):
         self.assertTrue(self.domain().isActive())
@@ -110,7 +123,8 @@ class OneServerTestCase(base.AcceleratorTestCase):
 
     def force_down(self, is_down):
         (service,) = self.api.get_services(
-            binary='nova-compute', host=self.host)
+            binary='nova-compute', host=self.host
+        )
         self.api.put_service_force_down(service['id'], is_down)
 
     def reboot_host(self):

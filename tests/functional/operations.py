@@ -37,12 +37,18 @@ import functional
 from functional import base
 from nova_accel.model import device_profile
 
-FLAVORS = {'NATIVE': device_profile.FLAVOR_KEY,
-           'COMPAT': device_profile.CYBORG_FLAVOR_KEY}
+FLAVORS = {
+    'NATIVE': device_profile.FLAVOR_KEY,
+    'COMPAT': device_profile.CYBORG_FLAVOR_KEY,
+}
 DEVICES = ('PCI', 'mdev')
 
-_RESIZES = ('on the same host, confirmed', 'on the same host, reverted',
-            'to another host, confirmed', 'to another host, reverted')
+_RESIZES = (
+    'on the same host, confirmed',
+    'on the same host, reverted',
+    'to another host, confirmed',
+    'to another host, reverted',
+)
 
 #: Operation -> its cases; '' is that it works.
 OPERATIONS: Mapping[str, Sequence[str]] = {
@@ -57,50 +63,90 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     'stop, start': ('', 'a device refuses'),
     'pause, unpause': ('',),
     'lock, unlock': ('',),
-    'suspend': ('', 'a device is not detached', 'the guest does not let go',
-                'the guest is not saved', 'the guest dies',
-                'devices do not come back either'),
-    'resume': ('', 'a device refuses', 'a device is not attached',
-               'it is not suspended again', 'the journal is lost'),
+    'suspend': (
+        '',
+        'a device is not detached',
+        'the guest does not let go',
+        'the guest is not saved',
+        'the guest dies',
+        'devices do not come back either',
+    ),
+    'resume': (
+        '',
+        'a device refuses',
+        'a device is not attached',
+        'it is not suspended again',
+        'the journal is lost',
+    ),
     'rescue': ('', 'a device refuses'),
     'unrescue': ('', 'a device refuses'),
     'shelve': ('', 'the snapshot fails'),
     'shelve offload': ('', 'a device is stuck'),
-    'unshelve': ('on the same host', 'on another host',
-                 'the guest does not start', 'a device refuses'),
-    'rebuild': ('with the same image', 'with a new image',
-                'the guest does not start', 'a device refuses'),
+    'unshelve': (
+        'on the same host',
+        'on another host',
+        'the guest does not start',
+        'a device refuses',
+    ),
+    'rebuild': (
+        'with the same image',
+        'with a new image',
+        'the guest does not start',
+        'a device refuses',
+    ),
     'evacuate': ('', 'the destination fails', 'a device refuses'),
     'return of the source of an evacuation': (
-        '', 'the API is away', 'a device is stuck', 'too early',
-        'the server is deleted'),
+        '',
+        'the API is away',
+        'a device is stuck',
+        'too early',
+        'the server is deleted',
+    ),
     'resize to accelerators': _RESIZES,
     'resize between profiles': _RESIZES,
     'resize to a plain flavor': _RESIZES,
     'resize from vGPUs of Nova to ours': _RESIZES[2:],
     'resize from our vGPUs to those of Nova': _RESIZES[2:],
-    'resize': ('deleted before it is confirmed', 'the source refuses',
-               'the source fails', 'a device refuses on the destination',
-               'the destination acquires nothing',
-               'the destination fails, deleted', 'the confirmation fails',
-               'a device is stuck when it is confirmed',
-               'a device is stuck when it is reverted',
-               'a device refuses when it is reverted',
-               'the revert fails on the source'),
-    'cold migration': (
-        'confirmed', 'reverted', 'the source fails',
+    'resize': (
+        'deleted before it is confirmed',
+        'the source refuses',
+        'the source fails',
         'a device refuses on the destination',
-        'the API is away on the source', 'the API is away on the destination'),
+        'the destination acquires nothing',
+        'the destination fails, deleted',
+        'the confirmation fails',
+        'a device is stuck when it is confirmed',
+        'a device is stuck when it is reverted',
+        'a device refuses when it is reverted',
+        'the revert fails on the source',
+    ),
+    'cold migration': (
+        'confirmed',
+        'reverted',
+        'the source fails',
+        'a device refuses on the destination',
+        'the API is away on the source',
+        'the API is away on the destination',
+    ),
     'resize to another cell': (
-        'confirmed', 'reverted', 'the destination fails',
-        'a device refuses on the destination'),
+        'confirmed',
+        'reverted',
+        'the destination fails',
+        'a device refuses on the destination',
+    ),
     'live migration': (
-        '', 'the guest does not arrive', 'the destination makes no device',
+        '',
+        'the guest does not arrive',
+        'the destination makes no device',
         'a device is stuck on the source',
-        'refused by the driver of a device'),
+        'refused by the driver of a device',
+    ),
     'live snapshot': ('', 'the disk is not copied'),
-    'cold snapshot': ('', 'a device is not detached',
-                      'a device is not attached'),
+    'cold snapshot': (
+        '',
+        'a device is not detached',
+        'a device is not attached',
+    ),
     'set password': ('',),
     'crash dump': ('',),
     'attach, detach an interface': ('',),
@@ -108,23 +154,32 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
     'reboot of the host': ('', 'a device refuses'),
 }
 
-_RESIZE = tuple(operation for operation in OPERATIONS
-                if operation.startswith('resize'))
+_RESIZE = tuple(
+    operation for operation in OPERATIONS if operation.startswith('resize')
+)
 
 #: Operation -> the method of Nova's compute API that refuses servers with
 #: Cyborg's key.
 FORBIDDEN: Mapping[str, str] = {
-    'suspend': 'suspend', 'resume': 'suspend', 'cold migration': 'resize',
+    'suspend': 'suspend',
+    'resume': 'suspend',
+    'cold migration': 'resize',
     'live migration': 'live_migrate',
-    **dict.fromkeys(_RESIZE, 'resize')}
+    **dict.fromkeys(_RESIZE, 'resize'),
+}
 
 #: What there is for devices of one kind alone.
 _ONE_KIND = {
     ('live migration', 'the destination makes no device'): ('mdev',),
     ('live migration', 'a device is stuck on the source'): ('mdev',),
     ('live migration', 'refused by the driver of a device'): ('PCI',),
-    **{(operation, case): ('mdev',) for operation in OPERATIONS
-       if 'vGPUs' in operation for case in OPERATIONS[operation]}}
+    **{
+        (operation, case): ('mdev',)
+        for operation in OPERATIONS
+        if 'vGPUs' in operation
+        for case in OPERATIONS[operation]
+    },
+}
 
 
 class Cell(NamedTuple):
@@ -138,33 +193,47 @@ class Cell(NamedTuple):
         return self.flavor == 'COMPAT' and self.operation in FORBIDDEN
 
 
-def shows(operation: str, *cases: str,
-          devices: Collection[str] = DEVICES) -> Callable:
+def shows(
+    operation: str, *cases: str, devices: Collection[str] = DEVICES
+) -> Callable:
     """Mark a test that shows an operation, or some cases of it.
 
     :raises ValueError: the table has no such cell.
     """
-    claimed = [(operation, case, device)
-               for case in cases or ('',) for device in devices]
+    claimed = [
+        (operation, case, device)
+        for case in cases or ('',)
+        for device in devices
+    ]
     for _operation, case, device in claimed:
-        if (case not in OPERATIONS.get(operation, ())
-                or device not in _devices(operation, case)):
+        if case not in OPERATIONS.get(operation, ()) or device not in _devices(
+            operation, case
+        ):
             raise ValueError(f'no such cell: {operation}, {case}, {device}')
     return _marked(claimed)
 
 
 def refuses(*operations: str) -> Callable:
     """Mark a test that shows that Nova forbids operations, in each case."""
-    return _marked([(operation, case, device) for operation in operations
-                    for case in OPERATIONS[operation]
-                    for device in _devices(operation, case)])
+    return _marked(
+        [
+            (operation, case, device)
+            for operation in operations
+            for case in OPERATIONS[operation]
+            for device in _devices(operation, case)
+        ]
+    )
 
 
 def cells() -> list[Cell]:
     """All of the table, by rows."""
-    return [Cell(operation, case, flavor, device)
-            for operation, cases in OPERATIONS.items() for case in cases
-            for flavor in FLAVORS for device in _devices(operation, case)]
+    return [
+        Cell(operation, case, flavor, device)
+        for operation, cases in OPERATIONS.items()
+        for case in cases
+        for flavor in FLAVORS
+        for device in _devices(operation, case)
+    ]
 
 
 def shown() -> Mapping[Cell, Sequence[str]]:
@@ -173,9 +242,11 @@ def shown() -> Mapping[Cell, Sequence[str]]:
     found = collections.defaultdict(list)
     for test_class, name in _tests():
         for operation, case, device in getattr(
-                getattr(test_class, name), 'shows', ()):
-            cell = Cell(operation, case, flavors[test_class.flavor_key],
-                        device)
+            getattr(test_class, name), 'shows', ()
+        ):
+            cell = Cell(
+                operation, case, flavors[test_class.flavor_key], device
+            )
             module = test_class.__module__.removeprefix('functional.')
             found[cell].append(f'{module}.{name}')
     return found
@@ -212,7 +283,8 @@ def _tests() -> Iterator[tuple[type[base.AcceleratorTestCase], str]]:
             continue
         module = importlib.import_module(f'functional.{found.name}')
         for _name, value in inspect.getmembers(module, inspect.isclass):
-            if (value.__module__ == module.__name__
-                    and issubclass(value, base.AcceleratorTestCase)):
+            if value.__module__ == module.__name__ and issubclass(
+                value, base.AcceleratorTestCase
+            ):
                 for name in loader.getTestCaseNames(value):
                     yield value, name

@@ -44,16 +44,19 @@ class TestBenchmark(benchmark_cloud.BenchmarkCloud, base.AcceleratorTestCase):
 
     def assert_cheap(self, found, providers):
         self.assertEqual(providers, found['providers'])
-        self.assertEqual({'http_calls': 1, 'sql_statements': 1},
-                         found['unchanged_report'])
+        self.assertEqual(
+            {'http_calls': 1, 'sql_statements': 1}, found['unchanged_report']
+        )
         plain = found['placement_calls_of_boot_without']
         # Which of the profile's traits exist; all else is Nova's.
-        self.assertEqual({**plain, 'ours': 1},
-                         found['placement_calls_of_boot'])
+        self.assertEqual(
+            {**plain, 'ours': 1}, found['placement_calls_of_boot']
+        )
         # Nova asks for the allocations of each provider in every claim.
         for calls in (plain, found['placement_calls_of_resource_update']):
-            self.assertEqual(2 + providers,
-                             calls['nova.compute.resource_tracker'])
+            self.assertEqual(
+                2 + providers, calls['nova.compute.resource_tracker']
+            )
 
 
 class TestFpga(benchmark_fpga.BootCloud, base.AcceleratorTestCase):
@@ -69,10 +72,20 @@ class TestFpga(benchmark_fpga.BootCloud, base.AcceleratorTestCase):
 
 
 class TestCommand(testtools.TestCase):
-
     def test_prints_one_object(self):
         done = subprocess.run(
-            [sys.executable, '-m', 'rig.benchmark.main', 'fpga',
-             '--bitstream-mb=1', '--times=1', '--image-s=1', '--program-s=1'],
-            capture_output=True, check=True, timeout=240)
+            [
+                sys.executable,
+                '-m',
+                'rig.benchmark.main',
+                'fpga',
+                '--bitstream-mb=1',
+                '--times=1',
+                '--image-s=1',
+                '--program-s=1',
+            ],
+            capture_output=True,
+            check=True,
+            timeout=240,
+        )
         self.assertEqual(1, json.loads(done.stdout)['programmings'])

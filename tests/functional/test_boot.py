@@ -25,8 +25,9 @@ class TestBoot(base.AcceleratorTestCase):
         server = self.boot_with(base.QAT)
         self.assert_guest_has_its_arqs(server, (0, 'PCI'))
         (hostdev,) = self.hostdevs(server)
-        self.assertEqual(('pci', 'yes'),
-                         (hostdev.get('type'), hostdev.get('managed')))
+        self.assertEqual(
+            ('pci', 'yes'), (hostdev.get('type'), hostdev.get('managed'))
+        )
         self.delete(server)
 
     @operations.shows('boot', devices=['mdev'])
@@ -34,8 +35,9 @@ class TestBoot(base.AcceleratorTestCase):
         server = self.boot_with(base.VGPU)
         self.assert_guest_has_its_arqs(server, (0, 'MDEV'))
         (arq,) = self.arqs(server)
-        self.assertEqual([arq['attach_handle_uuid']],
-                         list(self.mdevs('host1')))
+        self.assertEqual(
+            [arq['attach_handle_uuid']], list(self.mdevs('host1'))
+        )
         self.delete(server)
 
     def test_two_groups(self):
@@ -44,31 +46,43 @@ class TestBoot(base.AcceleratorTestCase):
         self.delete(server)
 
     def test_two_units_of_one_group(self):
-        server = self.boot_with({'resources:CUSTOM_QAT': '2'},
-                           {'resources:VGPU': '2'})
+        server = self.boot_with(
+            {'resources:CUSTOM_QAT': '2'}, {'resources:VGPU': '2'}
+        )
         self.assert_guest_has_its_arqs(
-            server, (0, 'PCI'), (0, 'PCI'), (1, 'MDEV'), (1, 'MDEV'))
+            server, (0, 'PCI'), (0, 'PCI'), (1, 'MDEV'), (1, 'MDEV')
+        )
         self.delete(server)
 
     def test_two_groups_of_one_class_told_apart_by_traits(self):
         first, second = (
-            provider for provider in self.accelerator_providers('host1')
-            if 'FPGA' in provider['inventory'])
+            provider
+            for provider in self.accelerator_providers('host1')
+            if 'FPGA' in provider['inventory']
+        )
         trait0, trait1 = (
             next(iter(set(provider['traits']) - set(other['traits'])))
-            for provider, other in ((first, second), (second, first)))
-        server = self.boot_with({**base.FPGA, f'trait:{trait1}': 'required'},
-                           {**base.FPGA, f'trait:{trait0}': 'required'})
+            for provider, other in ((first, second), (second, first))
+        )
+        server = self.boot_with(
+            {**base.FPGA, f'trait:{trait1}': 'required'},
+            {**base.FPGA, f'trait:{trait0}': 'required'},
+        )
         self.assertEqual(
             {0: second['uuid'], 1: first['uuid']},
-            {arq['device_profile_group_id']: arq['device_rp_uuid']
-             for arq in self.arqs(server)})
+            {
+                arq['device_profile_group_id']: arq['device_rp_uuid']
+                for arq in self.arqs(server)
+            },
+        )
         self.delete(server)
 
     def test_a_forbidden_trait_is_kept(self):
         first, second = (
-            provider for provider in self.accelerator_providers('host1')
-            if 'FPGA' in provider['inventory'])
+            provider
+            for provider in self.accelerator_providers('host1')
+            if 'FPGA' in provider['inventory']
+        )
         trait = next(iter(set(first['traits']) - set(second['traits'])))
         server = self.boot_with({**base.FPGA, f'trait:{trait}': 'forbidden'})
         (arq,) = self.arqs(server)
@@ -79,13 +93,19 @@ class TestBoot(base.AcceleratorTestCase):
         """All units of the host's one pool have the same provider."""
         server = self.boot_with(base.QAT, base.QAT)
         self.assertEqual(
-            1, len({arq['device_rp_uuid'] for arq in self.arqs(server)}))
+            1, len({arq['device_rp_uuid'] for arq in self.arqs(server)})
+        )
         self.delete(server)
-        refused = self.boot(self.create_accel_flavor(
-            'profile', extra_spec={'group_policy': 'isolate'}),
-            expected_state='ERROR')
-        self.assertIn('no host has device_profile_0, device_profile_1 free '
-                      'together', refused['fault']['message'])
+        refused = self.boot(
+            self.create_accel_flavor(
+                'profile', extra_spec={'group_policy': 'isolate'}
+            ),
+            expected_state='ERROR',
+        )
+        self.assertIn(
+            'no host has device_profile_0, device_profile_1 free together',
+            refused['fault']['message'],
+        )
         self.delete(refused)
 
     def test_a_plain_server_gets_nothing(self):

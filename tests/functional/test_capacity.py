@@ -19,25 +19,30 @@ from nova_accel.testing import devices
 
 
 class TestOneHost(base.AcceleratorTestCase):
-
     def setUp(self):
         super().setUp()
         self.create_profile('fpga', [base.FPGA])
         self.create_profile('vgpus', [{'resources:VGPU': '8'}])
         # Of each there are two.
-        self.flavors = {'fpga': self.create_accel_flavor('fpga'),
-                        'vgpus': self.create_accel_flavor('vgpus')}
+        self.flavors = {
+            'fpga': self.create_accel_flavor('fpga'),
+            'vgpus': self.create_accel_flavor('vgpus'),
+        }
 
     @operations.shows('boot', 'no device is free')
     def test_exhaustion(self):
-        for profile, shortage, count in (('fpga', 'FPGA=1', 2),
-                                         ('vgpus', 'VGPU=8', 16)):
+        for profile, shortage, count in (
+            ('fpga', 'FPGA=1', 2),
+            ('vgpus', 'VGPU=8', 16),
+        ):
             flavor = self.flavors[profile]
             servers = [self.boot(flavor) for _number in range(2)]
             failed = self.boot(flavor, expected_state='ERROR')
-            self.assertIn(f'device profile {profile}: no device has '
-                          f'device_profile_0 free: {shortage}',
-                          failed['fault']['message'])
+            self.assertIn(
+                f'device profile {profile}: no device has '
+                f'device_profile_0 free: {shortage}',
+                failed['fault']['message'],
+            )
             self.assertEqual(count, len(self.all_devices(servers)))
             self._delete_server(failed)
             self._delete_server(servers.pop())
@@ -46,27 +51,34 @@ class TestOneHost(base.AcceleratorTestCase):
 
     def multi_create(self, flavor, count):
         body = self._build_server(flavor_id=flavor, networks='none')
-        body.update(min_count=count, max_count=count,
-                    return_reservation_id=True)
+        body.update(
+            min_count=count, max_count=count, return_reservation_id=True
+        )
         reservation = self.api.post_server({'server': body})
-        servers = self.api.get_servers(
-            detail=True, search_opts=reservation)
+        servers = self.api.get_servers(detail=True, search_opts=reservation)
         self.assertEqual(count, len(servers))
         return servers
 
     def all_devices(self, servers):
-        return {device for server in servers
-                for device in self.guest_devices(server)}
+        return {
+            device
+            for server in servers
+            for device in self.guest_devices(server)
+        }
 
     @operations.shows('multi-create')
     def test_multi_create_takes_every_device(self):
         """Of providers with one unit each, and of one with many."""
         self.create_profile('qat', [base.QAT])
         for flavor, count, each in (
-                (self.flavors['fpga'], 2, 1), (self.flavors['vgpus'], 2, 8),
-                (self.create_accel_flavor('qat'), 8, 1)):
-            servers = [self._wait_for_state_change(server, 'ACTIVE')
-                       for server in self.multi_create(flavor, count)]
+            (self.flavors['fpga'], 2, 1),
+            (self.flavors['vgpus'], 2, 8),
+            (self.create_accel_flavor('qat'), 8, 1),
+        ):
+            servers = [
+                self._wait_for_state_change(server, 'ACTIVE')
+                for server in self.multi_create(flavor, count)
+            ]
             self.assertEqual(count * each, len(self.all_devices(servers)))
             self.delete(*servers)
 
@@ -81,12 +93,10 @@ class TestOneHost(base.AcceleratorTestCase):
 
 
 class TestOneHostCompat(TestOneHost):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
 
 class TestTwoHosts(base.AcceleratorTestCase):
-
     hosts = ('host1', 'host2')
 
     def setUp(self):
@@ -96,10 +106,13 @@ class TestTwoHosts(base.AcceleratorTestCase):
 
     def assert_rescheduled(self):
         server = self.boot(self.flavor)
-        self.assertEqual({server['OS-EXT-SRV-ATTR:host']},
-                         {arq['hostname'] for arq in self.arqs(server)})
-        self.assertEqual(1, sum(
-            len(self.mdevs(host)) for host in self.computes))
+        self.assertEqual(
+            {server['OS-EXT-SRV-ATTR:host']},
+            {arq['hostname'] for arq in self.arqs(server)},
+        )
+        self.assertEqual(
+            1, sum(len(self.mdevs(host)) for host in self.computes)
+        )
         self.delete(server)
 
     @operations.shows('reschedule', 'the guest does not start')
@@ -122,7 +135,6 @@ class TestTwoHosts(base.AcceleratorTestCase):
 
 
 class TestTwoHostsCompat(TestTwoHosts):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
 
@@ -138,21 +150,22 @@ class TestWeigher(base.AcceleratorTestCase):
         # Two regions, six, and two.
         for number, fpgas in enumerate((1, 3, 1)):
             self.start_accelerated_compute(
-                f'host{number}', pci_info=devices.pci_info(
-                    gpus=0, fpgas=fpgas, qats=0))
+                f'host{number}',
+                pci_info=devices.pci_info(gpus=0, fpgas=fpgas, qats=0),
+            )
 
     def hosts_of(self, flavor, count):
         servers = [self.boot(flavor) for _number in range(count)]
         return [server['OS-EXT-SRV-ATTR:host'] for server in servers]
 
     def test_most_free_ones_for_those_who_ask(self):
-        self.assertEqual(['host1'] * 4, self.hosts_of(
-            self.create_accel_flavor('fpga'), 4))
+        self.assertEqual(
+            ['host1'] * 4, self.hosts_of(self.create_accel_flavor('fpga'), 4)
+        )
 
     def test_fewest_free_ones_for_all_others(self):
         self.assertNotIn('host1', self.hosts_of(self._create_flavor(), 3))
 
 
 class TestWeigherCompat(TestWeigher):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY

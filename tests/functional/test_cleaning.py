@@ -37,15 +37,21 @@ class TestCleaning(test_publishing.PublishingTestCase):
         self.cleaning.cleaned.clear()
 
     def reserved(self):
-        return sorted(reserved for _total, reserved, _used
-                      in self.units('FPGA').values())
+        return sorted(
+            reserved for _total, reserved, _used in self.units('FPGA').values()
+        )
 
     def unclean(self):
         """Attach handle uuid -> why it could not be cleaned."""
         with engine.reader() as connection:
-            return {row.uuid: row.unclean_reason for row in connection.execute(
-                sa.select(schema.ATTACH_HANDLES).where(
-                    schema.ATTACH_HANDLES.c.unclean_since.is_not(None)))}
+            return {
+                row.uuid: row.unclean_reason
+                for row in connection.execute(
+                    sa.select(schema.ATTACH_HANDLES).where(
+                        schema.ATTACH_HANDLES.c.unclean_since.is_not(None)
+                    )
+                )
+            }
 
     def wait_for(self, expected, look):
         self._wait_for_assert(lambda: self.assertEqual(expected, look()))
@@ -85,8 +91,10 @@ class TestCleaning(test_publishing.PublishingTestCase):
         others = self.create_accel_flavor('both')
         for flavor in (self.flavor, others, others):
             server = self.boot(flavor)
-            self.assertNotIn(handle, [
-                arq['attach_handle_uuid'] for arq in self.arqs(server)])
+            self.assertNotIn(
+                handle,
+                [arq['attach_handle_uuid'] for arq in self.arqs(server)],
+            )
         failed = self.boot(self.flavor, expected_state='ERROR')
         self._delete_server(failed)
         for server in self.api.get_servers():
@@ -106,8 +114,7 @@ class TestCleaning(test_publishing.PublishingTestCase):
         self.assertEqual([0, 1], self.reserved())
         server = self.boot(self.flavor)
         self.boot(self.flavor, expected_state='ERROR')
-        self.assertNotEqual(
-            handle, self.arqs(server)[0]['attach_handle_uuid'])
+        self.assertNotEqual(handle, self.arqs(server)[0]['attach_handle_uuid'])
         # Its owner repairs it; a restart does not wait for the next try.
         self.cleaning.refusal = None
         self.restart_compute_service(HOST)
@@ -146,7 +153,8 @@ class TestCleaning(test_publishing.PublishingTestCase):
         handle = self.boot_and_delete()
         self.wait_for({handle: 'its key is stuck'}, self.unclean)
         put_back = self.pull_out(
-            CARD, *(f'{CARD[:-1]}{number}' for number in (1, 2)))
+            CARD, *(f'{CARD[:-1]}{number}' for number in (1, 2))
+        )
         self.update(3)
         self.assertEqual([], self.reserved())
         self.assertEqual({handle}, set(self.unclean()))

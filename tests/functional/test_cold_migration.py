@@ -20,7 +20,6 @@ from functional import operations
 
 
 class TestColdMigration(moves.MoveTestCase):
-
     CAST_AS_CALL = False
 
     def setUp(self):
@@ -29,8 +28,7 @@ class TestColdMigration(moves.MoveTestCase):
         self.before = self.guest_devices(self.server)
 
     def migrate(self, status='VERIFY_RESIZE'):
-        self.admin_api.post_server_action(
-            self.server['id'], {'migrate': None})
+        self.admin_api.post_server_action(self.server['id'], {'migrate': None})
         return self._wait_for_state_change(self.server, status)
 
     @operations.shows('cold migration', 'confirmed')
@@ -38,8 +36,9 @@ class TestColdMigration(moves.MoveTestCase):
         server = self.migrate()
         held = self.held(server)
         after = held['host2', 'active']
-        self.assertEqual({('host1', 'old'): self.before,
-                          ('host2', 'active'): after}, held)
+        self.assertEqual(
+            {('host1', 'old'): self.before, ('host2', 'active'): after}, held
+        )
         self.assert_usage('host1', FPGA=1, VGPU=1)
         self.assert_usage('host2', FPGA=1, VGPU=1)
         self.confirm(server)
@@ -53,8 +52,10 @@ class TestColdMigration(moves.MoveTestCase):
         arqs = self.arqs(self.server)
         server = self.revert(self.migrate())
         self.assert_guest(server, 'host1', self.before)
-        self.assertEqual([arq['uuid'] for arq in arqs],
-                         [arq['uuid'] for arq in self.arqs(server)])
+        self.assertEqual(
+            [arq['uuid'] for arq in arqs],
+            [arq['uuid'] for arq in self.arqs(server)],
+        )
         self.assertFalse(self.mdevs('host2'))
         self.assert_usage('host2')
         self.delete(server)
@@ -68,9 +69,10 @@ class TestColdMigration(moves.MoveTestCase):
 
     def test_there_and_back_after_the_clock_was_set_back(self):
         self.confirm(self.migrate(), 'host1')
-        day_before = time.time_ns() - 24 * 60 * 60 * 10 ** 9
-        self.useFixture(fixtures.MonkeyPatch(
-            'time.time_ns', lambda: day_before))
+        day_before = time.time_ns() - 24 * 60 * 60 * 10**9
+        self.useFixture(
+            fixtures.MonkeyPatch('time.time_ns', lambda: day_before)
+        )
         server = self.confirm(self.migrate(), 'host2')
         self.assert_guest(server, 'host1', self.guest_devices(server))
         self.assertEqual(2, len(self.guest_devices(server)))
@@ -91,21 +93,28 @@ class TestColdMigration(moves.MoveTestCase):
     @operations.shows('cold migration', 'the source fails')
     def test_a_source_that_fails(self):
         self.break_driver(
-            'migrate_disk_and_power_off', exception.InternalError('broken'))
+            'migrate_disk_and_power_off', exception.InternalError('broken')
+        )
         self.migrate('ERROR')
         self.assert_guest(self.server, 'host1', self.before)
         self.assert_usage('host2')
         self._reboot_server(self.server, hard=True)
         self.delete(self.server)
 
-    @operations.shows('cold migration', 'a device refuses on the destination',
-                      devices=['PCI'])
+    @operations.shows(
+        'cold migration',
+        'a device refuses on the destination',
+        devices=['PCI'],
+    )
     def test_a_pci_device_refuses_on_the_destination(self):
         self.break_plug('PCI')
         self.assert_stays_on_the_destination()
 
-    @operations.shows('cold migration', 'a device refuses on the destination',
-                      devices=['mdev'])
+    @operations.shows(
+        'cold migration',
+        'a device refuses on the destination',
+        devices=['mdev'],
+    )
     def test_an_mdev_refuses_on_the_destination(self):
         self.break_plug('mdev')
         self.assert_stays_on_the_destination()
@@ -115,11 +124,15 @@ class TestColdMigration(moves.MoveTestCase):
         self.assertEqual(1, self.failures)
         self._wait_for_migration_status(self.server, ['error'])
         self.settle('host1')
-        self._wait_for_assert(lambda: self.assertEqual(
-            [('host2', 'active')], list(self.held(self.server))))
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                [('host2', 'active')], list(self.held(self.server))
+            )
+        )
         self._reboot_server(self.server, hard=True)
-        self.assert_guest(self.server, 'host2',
-                          self.held(self.server)['host2', 'active'])
+        self.assert_guest(
+            self.server, 'host2', self.held(self.server)['host2', 'active']
+        )
         self.delete(self.server)
 
     @operations.shows('cold migration', 'the API is away on the source')
@@ -127,12 +140,14 @@ class TestColdMigration(moves.MoveTestCase):
         """What it is told late changes nothing for others."""
         reconnect = self.cut_off('host1')
         server = self.migrate()
-        self.assertEqual(['active'] * 2,
-                         [role for _host, role in self.held(server)])
+        self.assertEqual(
+            ['active'] * 2, [role for _host, role in self.held(server)]
+        )
         reconnect()
         self.settle('host1')
-        self.assertEqual({('host1', 'old'), ('host2', 'active')},
-                         set(self.held(server)))
+        self.assertEqual(
+            {('host1', 'old'), ('host2', 'active')}, set(self.held(server))
+        )
         self.confirm(server)
         self.delete(server)
 
@@ -154,6 +169,7 @@ class TestColdMigration(moves.MoveTestCase):
         self.assertEqual(2, len(devices))
         self.assert_guest(self.server, 'host2', devices)
         server = self._rebuild_server(
-            self.server, '70a599e0-31e7-49b7-b260-868f441e862b')
+            self.server, '70a599e0-31e7-49b7-b260-868f441e862b'
+        )
         self.assert_guest(server, 'host2', devices)
         self.delete(server)

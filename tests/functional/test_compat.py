@@ -41,24 +41,32 @@ class CompatTestCase(base.AcceleratorTestCase):
 
     def create_arq(self, profile):
         """The uuid of the one ARQ of a profile."""
-        (arq,) = self.accelerator.post('/accelerator_requests', {
-            'device_profile_name': profile})['arqs']
+        (arq,) = self.accelerator.post(
+            '/accelerator_requests', {'device_profile_name': profile}
+        )['arqs']
         return arq['uuid']
 
     def bind(self, arq_uuid, binding):
         """As nova-conductor does."""
-        self.accelerator.patch('/accelerator_requests', {arq_uuid: [
-            {'op': 'add', 'path': f'/{name}', 'value': value}
-            for name, value in binding.items()]}, service_user=self.nova)
+        self.accelerator.patch(
+            '/accelerator_requests',
+            {
+                arq_uuid: [
+                    {'op': 'add', 'path': f'/{name}', 'value': value}
+                    for name, value in binding.items()
+                ]
+            },
+            service_user=self.nova,
+        )
 
     def delete_arqs_of(self, instance_uuid):
         self.accelerator.delete(
             f'/accelerator_requests?instance={instance_uuid}',
-            service_user=self.nova)
+            service_user=self.nova,
+        )
 
 
 class TestBoot(CompatTestCase):
-
     @operations.shows('boot', devices=['PCI'])
     def test_pci(self):
         server = self.boot_compat(base.QAT)
@@ -73,28 +81,38 @@ class TestBoot(CompatTestCase):
 
     def test_groups_of_several_units(self):
         server = self.boot_compat(
-            {'resources:CUSTOM_QAT': '2'}, {'resources:VGPU': '2'}, base.FPGA)
+            {'resources:CUSTOM_QAT': '2'}, {'resources:VGPU': '2'}, base.FPGA
+        )
         self.assert_guest_has_its_arqs(
-            server, (0, 'PCI'), (0, 'PCI'), (1, 'MDEV'), (1, 'MDEV'),
-            (2, 'PCI'))
+            server,
+            (0, 'PCI'),
+            (0, 'PCI'),
+            (1, 'MDEV'),
+            (1, 'MDEV'),
+            (2, 'PCI'),
+        )
         self.delete(server)
 
     def test_a_bitstream_that_is_not_there(self):
         failed = self.boot(
             self.compat_flavor({**base.FPGA, 'accel:function_name': 'gzip'}),
-            expected_state='ERROR')
+            expected_state='ERROR',
+        )
         # Nova has tried every host.
-        self.assertIn('Exceeded maximum number of retries',
-                      failed['fault']['message'])
+        self.assertIn(
+            'Exceeded maximum number of retries', failed['fault']['message']
+        )
         # That there is none is known where it is looked for, on the host.
-        self.assertIn("no bitstream with function 'gzip' fits",
-                      self.stdlog.logger.output)
+        self.assertIn(
+            "no bitstream with function 'gzip' fits", self.stdlog.logger.output
+        )
         self.delete(failed)
 
     def test_turned_off(self):
         self.flags(cyborg_compatible=False, group='nova_accel')
         failed = self.boot(
-            self.compat_flavor(base.FPGA), expected_state='ERROR')
+            self.compat_flavor(base.FPGA), expected_state='ERROR'
+        )
         self.assertIn('No valid host', failed['fault']['message'])
         self.delete(failed)
 
@@ -106,14 +124,17 @@ class TestForbidden(one_server.OneServerTestCase):
 
     def assert_forbidden(self, name, value=None):
         error = self.assertRaises(
-            api_client.OpenStackApiException, self.act, name, value)
+            api_client.OpenStackApiException, self.act, name, value
+        )
         self.assert_says_so(error)
         self.assert_runs_with_all()
 
     def assert_says_so(self, error):
         self.assertEqual(400, error.response.status_code)
-        self.assertIn('not supported with instances that have accelerators',
-                      error.response.text)
+        self.assertIn(
+            'not supported with instances that have accelerators',
+            error.response.text,
+        )
 
     @operations.refuses('suspend', 'resume')
     def test_suspend(self):
@@ -121,22 +142,31 @@ class TestForbidden(one_server.OneServerTestCase):
         self.delete(self.server)
 
     @operations.refuses(
-        'resize', 'resize to a plain flavor', 'resize between profiles',
-        'resize from our vGPUs to those of Nova', 'resize to another cell')
+        'resize',
+        'resize to a plain flavor',
+        'resize between profiles',
+        'resize from our vGPUs to those of Nova',
+        'resize to another cell',
+    )
     def test_resize(self):
-        for flavor in (self._create_flavor(),
-                       self.create_accel_flavor('both')):
+        for flavor in (
+            self._create_flavor(),
+            self.create_accel_flavor('both'),
+        ):
             self.assert_forbidden('resize', {'flavorRef': flavor})
         self.delete(self.server)
 
-    @operations.refuses('resize to accelerators',
-                        'resize from vGPUs of Nova to ours')
+    @operations.refuses(
+        'resize to accelerators', 'resize from vGPUs of Nova to ours'
+    )
     def test_resize_to_accelerators(self):
         plain = self.boot(self._create_flavor())
         error = self.assertRaises(
             api_client.OpenStackApiException,
-            self.admin_api.post_server_action, plain['id'],
-            {'resize': {'flavorRef': self.flavor}})
+            self.admin_api.post_server_action,
+            plain['id'],
+            {'resize': {'flavorRef': self.flavor}},
+        )
         self.assert_says_so(error)
         self._delete_server(plain)
         self.delete(self.server)
@@ -148,13 +178,13 @@ class TestForbidden(one_server.OneServerTestCase):
 
     @operations.refuses('live migration')
     def test_live_migration(self):
-        self.assert_forbidden('os-migrateLive', {
-            'host': None, 'block_migration': 'auto'})
+        self.assert_forbidden(
+            'os-migrateLive', {'host': None, 'block_migration': 'auto'}
+        )
         self.delete(self.server)
 
 
 class TestReschedule(CompatTestCase):
-
     hosts = ('host1', 'host2')
 
     def setUp(self):
@@ -171,14 +201,19 @@ class TestReschedule(CompatTestCase):
                 self.steal(next(iter(bindings.values())))
             bind_arqs(client, bindings)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.accelerator.cyborg._CyborgClient.bind_arqs', bind_late))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.accelerator.cyborg._CyborgClient.bind_arqs', bind_late
+            )
+        )
         self.create_profile('fpga', [base.FPGA])
 
     def steal(self, binding):
         self.thieves.append(uuidutils.generate_uuid())
-        self.bind(self.create_arq('fpga'),
-                  {**binding, 'instance_uuid': self.thieves[-1]})
+        self.bind(
+            self.create_arq('fpga'),
+            {**binding, 'instance_uuid': self.thieves[-1]},
+        )
 
     def free_what_was_stolen(self):
         for uuid in self.thieves:
@@ -187,8 +222,9 @@ class TestReschedule(CompatTestCase):
     def assert_rescheduled(self):
         server = self.boot(self.flavor)
         self.assert_guest_has_its_arqs(server, (0, 'PCI'), (1, 'MDEV'))
-        self.assertEqual(1, sum(
-            len(self.mdevs(host)) for host in self.computes))
+        self.assertEqual(
+            1, sum(len(self.mdevs(host)) for host in self.computes)
+        )
         return server
 
     def test_a_host_that_cannot_give_back_yet(self):
@@ -201,8 +237,10 @@ class TestReschedule(CompatTestCase):
         here = server['OS-EXT-SRV-ATTR:host']
         (there,) = set(self.hosts) - {here}
         hosts = [arq['hostname'] for arq in self.arqs(server)]
-        self.assertEqual([here, here, there, there], sorted(
-            hosts, key=lambda host: host == there))
+        self.assertEqual(
+            [here, here, there, there],
+            sorted(hosts, key=lambda host: host == there),
+        )
         before = self.guest_devices(server)
         self._reboot_server(server, hard=True)
         self.assertEqual(before, self.guest_devices(server))
@@ -222,8 +260,9 @@ class TestReschedule(CompatTestCase):
         self.lose_races(times=2)
         server = self.boot(self.flavor, expected_state='ERROR')
         self.assertEqual(2, len(self.thieves))
-        self.assertIn('Exceeded maximum number of retries',
-                      server['fault']['message'])
+        self.assertIn(
+            'Exceeded maximum number of retries', server['fault']['message']
+        )
         self.free_what_was_stolen()
         self.assert_nothing_left()
         self.delete(server)
@@ -237,62 +276,101 @@ class TestBoundEvent(CompatTestCase):
         self.create_profile('fpga', [base.FPGA])
         self.plain = self._create_flavor()
         self.received = []
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.compute.manager.ComputeManager._process_instance_event',
-            lambda manager, instance, event: self.received.append(
-                (instance.uuid, event.name, event.status, event.tag))))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.compute.manager.ComputeManager._process_instance_event',
+                lambda manager, instance, event: self.received.append(
+                    (instance.uuid, event.name, event.status, event.tag)
+                ),
+            )
+        )
         self.provider = next(
-            provider['uuid'] for provider
-            in self.accelerator_providers('host1')
-            if 'FPGA' in provider['inventory'])
+            provider['uuid']
+            for provider in self.accelerator_providers('host1')
+            if 'FPGA' in provider['inventory']
+        )
 
     def bind_to(self, server):
         """An ARQ, of a provider that has one unit."""
         arq_uuid = self.create_arq('fpga')
-        self.bind(arq_uuid, {
-            'hostname': 'host1', 'device_rp_uuid': self.provider,
-            'instance_uuid': server['id']})
+        self.bind(
+            arq_uuid,
+            {
+                'hostname': 'host1',
+                'device_rp_uuid': self.provider,
+                'instance_uuid': server['id'],
+            },
+        )
         return arq_uuid
 
     def make_again(self, arq_uuid, failed=()):
         """As a host does after its boot."""
         host_api = clients.AcceleratorClient(
-            self.keystone, self.nova, f'{self.url}/accelerator/v2')
+            self.keystone, self.nova, f'{self.url}/accelerator/v2'
+        )
         for body in (
-                {'arqs': [arq_uuid]},
-                *({'arqs': [uuid], 'failed': [uuid]} for uuid in failed),
-                {'arqs': []}):
-            host_api.request('PUT', '/hosts/host1/provisioning',
-                             json=body).raise_for_status()
+            {'arqs': [arq_uuid]},
+            *({'arqs': [uuid], 'failed': [uuid]} for uuid in failed),
+            {'arqs': []},
+        ):
+            host_api.request(
+                'PUT', '/hosts/host1/provisioning', json=body
+            ).raise_for_status()
 
     def test_only_what_is_made_again(self):
         server = self.boot(self.plain)
         arq_uuid = self.bind_to(server)
-        self.assertEqual(['Bound'], [
-            arq['state'] for arq in self.arqs(server)])
+        self.assertEqual(
+            ['Bound'], [arq['state'] for arq in self.arqs(server)]
+        )
         self.assertEqual([], self.received)
         self.make_again(arq_uuid)
-        self._wait_for_assert(functools.partial(
-            self.assertEqual, [(server['id'], 'accelerator-request-bound',
-                                'completed', arq_uuid)], self.received))
+        self._wait_for_assert(
+            functools.partial(
+                self.assertEqual,
+                [
+                    (
+                        server['id'],
+                        'accelerator-request-bound',
+                        'completed',
+                        arq_uuid,
+                    )
+                ],
+                self.received,
+            )
+        )
         self.delete_arqs_of(server['id'])
 
     def test_what_fails_and_is_made_after_all(self):
         server = self.boot(self.plain)
         arq_uuid = self.bind_to(server)
         self.make_again(arq_uuid, failed=[arq_uuid])
-        self._wait_for_assert(functools.partial(
-            self.assertEqual, [
-                (server['id'], 'accelerator-request-bound', status, arq_uuid)
-                for status in ('failed', 'completed')], self.received))
+        self._wait_for_assert(
+            functools.partial(
+                self.assertEqual,
+                [
+                    (
+                        server['id'],
+                        'accelerator-request-bound',
+                        status,
+                        arq_uuid,
+                    )
+                    for status in ('failed', 'completed')
+                ],
+                self.received,
+            )
+        )
         self.delete_arqs_of(server['id'])
 
     def test_a_message_that_cannot_be_sent(self):
         def fail(*_args, **_kwargs):
             raise oslo_messaging.MessageDeliveryFailure('the queue is away')
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.compute.rpcapi.ComputeAPI.external_instance_event', fail))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.compute.rpcapi.ComputeAPI.external_instance_event', fail
+            )
+        )
         server = self.boot(self.plain)
         arq_uuid = self.bind_to(server)
         self.make_again(arq_uuid)
@@ -304,24 +382,39 @@ class TestBoundEvent(CompatTestCase):
 
 
 class TestSideBySide(CompatTestCase):
-
     hosts = ('host1', 'host2')
     # Nova's services do not wait for each other, as on real ones.
     CAST_AS_CALL = False
 
     def test_native_and_compat_in_parallel(self):
         compat = self.compat_flavor(base.QAT, base.VGPU)
-        native = self.create_accel_flavor(
-            'profile', device_profile.FLAVOR_KEY)
-        servers = [self.api.post_server({'server': self._build_server(
-            flavor_id=flavor, networks='none')})
-            for flavor in (compat, native) * 3]
-        servers = [self._wait_for_state_change(server, 'ACTIVE')
-                   for server in servers]
-        self.assertEqual(12, len({
-            (server['OS-EXT-SRV-ATTR:host'], device) for server in servers
-            for device in self.guest_devices(server)}))
+        native = self.create_accel_flavor('profile', device_profile.FLAVOR_KEY)
+        servers = [
+            self.api.post_server(
+                {
+                    'server': self._build_server(
+                        flavor_id=flavor, networks='none'
+                    )
+                }
+            )
+            for flavor in (compat, native) * 3
+        ]
+        servers = [
+            self._wait_for_state_change(server, 'ACTIVE') for server in servers
+        ]
+        self.assertEqual(
+            12,
+            len(
+                {
+                    (server['OS-EXT-SRV-ATTR:host'], device)
+                    for server in servers
+                    for device in self.guest_devices(server)
+                }
+            ),
+        )
         for server in servers:
-            self.assertEqual(sorted(map(self.arq_device, self.arqs(server))),
-                             self.guest_devices(server))
+            self.assertEqual(
+                sorted(map(self.arq_device, self.arqs(server))),
+                self.guest_devices(server),
+            )
         self.delete(*servers)

@@ -36,49 +36,67 @@ class TestConflicts(base.AcceleratorTestCase):
     def setUp(self):
         super().setUp()
         self.provider_configs = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
-        self.flags(provider_config_location=str(self.provider_configs),
-                   group='compute')
+            self.useFixture(fixtures.TempDir()).path
+        )
+        self.flags(
+            provider_config_location=str(self.provider_configs),
+            group='compute',
+        )
 
     def start(self):
         self.start_accelerated_compute('host1', devices.pci_info(qat_vfs=1))
 
     def configure_providers(self, **entry):
-        (self.provider_configs / 'ours.yaml').write_text(yaml.safe_dump({
-            'meta': {'schema_version': '1.0'}, 'providers': [entry]}))
+        (self.provider_configs / 'ours.yaml').write_text(
+            yaml.safe_dump(
+                {'meta': {'schema_version': '1.0'}, 'providers': [entry]}
+            )
+        )
 
     def published(self):
-        return {resource_class
-                for provider in self.accelerator_providers('host1')
-                for resource_class in provider['inventory']}
+        return {
+            resource_class
+            for provider in self.accelerator_providers('host1')
+            for resource_class in provider['inventory']
+        }
 
     def assert_refused_once(self, *texts):
         """One error has all the texts, however often the host is looked at."""
         for _ in range(2):
             self.settle('host1')
             self._run_periodics()
-        errors = [line for line in self.stdlog.logger.output.splitlines()
-                  if 'Accelerator refused' in line]
+        errors = [
+            line
+            for line in self.stdlog.logger.output.splitlines()
+            if 'Accelerator refused' in line
+        ]
         self.assertEqual(1, len(errors), errors)
         for text in texts:
             self.assertIn(text, errors[0])
-        self.assertNotIn('Error updating resources',
-                         self.stdlog.logger.output)
+        self.assertNotIn('Error updating resources', self.stdlog.logger.output)
 
     def test_pci_device_spec(self):
         """Of a card's function."""
         claim = json.dumps({'address': '*:82:00.1'})
         alias = {'vendor_id': '8086', 'product_id': '09c5', 'name': 'region'}
-        self.flags(group='pci', device_spec=[claim], report_in_placement=True,
-                   alias=[json.dumps(alias)])
+        self.flags(
+            group='pci',
+            device_spec=[claim],
+            report_in_placement=True,
+            alias=[json.dumps(alias)],
+        )
         self.start()
         self.assert_refused_once(
             f'[nova_accel] device_spec = {devices.FPGA_SPEC}): Nova claims '
             f'{FPGA_VF}, a virtual function of 0000:82:00.0, too: '
-            f'[pci] device_spec = {claim}')
+            f'[pci] device_spec = {claim}'
+        )
         self.assertEqual({'VGPU', 'CUSTOM_QAT'}, self.published())
-        native = self.boot(self._create_flavor(
-            extra_spec={'pci_passthrough:alias': 'region:1'}))
+        native = self.boot(
+            self._create_flavor(
+                extra_spec={'pci_passthrough:alias': 'region:1'}
+            )
+        )
         self.assertEqual([FPGA_VF], self.guest_devices(native))
         self.delete(self.boot_with(base.VGPU))
 
@@ -88,13 +106,16 @@ class TestConflicts(base.AcceleratorTestCase):
         self.start()
         self.assert_refused_once(
             f'[nova_accel] device_spec = {devices.GPU_SPEC}): Nova claims '
-            '0000:81:00.0 too: [devices] enabled_mdev_types = nvidia-12')
+            '0000:81:00.0 too: [devices] enabled_mdev_types = nvidia-12'
+        )
         self.assertEqual({'FPGA', 'CUSTOM_QAT'}, self.published())
-        native = self.boot(self._create_flavor(
-            extra_spec={'resources:VGPU': '1'}))
+        native = self.boot(
+            self._create_flavor(extra_spec={'resources:VGPU': '1'})
+        )
         (uuid,) = self.guest_devices(native)
-        self.assertEqual(('0000:81:00.0', 'nvidia-12'),
-                         self.mdevs('host1')[uuid])
+        self.assertEqual(
+            ('0000:81:00.0', 'nvidia-12'), self.mdevs('host1')[uuid]
+        )
         # Nova keeps its mediated device for the next.
         self._delete_server(self.boot_with(base.FPGA))
 
@@ -102,46 +123,64 @@ class TestConflicts(base.AcceleratorTestCase):
         """Nova would publish nothing of the host any more."""
         self.configure_providers(
             identification={'name': QAT_POOL},
-            inventories={'additional': [{'CUSTOM_QAT': {'total': 2}}]})
+            inventories={'additional': [{'CUSTOM_QAT': {'total': 2}}]},
+        )
         self.start()
         self.assert_refused_once(
             f'[nova_accel] device_spec = {devices.QAT_SPEC}): Nova claims '
             f'its resource provider {QAT_POOL} too: ',
-            f'/ours.yaml: provider with name {QAT_POOL}')
+            f'/ours.yaml: provider with name {QAT_POOL}',
+        )
         self.assertEqual({'VGPU', 'FPGA'}, self.published())
         self.delete(self.boot_with(base.FPGA))
 
     def test_provider_yaml_of_a_published_provider(self):
         self.start()
         uuid = naming.derived_uuid(
-            self.compute_rp_uuids['host1'], 'provider', 'qat', '8086', '37c9',
-            'numa0')
+            self.compute_rp_uuids['host1'],
+            'provider',
+            'qat',
+            '8086',
+            '37c9',
+            'numa0',
+        )
         self.assertIn(uuid, self.provider_names())
         self.configure_providers(
             identification={'uuid': uuid},
-            traits={'additional': ['CUSTOM_RACK_7']})
+            traits={'additional': ['CUSTOM_RACK_7']},
+        )
         self.restart_compute_service('host1')
         self.assert_refused_once(
-            QAT_POOL, f'/ours.yaml: provider with uuid {uuid}')
+            QAT_POOL, f'/ours.yaml: provider with uuid {uuid}'
+        )
         self.assertEqual({'VGPU', 'FPGA'}, self.published())
         (self.provider_configs / 'ours.yaml').unlink()
         self.restart_compute_service('host1')
         self.assertEqual({'VGPU', 'FPGA', 'CUSTOM_QAT'}, self.published())
-        self.assertNotIn('OWNER_NOVA', [
-            trait for provider in self.accelerator_providers('host1')
-            for trait in provider['traits']])
+        self.assertNotIn(
+            'OWNER_NOVA',
+            [
+                trait
+                for provider in self.accelerator_providers('host1')
+                for trait in provider['traits']
+            ],
+        )
         self.delete(self.boot_with(base.QAT))
 
     def test_our_trait_on_the_node(self):
         """The node stays Nova's."""
         self.configure_providers(
             identification={'uuid': '$COMPUTE_NODE'},
-            traits={'additional': ['CUSTOM_NOVA_ACCEL']})
+            traits={'additional': ['CUSTOM_NOVA_ACCEL']},
+        )
         self.start_accelerated_compute(
-            'host1', devices.pci_info(), (devices.FPGA_SPEC,))
+            'host1', devices.pci_info(), (devices.FPGA_SPEC,)
+        )
         self.assert_refused_once(
-            devices.FPGA_SPEC, 'Nova claims CUSTOM_NOVA_ACCEL too',
-            '/ours.yaml: provider with uuid $COMPUTE_NODE')
+            devices.FPGA_SPEC,
+            'Nova claims CUSTOM_NOVA_ACCEL too',
+            '/ours.yaml: provider with uuid $COMPUTE_NODE',
+        )
         self.assertEqual(set(), self.published())
         root = self.compute_rp_uuids['host1']
         self.assertIn('CUSTOM_NOVA_ACCEL', self._get_provider_traits(root))

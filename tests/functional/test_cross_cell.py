@@ -31,9 +31,10 @@ class CrossCellTestCase(moves.MoveTestCase):
     def setUp(self):
         super().setUp()
         self.flags(long_rpc_timeout=60)
-        self.policy.set_rules({
-            server_policies.CROSS_CELL_RESIZE: base_policies.RULE_ADMIN_API},
-            overwrite=False)
+        self.policy.set_rules(
+            {server_policies.CROSS_CELL_RESIZE: base_policies.RULE_ADMIN_API},
+            overwrite=False,
+        )
         for host, cell in (('host1', 'cell1'), ('host2', 'cell2')):
             self.start_accelerated_compute(host, cell_name=cell)
         self.server = self.boot_on('host1', self.both)
@@ -41,14 +42,13 @@ class CrossCellTestCase(moves.MoveTestCase):
 
 
 class TestCrossCell(CrossCellTestCase):
-
     def resize_to_other_cell(self):
         self.server = self.resize(
-            self.server, self.create_accel_flavor('both'))
+            self.server, self.create_accel_flavor('both')
+        )
         held = self.held(self.server)
         self.assertEqual(self.before, held['host1', 'active'])
-        self.assertEqual({('host1', 'active'), ('host2', 'active')},
-                         set(held))
+        self.assertEqual({('host1', 'active'), ('host2', 'active')}, set(held))
         for host in ('host1', 'host2'):
             self.assert_usage(host, FPGA=1, VGPU=1)
         return held['host2', 'active']
@@ -74,7 +74,6 @@ class TestCrossCell(CrossCellTestCase):
 
 
 class TestCrossCellFails(CrossCellTestCase):
-
     # As a call, the failure would go back to nova-api.
     CAST_AS_CALL = False
 
@@ -83,14 +82,20 @@ class TestCrossCellFails(CrossCellTestCase):
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_a_hard_reboot_on_the_source_helps()
 
-    @operations.shows('resize to another cell',
-                      'a device refuses on the destination', devices=['PCI'])
+    @operations.shows(
+        'resize to another cell',
+        'a device refuses on the destination',
+        devices=['PCI'],
+    )
     def test_a_pci_device_refuses_on_the_destination(self):
         self.break_plug('PCI')
         self.assert_a_hard_reboot_on_the_source_helps()
 
-    @operations.shows('resize to another cell',
-                      'a device refuses on the destination', devices=['mdev'])
+    @operations.shows(
+        'resize to another cell',
+        'a device refuses on the destination',
+        devices=['mdev'],
+    )
     def test_an_mdev_refuses_on_the_destination(self):
         self.break_plug('mdev')
         self.assert_a_hard_reboot_on_the_source_helps()
@@ -98,10 +103,14 @@ class TestCrossCellFails(CrossCellTestCase):
     def assert_a_hard_reboot_on_the_source_helps(self):
         """It keeps what the server has."""
         self.server = self.resize(
-            self.server, self.create_accel_flavor('both'), 'ERROR')
+            self.server, self.create_accel_flavor('both'), 'ERROR'
+        )
         self.assertEqual(1, self.failures)
-        self._wait_for_assert(lambda: self.assertEqual(
-            {('host1', 'active'): self.before}, self.held(self.server)))
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                {('host1', 'active'): self.before}, self.held(self.server)
+            )
+        )
         self.assertFalse(self.mdevs('host2'))
         # Nova takes the allocations back when the server is in ERROR already.
         self._wait_for_assert(lambda: self.assert_usage('host2'))

@@ -31,7 +31,6 @@ _TIME_S = 420
 
 
 class CrowdTestCase(base.AcceleratorTestCase):
-
     hosts = ()
     never_ends_s = 1800
     # Nova's services do not wait for each other, as on real ones.
@@ -52,29 +51,45 @@ class CrowdTestCase(base.AcceleratorTestCase):
         """One for each number of functions."""
         for number, vfs in enumerate(functions):
             self.start_accelerated_compute(
-                f'host{number}', device_spec=[spec],
+                f'host{number}',
+                device_spec=[spec],
                 pci_info=devices.pci_info(
-                    gpus=0, fpgas=0, qats=1, qat_vfs=vfs))
+                    gpus=0, fpgas=0, qats=1, qat_vfs=vfs
+                ),
+            )
 
     def boot_at_once(self, number):
         """Servers by the state in which they end: (active, refused)."""
-        bodies = [{'server': self._build_server(
-            flavor_id=self.flavor, networks='none')}
-            for _number in range(number)]
+        bodies = [
+            {
+                'server': self._build_server(
+                    flavor_id=self.flavor, networks='none'
+                )
+            }
+            for _number in range(number)
+        ]
         with futures.ThreadPoolExecutor(number) as threads:
-            posted = {server['id'] for server in threads.map(
-                self.api.post_server, bodies)}
+            posted = {
+                server['id']
+                for server in threads.map(self.api.post_server, bodies)
+            }
         ended = self.wait_for(posted)
-        return tuple([server for server in ended if server['status'] == state]
-                     for state in ('ACTIVE', 'ERROR'))
+        return tuple(
+            [server for server in ended if server['status'] == state]
+            for state in ('ACTIVE', 'ERROR')
+        )
 
     def wait_for(self, uuids):
         end = time.monotonic() + _TIME_S
         while time.monotonic() < end:
-            servers = [server for server in self.api.get_servers()
-                       if server['id'] in uuids]
-            if all(server['status'] in ('ACTIVE', 'ERROR')
-                   for server in servers):
+            servers = [
+                server
+                for server in self.api.get_servers()
+                if server['id'] in uuids
+            ]
+            if all(
+                server['status'] in ('ACTIVE', 'ERROR') for server in servers
+            ):
                 return servers
             # To look at all of them takes as long as to build one.
             time.sleep(5)
@@ -82,26 +97,49 @@ class CrowdTestCase(base.AcceleratorTestCase):
 
     def assert_each_has_its_own(self, servers):
         """One device each, nobody another's; nothing is held beside them."""
-        self.assertEqual(len(servers), len({
-            (server['OS-EXT-SRV-ATTR:host'], *self.guest_devices(server))
-            for server in servers}))
+        self.assertEqual(
+            len(servers),
+            len(
+                {
+                    (
+                        server['OS-EXT-SRV-ATTR:host'],
+                        *self.guest_devices(server),
+                    )
+                    for server in servers
+                }
+            ),
+        )
         for server in servers:
             self.assertEqual(
                 [self.arq_device(arq) for arq in self.arqs(server)],
-                self.guest_devices(server))
-        self.assertEqual(len(servers), sum(
-            arq_uuid is not None
-            for arq_uuid in self.attach_handles().values()))
-        self.assertEqual(len(servers), sum(
-            sum(provider['usage'].values()) for host in self.computes
-            for provider in self.accelerator_providers(host)))
+                self.guest_devices(server),
+            )
+        self.assertEqual(
+            len(servers),
+            sum(
+                arq_uuid is not None
+                for arq_uuid in self.attach_handles().values()
+            ),
+        )
+        self.assertEqual(
+            len(servers),
+            sum(
+                sum(provider['usage'].values())
+                for host in self.computes
+                for provider in self.accelerator_providers(host)
+            ),
+        )
 
     def assert_clearly_refused(self, servers):
         """For what is taken, and nothing else."""
         self.assertEqual(
-            {'No valid host was found. There are not enough hosts available.'
-             for _server in servers},
-            {server['fault']['message'] for server in servers})
+            {
+                'No valid host was found. There are not enough hosts '
+                'available.'
+                for _server in servers
+            },
+            {server['fault']['message'] for server in servers},
+        )
 
     def delete(self, *servers):
         for server in servers:
@@ -112,7 +150,6 @@ class CrowdTestCase(base.AcceleratorTestCase):
 
 
 class TestTwo(CrowdTestCase):
-
     rounds = 6
 
     def meet(self):
@@ -124,8 +161,11 @@ class TestTwo(CrowdTestCase):
             both.wait()
             return claim(*args, **kwargs)
 
-        self.useFixture(fixtures.MockPatchObject(
-            report.SchedulerReportClient, 'claim_resources', claim_at_once))
+        self.useFixture(
+            fixtures.MockPatchObject(
+                report.SchedulerReportClient, 'claim_resources', claim_at_once
+            )
+        )
 
     def test_devices_of_one_host(self):
         """They seldom want the same of its devices."""
@@ -133,8 +173,9 @@ class TestTwo(CrowdTestCase):
         self.meet()
         active, refused = [], []
         for _round in range(self.rounds):
-            for known, found in zip((active, refused), self.boot_at_once(2),
-                                    strict=True):
+            for known, found in zip(
+                (active, refused), self.boot_at_once(2), strict=True
+            ):
                 known.extend(found)
         # It is one in 32 to one in 22, of each round.
         self.assertLess(len(refused), self.rounds - 1)

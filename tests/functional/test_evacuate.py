@@ -36,28 +36,46 @@ class TestEvacuate(one_server.OneServerTestCase):
     def evacuate(self):
         self.go_down()
         self.server = self._evacuate_server(
-            self.server, expected_host=self.destination)
+            self.server, expected_host=self.destination
+        )
         self.act('os-start')
         self.wait_for_status('ACTIVE')
 
     def arqs_by_host(self):
-        return {host: [arq for arq in self.arqs(self.server)
-                       if arq['hostname'] == host] for host in self.hosts}
+        return {
+            host: [
+                arq
+                for arq in self.arqs(self.server)
+                if arq['hostname'] == host
+            ]
+            for host in self.hosts
+        }
 
     def assert_destination_has_its_own(self):
         arqs = self.arqs_by_host()[self.destination]
         self.assertEqual({'Bound'}, {arq['state'] for arq in arqs})
         devices = sorted(map(self.arq_device, arqs))
         self.assertEqual(2, len(devices))
-        self.assertEqual(devices, sorted(map(hostdev.identity, self.hostdevs(
-            self.server, self.destination))))
+        self.assertEqual(
+            devices,
+            sorted(
+                map(
+                    hostdev.identity,
+                    self.hostdevs(self.server, self.destination),
+                )
+            ),
+        )
         self.assertEqual(1, len(self.mdevs(self.destination)))
 
     def assert_source_has(self, count):
         self.assertEqual(2 * count, len(self.arqs_by_host()[self.source]))
         self.assertEqual(count, len(self.mdevs(self.source)))
-        self.assertEqual(count, len(list(self.state_path.glob(
-            f'nova_accel/{self.source}/*.json'))))
+        self.assertEqual(
+            count,
+            len(
+                list(self.state_path.glob(f'nova_accel/{self.source}/*.json'))
+            ),
+        )
 
     @operations.shows('evacuate')
     @operations.shows('return of the source of an evacuation')
@@ -73,13 +91,13 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.delete(self.server)
 
     @operations.shows(
-        'return of the source of an evacuation', 'the API is away')
+        'return of the source of an evacuation', 'the API is away'
+    )
     def test_the_source_returns_while_the_api_is_away(self):
         self.evacuate()
         with self.api_away():
             self.come_back()
-            (path,) = self.state_path.glob(
-                f'nova_accel/{self.source}/*.json')
+            (path,) = self.state_path.glob(f'nova_accel/{self.source}/*.json')
             self.assertIn('"releasing"', path.read_text())
             self.assertFalse(self.mdevs(self.source))
         self.computes[self.source].driver._accelerators.attachments.retry()
@@ -88,7 +106,8 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.delete(self.server)
 
     @operations.shows(
-        'return of the source of an evacuation', 'the server is deleted')
+        'return of the source of an evacuation', 'the server is deleted'
+    )
     def test_deleted_before_the_source_returns(self):
         self.evacuate()
         self._delete_server(self.server)
@@ -96,8 +115,7 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.come_back()
         self.assert_nothing_left()
 
-    @operations.shows(
-        'return of the source of an evacuation', 'too early')
+    @operations.shows('return of the source of an evacuation', 'too early')
     def test_the_source_returns_too_early(self):
         """The destination does not have the server yet."""
         create = fakelibvirt.Domain.createWithFlags
@@ -110,7 +128,8 @@ class TestEvacuate(one_server.OneServerTestCase):
 
         self.go_down()
         with fixtures.MonkeyPatch(
-                'nova.tests.fixtures.libvirt.Domain.createWithFlags', wait):
+            'nova.tests.fixtures.libvirt.Domain.createWithFlags', wait
+        ):
             self.act('evacuate', {})
             self.assertTrue(starting.wait(60))
             self.come_back()
@@ -123,7 +142,8 @@ class TestEvacuate(one_server.OneServerTestCase):
         self.delete(self.server)
 
     @operations.shows(
-        'return of the source of an evacuation', 'a device is stuck')
+        'return of the source of an evacuation', 'a device is stuck'
+    )
     def test_the_source_returns_with_a_device_that_is_stuck(self):
         self.evacuate()
         for device in ('PCI', 'mdev'):
@@ -155,20 +175,26 @@ class TestEvacuate(one_server.OneServerTestCase):
         """The destination holds nothing, the source's guest what it has."""
         self.go_down()
         self._evacuate_server(
-            self.server, expected_host=self.source, expected_state=status,
-            expected_migration_status='failed')
+            self.server,
+            expected_host=self.source,
+            expected_state=status,
+            expected_migration_status='failed',
+        )
         self.assertEqual([], self.arqs_by_host()[self.destination])
         self.assertFalse(self.mdevs(self.destination))
         self.come_back()
         self.assert_source_has(1)
-        self.assertEqual(self.devices, sorted(map(
-            hostdev.identity, self.hostdevs(self.server, self.source))))
+        self.assertEqual(
+            self.devices,
+            sorted(
+                map(hostdev.identity, self.hostdevs(self.server, self.source))
+            ),
+        )
         self.assert_hard_reboot_helps()
         self.delete(self.server)
 
 
 class TestEvacuateCompat(TestEvacuate):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
 
@@ -194,10 +220,12 @@ class TestShelve(one_server.OneServerTestCase):
         self.devices = self.guest_devices(self.server)
         self.arqs_before = self.arqs(self.server)
         self.assertEqual(
-            sorted(map(self.arq_device, self.arqs_before)), self.devices)
+            sorted(map(self.arq_device, self.arqs_before)), self.devices
+        )
         self.assertEqual(2, len(self.devices))
-        self.assertEqual({self.host},
-                         {arq['hostname'] for arq in self.arqs_before})
+        self.assertEqual(
+            {self.host}, {arq['hostname'] for arq in self.arqs_before}
+        )
         self.assert_runs_with_all()
 
     @operations.shows('shelve')
@@ -211,10 +239,15 @@ class TestShelve(one_server.OneServerTestCase):
     @operations.shows('shelve', 'the snapshot fails')
     def test_a_snapshot_that_fails(self):
         """The guest is off, and nobody else gets its devices."""
-        self.break_method(libvirt.LibvirtDriver, 'snapshot',
-                          exception.InternalError('the disk is full'))
-        self.assertIn('the disk is full', self.assert_fails(
-            'shelve', None, 'shelve', 'ACTIVE'))
+        self.break_method(
+            libvirt.LibvirtDriver,
+            'snapshot',
+            exception.InternalError('the disk is full'),
+        )
+        self.assertIn(
+            'the disk is full',
+            self.assert_fails('shelve', None, 'shelve', 'ACTIVE'),
+        )
         self.assertFalse(self.domain().isActive())
         self.assert_kept()
         self.assert_hard_reboot_helps()
@@ -247,8 +280,12 @@ class TestShelve(one_server.OneServerTestCase):
     def test_unshelve_with_a_device_that_refuses(self):
         for _device in self.each_refusing():
             self.shelve(offload=True)
-            self.assertIn('the device is stuck', self.assert_fails(
-                'unshelve', None, 'unshelve', 'SHELVED_OFFLOADED'))
+            self.assertIn(
+                'the device is stuck',
+                self.assert_fails(
+                    'unshelve', None, 'unshelve', 'SHELVED_OFFLOADED'
+                ),
+            )
             self.assert_nothing_left()
             self.unshelve()
             self.assert_has_new_ones()
@@ -258,8 +295,7 @@ class TestShelve(one_server.OneServerTestCase):
     def test_a_host_that_fails(self):
         self.shelve(offload=True)
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
-        self.assert_fails(
-            'unshelve', None, 'unshelve', 'SHELVED_OFFLOADED')
+        self.assert_fails('unshelve', None, 'unshelve', 'SHELVED_OFFLOADED')
         self.assert_nothing_left()
         self.unshelve()
         self.assert_has_new_ones()
@@ -267,5 +303,4 @@ class TestShelve(one_server.OneServerTestCase):
 
 
 class TestShelveCompat(TestShelve):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY

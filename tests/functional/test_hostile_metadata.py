@@ -38,14 +38,15 @@ class TestHostileMetadata(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         self.qat = self.create_accel_flavor('qat')
         # What others ask of the region that the tenant has left.
         self.create_fpga_profile(
-            'operators', self.region,
-            bitstream_id=self.upload(self.region, b'operators'))
+            'operators',
+            self.region,
+            bitstream_id=self.upload(self.region, b'operators'),
+        )
         self.operators = self.create_accel_flavor('operators')
         self.traits = self.placement_traits()
 
     def placement_traits(self):
-        return set(self.placement.get(
-            '/traits', version='1.6').body['traits'])
+        return set(self.placement.get('/traits', version='1.6').body['traits'])
 
     def server_image(self, bitstream_id):
         """What servers boot from; it asks for a bitstream."""
@@ -58,12 +59,20 @@ class TestHostileMetadata(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         :returns: it
         """
         bitstream_id = self.upload(
-            self.region, os.urandom(16), function_uuid=function_uuid)
+            self.region, os.urandom(16), function_uuid=function_uuid
+        )
         self.glance.images[bitstream_id].update(
-            owner=TENANT, is_public=False, visibility='private')
-        server = self.api.post_server({'server': self._build_server(
-            image_uuid=self.server_image(bitstream_id),
-            flavor_id=self.fpga, networks='none')})
+            owner=TENANT, is_public=False, visibility='private'
+        )
+        server = self.api.post_server(
+            {
+                'server': self._build_server(
+                    image_uuid=self.server_image(bitstream_id),
+                    flavor_id=self.fpga,
+                    networks='none',
+                )
+            }
+        )
         for _try in range(600):
             server = self.api.get_server(server['id'])
             if server['status'] != 'BUILD':
@@ -85,20 +94,25 @@ class TestHostileMetadata(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         self.delete(*tenants)
         for flavor in (self.qat, self.operators):
             self.delete(self.boot(flavor))
-        for text in ('Publishing the accelerators', 'could not be published',
-                     'Error updating resources'):
+        for text in (
+            'Publishing the accelerators',
+            'could not be published',
+            'Error updating resources',
+        ):
             self.assertNotIn(text, self.stdlog.logger.output)
 
     def test_no_trait_can_be_made_of_a_function(self):
-        servers = [self.boot_tenants(function_uuid)
-                   for function_uuid in ('---', 'x' * 300, '\u2122')]
-        self.assertEqual(
-            {'ERROR'}, {server['status'] for server in servers})
+        servers = [
+            self.boot_tenants(function_uuid)
+            for function_uuid in ('---', 'x' * 300, '\u2122')
+        ]
+        self.assertEqual({'ERROR'}, {server['status'] for server in servers})
         self.check_others(*servers)
 
     def test_more_functions_than_the_api_takes(self):
-        server = self.boot_tenants(','.join(
-            str(uuid.UUID(int=number)) for number in range(1100)))
+        server = self.boot_tenants(
+            ','.join(str(uuid.UUID(int=number)) for number in range(1100))
+        )
         self.assertEqual('ERROR', server['status'])
         self.check_others(server)
 

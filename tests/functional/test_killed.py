@@ -27,17 +27,20 @@ class TestKilled(one_server.OneServerTestCase):
 
     def setUp(self):
         super().setUp()
-        self.effects = self.useFixture(effects.Effects(
-            types.SimpleNamespace(), engine.manager().writer.get_engine()))
+        self.effects = self.useFixture(
+            effects.Effects(
+                types.SimpleNamespace(), engine.manager().writer.get_engine()
+            )
+        )
 
     @contextlib.contextmanager
     def killed_before(self, effect):
         """What is begun here has no effect from that one on."""
-        with self.effects.counted(effects.Point(
-                None, effect, effects.Fault.KILLED_BEFORE)):
+        with self.effects.counted(
+            effects.Point(None, effect, effects.Fault.KILLED_BEFORE)
+        ):
             yield
-            self._wait_for_assert(
-                lambda: self.assertTrue(self.effects.struck))
+            self._wait_for_assert(lambda: self.assertTrue(self.effects.struck))
         self.effects.mend()
         self.restart_compute_service(self.host)
         self.settle(self.host)

@@ -30,8 +30,12 @@ class TestLifecycle(one_server.OneServerTestCase):
     @operations.shows('hard reboot', 'a device refuses')
     def test_hard_reboot_with_a_device_that_refuses(self):
         for _device in self.each_refusing():
-            self.assertIn('the device is stuck', self.assert_fails(
-                'reboot', {'type': 'HARD'}, 'reboot', 'ERROR'))
+            self.assertIn(
+                'the device is stuck',
+                self.assert_fails(
+                    'reboot', {'type': 'HARD'}, 'reboot', 'ERROR'
+                ),
+            )
             self.assert_held()
             self.assert_hard_reboot_helps()
         self.delete(self.server)
@@ -62,8 +66,10 @@ class TestLifecycle(one_server.OneServerTestCase):
     def test_start_with_a_device_that_refuses(self):
         self._stop_server(self.server)
         for _device in self.each_refusing():
-            self.assertIn('the device is stuck', self.assert_fails(
-                'os-start', None, 'start', 'SHUTOFF'))
+            self.assertIn(
+                'the device is stuck',
+                self.assert_fails('os-start', None, 'start', 'SHUTOFF'),
+            )
         self._start_server(self.server)
         self.assert_runs_with_all()
         self.delete(self.server)
@@ -71,8 +77,7 @@ class TestLifecycle(one_server.OneServerTestCase):
     def test_a_stopped_server_keeps_its_devices_from_others(self):
         self._stop_server(self.server)
         other = self.boot(self.flavor)
-        self.assertFalse(
-            set(self.devices) & set(self.guest_devices(other)))
+        self.assertFalse(set(self.devices) & set(self.guest_devices(other)))
         self.boot(self.flavor, expected_state='ERROR')
         self.delete(self.server, other)
 
@@ -94,7 +99,6 @@ class TestLifecycle(one_server.OneServerTestCase):
 
 
 class TestLifecycleCompat(TestLifecycle):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
 
@@ -150,9 +154,9 @@ class TestDelete(one_server.OneServerTestCase):
     def come_back_and_reap(self):
         self.come_back()
         self.computes[self.host].manager._cleanup_running_deleted_instances(
-            nova_context.get_admin_context())
+            nova_context.get_admin_context()
+        )
 
 
 class TestDeleteCompat(TestDelete):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY

@@ -18,8 +18,12 @@ from functional import base
 from functional import moves
 from nova_accel.model import device_profile
 
-_PLENTY = {'servers': 10, 'class:VCPU': 10, 'class:MEMORY_MB': 10240,
-           'class:DISK_GB': 100}
+_PLENTY = {
+    'servers': 10,
+    'class:VCPU': 10,
+    'class:MEMORY_MB': 10240,
+    'class:DISK_GB': 100,
+}
 
 
 class LimitsTestCase(moves.MoveTestCase):
@@ -28,8 +32,9 @@ class LimitsTestCase(moves.MoveTestCase):
     def setUp(self):
         super().setUp()
         self.flags(driver=limit_utils.UNIFIED_LIMITS_DRIVER, group='quota')
-        self.useFixture(limit_fixture.LimitFixture(
-            {**_PLENTY, 'class:CUSTOM_QAT': 2}, {}))
+        self.useFixture(
+            limit_fixture.LimitFixture({**_PLENTY, 'class:CUSTOM_QAT': 2}, {})
+        )
         self.create_profile('one', [base.QAT])
         self.create_profile('two', [{'resources:CUSTOM_QAT': '2'}])
         self.one = self.create_accel_flavor('one')
@@ -37,14 +42,17 @@ class LimitsTestCase(moves.MoveTestCase):
 
 
 class TestLimits(LimitsTestCase):
-
     def test_boot(self):
         servers = [self.boot(self.one) for _ in range(2)]
         over = self.boot(self.one, expected_state='ERROR')
         self.assertEqual(
-            (403, 'device profile one: quota exceeded: class:CUSTOM_QAT: '
-             'limit 2, in use 2, wanted 1'),
-            (over['fault']['code'], over['fault']['message']))
+            (
+                403,
+                'device profile one: quota exceeded: class:CUSTOM_QAT: '
+                'limit 2, in use 2, wanted 1',
+            ),
+            (over['fault']['code'], over['fault']['message']),
+        )
         self.assertIsNone(over['OS-EXT-SRV-ATTR:host'])
         # Nothing of it is held, and it stands in the way of nobody.
         self._delete_server(over)
@@ -58,12 +66,16 @@ class TestLimits(LimitsTestCase):
         before = self.guest_devices(server)
         # Here, and nowhere else, nova-api waits for nova-conductor.
         self.api.post_server_action(
-            server['id'], {'resize': {'flavorRef': self.two}},
-            check_response_status=[403, 500])
+            server['id'],
+            {'resize': {'flavorRef': self.two}},
+            check_response_status=[403, 500],
+        )
         event = self._wait_for_action_fail_completion(
-            server, 'resize', 'conductor_migrate_server')
-        self.assertIn('class:CUSTOM_QAT: limit 2, in use 1, wanted 2',
-                      event['details'])
+            server, 'resize', 'conductor_migrate_server'
+        )
+        self.assertIn(
+            'class:CUSTOM_QAT: limit 2, in use 1, wanted 2', event['details']
+        )
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assert_guest(server, 'host1', before)
         self.delete(server)
@@ -73,12 +85,14 @@ class TestLimits(LimitsTestCase):
         self._shelve_server(shelved)
         other = self.boot(self.two)
         self.api.post_server_action(
-            shelved['id'], {'unshelve': None},
-            check_response_status=[403, 500])
+            shelved['id'], {'unshelve': None}, check_response_status=[403, 500]
+        )
         event = self._wait_for_action_fail_completion(
-            shelved, 'unshelve', 'schedule_instances')
-        self.assertIn('class:CUSTOM_QAT: limit 2, in use 2, wanted 1',
-                      event['details'])
+            shelved, 'unshelve', 'schedule_instances'
+        )
+        self.assertIn(
+            'class:CUSTOM_QAT: limit 2, in use 2, wanted 1', event['details']
+        )
         self._wait_for_state_change(shelved, 'SHELVED_OFFLOADED')
         self._delete_server(other)
         self.delete(self._unshelve_server(shelved))
@@ -86,8 +100,9 @@ class TestLimits(LimitsTestCase):
     def test_a_migration_is_not_counted(self):
         server = self.boot_on('host1', self.two)
         self._migrate_server(server)
-        server = self.confirm(self._wait_for_state_change(
-            server, 'VERIFY_RESIZE'))
+        server = self.confirm(
+            self._wait_for_state_change(server, 'VERIFY_RESIZE')
+        )
         self.assertEqual('host2', server['OS-EXT-SRV-ATTR:host'])
         self.delete(server)
 
@@ -100,8 +115,12 @@ class TestCompat(LimitsTestCase):
     def test_boot(self):
         server = self.boot(self.two)
         error = self.assertRaises(
-            api_client.OpenStackApiException, self.boot, self.one)
+            api_client.OpenStackApiException, self.boot, self.one
+        )
         self.assertEqual(403, error.response.status_code)
-        self.assertIn('class:CUSTOM_QAT is over limit of 2 due to current '
-                      'usage 2 and delta 1', error.response.text)
+        self.assertIn(
+            'class:CUSTOM_QAT is over limit of 2 due to current '
+            'usage 2 and delta 1',
+            error.response.text,
+        )
         self.delete(server)

@@ -37,16 +37,23 @@ class LiveMigrationTestCase(moves.MoveTestCase):
     def setUp(self):
         super().setUp()
         self.migrate = self.arrive
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.tests.fixtures.libvirt.Domain.migrateToURI3',
-            lambda domain, uri, params, flags: self.migrate(domain, params)))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.tests.fixtures.libvirt.Domain.migrateToURI3',
+                lambda domain, uri, params, flags: self.migrate(
+                    domain, params
+                ),
+            )
+        )
 
     def arrive(self, domain, params):
         """The guest runs on the other host, and no more on this one."""
         source = domain._connection
         (destination,) = (
-            connection for connection in map(self.connection, self.hosts)
-            if connection is not source)
+            connection
+            for connection in map(self.connection, self.hosts)
+            if connection is not source
+        )
         destination.createXML(params['destination_xml'], 0)
         source._mark_not_running(domain)
         # One that has arrived here is not defined.
@@ -59,11 +66,14 @@ class LiveMigrationTestCase(moves.MoveTestCase):
         domain.fail_job()
 
     def live_migrate(self, server, status='completed'):
-        self.admin_api.post_server_action(server['id'], {
-            'os-migrateLive': {'host': None, 'block_migration': 'auto'}})
+        self.admin_api.post_server_action(
+            server['id'],
+            {'os-migrateLive': {'host': None, 'block_migration': 'auto'}},
+        )
         self._wait_for_migration_status(server, [status])
-        return self._wait_for_server_parameter(server, {
-            'status': 'ACTIVE', 'OS-EXT-STS:task_state': None})
+        return self._wait_for_server_parameter(
+            server, {'status': 'ACTIVE', 'OS-EXT-STS:task_state': None}
+        )
 
     def assert_arrived(self, server, devices=2):
         """On host2, with as many devices, for good; nothing on host1."""
@@ -97,7 +107,6 @@ class LiveMigrationTestCase(moves.MoveTestCase):
 
 
 class TestMediatedDevices(LiveMigrationTestCase):
-
     def setUp(self):
         super().setUp()
         self.server = self.boot_on('host1', self.vgpus)
@@ -107,7 +116,8 @@ class TestMediatedDevices(LiveMigrationTestCase):
     def test_they_are_others_on_the_destination(self):
         self.live_migrate(self.server)
         self.assertFalse(
-            set(self.before) & set(self.guest_devices(self.server)))
+            set(self.before) & set(self.guest_devices(self.server))
+        )
         self.assert_arrived(self.server)
 
     def test_there_and_back(self):
@@ -119,6 +129,7 @@ class TestMediatedDevices(LiveMigrationTestCase):
 
     def test_both_sets_are_held_meanwhile(self):
         """Whatever the workers of both hosts look at."""
+
         def look_and_arrive(domain, params):
             for host in self.hosts:
                 self.computes[host].driver._accelerators.cycle.run()
@@ -129,13 +140,21 @@ class TestMediatedDevices(LiveMigrationTestCase):
         self.migrate = look_and_arrive
         self.live_migrate(self.server)
         self.assertEqual(
-            {('host1', 'active'): self.before,
-             ('host2', 'incoming'): self.guest_devices(self.server)}, held)
+            {
+                ('host1', 'active'): self.before,
+                ('host2', 'incoming'): self.guest_devices(self.server),
+            },
+            held,
+        )
         self.assert_arrived(self.server)
 
     def test_with_a_numa_topology(self):
-        server = self.boot_on('host1', self.create_accel_flavor(
-            'vgpus', extra_spec={'hw:numa_nodes': '1'}))
+        server = self.boot_on(
+            'host1',
+            self.create_accel_flavor(
+                'vgpus', extra_spec={'hw:numa_nodes': '1'}
+            ),
+        )
         self.live_migrate(server)
         self.assertEqual(2, len(self.guest_devices(server)))
         self.assertEqual([('host2', 'active')], list(self.held(server)))
@@ -144,75 +163,97 @@ class TestMediatedDevices(LiveMigrationTestCase):
     def test_paused(self):
         self.api.post_server_action(self.server['id'], {'pause': None})
         self._wait_for_state_change(self.server, 'PAUSED')
-        self.admin_api.post_server_action(self.server['id'], {
-            'os-migrateLive': {'host': None, 'block_migration': 'auto'}})
+        self.admin_api.post_server_action(
+            self.server['id'],
+            {'os-migrateLive': {'host': None, 'block_migration': 'auto'}},
+        )
         self._wait_for_migration_status(self.server, ['completed'])
         found = self.guest_devices(self.server)
         self.assert_guest(self.server, 'host2', found)
         self.delete(self.server)
 
     @operations.shows(
-        'live migration', 'the guest does not arrive', devices=['mdev'])
+        'live migration', 'the guest does not arrive', devices=['mdev']
+    )
     def test_libvirt_fails(self):
         self.migrate = self.stay
         self.live_migrate(self.server, 'failed')
         self.assert_stayed(self.server, self.before)
 
-    @operations.shows('live migration', 'the destination makes no device',
-                      devices=['mdev'])
+    @operations.shows(
+        'live migration', 'the destination makes no device', devices=['mdev']
+    )
     def test_the_destination_makes_no_device(self):
-        self.break_libvirt(
-            (fakelibvirt.Connection, 'nodeDeviceCreateXML'), 1)
+        self.break_libvirt((fakelibvirt.Connection, 'nodeDeviceCreateXML'), 1)
         self.live_migrate(self.server, 'failed')
         self.assertEqual(1, self.failures)
         self.assert_stayed(self.server, self.before)
 
     def test_the_destination_is_not_prepared(self):
         self.break_driver(
-            'pre_live_migration', exception.InternalError('broken'))
+            'pre_live_migration', exception.InternalError('broken')
+        )
         self.live_migrate(self.server, 'failed')
         self.assert_stayed(self.server, self.before)
 
     def test_the_destination_does_not_clean_up(self):
         self.migrate = self.stay
-        self.break_driver('rollback_live_migration_at_destination',
-                          exception.InternalError('broken'))
+        self.break_driver(
+            'rollback_live_migration_at_destination',
+            exception.InternalError('broken'),
+        )
         self.live_migrate(self.server, 'failed')
-        self._wait_for_assert(lambda: self.assertEqual(
-            [('host1', 'active')], list(self.held(self.server))))
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                [('host1', 'active')], list(self.held(self.server))
+            )
+        )
         self.assert_stayed(self.server, self.before)
 
     def test_a_failure_of_which_the_destination_hears_nothing(self):
         """Its worker asks Nova whether the migration goes on."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.compute.rpcapi.ComputeAPI.live_migration', _fail))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.compute.rpcapi.ComputeAPI.live_migration', _fail
+            )
+        )
         self.live_migrate(self.server, 'error')
-        self.assertEqual({('host1', 'active'), ('host2', 'incoming')},
-                         set(self.held(self.server)))
+        self.assertEqual(
+            {('host1', 'active'), ('host2', 'incoming')},
+            set(self.held(self.server)),
+        )
         self.settle('host2')
-        self._wait_for_assert(lambda: self.assertEqual(
-            [('host1', 'active')], list(self.held(self.server))))
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                [('host1', 'active')], list(self.held(self.server))
+            )
+        )
         self.assert_stayed(self.server, self.before)
 
     def test_again_after_such_a_failure(self):
         with fixtures.MonkeyPatch(
-                'nova.compute.rpcapi.ComputeAPI.live_migration', _fail):
+            'nova.compute.rpcapi.ComputeAPI.live_migration', _fail
+        ):
             self.live_migrate(self.server, 'error')
         self.live_migrate(self.server)
         self.assert_arrived(self.server)
 
     def test_the_end_fails_on_the_source(self):
         """Nova does not tell the destination then."""
-        self.break_driver('post_live_migration_at_source',
-                          exception.InternalError('broken'))
-        self.admin_api.post_server_action(self.server['id'], {
-            'os-migrateLive': {'host': None, 'block_migration': 'auto'}})
+        self.break_driver(
+            'post_live_migration_at_source', exception.InternalError('broken')
+        )
+        self.admin_api.post_server_action(
+            self.server['id'],
+            {'os-migrateLive': {'host': None, 'block_migration': 'auto'}},
+        )
         self._wait_for_migration_status(self.server, ['error'])
         self.settle('host2')
         self.assert_arrived_after_all()
 
-    @operations.shows('live migration', 'a device is stuck on the source',
-                      devices=['mdev'])
+    @operations.shows(
+        'live migration', 'a device is stuck on the source', devices=['mdev']
+    )
     def test_a_device_that_is_stuck_on_the_source(self):
         self.break_plug('mdev', 'unplug')
         server = self.live_migrate(self.server)
@@ -221,26 +262,35 @@ class TestMediatedDevices(LiveMigrationTestCase):
         self.assert_arrived(server)
 
     def test_the_end_fails_on_the_destination(self):
-        self.break_driver('post_live_migration_at_destination',
-                          exception.InternalError('broken'))
-        self.admin_api.post_server_action(self.server['id'], {
-            'os-migrateLive': {'host': None, 'block_migration': 'auto'}})
+        self.break_driver(
+            'post_live_migration_at_destination',
+            exception.InternalError('broken'),
+        )
+        self.admin_api.post_server_action(
+            self.server['id'],
+            {'os-migrateLive': {'host': None, 'block_migration': 'auto'}},
+        )
         self._wait_for_state_change(self.server, 'ERROR')
         self.assert_arrived_after_all()
 
     def assert_arrived_after_all(self):
-        self._wait_for_assert(lambda: self.assertEqual(
-            [('host2', 'active')], list(self.held(self.server))))
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                [('host2', 'active')], list(self.held(self.server))
+            )
+        )
         self._reboot_server(self.server, hard=True)
-        self.assert_guest(self.server, 'host2',
-                          self.held(self.server)['host2', 'active'])
+        self.assert_guest(
+            self.server, 'host2', self.held(self.server)['host2', 'active']
+        )
         self.assertFalse(self.mdevs('host1'))
         # Nova leaves the allocations of such a migration.
         (migration,) = self.admin_api.api_get(
             f'/os-migrations?instance_uuid={self.server["id"]}',
         ).body['migrations']
         self.placement.delete(
-            f'/allocations/{migration["uuid"]}', version='1.12')
+            f'/allocations/{migration["uuid"]}', version='1.12'
+        )
         self.delete(self.server)
 
     def test_the_api_is_away_on_the_destination_at_its_end(self):
@@ -251,8 +301,7 @@ class TestMediatedDevices(LiveMigrationTestCase):
         reconnect = []
         self.migrate = arrive_alone
         self.live_migrate(self.server)
-        self.assertEqual([('host2', 'incoming')],
-                         list(self.held(self.server)))
+        self.assertEqual([('host2', 'incoming')], list(self.held(self.server)))
         reconnect.pop()()
         self.computes['host2'].driver._accelerators.cycle.run()
         self.assert_arrived(self.server)
@@ -276,7 +325,8 @@ class TestMediatedDevices(LiveMigrationTestCase):
     def test_a_device_profile_that_has_changed(self):
         self.change_profile('vgpus', [{'resources:VGPU': '1'}])
         self.assert_refused(
-            self.server, 'group 0 has different numbers of devices')
+            self.server, 'group 0 has different numbers of devices'
+        )
 
     def test_nova_compute_dies_on_the_destination(self):
         """It comes back while the guest arrives, and knows of it."""
@@ -288,36 +338,49 @@ class TestMediatedDevices(LiveMigrationTestCase):
             self.arrive(domain, params)
 
         self.migrate = arrive_slowly
-        self.admin_api.post_server_action(self.server['id'], {
-            'os-migrateLive': {'host': None, 'block_migration': 'auto'}})
+        self.admin_api.post_server_action(
+            self.server['id'],
+            {'os-migrateLive': {'host': None, 'block_migration': 'auto'}},
+        )
         self.assertTrue(arriving.wait(60))
         self.restart_compute_service('host2')
         self.computes['host2'].driver._accelerators.cycle.run()
         arrived.set()
         self._wait_for_migration_status(self.server, ['completed'])
-        self._wait_for_server_parameter(self.server, {
-            'status': 'ACTIVE', 'OS-EXT-STS:task_state': None})
+        self._wait_for_server_parameter(
+            self.server, {'status': 'ACTIVE', 'OS-EXT-STS:task_state': None}
+        )
         self.assert_arrived(self.server)
 
 
 class TestOtherTypes(LiveMigrationTestCase):
-
     hosts = ()
 
     def test_no_guest_finds_its_devices_changed(self):
         for host, mdev_type in (
-                ('host1', fakelibvirt.NVIDIA_11_VGPU_TYPE),
-                ('host2', fakelibvirt.NVIDIA_12_VGPU_TYPE)):
-            self.start_accelerated_compute(host, device_spec=[json.dumps({
-                **json.loads(devices.GPU_SPEC), 'mdev_type': mdev_type}),
-                devices.FPGA_SPEC, devices.QAT_SPEC])
+            ('host1', fakelibvirt.NVIDIA_11_VGPU_TYPE),
+            ('host2', fakelibvirt.NVIDIA_12_VGPU_TYPE),
+        ):
+            self.start_accelerated_compute(
+                host,
+                device_spec=[
+                    json.dumps(
+                        {
+                            **json.loads(devices.GPU_SPEC),
+                            'mdev_type': mdev_type,
+                        }
+                    ),
+                    devices.FPGA_SPEC,
+                    devices.QAT_SPEC,
+                ],
+            )
         self.assert_refused(
             self.boot_on('host1', self.vgpus),
-            'group 0 is nvidia-11 on the source and nvidia-12 on the')
+            'group 0 is nvidia-11 on the source and nvidia-12 on the',
+        )
 
 
 class TestPciFunctions(LiveMigrationTestCase):
-
     hosts = ()
 
     def start(self, driver='c6xxvf'):
@@ -326,8 +389,7 @@ class TestPciFunctions(LiveMigrationTestCase):
         for host, bus in zip(self.hosts, (0x81, 0x91), strict=True):
             info = devices.pci_info(bus=bus)
             for device in info.devices.values():
-                device.pci_device = device.pci_device.replace(
-                    'c6xxvf', driver)
+                device.pci_device = device.pci_device.replace('c6xxvf', driver)
             self.start_accelerated_compute(host, info)
 
     def boot_with_qat(self, driver):
@@ -344,7 +406,8 @@ class TestPciFunctions(LiveMigrationTestCase):
         self.assert_arrived(server)
 
     @operations.shows(
-        'live migration', 'the guest does not arrive', devices=['PCI'])
+        'live migration', 'the guest does not arrive', devices=['PCI']
+    )
     def test_roll_back(self):
         server = self.boot_with_qat('qat_vfio_pci')
         before = self.guest_devices(server)
@@ -352,12 +415,14 @@ class TestPciFunctions(LiveMigrationTestCase):
         self.live_migrate(server, 'failed')
         self.assert_stayed(server, before)
 
-    @operations.shows('live migration', 'refused by the driver of a device',
-                      devices=['PCI'])
+    @operations.shows(
+        'live migration', 'refused by the driver of a device', devices=['PCI']
+    )
     def test_the_driver_that_fits_all(self):
         self.assert_refused(
             self.boot_with_qat('vfio-pci'),
-            'is bound to vfio-pci, which cannot migrate it live')
+            'is bound to vfio-pci, which cannot migrate it live',
+        )
 
     def test_a_device_whose_driver_says_nothing_of_it(self):
         self.start()

@@ -21,26 +21,42 @@ class TestNotifications(base.AcceleratorTestCase):
     """What a server uses from when to when can be metered."""
 
     def told(self, event_type):
-        return [message['payload']['nova_object.data']
-                for message in self.notifier.versioned_notifications
-                if message['event_type'] == event_type]
+        return [
+            message['payload']['nova_object.data']
+            for message in self.notifier.versioned_notifications
+            if message['event_type'] == event_type
+        ]
 
     def used(self, event_type):
         """(ARQ, resource class, project, server, host) of each, sorted."""
         return sorted(
-            (arq['uuid'], arq['resource_class'], payload['project_id'],
-             payload['instance_uuid'], payload['hostname'])
+            (
+                arq['uuid'],
+                arq['resource_class'],
+                payload['project_id'],
+                payload['instance_uuid'],
+                payload['hostname'],
+            )
             for payload in self.told(event_type)
-            for arq in (each['nova_object.data']
-                        for each in payload['accelerator_requests']))
+            for arq in (
+                each['nova_object.data']
+                for each in payload['accelerator_requests']
+            )
+        )
 
     def test_from_boot_to_deletion(self):
         server = self.boot_with(base.FPGA, base.VGPU)
         classes = {0: 'FPGA', 1: 'VGPU'}
         expected = sorted(
-            (arq['uuid'], classes[arq['device_profile_group_id']],
-             server['tenant_id'], server['id'], 'host1')
-            for arq in self.arqs(server))
+            (
+                arq['uuid'],
+                classes[arq['device_profile_group_id']],
+                server['tenant_id'],
+                server['id'],
+                'host1',
+            )
+            for arq in self.arqs(server)
+        )
         self.assertEqual(2, len(expected))
         self.assertEqual(expected, self.used(f'{_BIND}.end'))
         self.assertEqual([], self.told(f'{_UNBIND}.start'))
@@ -53,5 +69,4 @@ class TestNotifications(base.AcceleratorTestCase):
 
 
 class TestCompat(TestNotifications):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY

@@ -28,9 +28,15 @@ _COMPAT = device_profile.CYBORG_FLAVOR_KEY
 NIC = {'resources:CUSTOM_NIC': '1'}
 
 #: Eight functions, of which ports can have some too.
-NIC_SPEC = json.dumps({
-    'vendor_id': '8086', 'product_id': '37c9', 'driver': 'pci',
-    'type': 'NIC', 'physical_network': 'physnet1'})
+NIC_SPEC = json.dumps(
+    {
+        'vendor_id': '8086',
+        'product_id': '37c9',
+        'driver': 'pci',
+        'type': 'NIC',
+        'physical_network': 'physnet1',
+    }
+)
 
 _OTHER_IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'
 
@@ -45,21 +51,29 @@ class PortTestCase(base.AcceleratorTestCase):
         super().setUp()
         self.flags(cyborg_compatible=True, group='nova_accel')
         self.create_profile('fakedev-dp-port', [NIC])
-        self.ports = [port['id']
-                      for port in self.neutron.ports_with_accelerator]
+        self.ports = [
+            port['id'] for port in self.neutron.ports_with_accelerator
+        ]
         for port in copy.deepcopy(self.neutron.ports_with_accelerator):
             port['binding:vif_details'] = {'vlan': 100}
             self.neutron._ports[port['id']] = port
 
     def start_accelerated_compute(self, hostname, *args, **kwargs):
-        return super().start_accelerated_compute(hostname, *args, **{
-            'device_spec': (devices.GPU_SPEC, devices.FPGA_SPEC, NIC_SPEC),
-            **kwargs})
+        return super().start_accelerated_compute(
+            hostname,
+            *args,
+            **{
+                'device_spec': (devices.GPU_SPEC, devices.FPGA_SPEC, NIC_SPEC),
+                **kwargs,
+            },
+        )
 
     def boot_with_ports(self, flavor, *ports, **kwargs):
         return self._create_server(
-            flavor_id=flavor, networks=[{'port': port} for port in ports],
-            **kwargs)
+            flavor_id=flavor,
+            networks=[{'port': port} for port in ports],
+            **kwargs,
+        )
 
     def flavor_with(self, *groups, key):
         self.create_profile('profile', groups)
@@ -69,8 +83,11 @@ class PortTestCase(base.AcceleratorTestCase):
         return self.neutron.show_port(port)['port']['binding:profile']
 
     def port_arqs(self, server):
-        return [arq for arq in self.arqs(server)
-                if arq['device_profile_name'] == 'fakedev-dp-port']
+        return [
+            arq
+            for arq in self.arqs(server)
+            if arq['device_profile_name'] == 'fakedev-dp-port'
+        ]
 
     def assert_ports_have_their_arqs(self, server, *ports):
         """Each one device, as interface, and no device twice."""
@@ -80,16 +97,22 @@ class PortTestCase(base.AcceleratorTestCase):
         for port in ports:
             profile = self.binding_profile(port)
             arq = arqs.pop(profile['arq_uuid'])
-            self.assertEqual({
-                'arq_uuid': arq['uuid'], 'pci_slot': self.arq_device(arq),
-                'physical_network': 'physnet1'}, profile)
+            self.assertEqual(
+                {
+                    'arq_uuid': arq['uuid'],
+                    'pci_slot': self.arq_device(arq),
+                    'physical_network': 'physnet1',
+                },
+                profile,
+            )
         self.assertEqual(
             sorted(self.arq_device(arq) for arq in self.port_arqs(server)),
-            self.network_devices(server))
+            self.network_devices(server),
+        )
         self.assertEqual(
             sorted(self.arq_device(arq) for arq in self.arqs(server)),
-            sorted(self.network_devices(server)
-                   + self.guest_devices(server)))
+            sorted(self.network_devices(server) + self.guest_devices(server)),
+        )
 
     def delete(self, *servers):
         super().delete(*servers)
@@ -101,11 +124,11 @@ class PortTestCase(base.AcceleratorTestCase):
 
     def wait_for_status(self, server, status):
         return self._wait_for_server_parameter(
-            server, {'status': status, 'OS-EXT-STS:task_state': None})
+            server, {'status': status, 'OS-EXT-STS:task_state': None}
+        )
 
 
 class TestBoot(PortTestCase):
-
     def test_plain_flavor(self):
         server = self.boot_with_ports(self._create_flavor(), self.ports[0])
         self.assert_ports_have_their_arqs(server, self.ports[0])
@@ -120,8 +143,10 @@ class TestBoot(PortTestCase):
     def test_native_flavor_of_the_same_class(self):
         """What the port holds is not matched to the flavor's groups."""
         flavor = self.flavor_with(
-            {'resources:CUSTOM_NIC': '2'}, base.FPGA,
-            key=device_profile.FLAVOR_KEY)
+            {'resources:CUSTOM_NIC': '2'},
+            base.FPGA,
+            key=device_profile.FLAVOR_KEY,
+        )
         server = self.boot_with_ports(flavor, *self.ports)
         self.assert_ports_have_their_arqs(server, *self.ports)
         self.assertEqual(3, len(self.guest_devices(server)))
@@ -146,27 +171,31 @@ class TestBoot(PortTestCase):
         self.create_profile('all', [{'resources:CUSTOM_NIC': '8'}])
         server = self.boot(self.create_accel_flavor('all'))
         failed = self.boot_with_ports(
-            self._create_flavor(), self.ports[0], expected_state='ERROR')
-        self.assertIn('device profile fakedev-dp-port: no device has '
-                      f'device_profile_0{self.ports[0]} free',
-                      failed['fault']['message'])
+            self._create_flavor(), self.ports[0], expected_state='ERROR'
+        )
+        self.assertIn(
+            'device profile fakedev-dp-port: no device has '
+            f'device_profile_0{self.ports[0]} free',
+            failed['fault']['message'],
+        )
         self.delete(server, failed)
 
     def test_turned_off(self):
         self.flags(cyborg_compatible=False, group='nova_accel')
         failed = self.boot_with_ports(
-            self._create_flavor(), self.ports[0], expected_state='ERROR')
+            self._create_flavor(), self.ports[0], expected_state='ERROR'
+        )
         self.assertIn('No valid host', failed['fault']['message'])
         self.delete(failed)
 
 
 class TestLifecycle(PortTestCase):
-
     def setUp(self):
         super().setUp()
         self.server = self.boot_with_ports(
             self.flavor_with(base.FPGA, key=device_profile.FLAVOR_KEY),
-            self.ports[0])
+            self.ports[0],
+        )
         self.before = self.arqs(self.server)
         self.devices = self.guest_devices(self.server)
 
@@ -182,8 +211,9 @@ class TestLifecycle(PortTestCase):
         self._start_server(self.server)
         self.assert_kept()
         for action, status, back in (
-                ('pause', 'PAUSED', 'unpause'),
-                ('rescue', 'RESCUE', 'unrescue')):
+            ('pause', 'PAUSED', 'unpause'),
+            ('rescue', 'RESCUE', 'unrescue'),
+        ):
             self.act(self.server, action, {} if back == 'unrescue' else None)
             self.wait_for_status(self.server, status)
             self.assert_kept()
@@ -203,20 +233,29 @@ class TestLifecycle(PortTestCase):
     def test_what_nova_forbids(self):
         port = self.ports[1]
         for action, value in (
-                ('resize', {'flavorRef': self._create_flavor()}),
-                ('migrate', None),
-                ('os-migrateLive', {'host': None,
-                                    'block_migration': 'auto'}),
-                ('suspend', None), ('shelve', None),
-                ('shelveOffload', None)):
-            error = self.assertRaises(client.OpenStackApiException, self.act,
-                                      self.server, action, value)
+            ('resize', {'flavorRef': self._create_flavor()}),
+            ('migrate', None),
+            ('os-migrateLive', {'host': None, 'block_migration': 'auto'}),
+            ('suspend', None),
+            ('shelve', None),
+            ('shelveOffload', None),
+        ):
+            error = self.assertRaises(
+                client.OpenStackApiException,
+                self.act,
+                self.server,
+                action,
+                value,
+            )
             self.assertEqual(400, error.response.status_code, action)
         for call in (
-                lambda: self.api.attach_interface(self.server['id'], {
-                    'interfaceAttachment': {'port_id': port}}),
-                lambda: self.api.detach_interface(
-                    self.server['id'], self.ports[0])):
+            lambda: self.api.attach_interface(
+                self.server['id'], {'interfaceAttachment': {'port_id': port}}
+            ),
+            lambda: self.api.detach_interface(
+                self.server['id'], self.ports[0]
+            ),
+        ):
             error = self.assertRaises(client.OpenStackApiException, call)
             self.assertEqual(400, error.response.status_code)
         self.assert_kept()
@@ -227,28 +266,30 @@ class TestLifecycle(PortTestCase):
         self.domain().destroy()
         self.restart_compute_service('host1')
         self._wait_for_assert(
-            lambda: self.assertTrue(self.domain().isActive()))
+            lambda: self.assertTrue(self.domain().isActive())
+        )
         self.assert_kept()
         self.delete(self.server)
 
     def domain(self):
         (domain,) = self.connection('host1').listAllDomains(
             fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
-            | fakelibvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE)
+            | fakelibvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE
+        )
         return domain
 
     def test_deleted_while_nova_compute_is_down(self):
         """The guest runs on, so what its port has stays taken."""
         self.computes['host1'].stop()
         self.api.put_service_force_down(
-            self.api.get_services(binary='nova-compute')[0]['id'], True)
+            self.api.get_services(binary='nova-compute')[0]['id'], True
+        )
         self.api.delete_server(self.server['id'])
         self._wait_until_deleted(self.server)
         self.assertEqual(self.before, self.arqs(self.server))
 
 
 class TestReschedule(PortTestCase):
-
     hosts = ('host1', 'host2')
 
     def test_a_guest_that_does_not_start(self):
@@ -269,8 +310,11 @@ class TestReschedule(PortTestCase):
                 raise exceptions.AcceleratorsBusy('it is taken')
             return allot(stock, wanted)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.db.rows.attach_handle.Stock.allot', fail_first))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.db.rows.attach_handle.Stock.allot', fail_first
+            )
+        )
         server = self.boot_with_ports(self._create_flavor(), self.ports[0])
         self.assertEqual(1, len(lost))
         self.assert_ports_have_their_arqs(server, self.ports[0])

@@ -46,8 +46,10 @@ class TestPower(one_server.OneServerTestCase):
     @operations.shows('rescue', 'a device refuses')
     def test_rescue_with_a_device_that_refuses(self):
         for _device in self.each_refusing():
-            self.assertIn('the device is stuck', self.assert_fails(
-                'rescue', {}, 'rescue', 'ERROR'))
+            self.assertIn(
+                'the device is stuck',
+                self.assert_fails('rescue', {}, 'rescue', 'ERROR'),
+            )
             self.assert_hard_reboot_helps()
         self.delete(self.server)
 
@@ -66,8 +68,10 @@ class TestPower(one_server.OneServerTestCase):
             self.act('rescue', {})
             self.wait_for_status('RESCUE')
             self.break_plug(device)
-            self.assertIn('the device is stuck', self.assert_fails(
-                'unrescue', None, 'unrescue', 'ERROR'))
+            self.assertIn(
+                'the device is stuck',
+                self.assert_fails('unrescue', None, 'unrescue', 'ERROR'),
+            )
             self.assert_hard_reboot_helps()
         self.delete(self.server)
 
@@ -92,8 +96,10 @@ class TestPower(one_server.OneServerTestCase):
     def test_restore_with_a_device_that_refuses(self):
         self.soft_delete()
         for _device in self.each_refusing():
-            self.assertIn('the device is stuck', self.assert_fails(
-                'restore', None, 'restore', 'SOFT_DELETED'))
+            self.assertIn(
+                'the device is stuck',
+                self.assert_fails('restore', None, 'restore', 'SOFT_DELETED'),
+            )
             self.assert_held()
         self.act('restore')
         self.wait_for_status('ACTIVE')
@@ -108,7 +114,8 @@ class TestPower(one_server.OneServerTestCase):
         # Older than the interval, which is in whole seconds.
         time.sleep(2.1)
         self.computes[self.host].manager._reclaim_queued_deletes(
-            nova_context.get_admin_context())
+            nova_context.get_admin_context()
+        )
         self._wait_until_deleted(self.server)
         self.assert_nothing_left()
 
@@ -118,8 +125,7 @@ class TestPower(one_server.OneServerTestCase):
         self._wait_until_deleted(self.server)
         self.assert_nothing_left()
 
-    @operations.shows(
-        'rebuild', 'with the same image', 'with a new image')
+    @operations.shows('rebuild', 'with the same image', 'with a new image')
     def test_rebuild(self):
         for image in (self.server['image']['id'], _OTHER_IMAGE):
             self.act('rebuild', {'imageRef': image})
@@ -132,7 +138,8 @@ class TestPower(one_server.OneServerTestCase):
     def test_rebuild_that_fails(self):
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_fails(
-            'rebuild', {'imageRef': _OTHER_IMAGE}, 'rebuild', 'ERROR')
+            'rebuild', {'imageRef': _OTHER_IMAGE}, 'rebuild', 'ERROR'
+        )
         self.assert_held()
         self.assert_hard_reboot_helps()
         self.delete(self.server)
@@ -141,10 +148,16 @@ class TestPower(one_server.OneServerTestCase):
     def test_rebuild_with_a_device_that_refuses(self):
         """Its guest is gone by then: it is no more ACTIVE."""
         for _device in self.each_refusing():
-            self.assertIn('the device is stuck', self.assert_fails(
-                'rebuild', {'imageRef': _OTHER_IMAGE}, 'rebuild', 'ERROR'))
-            self.assertIn('the device is stuck', self.api.get_server(
-                self.server['id'])['fault']['message'])
+            self.assertIn(
+                'the device is stuck',
+                self.assert_fails(
+                    'rebuild', {'imageRef': _OTHER_IMAGE}, 'rebuild', 'ERROR'
+                ),
+            )
+            self.assertIn(
+                'the device is stuck',
+                self.api.get_server(self.server['id'])['fault']['message'],
+            )
             self.assert_held()
             self.assert_hard_reboot_helps()
         self.delete(self.server)
@@ -152,7 +165,8 @@ class TestPower(one_server.OneServerTestCase):
     def test_delete_after_a_rebuild_that_failed(self):
         self.break_libvirt((fakelibvirt.Domain, 'createWithFlags'), times=1)
         self.assert_fails(
-            'rebuild', {'imageRef': _OTHER_IMAGE}, 'rebuild', 'ERROR')
+            'rebuild', {'imageRef': _OTHER_IMAGE}, 'rebuild', 'ERROR'
+        )
         self.delete(self.server)
 
     @operations.shows('crash dump')
@@ -163,14 +177,22 @@ class TestPower(one_server.OneServerTestCase):
         self.act('lock')
         self.act('unlock')
         with fixtures.MonkeyPatch(
-                'nova.virt.libvirt.LibvirtDriver._can_set_admin_password',
-                lambda driver, image_meta: None):
+            'nova.virt.libvirt.LibvirtDriver._can_set_admin_password',
+            lambda driver, image_meta: None,
+        ):
             self.act('changePassword', {'adminPass': 'secret'})
             self.wait_for_status('ACTIVE')
         actions = self.admin_api.get_instance_actions(self.server['id'])
         self.assertEqual(
-            {'create', 'trigger_crash_dump', 'lock', 'unlock',
-             'changePassword'}, {action['action'] for action in actions})
+            {
+                'create',
+                'trigger_crash_dump',
+                'lock',
+                'unlock',
+                'changePassword',
+            },
+            {action['action'] for action in actions},
+        )
         self.assertEqual({None}, {action['message'] for action in actions})
         self.assert_runs_with_all()
         self.delete(self.server)
@@ -204,9 +226,12 @@ class TestPower(one_server.OneServerTestCase):
         self.reboot_host()
         with self.api_away():
             self.restart_compute_service(self.host)
-            self._wait_for_assert(lambda: self.assertEqual(
-                (1, 1), (self.domain().isActive(),
-                         len(self.mdevs(self.host)))))
+            self._wait_for_assert(
+                lambda: self.assertEqual(
+                    (1, 1),
+                    (self.domain().isActive(), len(self.mdevs(self.host))),
+                )
+            )
         self.settle_twice()
         self.assert_runs_with_all()
         self.delete(self.server)
@@ -222,9 +247,12 @@ class TestPower(one_server.OneServerTestCase):
         self.wait_for_status('SHUTOFF')
         self.reboot_host()
         self.restart_compute_service(self.host)
-        self._wait_for_assert(lambda: self.assertEqual(
-            ['Bound', 'Provisioning'],
-            sorted(arq['state'] for arq in self.arqs(self.server))))
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                ['Bound', 'Provisioning'],
+                sorted(arq['state'] for arq in self.arqs(self.server)),
+            )
+        )
         self.assertFalse(self.mdevs(self.host))
         self.settle_twice()
         self.assert_kept()
@@ -240,7 +268,8 @@ class TestPower(one_server.OneServerTestCase):
             self.reboot_host()
             self.restart_compute_service(self.host)
             self.assertEqual(
-                'ERROR', self.api.get_server(self.server['id'])['status'])
+                'ERROR', self.api.get_server(self.server['id'])['status']
+            )
             self.settle_twice()
             self.assertEqual(self.arqs_before, self.arqs(self.server))
             self.assert_hard_reboot_helps()
@@ -248,12 +277,10 @@ class TestPower(one_server.OneServerTestCase):
 
 
 class TestPowerCompat(TestPower):
-
     flavor_key = _COMPAT
 
 
 class TestLostJournal(one_server.OneServerTestCase):
-
     def setUp(self):
         super().setUp()
         self.flags(resume_guests_state_on_host_boot=True)
@@ -272,13 +299,17 @@ class TestLostJournal(one_server.OneServerTestCase):
         with self.api_away():
             self.restart_compute_service(self.host)
         self.assertEqual(
-            'ERROR', self.api.get_server(self.server['id'])['status'])
-        self.assertEqual([], self.connection(self.host).listAllDomains(
-            fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE))
+            'ERROR', self.api.get_server(self.server['id'])['status']
+        )
+        self.assertEqual(
+            [],
+            self.connection(self.host).listAllDomains(
+                fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
+            ),
+        )
         self.assert_hard_reboot_helps()
         self.delete(self.server)
 
 
 class TestLostJournalCompat(TestLostJournal):
-
     flavor_key = _COMPAT

@@ -46,15 +46,17 @@ class TestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         super().setUp()
         self.region, *self.other_regions = self.regions('host1')
         self.image = self.upload(
-            self.region, BITS, function_uuid=FUNCTION,
-            function_name='matmul')
+            self.region, BITS, function_uuid=FUNCTION, function_name='matmul'
+        )
 
     def boot_asking(self, expected_state='ACTIVE', **wanted):
         """Boot a server whose region is to hold something."""
         self.create_fpga_profile('profile', self.region, **wanted)
         return self._create_server(
-            flavor_id=self.create_accel_flavor('profile'), networks='none',
-            expected_state=expected_state)
+            flavor_id=self.create_accel_flavor('profile'),
+            networks='none',
+            expected_state=expected_state,
+        )
 
     def boot_in_vain(self, **wanted):
         """:returns: the reason that Nova is told; no FPGA is touched"""
@@ -63,19 +65,22 @@ class TestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         self.delete(server)
         return re.findall(
             r'(?:Insufficient compute resources|is unacceptable): (.*)',
-            self.stdlog.logger.output)[-1]
+            self.stdlog.logger.output,
+        )[-1]
 
     def assert_programmed(self, *contents):
         self.assertEqual(
             [sha256(data) for data in contents],
-            [digest for _card, _region, digest in self.cards.programmed])
+            [digest for _card, _region, digest in self.cards.programmed],
+        )
 
     def deployable(self):
         """The uuid of the region's."""
         [uuid] = [
-            found['uuid'] for found
-            in self.accelerator.get('/deployables')['deployables']
-            if self.region in found['attributes_list']]
+            found['uuid']
+            for found in self.accelerator.get('/deployables')['deployables']
+            if self.region in found['attributes_list']
+        ]
         return uuid
 
     def reserved(self):
@@ -85,11 +90,11 @@ class TestCase(fpga_cloud.FpgaCloud, base.AcceleratorTestCase):
         return sum(
             provider['reserved']['FPGA']
             for provider in self.accelerator_providers('host1')
-            if 'FPGA' in provider['reserved'])
+            if 'FPGA' in provider['reserved']
+        )
 
 
 class TestProgramming(TestCase):
-
     def test_a_bitstream_by_its_id(self):
         server = self.boot_asking(bitstream_id=self.image)
         self.assert_guest_has_its_arqs(server, (0, 'PCI'))
@@ -107,8 +112,10 @@ class TestProgramming(TestCase):
         self.assertNotEqual([], self.other_regions)
         for number, region in enumerate([self.region, *self.other_regions]):
             image = self.upload(region, BITS)
-            self.create_profile(f'profile{number}', [{
-                'resources:FPGA': '1', 'accel:bitstream_id': image}])
+            self.create_profile(
+                f'profile{number}',
+                [{'resources:FPGA': '1', 'accel:bitstream_id': image}],
+            )
             server = self.boot(self.create_accel_flavor(f'profile{number}'))
             self.assertEqual(number + 1, len(self.cards.programmed))
             self.delete(server)
@@ -123,12 +130,17 @@ class TestProgramming(TestCase):
         self.settle('host1')
         self._run_periodics()
         trait = f'_FUNCTION_{FUNCTION.upper().replace("-", "_")}'
-        [found] = [trait_ for provider in self.accelerator_providers('host1')
-                   for trait_ in provider['traits'] if trait in trait_]
+        [found] = [
+            trait_
+            for provider in self.accelerator_providers('host1')
+            for trait_ in provider['traits']
+            if trait in trait_
+        ]
         self.delete(server)
         # The third way to ask: for what is there.
-        self.create_profile('there', [{**base.FPGA, f'trait:{found}':
-                                       'required'}])
+        self.create_profile(
+            'there', [{**base.FPGA, f'trait:{found}': 'required'}]
+        )
         server = self.boot(self.create_accel_flavor('there'))
         self.assert_guest_has_its_arqs(server, (0, 'PCI'))
         self.assert_programmed(BITS)
@@ -138,14 +150,20 @@ class TestProgramming(TestCase):
         download = self.useFixture(fpga_cloud.ImageDownload())
         download.may_end.clear()
         self.cards.may_end.clear()
-        self.create_fpga_profile('profile', self.region,
-                                 bitstream_id=self.image)
+        self.create_fpga_profile(
+            'profile', self.region, bitstream_id=self.image
+        )
         server = self._create_server(
-            flavor_id=self.create_accel_flavor('profile'), networks='none',
-            expected_state='BUILD')
+            flavor_id=self.create_accel_flavor('profile'),
+            networks='none',
+            expected_state='BUILD',
+        )
         # Either would wait for ever if it came after the other.
-        self._wait_for_assert(lambda: self.assertTrue(
-            download.begun.is_set() and self.cards.is_programming))
+        self._wait_for_assert(
+            lambda: self.assertTrue(
+                download.begun.is_set() and self.cards.is_programming
+            )
+        )
         download.may_end.set()
         self.cards.may_end.set()
         server = self._wait_for_state_change(server, 'ACTIVE')
@@ -155,8 +173,9 @@ class TestProgramming(TestCase):
     def test_a_changed_profile_leaves_a_guest_alone(self):
         server = self.boot_asking(bitstream_id=self.image)
         other = self.upload(self.region, b'other')
-        self.change_profile('profile', [
-            self.fpga_group(self.region, bitstream_id=other)])
+        self.change_profile(
+            'profile', [self.fpga_group(self.region, bitstream_id=other)]
+        )
         self._reboot_server(server, hard=True)
         self.assert_programmed(BITS)
         self.delete(server)
@@ -171,8 +190,7 @@ class TestImage(TestCase):
         self.flavor = self.create_accel_flavor('profile')
 
     def vm_image(self, bitstream_id):
-        image = bitstreams.image(
-            b'', **{'accel:bitstream_id': bitstream_id})
+        image = bitstreams.image(b'', **{'accel:bitstream_id': bitstream_id})
         return self.glance.create(None, image)['id']
 
     def test_is_honoured(self):
@@ -192,17 +210,32 @@ class TestImage(TestCase):
         get = cinder.API.get
 
         def with_properties(_api, *args, **kwargs):
-            return {**get(*args, **kwargs), 'volume_image_metadata': {
-                'accel:bitstream_id': self.image}}
+            return {
+                **get(*args, **kwargs),
+                'volume_image_metadata': {'accel:bitstream_id': self.image},
+            }
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.volume.cinder.API.get', with_properties))
+        self.useFixture(
+            fixtures.MonkeyPatch('nova.volume.cinder.API.get', with_properties)
+        )
         wanted = self._build_server(
-            image_uuid='', flavor_id=self.flavor, networks='none')
-        server = self.api.post_server({'server': {
-            **wanted, 'block_device_mapping_v2': [{
-                'boot_index': 0, 'uuid': volume, 'source_type': 'volume',
-                'destination_type': 'volume'}]}})
+            image_uuid='', flavor_id=self.flavor, networks='none'
+        )
+        server = self.api.post_server(
+            {
+                'server': {
+                    **wanted,
+                    'block_device_mapping_v2': [
+                        {
+                            'boot_index': 0,
+                            'uuid': volume,
+                            'source_type': 'volume',
+                            'destination_type': 'volume',
+                        }
+                    ],
+                }
+            }
+        )
         server = self._wait_for_state_change(server, 'ACTIVE')
         self.assert_programmed(BITS)
         self.delete(server)
@@ -232,36 +265,49 @@ class TestRefused(TestCase):
 
     def test_other_bytes_than_were_uploaded(self):
         self.glance._imagedata[self.image] = b'evil'
-        self.assertIn('is corrupt: its sha512',
-                      self.boot_in_vain(bitstream_id=self.image))
+        self.assertIn(
+            'is corrupt: its sha512',
+            self.boot_in_vain(bitstream_id=self.image),
+        )
 
     def test_too_few_bytes(self):
         self.glance._imagedata[self.image] = BITS[:-1]
-        self.assertIn('3 of 4 bytes',
-                      self.boot_in_vain(bitstream_id=self.image))
+        self.assertIn(
+            '3 of 4 bytes', self.boot_in_vain(bitstream_id=self.image)
+        )
 
     def test_no_signature(self):
         self.flags(bitstream_signatures='required', group='nova_accel')
         self.restart_compute_service('host1')
-        self.assertIn('has no signature',
-                      self.boot_in_vain(bitstream_id=self.image))
+        self.assertIn(
+            'has no signature', self.boot_in_vain(bitstream_id=self.image)
+        )
 
     def test_too_large(self):
         self.flags(bitstream_max_size_mb=1, group='nova_accel')
         self.restart_compute_service('host1')
         image = self.upload(self.region, bytes(1024 * 1024 + 1))
-        self.assertIn('bitstream_max_size_mb',
-                      self.boot_in_vain(bitstream_id=image))
+        self.assertIn(
+            'bitstream_max_size_mb', self.boot_in_vain(bitstream_id=image)
+        )
         self.assertEqual([], self.downloaded)
 
 
 class TestCleaning(TestCase):
-
     def test_the_next_guest_finds_a_blank_region(self):
         blank = self.upload(self.region, b'blank')
-        self.flags(group='nova_accel', device_spec=[json.dumps({
-            **json.loads(devices.FPGA_SPEC), 'clean': 'program',
-            'clean_bitstream': blank})])
+        self.flags(
+            group='nova_accel',
+            device_spec=[
+                json.dumps(
+                    {
+                        **json.loads(devices.FPGA_SPEC),
+                        'clean': 'program',
+                        'clean_bitstream': blank,
+                    }
+                )
+            ],
+        )
         self.restart_compute_service('host1')
         # Nobody knows what was in it until then.
         self.wait_until_clean(b'blank')
@@ -286,21 +332,29 @@ class TestFailure(TestCase):
         # can be.
         self.cards.faults = [fault, fault]
         server = self.boot_asking(
-            expected_state='ERROR', bitstream_id=self.image)
+            expected_state='ERROR', bitstream_id=self.image
+        )
         self.cards.faults = []
         self.delete(server)
         self.assertEqual(1, self.reserved())
         self.assertEqual([], self.cards.programmed)
-        self.accelerator.post(f'/fpga/{self.deployable()}',
-                              {'glance_bitstream_uuid': self.image})
+        self.accelerator.post(
+            f'/fpga/{self.deployable()}', {'glance_bitstream_uuid': self.image}
+        )
         self.assert_programmed(BITS)
         self.assertEqual(0, self.reserved())
         server = self.boot(self.create_accel_flavor('profile'))
         self.assert_guest_has_its_arqs(server, (0, 'PCI'))
         self.assert_programmed(BITS)
-        self.assertEqual(['succeeded', 'failed'], [
-            found['state'] for found
-            in self.accelerator.get('/programmings')['programmings']])
+        self.assertEqual(
+            ['succeeded', 'failed'],
+            [
+                found['state']
+                for found in self.accelerator.get('/programmings')[
+                    'programmings'
+                ]
+            ],
+        )
         self.delete(server)
 
     def test_the_tool_says_no(self):
@@ -316,7 +370,6 @@ class TestFailure(TestCase):
 
 
 class OwnTestCase(TestCase):
-
     def upload_own(self, data, owner):
         """An image that is not the operator's."""
         image_id = self.upload(self.region, data)
@@ -335,8 +388,7 @@ class TestOwnBitstream(OwnTestCase):
         garbage = self.upload_own(b'garbage', self.api.project_id)
         # It is tried once more; by another host it would be programmed.
         self.cards.faults = [Fault.FAILS] * 2
-        server = self.boot_asking(
-            expected_state='ERROR', bitstream_id=garbage)
+        server = self.boot_asking(expected_state='ERROR', bitstream_id=garbage)
         fault = self.api.get_server(server['id'])['fault']['message']
         self.assertIn(f'Image {garbage} is unacceptable', fault)
         self.assertIn('Upload', fault)
@@ -355,8 +407,7 @@ class TestOwnBitstream(OwnTestCase):
         self.glance._imagedata[own] = b'evil'
         server = self.boot_asking(expected_state='ERROR', bitstream_id=own)
         fault = self.api.get_server(server['id'])['fault']['message']
-        self.assertIn(
-            f'Image {own} is unacceptable: upload it again', fault)
+        self.assertIn(f'Image {own} is unacceptable: upload it again', fault)
         self.assertEqual([own], self.downloaded)
         self.delete(server)
 
@@ -386,8 +437,10 @@ class TestAnothersBitstream(OwnTestCase):
     def test_is_not_handed_out(self):
         self.leave_circuit()
         server = self.boot_plain(expected_state='ERROR')
-        self.assertIn('set "clean": "program" and clean_bitstream',
-                      self.stdlog.logger.output)
+        self.assertIn(
+            'set "clean": "program" and clean_bitstream',
+            self.stdlog.logger.output,
+        )
         self.assert_programmed(b'private')
         self.delete(server)
         # Who asks for a bitstream gets it.
@@ -410,16 +463,23 @@ class TestRebootOfTheHost(TestCase):
             self.found_by_guests.append(len(self.cards.programmed))
             create(domain, flags)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.tests.fixtures.libvirt.Domain.createWithFlags', note))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.tests.fixtures.libvirt.Domain.createWithFlags', note
+            )
+        )
 
     def reboot_host(self):
         (domain,) = self.connection('host1').listAllDomains(
-            fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
+            fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
+        )
         domain.destroy()
         self.cards.lose_contents()
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.fpga.regions.boot_id', lambda: 'another boot'))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.fpga.regions.boot_id', lambda: 'another boot'
+            )
+        )
         self.restart_compute_service('host1')
 
     def assert_programmed_again_before_it_started(self):
@@ -441,11 +501,11 @@ class TestRebootOfTheHost(TestCase):
     def test_glance_is_away(self):
         def away(*args, **kwargs):
             raise exception.GlanceConnectionFailed(
-                server='glance', reason='it is away')
+                server='glance', reason='it is away'
+            )
 
         for name in ('show', 'detail', 'download'):
-            self.useFixture(fixtures.MockPatchObject(
-                self.glance, name, away))
+            self.useFixture(fixtures.MockPatchObject(self.glance, name, away))
         self.reboot_host()
         self.assert_programmed_again_before_it_started()
 
@@ -456,7 +516,8 @@ class TestRebootOfTheHost(TestCase):
         self.reboot_host()
         self.assertEqual([], self.found_by_guests)
         self.assertEqual(
-            'ERROR', self.api.get_server(self.server['id'])['status'])
+            'ERROR', self.api.get_server(self.server['id'])['status']
+        )
         self._reboot_server(self.server, hard=True)
         self.assert_programmed_again_before_it_started()
 
@@ -466,8 +527,11 @@ class TestOwner(TestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MockPatchObject(
-            driver.FakeFpgaDriver, 'programs_under_guest', False))
+        self.useFixture(
+            fixtures.MockPatchObject(
+                driver.FakeFpgaDriver, 'programs_under_guest', False
+            )
+        )
         self.restart_compute_service('host1')
         self.server = self.boot_asking(bitstream_id=self.image)
         self.next = self.upload(self.region, b'next')
@@ -477,7 +541,8 @@ class TestOwner(TestCase):
     def program(self, status):
         """As a member of the project, who sees no deployables."""
         answer = self.demo_accelerator.request(
-            'POST', self.path, json={'glance_bitstream_uuid': self.next})
+            'POST', self.path, json={'glance_bitstream_uuid': self.next}
+        )
         self.assertEqual(status, answer.status_code, answer.text)
         return answer.text
 
@@ -499,7 +564,8 @@ class TestOwner(TestCase):
         self._stop_server(self.server)
         context = nova_context.get_admin_context()
         [instance] = objects.InstanceList.get_by_filters(
-            context, {'uuid': self.server['id']})
+            context, {'uuid': self.server['id']}
+        )
         instance.task_state = 'powering-on'
         instance.save()
         self.program(409)
@@ -522,23 +588,31 @@ class TestShell(TestCase):
     def upload_shell(self, **properties):
         data = self.SHELL_ID.encode()
         image = bitstreams.image(
-            data, provides_shell_id=self.SHELL_ID,
-            **{'vendor': '8086', 'board': '09c4', **properties})
+            data,
+            provides_shell_id=self.SHELL_ID,
+            **{'vendor': '8086', 'board': '09c4', **properties},
+        )
         self.glance.create(None, image, io.BytesIO(data))
         return image['id']
 
     def load(self, status, shell=None, client=None):
         """:returns: what is said"""
         answer = (client or self.accelerator).request(
-            'POST', f'/fpga/{self.deployable()}',
-            json={'glance_bitstream_uuid': shell or self.shell})
+            'POST',
+            f'/fpga/{self.deployable()}',
+            json={'glance_bitstream_uuid': shell or self.shell},
+        )
         self.assertEqual(status, answer.status_code, answer.text)
         return answer.text
 
     def programmings(self):
         """(region, state), the oldest first."""
-        return [(found['region'], found['state']) for found in reversed(
-            self.accelerator.get('/programmings')['programmings'])]
+        return [
+            (found['region'], found['state'])
+            for found in reversed(
+                self.accelerator.get('/programmings')['programmings']
+            )
+        ]
 
     def test_on_an_idle_card(self):
         server = self.boot_asking(bitstream_id=self.image)
@@ -546,31 +620,42 @@ class TestShell(TestCase):
         self.delete(server)
         self.load(200)
         self.settle('host1')
-        [found] = [each for each
-                   in self.accelerator.get('/deployables')['deployables']
-                   if each['uuid'] == self.deployable()]
+        [found] = [
+            each
+            for each in self.accelerator.get('/deployables')['deployables']
+            if each['uuid'] == self.deployable()
+        ]
         self.assertIsNone(found['bitstream_id'])
         # What the region held is gone.
         server = self.boot(self.create_accel_flavor('profile'))
         self.assert_guest_has_its_arqs(server, (0, 'PCI'))
         self.assert_programmed(BITS, BITS)
         self.assertEqual(
-            [('region0', 'succeeded'), ('shell', 'succeeded'),
-             ('region0', 'succeeded')], self.programmings())
+            [
+                ('region0', 'succeeded'),
+                ('shell', 'succeeded'),
+                ('region0', 'succeeded'),
+            ],
+            self.programmings(),
+        )
         self.delete(server)
 
     def test_who_may_not(self):
         self.load(422, client=self.demo_accelerator)
         # Nor by way of a server.
-        self.assertIn('it is a shell, not for a region',
-                      self.boot_in_vain(bitstream_id=self.shell))
+        self.assertIn(
+            'it is a shell, not for a region',
+            self.boot_in_vain(bitstream_id=self.shell),
+        )
         self.assertEqual([], self.programmings())
 
     def test_of_another_card(self):
-        self.assertIn('its board is', self.load(
-            409, self.upload_shell(board='another')))
-        self.assertIn('has no vendor', self.load(
-            409, self.upload_shell(vendor='')))
+        self.assertIn(
+            'its board is', self.load(409, self.upload_shell(board='another'))
+        )
+        self.assertIn(
+            'has no vendor', self.load(409, self.upload_shell(vendor=''))
+        )
         self.glance._imagedata[self.shell] = b'evil'
         self.load(409)
         self.assertEqual(0, self.reserved())
@@ -580,9 +665,11 @@ class TestShell(TestCase):
         self.cards.faults = [Fault.LOSES_POWER]
         self.load(502)
         self.settle('host1')
-        [fault] = [device['fault'] for device
-                   in self.accelerator.get('/devices')['devices']
-                   if device['fault'] is not None]
+        [fault] = [
+            device['fault']
+            for device in self.accelerator.get('/devices')['devices']
+            if device['fault'] is not None
+        ]
         self.assertIn('the shell: not programmed', fault)
         self.assertGreater(self.reserved(), 0)
         self.load(200)
@@ -593,7 +680,6 @@ class TestShell(TestCase):
 
 
 class TestTwoHosts(TestCase):
-
     hosts = ('host1', 'host2')
 
     def test_the_server_goes_to_the_other(self):

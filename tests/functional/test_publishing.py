@@ -23,12 +23,12 @@ from nova_accel.testing import driver as fake_driver
 HOST = 'host1'
 QAT_APART = json.dumps({**json.loads(devices.QAT_SPEC), 'pool': False})
 QAT_TRAIT = json.dumps(
-    {**json.loads(devices.QAT_SPEC), 'traits': ['CUSTOM_GOLD']})
+    {**json.loads(devices.QAT_SPEC), 'traits': ['CUSTOM_GOLD']}
+)
 POOL = 'qat_8086_37c9_numa0'
 
 
 class PublishingTestCase(base.AcceleratorTestCase):
-
     def setUp(self):
         super().setUp()
         self.create_profile('qat', [base.QAT])
@@ -42,16 +42,20 @@ class PublishingTestCase(base.AcceleratorTestCase):
         for _time in range(times):
             self.settle(HOST)
             self.computes[HOST].manager.update_available_resource(
-                nova_context.get_admin_context())
+                nova_context.get_admin_context()
+            )
 
     def units(self, resource_class):
         """Name after the infix -> total, reserved, used."""
-        return {provider['name'].removeprefix(f'{HOST}_accel_'): (
-            provider['inventory'][resource_class],
-            provider['reserved'][resource_class],
-            provider['usage'][resource_class])
+        return {
+            provider['name'].removeprefix(f'{HOST}_accel_'): (
+                provider['inventory'][resource_class],
+                provider['reserved'][resource_class],
+                provider['usage'][resource_class],
+            )
             for provider in self.accelerator_providers(HOST)
-            if resource_class in provider['inventory']}
+            if resource_class in provider['inventory']
+        }
 
     def pci_devices(self):
         return self.connection(HOST).pci_info.devices
@@ -65,18 +69,20 @@ class PublishingTestCase(base.AcceleratorTestCase):
         """The name after the infix of the provider of its one ARQ."""
         (arq,) = self.arqs(server)
         return self.provider_names()[arq['device_rp_uuid']].removeprefix(
-            f'{HOST}_accel_')
+            f'{HOST}_accel_'
+        )
 
     def name_of(self, address):
         return 'pci_' + address.replace(':', '_').replace('.', '_')
 
 
 class TestReshape(PublishingTestCase):
-
     def restart(self, *lines):
         """With other lines for the QAT functions."""
-        self.flags(device_spec=[
-            devices.GPU_SPEC, devices.FPGA_SPEC, *lines], group='nova_accel')
+        self.flags(
+            device_spec=[devices.GPU_SPEC, devices.FPGA_SPEC, *lines],
+            group='nova_accel',
+        )
         stopped = self.computes[HOST], self.compute_rp_uuids[HOST]
         try:
             self.restart_compute_service(HOST)
@@ -88,11 +94,15 @@ class TestReshape(PublishingTestCase):
         """Provider name after the infix -> units of QAT."""
         names = self.provider_names()
         found = self.placement.get(
-            f'/allocations/{server["id"]}', version='1.28')
-        return {names[rp_uuid].removeprefix(f'{HOST}_accel_'):
-                allocation['resources']['CUSTOM_QAT']
-                for rp_uuid, allocation in found.body['allocations'].items()
-                if rp_uuid in names}
+            f'/allocations/{server["id"]}', version='1.28'
+        )
+        return {
+            names[rp_uuid].removeprefix(f'{HOST}_accel_'): allocation[
+                'resources'
+            ]['CUSTOM_QAT']
+            for rp_uuid, allocation in found.body['allocations'].items()
+            if rp_uuid in names
+        }
 
     def assert_apart(self, server, device):
         own = self.name_of(device)
@@ -106,7 +116,9 @@ class TestReshape(PublishingTestCase):
 
     def test_a_pool_is_taken_apart_and_made_again(self):
         server, other = (
-            self.boot_with_profile('qat'), self.boot_with_profile('qat'))
+            self.boot_with_profile('qat'),
+            self.boot_with_profile('qat'),
+        )
         ((device,), (others,)) = map(self.guest_devices, (server, other))
         self.assertEqual({POOL: (8, 0, 2)}, self.units('CUSTOM_QAT'))
         self._delete_server(other)
@@ -121,8 +133,10 @@ class TestReshape(PublishingTestCase):
         self.assertEqual(self.name_of(device), self.provider_of(server))
         # Its devices are its own as before, and it can get others.
         more = [self.boot_with_profile('qat') for _number in range(7)]
-        self.assertIn(others, [found for each in more
-                               for found in self.guest_devices(each)])
+        self.assertIn(
+            others,
+            [found for each in more for found in self.guest_devices(each)],
+        )
         self.boot_with_profile('qat', expected_state='ERROR')
         for each in more:
             self._delete_server(each)
@@ -160,13 +174,16 @@ class TestReshape(PublishingTestCase):
         server = self.boot_with_profile('qat')
         (old,) = self.guest_devices(server)
         server = self._resize_server(
-            server, self.create_accel_flavor('qat', memory_mb=128))
+            server, self.create_accel_flavor('qat', memory_mb=128)
+        )
         (new,) = self.guest_devices(server)
         self.restart(QAT_APART)
         self.assertEqual({self.name_of(new): 1}, self.allocations(server))
         units = self.units('CUSTOM_QAT')
-        self.assertEqual([(1, 0, 1)] * 2, [
-            units[self.name_of(device)] for device in (old, new)])
+        self.assertEqual(
+            [(1, 0, 1)] * 2,
+            [units[self.name_of(device)] for device in (old, new)],
+        )
         self.update(2)
         # The one option that all of Nova's services here share.
         self.flags(host=HOST)
@@ -178,17 +195,27 @@ class TestReshape(PublishingTestCase):
     def test_a_failure_leaves_all_as_it_was(self):
         server = self.boot_with_profile('qat')
         (device,) = self.guest_devices(server)
-        before = (self.units('CUSTOM_QAT'), self.allocations(server),
-                  self.journal())
+        before = (
+            self.units('CUSTOM_QAT'),
+            self.allocations(server),
+            self.journal(),
+        )
         self.break_method(
-            report.SchedulerReportClient, '_reshape',
-            exception.ReshapeFailed(error='Placement is broken'), times=2)
+            report.SchedulerReportClient,
+            '_reshape',
+            exception.ReshapeFailed(error='Placement is broken'),
+            times=2,
+        )
         for _start in range(2):
-            self.assertRaises(
-                exception.ReshapeFailed, self.restart, QAT_APART)
-            self.assertEqual(before, (
-                self.units('CUSTOM_QAT'), self.allocations(server),
-                self.journal()))
+            self.assertRaises(exception.ReshapeFailed, self.restart, QAT_APART)
+            self.assertEqual(
+                before,
+                (
+                    self.units('CUSTOM_QAT'),
+                    self.allocations(server),
+                    self.journal(),
+                ),
+            )
         self.assertEqual(2, self.failures)
         self.restart(QAT_APART)
         self.update(2)
@@ -196,15 +223,19 @@ class TestReshape(PublishingTestCase):
         self.delete(server)
 
     def journal(self):
-        return {path.name: json.loads(path.read_text())['arqs']
-                for path in self.state_path.glob('nova_accel/*/*.json')}
+        return {
+            path.name: json.loads(path.read_text())['arqs']
+            for path in self.state_path.glob('nova_accel/*/*.json')
+        }
 
     def test_a_failure_and_the_old_lines_again(self):
         server = self.boot_with_profile('qat')
         before = self.provider_names()
         self.break_method(
-            report.SchedulerReportClient, '_reshape',
-            exception.ReshapeFailed(error='Placement is broken'))
+            report.SchedulerReportClient,
+            '_reshape',
+            exception.ReshapeFailed(error='Placement is broken'),
+        )
         self.assertRaises(exception.ReshapeFailed, self.restart, QAT_APART)
         self.restart(devices.QAT_SPEC)
         self.update(2)
@@ -217,8 +248,10 @@ class TestReshape(PublishingTestCase):
         server = self.boot_with_profile('qat')
         (device,) = self.guest_devices(server)
         self.break_method(
-            report.SchedulerReportClient, '_reshape',
-            exception.PlacementReshapeConflict(error='conflict'))
+            report.SchedulerReportClient,
+            '_reshape',
+            exception.PlacementReshapeConflict(error='conflict'),
+        )
         self.restart(QAT_APART)
         self.assertEqual(1, self.failures)
         self.update(2)
@@ -227,7 +260,6 @@ class TestReshape(PublishingTestCase):
 
 
 class TestVanished(PublishingTestCase):
-
     def test_a_device_is_pulled_out_while_a_guest_has_it(self):
         """Cyborg's host could never report again after that."""
         server = self.boot_with_profile('qat')
@@ -235,8 +267,9 @@ class TestVanished(PublishingTestCase):
         self.pull_out(self.name_of(device))
         self.update(2)
         self.assertEqual({POOL: (8, 0, 1)}, self.units('CUSTOM_QAT'))
-        self.assertEqual(['Bound'], [
-            arq['state'] for arq in self.arqs(server)])
+        self.assertEqual(
+            ['Bound'], [arq['state'] for arq in self.arqs(server)]
+        )
         others = [self.boot_with_profile('qat') for _number in range(7)]
         self.boot_with_profile('qat', expected_state='ERROR')
         for other in others:
@@ -257,8 +290,9 @@ class TestVanished(PublishingTestCase):
         self._delete_server(server)
         self.update(2)
         self.assertEqual({}, self.units('FPGA'))
-        self.assertFalse([
-            name for name in self.provider_names().values() if card in name])
+        self.assertFalse(
+            [name for name in self.provider_names().values() if card in name]
+        )
         self.assert_nothing_left()
         put_back()
         self.update(2)
@@ -268,15 +302,15 @@ class TestVanished(PublishingTestCase):
 
 
 class TestReserved(PublishingTestCase):
-
     def test_a_broken_device(self):
         """Nobody gets any of it, and who has some of it keeps that."""
         server = self.boot_with_profile('fpga')
         self.addCleanup(fake_driver.FakeFpgaDriver.faults.clear)
         fake_driver.FakeFpgaDriver.faults['0000:82:00.0'] = 'it burns'
         self.update()
-        self.assertEqual([(1, 0, 1), (1, 1, 0)],
-                         sorted(self.units('FPGA').values()))
+        self.assertEqual(
+            [(1, 0, 1), (1, 1, 0)], sorted(self.units('FPGA').values())
+        )
         failed = self.boot_with_profile('fpga', expected_state='ERROR')
         self._delete_server(failed)
         self.assertEqual(1, len(self.guest_devices(server)))
@@ -292,22 +326,24 @@ class TestReserved(PublishingTestCase):
         """All of it, and nothing of any other."""
         server = self.boot_with_profile('fpga')
         card = next(
-            device['uuid'] for device
-            in self.accelerator.get('/devices')['devices']
-            if device['type'] == 'FPGA')
+            device['uuid']
+            for device in self.accelerator.get('/devices')['devices']
+            if device['type'] == 'FPGA'
+        )
         self.accelerator.post(f'/devices/{card}/disable', None)
         # The API refuses at once, whatever Placement has.
         failed = self.boot_with_profile('fpga', expected_state='ERROR')
         self._delete_server(failed)
         self.update()
-        self.assertEqual([(1, 0, 1), (1, 1, 0)],
-                         sorted(self.units('FPGA').values()))
+        self.assertEqual(
+            [(1, 0, 1), (1, 1, 0)], sorted(self.units('FPGA').values())
+        )
         self.assertEqual({POOL: (8, 0, 0)}, self.units('CUSTOM_QAT'))
         self.assertEqual(1, len(self.guest_devices(server)))
-        self.api.post_server_action(
-            server['id'], {'reboot': {'type': 'HARD'}})
+        self.api.post_server_action(server['id'], {'reboot': {'type': 'HARD'}})
         self._wait_for_server_parameter(
-            server, {'status': 'ACTIVE', 'OS-EXT-STS:task_state': None})
+            server, {'status': 'ACTIVE', 'OS-EXT-STS:task_state': None}
+        )
         self._delete_server(server)
         self.update()
         self.assertEqual({(1, 1, 0)}, set(self.units('FPGA').values()))

@@ -24,11 +24,11 @@ from nova_accel.model import device_profile
 
 
 class ReconcileTestCase(one_server.OneServerTestCase):
-
     def setUp(self):
         super().setUp()
         (self.service,) = self.api.get_services(
-            binary='nova-compute', host=self.host)
+            binary='nova-compute', host=self.host
+        )
 
     def go_down(self):
         self.computes[self.host].stop()
@@ -45,20 +45,19 @@ class ReconcileTestCase(one_server.OneServerTestCase):
         domain.undefine()
 
     def reconciler(self, host=None):
-        return self.computes[
-            host or self.host].driver._accelerators.reconciler
+        return self.computes[host or self.host].driver._accelerators.reconciler
 
     def repair(self, host=None):
         self.reconciler(host).repair()
 
     def drift(self):
         """What an audit finds: server and reason."""
-        return [(finding.instance_uuid, finding.why)
-                for finding in audit.find()]
+        return [
+            (finding.instance_uuid, finding.why) for finding in audit.find()
+        ]
 
 
 class TestLocalDelete(ReconcileTestCase):
-
     def delete_while_down(self):
         self.go_down()
         self.api.delete_server(self.server['id'])
@@ -67,14 +66,15 @@ class TestLocalDelete(ReconcileTestCase):
     def test_a_guest_is_nova_to_reap(self):
         self.delete_while_down()
         self.assertEqual(
-            [(self.server['id'], 'its instance does not exist')],
-            self.drift())
+            [(self.server['id'], 'its instance does not exist')], self.drift()
+        )
         self.come_back()
         self.repair()
         self.assert_held()
         self.flags(running_deleted_instance_timeout=0)
         self.computes[self.host].manager._cleanup_running_deleted_instances(
-            nova_context.get_admin_context())
+            nova_context.get_admin_context()
+        )
         self.assert_nothing_left()
 
     def test_a_guest_that_is_gone(self):
@@ -100,12 +100,10 @@ class TestLocalDelete(ReconcileTestCase):
 
 
 class TestLocalDeleteCompat(TestLocalDelete):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
 
 class TestEvacuated(ReconcileTestCase):
-
     hosts = ('host1', 'host2')
 
     def test_a_source_that_is_installed_anew(self):
@@ -113,11 +111,12 @@ class TestEvacuated(ReconcileTestCase):
         self.go_down()
         source = self.host
         self.server = self._evacuate_server(
-            self.server,
-            expected_host=next(iter(set(self.hosts) - {source})))
+            self.server, expected_host=next(iter(set(self.hosts) - {source}))
+        )
         self.lose_guest()
-        self.assertEqual([self.server['id']],
-                         [uuid for uuid, _why in self.drift()])
+        self.assertEqual(
+            [self.server['id']], [uuid for uuid, _why in self.drift()]
+        )
         self.come_back()
         self.assertEqual(4, len(self.arqs(self.server)))
         for host in self.hosts:
@@ -130,12 +129,10 @@ class TestEvacuated(ReconcileTestCase):
 
 
 class TestEvacuatedCompat(TestEvacuated):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY
 
 
 class TestLostJournal(ReconcileTestCase):
-
     def test_a_guest_is_known_again(self):
         self.computes[self.host].stop()
         for path in self.state_path.glob('nova_accel/*/*.json'):
@@ -163,13 +160,18 @@ class TestWhatIsUnderWay(ReconcileTestCase):
             return result
 
         self.passes = 0
-        self.useFixture(fixtures.MonkeyPatch(
-            f'{target.__module__}.{target.__name__}.{name}',
-            repair_and_call))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                f'{target.__module__}.{target.__name__}.{name}',
+                repair_and_call,
+            )
+        )
 
     def test_a_boot(self):
-        for method in ((fakelibvirt.Connection, 'defineXML'),
-                       (fakelibvirt.Domain, 'createWithFlags')):
+        for method in (
+            (fakelibvirt.Connection, 'defineXML'),
+            (fakelibvirt.Domain, 'createWithFlags'),
+        ):
             self.repair_within(method)
             server = self.boot(self.flavor)
             self.assertLess(0, self.passes)
@@ -182,7 +184,8 @@ class TestWhatIsUnderWay(ReconcileTestCase):
     def test_a_rebuild_and_a_hard_reboot(self):
         self.repair_within((fakelibvirt.Domain, 'undefine'))
         self._rebuild_server(
-            self.server, '70a599e0-31e7-49b7-b260-868f441e862b')
+            self.server, '70a599e0-31e7-49b7-b260-868f441e862b'
+        )
         self.assert_kept()
         self._reboot_server(self.server, hard=True)
         self.assert_kept()
@@ -191,28 +194,33 @@ class TestWhatIsUnderWay(ReconcileTestCase):
 
 
 class TestAllocations(ReconcileTestCase):
-
     hosts = ('host1', 'host2')
 
     def test_what_placement_gives_on_another_host(self):
         other = next(iter(set(self.hosts) - {self.host}))
         provider = next(
-            provider for provider in self.accelerator_providers(other)
-            if 'CUSTOM_QAT' in provider['inventory'])
+            provider
+            for provider in self.accelerator_providers(other)
+            if 'CUSTOM_QAT' in provider['inventory']
+        )
         url = f'/allocations/{self.server["id"]}'
         body = self.placement.get(url, version='1.28').body
         before = dict(body['allocations'])
         body['allocations'][provider['uuid']] = {
-            'resources': {'CUSTOM_QAT': 1}}
+            'resources': {'CUSTOM_QAT': 1}
+        }
         self.placement.put(url, body, version='1.28')
         for _pass in range(2):
-            self.assertIn(provider['uuid'], self.placement.get(
-                url, version='1.28').body['allocations'])
+            self.assertIn(
+                provider['uuid'],
+                self.placement.get(url, version='1.28').body['allocations'],
+            )
             self.repair(other)
         after = self.placement.get(url, version='1.28').body['allocations']
         self.assertEqual(
             {uuid: each['resources'] for uuid, each in before.items()},
-            {uuid: each['resources'] for uuid, each in after.items()})
+            {uuid: each['resources'] for uuid, each in after.items()},
+        )
         self.repair()
         self.assert_runs_with_all()
         self.delete(self.server)

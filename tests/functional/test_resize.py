@@ -20,16 +20,16 @@ from functional import operations
 class TestResize(moves.MoveTestCase):
     """To another host."""
 
-    @operations.shows(
-        'resize between profiles', 'to another host, confirmed')
+    @operations.shows('resize between profiles', 'to another host, confirmed')
     def test_between_profiles_and_confirm(self):
         server = self.boot_on('host1', self.both)
         before = self.guest_devices(server)
         server = self.resize(server, self.vgpus)
         held = self.held(server)
         after = held['host2', 'active']
-        self.assertEqual({('host1', 'old'): before,
-                          ('host2', 'active'): after}, held)
+        self.assertEqual(
+            {('host1', 'old'): before, ('host2', 'active'): after}, held
+        )
         self.assertEqual(2, len(after))
         self.assert_usage('host1', FPGA=1, VGPU=1)
         self.assert_usage('host2', VGPU=2)
@@ -41,16 +41,17 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host2', after)
         self.delete(server)
 
-    @operations.shows(
-        'resize between profiles', 'to another host, reverted')
+    @operations.shows('resize between profiles', 'to another host, reverted')
     def test_between_profiles_and_revert(self):
         server = self.boot_on('host1', self.both)
         before = self.guest_devices(server)
         arqs = self.arqs(server)
         server = self.revert(self.resize(server, self.vgpus))
         self.assert_guest(server, 'host1', before)
-        self.assertEqual([arq['uuid'] for arq in arqs],
-                         [arq['uuid'] for arq in self.arqs(server)])
+        self.assertEqual(
+            [arq['uuid'] for arq in arqs],
+            [arq['uuid'] for arq in self.arqs(server)],
+        )
         self.assertFalse(self.mdevs('host2'))
         self.assert_usage('host1', FPGA=1, VGPU=1)
         self.assert_usage('host2')
@@ -58,8 +59,7 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host1', before)
         self.delete(server)
 
-    @operations.shows(
-        'resize to accelerators', 'to another host, confirmed')
+    @operations.shows('resize to accelerators', 'to another host, confirmed')
     def test_to_accelerators_and_confirm(self):
         server = self.resize(self.boot_on('host1', self.plain), self.both)
         devices = self.held(server)['host2', 'active']
@@ -67,8 +67,7 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host2', devices)
         self.delete(server)
 
-    @operations.shows(
-        'resize to accelerators', 'to another host, reverted')
+    @operations.shows('resize to accelerators', 'to another host, reverted')
     def test_to_accelerators_and_revert(self):
         server = self.resize(self.boot_on('host1', self.plain), self.both)
         self.assertEqual([('host2', 'active')], list(self.held(server)))
@@ -76,8 +75,7 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host1', [])
         self.assert_nothing_left()
 
-    @operations.shows(
-        'resize to a plain flavor', 'to another host, confirmed')
+    @operations.shows('resize to a plain flavor', 'to another host, confirmed')
     def test_to_a_plain_flavor_and_confirm(self):
         server = self.resize(self.boot_on('host1', self.both), self.plain)
         self.assertEqual([('host1', 'old')], list(self.held(server)))
@@ -86,8 +84,7 @@ class TestResize(moves.MoveTestCase):
         self.assert_guest(server, 'host2', [])
         self.assert_nothing_left()
 
-    @operations.shows(
-        'resize to a plain flavor', 'to another host, reverted')
+    @operations.shows('resize to a plain flavor', 'to another host, reverted')
     def test_to_a_plain_flavor_and_revert(self):
         server = self.boot_on('host1', self.both)
         before = self.guest_devices(server)
@@ -131,15 +128,15 @@ class TestSameHost(moves.MoveTestCase):
         server = self.resize(self.server, self.vgpus)
         held = self.held(server)
         after = held['host1', 'active']
-        self.assertEqual({('host1', 'old'): self.before,
-                          ('host1', 'active'): after}, held)
+        self.assertEqual(
+            {('host1', 'old'): self.before, ('host1', 'active'): after}, held
+        )
         self.assertFalse(set(self.before) & set(after))
         self.assertEqual(after, self.guest_devices(server))
         self.assert_usage('host1', FPGA=1, VGPU=3)
         self.assertEqual(3, len(self.mdevs('host1')))
 
-    @operations.shows(
-        'resize between profiles', 'on the same host, confirmed')
+    @operations.shows('resize between profiles', 'on the same host, confirmed')
     def test_confirm(self):
         server = self.resize(self.server, self.vgpus)
         after = self.guest_devices(server)
@@ -150,8 +147,7 @@ class TestSameHost(moves.MoveTestCase):
         self.assert_guest(server, 'host1', after)
         self.delete(server)
 
-    @operations.shows(
-        'resize between profiles', 'on the same host, reverted')
+    @operations.shows('resize between profiles', 'on the same host, reverted')
     def test_revert(self):
         self.revert(self.resize(self.server, self.vgpus))
         self.assert_guest(self.server, 'host1', self.before)
@@ -171,8 +167,10 @@ class TestSameHost(moves.MoveTestCase):
         self.delete(server)
 
     @operations.shows(
-        'resize to a plain flavor', 'on the same host, reverted',
-        'on the same host, confirmed')
+        'resize to a plain flavor',
+        'on the same host, reverted',
+        'on the same host, confirmed',
+    )
     def test_to_a_plain_flavor_and_back(self):
         server = self.resize(self.server, self.plain)
         self.assertEqual([], self.guest_devices(server))
@@ -182,8 +180,10 @@ class TestSameHost(moves.MoveTestCase):
         self.assert_nothing_left()
 
     @operations.shows(
-        'resize to accelerators', 'on the same host, reverted',
-        'on the same host, confirmed')
+        'resize to accelerators',
+        'on the same host, reverted',
+        'on the same host, confirmed',
+    )
     def test_to_accelerators(self):
         plain = self.boot(self.plain)
         self.revert(self.resize(plain, self.both))
@@ -219,8 +219,9 @@ class TestFailures(moves.MoveTestCase):
         self.before = self.guest_devices(self.server)
 
     def start_resize(self, flavor=None):
-        self.api.post_server_action(self.server['id'], {
-            'resize': {'flavorRef': flavor or self.vgpus}})
+        self.api.post_server_action(
+            self.server['id'], {'resize': {'flavorRef': flavor or self.vgpus}}
+        )
 
     def wait_for_error(self):
         return self._wait_for_state_change(self.server, 'ERROR')
@@ -235,31 +236,37 @@ class TestFailures(moves.MoveTestCase):
     @operations.shows('resize', 'the source refuses')
     def test_refused_on_the_source(self):
         self.break_driver(
-            'migrate_disk_and_power_off', exception.InstanceFaultRollback(
-                exception.ResizeError(reason='the disk is too large')))
+            'migrate_disk_and_power_off',
+            exception.InstanceFaultRollback(
+                exception.ResizeError(reason='the disk is too large')
+            ),
+        )
         self.start_resize()
         self._wait_for_action_fail_completion(
-            self.server, 'resize', 'compute_resize_instance')
+            self.server, 'resize', 'compute_resize_instance'
+        )
         self._wait_for_state_change(self.server, 'ACTIVE')
         self.assert_unharmed()
 
     @operations.shows('resize', 'the source fails')
     def test_failed_on_the_source(self):
         self.break_driver(
-            'migrate_disk_and_power_off', exception.InternalError('broken'))
+            'migrate_disk_and_power_off', exception.InternalError('broken')
+        )
         self.start_resize()
         self.wait_for_error()
         self.assert_unharmed()
 
-    @operations.shows('resize', 'a device refuses on the destination',
-                      devices=['PCI'])
+    @operations.shows(
+        'resize', 'a device refuses on the destination', devices=['PCI']
+    )
     def test_a_pci_device_refuses_on_the_destination(self):
         self.break_plug('PCI')
-        self.assert_stays_on_the_destination(
-            self.create_accel_flavor('both'))
+        self.assert_stays_on_the_destination(self.create_accel_flavor('both'))
 
-    @operations.shows('resize', 'a device refuses on the destination',
-                      devices=['mdev'])
+    @operations.shows(
+        'resize', 'a device refuses on the destination', devices=['mdev']
+    )
     def test_an_mdev_refuses_on_the_destination(self):
         self.break_plug('mdev')
         self.assert_stays_on_the_destination(self.vgpus)
@@ -271,8 +278,11 @@ class TestFailures(moves.MoveTestCase):
         self.assertEqual(1, self.failures)
         self._wait_for_migration_status(self.server, ['error'])
         self.settle('host1')
-        self._wait_for_assert(lambda: self.assertEqual(
-            [('host2', 'active')], list(self.held(self.server))))
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                [('host2', 'active')], list(self.held(self.server))
+            )
+        )
         self._wait_for_assert(lambda: self.assertFalse(self.mdevs('host1')))
         self.assert_usage('host1')
         self._reboot_server(self.server, hard=True)
@@ -303,12 +313,15 @@ class TestFailures(moves.MoveTestCase):
     def act_and_fail(self):
         """A hard reboot that cannot acquire either says why."""
         self.api.post_server_action(
-            self.server['id'], {'reboot': {'type': 'HARD'}})
+            self.server['id'], {'reboot': {'type': 'HARD'}}
+        )
         self._wait_for_action_fail_completion(
-            self.server, 'reboot', 'compute_reboot_instance')
+            self.server, 'reboot', 'compute_reboot_instance'
+        )
         server = self._wait_for_state_change(self.server, 'ERROR')
-        self.assertIn('Insufficient compute resources',
-                      server['fault']['message'])
+        self.assertIn(
+            'Insufficient compute resources', server['fault']['message']
+        )
 
     def test_nothing_is_allocated(self):
         """As a resize of an older version may have left it."""
@@ -320,10 +333,13 @@ class TestFailures(moves.MoveTestCase):
         for host in self.hosts:
             self.settle(host)
         self.placement.delete(
-            f'/allocations/{self.server["id"]}', version='1.12')
+            f'/allocations/{self.server["id"]}', version='1.12'
+        )
         self.act_and_fail()
-        self.assertIn('can only be deleted', self.api.get_server(
-            self.server['id'])['fault']['message'])
+        self.assertIn(
+            'can only be deleted',
+            self.api.get_server(self.server['id'])['fault']['message'],
+        )
         self.assertEqual({}, self.held(self.server))
         self.api.delete_server(self.server['id'])
         self._wait_for_assert(self.assert_nothing_left)
@@ -344,8 +360,9 @@ class TestFailures(moves.MoveTestCase):
         after = self.finish('confirmResize')
         server = self._wait_for_state_change(self.server, 'ACTIVE')
         for _time in range(2):
-            self.assertEqual(self.before, self.held(server).get(
-                ('host1', 'old')))
+            self.assertEqual(
+                self.before, self.held(server).get(('host1', 'old'))
+            )
             self.settle('host1')
         self.assertEqual(2, self.failures)
         self.assert_guest(server, 'host2', after)
@@ -357,8 +374,7 @@ class TestFailures(moves.MoveTestCase):
         after = self.finish('revertResize')
         server = self._wait_for_state_change(self.server, 'ACTIVE')
         for _time in range(2):
-            self.assertEqual(after, self.held(server).get(
-                ('host2', 'active')))
+            self.assertEqual(after, self.held(server).get(('host2', 'active')))
             self.settle('host2')
         self.assertEqual(2, self.failures)
         self.assertFalse(self.mdevs('host2'))
@@ -380,9 +396,16 @@ class TestFailures(moves.MoveTestCase):
         self.start_resize()
         self.wait_for_error()
         self.api.delete_server(self.server['id'])
-        self._wait_for_assert(lambda: self.assertEqual(
-            {}, {key: devices for key, devices
-                 in self.held(self.server).items() if key[0] == 'host2'}))
+        self._wait_for_assert(
+            lambda: self.assertEqual(
+                {},
+                {
+                    key: devices
+                    for key, devices in self.held(self.server).items()
+                    if key[0] == 'host2'
+                },
+            )
+        )
         self.settle('host1')
         self._wait_for_assert(self.assert_nothing_left)
 
@@ -395,8 +418,9 @@ class TestFailures(moves.MoveTestCase):
         self.api.post_server_action(server['id'], {'revertResize': None})
         self.wait_for_error()
         self.assertEqual(1, self.failures)
-        self.assertEqual({('host1', 'active'): self.before},
-                         self.held(self.server))
+        self.assertEqual(
+            {('host1', 'active'): self.before}, self.held(self.server)
+        )
         self.assert_usage('host2')
         self.assertFalse(self.mdevs('host2'))
         self._reboot_server(self.server, hard=True)
@@ -407,11 +431,11 @@ class TestFailures(moves.MoveTestCase):
         self.start_resize()
         server = self._wait_for_state_change(self.server, 'VERIFY_RESIZE')
         self.break_driver(
-            'confirm_migration', exception.InternalError('broken'))
+            'confirm_migration', exception.InternalError('broken')
+        )
         self.api.post_server_action(server['id'], {'confirmResize': None})
         self.wait_for_error()
         self._wait_for_assert(lambda: self.assert_usage('host1'))
-        self.assertEqual([('host2', 'active')],
-                         list(self.held(self.server)))
+        self.assertEqual([('host2', 'active')], list(self.held(self.server)))
         self._reboot_server(self.server, hard=True)
         self.delete(self.server)

@@ -33,34 +33,48 @@ class TestNativeVgpus(moves.MoveTestCase):
         super().setUp()
         self.flags(enabled_mdev_types=[NOVAS_TYPE], group='devices')
         nova_devices_conf.register_dynamic_opts(CONF)
-        self.flags(device_addresses=['0000:81:00.0'],
-                   group=f'mdev_{NOVAS_TYPE}')
-        ours = json.dumps({'address': '0000:82:00.0', 'driver': 'mdev',
-                           'mdev_type': OUR_TYPE})
+        self.flags(
+            device_addresses=['0000:81:00.0'], group=f'mdev_{NOVAS_TYPE}'
+        )
+        ours = json.dumps(
+            {
+                'address': '0000:82:00.0',
+                'driver': 'mdev',
+                'mdev_type': OUR_TYPE,
+            }
+        )
         for host in ('host1', 'host2'):
             self.start_accelerated_compute(
-                host, devices.pci_info(gpus=2, fpgas=0, qats=0), (ours,))
-        self.native = self._create_flavor(
-            extra_spec={'resources:VGPU': '1'})
+                host, devices.pci_info(gpus=2, fpgas=0, qats=0), (ours,)
+            )
+        self.native = self._create_flavor(extra_spec={'resources:VGPU': '1'})
 
     def mdevs(self, hostname):
         """Nova keeps those that it made for its next server; we do not."""
-        return {uuid: mdev for uuid, mdev in super().mdevs(hostname).items()
-                if mdev[1] != NOVAS_TYPE}
+        return {
+            uuid: mdev
+            for uuid, mdev in super().mdevs(hostname).items()
+            if mdev[1] != NOVAS_TYPE
+        }
 
     def types(self, server, host):
         """The types of the mediated devices of the server's guest."""
         mdevs = super().mdevs(host)
-        return [mdevs[hostdev.find('source/address').get('uuid')][1]
-                for hostdev in self.hostdevs(server, host)]
+        return [
+            mdevs[hostdev.find('source/address').get('uuid')][1]
+            for hostdev in self.hostdevs(server, host)
+        ]
 
     def assert_types(self, server, host, *types):
         self.assertEqual(list(types), self.types(server, host))
         self._reboot_server(server, hard=True)
         self.assertEqual(list(types), self.types(server, host))
 
-    @operations.shows('resize from vGPUs of Nova to ours',
-                      'to another host, confirmed', devices=['mdev'])
+    @operations.shows(
+        'resize from vGPUs of Nova to ours',
+        'to another host, confirmed',
+        devices=['mdev'],
+    )
     def test_from_novas_to_ours_and_confirm(self):
         server = self.boot_on('host1', self.native)
         self.assertEqual([NOVAS_TYPE], self.types(server, 'host1'))
@@ -70,8 +84,11 @@ class TestNativeVgpus(moves.MoveTestCase):
         self.assert_types(server, 'host2', OUR_TYPE, OUR_TYPE)
         self.delete(server)
 
-    @operations.shows('resize from vGPUs of Nova to ours',
-                      'to another host, reverted', devices=['mdev'])
+    @operations.shows(
+        'resize from vGPUs of Nova to ours',
+        'to another host, reverted',
+        devices=['mdev'],
+    )
     def test_from_novas_to_ours_and_revert(self):
         server = self.boot_on('host1', self.native)
         before = self.guest_devices(server)
@@ -80,17 +97,22 @@ class TestNativeVgpus(moves.MoveTestCase):
         self.assert_types(server, 'host1', NOVAS_TYPE)
         self.assert_nothing_left()
 
-    @operations.shows('resize from our vGPUs to those of Nova',
-                      'to another host, confirmed', devices=['mdev'])
+    @operations.shows(
+        'resize from our vGPUs to those of Nova',
+        'to another host, confirmed',
+        devices=['mdev'],
+    )
     def test_from_ours_to_novas_and_confirm(self):
-        server = self.resize(
-            self.boot_on('host1', self.vgpus), self.native)
+        server = self.resize(self.boot_on('host1', self.vgpus), self.native)
         self.confirm(server)
         self.assert_types(server, 'host2', NOVAS_TYPE)
         self.assert_nothing_left()
 
-    @operations.shows('resize from our vGPUs to those of Nova',
-                      'to another host, reverted', devices=['mdev'])
+    @operations.shows(
+        'resize from our vGPUs to those of Nova',
+        'to another host, reverted',
+        devices=['mdev'],
+    )
     def test_from_ours_to_novas_and_revert(self):
         server = self.boot_on('host1', self.vgpus)
         before = self.guest_devices(server)

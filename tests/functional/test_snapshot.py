@@ -36,29 +36,42 @@ class _Disk:
 
 
 class TestSnapshot(one_server.OneServerTestCase):
-
     def setUp(self):
         super().setUp()
         # There is no disk, and no qemu-img that would copy it.
         for name, function in (
-                ('virt.libvirt.utils.get_disk_size', lambda path, format: 0),
-                ('virt.libvirt.utils.get_disk_backing_file',
-                 lambda path, basename, format: None),
-                ('virt.libvirt.utils.create_image',
-                 lambda path, *args, **kwargs: pathlib.Path(path).touch()),
-                ('virt.libvirt.utils.extract_snapshot',
-                 lambda path, source_format, target, target_format:
-                     pathlib.Path(target).touch()),
-                ('privsep.path.chown', lambda *args, **kwargs: None),
-                ('virt.libvirt.imagebackend.Backend.by_libvirt_path',
-                 lambda *args, **kwargs: _Disk())):
+            ('virt.libvirt.utils.get_disk_size', lambda path, format: 0),
+            (
+                'virt.libvirt.utils.get_disk_backing_file',
+                lambda path, basename, format: None,
+            ),
+            (
+                'virt.libvirt.utils.create_image',
+                lambda path, *args, **kwargs: pathlib.Path(path).touch(),
+            ),
+            (
+                'virt.libvirt.utils.extract_snapshot',
+                lambda path, source_format, target, target_format: (
+                    pathlib.Path(target).touch()
+                ),
+            ),
+            ('privsep.path.chown', lambda *args, **kwargs: None),
+            (
+                'virt.libvirt.imagebackend.Backend.by_libvirt_path',
+                lambda *args, **kwargs: _Disk(),
+            ),
+        ):
             self.useFixture(fixtures.MonkeyPatch(f'nova.{name}', function))
 
     def assert_taken(self, count):
         """So many snapshots are in Glance."""
-        self.assertEqual(count, sum(
-            image['name'] == 'a-snapshot'
-            for image in self.glance.detail(None)))
+        self.assertEqual(
+            count,
+            sum(
+                image['name'] == 'a-snapshot'
+                for image in self.glance.detail(None)
+            ),
+        )
 
     def snapshot(self, status='ACTIVE'):
         self.act('createImage', {'name': 'a-snapshot'})
@@ -68,7 +81,8 @@ class TestSnapshot(one_server.OneServerTestCase):
         """Nova does it in a thread, and keeps a fault that it never shows."""
         self.snapshot(status)
         fault = objects.InstanceFault.get_latest_for_instance(
-            nova_context.get_admin_context(), self.server['id'])
+            nova_context.get_admin_context(), self.server['id']
+        )
         self.assertIn(text, fault.message)
         self.assert_taken(0)
 
@@ -84,8 +98,11 @@ class TestSnapshot(one_server.OneServerTestCase):
             called.append(method)
             return real(domain, *args, **kwargs)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            f'nova.tests.fixtures.libvirt.Domain.{method}', counted))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                f'nova.tests.fixtures.libvirt.Domain.{method}', counted
+            )
+        )
         return called
 
     @operations.shows('live snapshot')
@@ -132,7 +149,8 @@ class TestSnapshot(one_server.OneServerTestCase):
         self.act('pause')
         self.wait_for_status('PAUSED')
         self.assert_snapshot_fails(
-            'a guest that is paused does not let go', 'PAUSED')
+            'a guest that is paused does not let go', 'PAUSED'
+        )
         self.act('unpause')
         self.wait_for_status('ACTIVE')
         self.assert_runs_with_all()
@@ -141,25 +159,22 @@ class TestSnapshot(one_server.OneServerTestCase):
     @operations.shows('cold snapshot', 'a device is not detached')
     def test_cold_with_a_device_that_is_not_detached(self):
         self.cold()
-        self.break_libvirt(
-            (fakelibvirt.Domain, 'detachDeviceFlags'), times=1)
-        self.assert_snapshot_fails(
-            'Failed to suspend instance: libvirtError')
+        self.break_libvirt((fakelibvirt.Domain, 'detachDeviceFlags'), times=1)
+        self.assert_snapshot_fails('Failed to suspend instance: libvirtError')
         self.assert_runs_with_all()
         self.delete(self.server)
 
     @operations.shows('cold snapshot', 'a device is not attached')
     def test_cold_with_a_device_that_is_not_attached(self):
         self.cold()
-        self.break_libvirt(
-            (fakelibvirt.Domain, 'attachDeviceFlags'), times=1)
+        self.break_libvirt((fakelibvirt.Domain, 'attachDeviceFlags'), times=1)
         self.assert_snapshot_fails(
-            'a hard reboot gives the server its accelerators back')
+            'a hard reboot gives the server its accelerators back'
+        )
         self.assert_held()
         self.assert_hard_reboot_helps()
         self.delete(self.server)
 
 
 class TestSnapshotCompat(TestSnapshot):
-
     flavor_key = device_profile.CYBORG_FLAVOR_KEY

@@ -39,7 +39,6 @@ class SuspendTestCase(one_server.OneServerTestCase):
 
 
 class TestSuspend(SuspendTestCase):
-
     @operations.shows('suspend')
     @operations.shows('resume')
     def test_suspend_and_resume(self):
@@ -52,8 +51,7 @@ class TestSuspend(SuspendTestCase):
     def test_nobody_else_gets_its_devices(self):
         self.suspend()
         other = self.boot(self.flavor)
-        self.assertFalse(
-            set(self.devices) & set(self.guest_devices(other)))
+        self.assertFalse(set(self.devices) & set(self.guest_devices(other)))
         self._delete_server(other)
         self.resume()
         self.delete(self.server)
@@ -79,8 +77,7 @@ class TestSuspend(SuspendTestCase):
 
     def test_a_server_without_accelerators(self):
         plain = self.boot(self._create_flavor())
-        for action, status in (('suspend', 'SUSPENDED'),
-                               ('resume', 'ACTIVE')):
+        for action, status in (('suspend', 'SUSPENDED'), ('resume', 'ACTIVE')):
             self.admin_api.post_server_action(plain['id'], {action: None})
             self._wait_for_state_change(plain, status)
             self.assertEqual([], self.guest_devices(plain))
@@ -90,7 +87,6 @@ class TestSuspend(SuspendTestCase):
 
 
 class TestSuspendFails(SuspendTestCase):
-
     def assert_suspend_fails(self, status='ACTIVE'):
         return self.assert_fails('suspend', None, 'suspend', status)
 
@@ -107,8 +103,9 @@ class TestSuspendFails(SuspendTestCase):
     def test_a_guest_that_does_not_let_go(self):
         self.flags(device_detach_timeout=1, group='libvirt')
         with fixtures.MonkeyPatch(
-                'nova.tests.fixtures.libvirt.Domain.detachDeviceFlags',
-                lambda domain, xml, flags: None):
+            'nova.tests.fixtures.libvirt.Domain.detachDeviceFlags',
+            lambda domain, xml, flags: None,
+        ):
             fault = self.assert_suspend_fails()
         self.assertIn('has not let go of its accelerators', fault)
         for device in self.devices:
@@ -128,8 +125,10 @@ class TestSuspendFails(SuspendTestCase):
     def test_devices_that_do_not_come_back_either(self):
         self.break_libvirt(_SAVE, times=1)
         self.break_libvirt(_ATTACH, times=1)
-        self.assertIn('a hard reboot gives the server its accelerators back',
-                      self.assert_suspend_fails('ERROR'))
+        self.assertIn(
+            'a hard reboot gives the server its accelerators back',
+            self.assert_suspend_fails('ERROR'),
+        )
         self.assert_held()
         self.assert_hard_reboot_helps()
         self.delete(self.server)
@@ -137,16 +136,19 @@ class TestSuspendFails(SuspendTestCase):
     @operations.shows('suspend', 'the guest dies')
     def test_a_guest_that_dies_before_it_is_saved(self):
         """It has let go of its devices, and they are still its own."""
+
         def die(domain, flags):
             domain.destroy()
             raise fakelibvirt.make_libvirtError(
-                fakelibvirt.libvirtError, 'domain is not running',
-                error_code=fakelibvirt.VIR_ERR_OPERATION_INVALID)
+                fakelibvirt.libvirtError,
+                'domain is not running',
+                error_code=fakelibvirt.VIR_ERR_OPERATION_INVALID,
+            )
 
         with fixtures.MonkeyPatch(
-                'nova.tests.fixtures.libvirt.Domain.managedSave', die):
-            self.assertIn('libvirtError',
-                          self.assert_suspend_fails())
+            'nova.tests.fixtures.libvirt.Domain.managedSave', die
+        ):
+            self.assertIn('libvirtError', self.assert_suspend_fails())
         self.assertFalse(self.domain().isActive())
         self.assert_held()
         self.assert_hard_reboot_helps()
@@ -156,7 +158,6 @@ class TestSuspendFails(SuspendTestCase):
 
 
 class TestResumeFails(SuspendTestCase):
-
     def setUp(self):
         super().setUp()
         self.suspend()
@@ -169,19 +170,23 @@ class TestResumeFails(SuspendTestCase):
         """Be it the first or the last one, it can be tried again."""
         attach = fakelibvirt.Domain.attachDeviceFlags
         for kind in ('mdev', 'pci'):
+
             def refuse(domain, xml, flags=0, kind=kind):
                 if f'type="{kind}"' in xml:
                     raise fakelibvirt.make_libvirtError(
-                        fakelibvirt.libvirtError, f'the {kind} is stuck',
-                        error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR)
+                        fakelibvirt.libvirtError,
+                        f'the {kind} is stuck',
+                        error_code=fakelibvirt.VIR_ERR_INTERNAL_ERROR,
+                    )
                 attach(domain, xml, flags)
 
             with fixtures.MonkeyPatch(
-                    'nova.tests.fixtures.libvirt.Domain.attachDeviceFlags',
-                    refuse):
+                'nova.tests.fixtures.libvirt.Domain.attachDeviceFlags', refuse
+            ):
                 self.assertIn('libvirtError', self.assert_resume_fails())
-                self.assertIn(f'the {kind} is stuck',
-                              self.stdlog.logger.output)
+                self.assertIn(
+                    f'the {kind} is stuck', self.stdlog.logger.output
+                )
             self.assertFalse(self.domain().isActive())
             self.assertTrue(self.domain().hasManagedSaveImage(0))
             self.assert_held()
@@ -192,8 +197,10 @@ class TestResumeFails(SuspendTestCase):
     def test_a_guest_that_is_not_suspended_again(self):
         self.break_libvirt(_ATTACH, times=2)
         self.break_libvirt(_SAVE, times=1)
-        self.assertIn('a hard reboot gives the server its accelerators back',
-                      self.assert_resume_fails('ERROR'))
+        self.assertIn(
+            'a hard reboot gives the server its accelerators back',
+            self.assert_resume_fails('ERROR'),
+        )
         self.assert_held()
         self.assert_hard_reboot_helps()
         self.delete(self.server)
@@ -214,7 +221,9 @@ class TestResumeFails(SuspendTestCase):
         path.unlink()
         self.restart_compute_service(self.host)
         with self.api_away():
-            self.assertIn(exceptions.ServiceUnavailable.PUBLIC,
-                          self.assert_resume_fails())
+            self.assertIn(
+                exceptions.ServiceUnavailable.PUBLIC,
+                self.assert_resume_fails(),
+            )
         self.resume()
         self.delete(self.server)

@@ -25,7 +25,6 @@ _PUBLIC = 'the device is stuck'
 
 
 class TestNative(base.AcceleratorTestCase):
-
     def setUp(self):
         super().setUp()
         self.create_profile('profile', [base.FPGA])
@@ -36,8 +35,12 @@ class TestNative(base.AcceleratorTestCase):
         self.break_plug('PCI')
         # In these tests a cast is a call, whose fault nova-api answers.
         self.assertRaises(
-            client.OpenStackApiException, self._reboot_server, server,
-            hard=True, expected_state='ERROR')
+            client.OpenStackApiException,
+            self._reboot_server,
+            server,
+            hard=True,
+            expected_state='ERROR',
+        )
         self._wait_for_state_change(server, 'ERROR')
         self.assert_tells_nothing(server)
         self.delete(server)
@@ -68,9 +71,13 @@ class TestCyborgsKey(TestNative):
     def test_requests(self):
         server = self.boot(self.flavor)
         [arq] = self.demo_accelerator.get(
-            f'/accelerator_requests?instance={server["id"]}')['arqs']
+            f'/accelerator_requests?instance={server["id"]}'
+        )['arqs']
         self.assertEqual(
             ('Bound', None, {}),
-            tuple(arq[name] for name in (
-                'state', 'hostname', 'attach_handle_info')))
+            tuple(
+                arq[name]
+                for name in ('state', 'hostname', 'attach_handle_info')
+            ),
+        )
         self.delete(server)

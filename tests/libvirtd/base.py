@@ -97,35 +97,52 @@ class HostTestCase(testtools.TestCase):
         self.node_devices = node_devices.NodeDevices(self.host)
         self.guests = guests.Guests(self.host)
         self.claims = nova_claims.NovaClaims(
-            self.host.get_hostname(), NODE_UUID)
+            self.host.get_hostname(), NODE_UUID
+        )
         # What is written goes through the checks of the privileged process.
         self.sysfs = sysfs_module.Sysfs(
-            self.server.sysfs, functools.partial(
-                privileged_sysfs.write_below, self.server.sysfs),
-            self.server.sysfs / 'proc')
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.host.sysfs.of', lambda _host: self.sysfs))
-        self.drivers = dict(loading.load(
-            self.node_devices, self.sysfs, NODE_UUID))
+            self.server.sysfs,
+            functools.partial(privileged_sysfs.write_below, self.server.sysfs),
+            self.server.sysfs / 'proc',
+        )
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.host.sysfs.of', lambda _host: self.sysfs
+            )
+        )
+        self.drivers = dict(
+            loading.load(self.node_devices, self.sysfs, NODE_UUID)
+        )
         for process in (self.server.daemon, self.server.kernel):
             log = processes.log_of(process)
-            self.addDetail(log.name, content.Content(
-                content_type.UTF8_TEXT,
-                lambda log=log: [log.read_bytes()[-10000:]]))
+            self.addDetail(
+                log.name,
+                content.Content(
+                    content_type.UTF8_TEXT,
+                    lambda log=log: [log.read_bytes()[-10000:]],
+                ),
+            )
 
     def specs(self, *lines):
         return device_spec.parse(lines, self.drivers)
 
     def discover(self, *lines):
         return discovery.discover(
-            self.node_devices, self.drivers, self.specs(*lines),
-            self.claims, self.guests.strangers,
-            lambda: host_use.HostUse(self.sysfs))
+            self.node_devices,
+            self.drivers,
+            self.specs(*lines),
+            self.claims,
+            self.guests.strangers,
+            lambda: host_use.HostUse(self.sysfs),
+        )
 
     def make_virtual_functions(self, *lines):
         """As nova-compute does when it starts."""
         virtual_functions.VirtualFunctions(
-            self.node_devices, self.sysfs, self.claims, self.guests,
+            self.node_devices,
+            self.sysfs,
+            self.claims,
+            self.guests,
         ).make(self.specs(*lines))
 
     def discover_one(self, *lines):
@@ -181,16 +198,19 @@ class HostTestCase(testtools.TestCase):
         """
         tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(
-                (AssertionError, exceptions.DeviceError)),
-            wait=tenacity.wait_fixed(0.05), reraise=True,
+                (AssertionError, exceptions.DeviceError)
+            ),
+            wait=tenacity.wait_fixed(0.05),
+            reraise=True,
             stop=tenacity.stop_after_delay(20),
         )(lambda: self.assertEqual(expected, look(*arguments)))
 
     def a_foreign_mdev(self, parent, mdev_type):
         """One that somebody makes by hand; gives its uuid."""
         made = str(uuid.uuid4())
-        self.file(parent, f'mdev_supported_types/{mdev_type}/create'
-                  ).write_text(made)
+        self.file(
+            parent, f'mdev_supported_types/{mdev_type}/create'
+        ).write_text(made)
         self.addCleanup(self.remove_mdev, parent, made)
         return made
 

@@ -23,25 +23,35 @@ class TestCarvedCards(base.HostTestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.gpu_nodes.opened',
-            lambda: {'dri/renderD128': [(812, 'python3')]}))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.gpu_nodes.opened',
+                lambda: {'dri/renderD128': [(812, 'python3')]},
+            )
+        )
 
     def test_all_are_seen(self):
         functions = self.node_devices.look().functions
         self.assertEqual(148 + 3, len(functions))
-        self.assertEqual({('10de', '2235')}, {
-            (function.vendor_id, function.product_id)
-            for function in functions.values()})
+        self.assertEqual(
+            {('10de', '2235')},
+            {
+                (function.vendor_id, function.product_id)
+                for function in functions.values()
+            },
+        )
 
     def test_one_is_usable(self):
         """Whatever a line names, and the reason is told for each other."""
-        whole, console, computing = map(base.address, (
-            machines.WHOLE, machines.CONSOLE, machines.COMPUTING))
+        whole, console, computing = map(
+            base.address,
+            (machines.WHOLE, machines.CONSOLE, machines.COMPUTING),
+        )
         for keys in ({'vendor_id': '10de'}, {'address': '*:*.*'}):
             inventory = self.discover(base.a_line(**keys))
-            faults = {device.address: device.fault
-                      for device in inventory.devices}
+            faults = {
+                device.address: device.fault for device in inventory.devices
+            }
             self.assertEqual({whole, console, computing}, faults.keys())
             self.assertIsNone(faults[whole])
             self.assertIn('booted with', faults[console])

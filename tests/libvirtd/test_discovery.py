@@ -27,36 +27,60 @@ class TestDiscovery(base.HostTestCase):
         for function in wanted:
             seen = found.functions[base.address(function)]
             self.assertEqual(
-                (f'{function.vendor:04x}', f'{function.product:04x}',
-                 f'{function.device_class:06x}', function.driver,
-                 function.numa_node, function.group, function.is_bridge),
-                (seen.vendor_id, seen.product_id, seen.class_code,
-                 seen.driver, seen.numa_node, seen.iommu_group,
-                 seen.is_bridge))
+                (
+                    f'{function.vendor:04x}',
+                    f'{function.product:04x}',
+                    f'{function.device_class:06x}',
+                    function.driver,
+                    function.numa_node,
+                    function.group,
+                    function.is_bridge,
+                ),
+                (
+                    seen.vendor_id,
+                    seen.product_id,
+                    seen.class_code,
+                    seen.driver,
+                    seen.numa_node,
+                    seen.iommu_group,
+                    seen.is_bridge,
+                ),
+            )
             self.assertEqual(
-                {base.address(other) for other in wanted
-                 if None is not function.group == other.group},
-                set(seen.iommu_members))
+                {
+                    base.address(other)
+                    for other in wanted
+                    if None is not function.group == other.group
+                },
+                set(seen.iommu_members),
+            )
             self.assertEqual(
                 tuple(map(base.address, function.at_boot())),
-                seen.virtual_functions)
+                seen.virtual_functions,
+            )
             self.assertEqual(
                 {each.name for each in function.mdev_types},
-                set(seen.mdev_types))
+                set(seen.mdev_types),
+            )
             for virtual in seen.virtual_functions:
-                self.assertEqual(seen.address,
-                                 found.functions[virtual].parent_address)
+                self.assertEqual(
+                    seen.address, found.functions[virtual].parent_address
+                )
 
     def test_what_the_hardware_says_of_itself(self):
         gpu = self.function(machines.GPU)
         self.assertEqual(
             ('16 GT/s x16', '2.5 GT/s x8', base.address(machines.BRIDGE)),
-            (str(gpu.link_max), str(gpu.link), gpu.upstream))
-        self.assertEqual({
-            'card_name': machines.GPU.product_data.name,
-            'part_number': machines.GPU.product_data.part_number,
-            'serial_number': machines.GPU.product_data.serial_number,
-        }, gpu.vpd)
+            (str(gpu.link_max), str(gpu.link), gpu.upstream),
+        )
+        self.assertEqual(
+            {
+                'card_name': machines.GPU.product_data.name,
+                'part_number': machines.GPU.product_data.part_number,
+                'serial_number': machines.GPU.product_data.serial_number,
+            },
+            gpu.vpd,
+        )
 
     def test_nothing_changes_from_look_to_look(self):
         self.assertEqual(self.node_devices.look(), self.node_devices.look())
@@ -66,8 +90,7 @@ class TestDiscovery(base.HostTestCase):
         before = self.node_devices.look()
         for parent in (machines.MTTY, machines.AP_MATRIX):
             self.a_foreign_mdev(parent, parent.mdev_types[0].name)
-        self.assert_soon(
-            2, lambda: len(self.host.list_mediated_devices()))
+        self.assert_soon(2, lambda: len(self.host.list_mediated_devices()))
         self.assertEqual(before, self.node_devices.look())
 
     def test_a_device_is_pulled_out_and_put_in_again(self):
@@ -87,6 +110,9 @@ class TestDiscovery(base.HostTestCase):
         self.addCleanup(tree.request, config, content)
         tree.request(config, b'')
         inventory = self.discover(
-            base.a_line(machines.SSD), base.a_line(machines.TIME_CARD))
-        self.assertIn(base.address(machines.TIME_CARD),
-                      [device.address for device in inventory.devices])
+            base.a_line(machines.SSD), base.a_line(machines.TIME_CARD)
+        )
+        self.assertIn(
+            base.address(machines.TIME_CARD),
+            [device.address for device in inventory.devices],
+        )

@@ -37,43 +37,101 @@ def virtual(card, count):
 
 
 KINDS = (
-    Kind(machines.GPU, {'driver': 'nvidia_gpu'}, 'GPU',
-         ((machines.GPU, machines.GPU_AUDIO),)),
-    Kind(machines.LONE_GPU, {'driver': 'nvidia_gpu'}, 'GPU',
-         ((machines.LONE_GPU,),)),
-    Kind(machines.MDEV_GPU,
-         {'driver': 'nvidia_vgpu', 'mdev_type': 'nvidia-231'}, 'VGPU'),
-    Kind(machines.SRIOV_MDEV_GPU,
-         {'driver': 'nvidia_vgpu', 'mdev_type': 'nvidia-474'}, 'VGPU'),
-    Kind(machines.VFIO_GPU,
-         {'driver': 'nvidia_vfio', 'vgpu_types': {'1147': 2}}, 'VGPU',
-         virtual(machines.VFIO_GPU, 2)),
-    Kind(machines.INTEL_GPU, {'driver': 'gpu_sriov', 'sriov_numvfs': 3},
-         'VGPU', virtual(machines.INTEL_GPU, 3)),
-    Kind(machines.AMD_GPU, {'driver': 'gpu_sriov'}, 'VGPU',
-         virtual(machines.AMD_GPU, 2)),
-    Kind(machines.INTEL_FPGA, {'driver': 'fpga_dfl', 'sriov_numvfs': 1},
-         'FPGA', virtual(machines.INTEL_FPGA, 1),
-         {'bitstream_id': '0x2010102020201d8', 'ports_num': '1'}),
-    Kind(machines.XILINX_FPGA[0], {'driver': 'xrt'}, 'FPGA',
-         ((machines.XILINX_FPGA[1],),),
-         {'VBNV': 'xilinx_u200_gen3x16_xdma_base_2'}),
-    Kind(machines.REGION_FPGA, {'driver': 'fpga_region', 'whole': True},
-         'FPGA', ((machines.REGION_FPGA,),),
-         {'manager': 'Altera CvP FPGA Manager'}),
-    Kind(machines.QAT.virtual(2), {'driver': 'qat'}, 'QAT',
-         ((machines.QAT.virtual(2),),)),
-    Kind(machines.NIC.virtual(1),
-         {'driver': 'nic', 'physical_network': 'physnet1'}, 'NIC',
-         ((machines.NIC.virtual(1),),), {'uplink': 'labnic0'}),
-    Kind(machines.SSD, {'driver': 'nvme'}, 'SSD', ((machines.SSD,),),
-         {'model': 'SAMSUNG MZWLL1T6HAJQ-00005', 'firmware_rev': 'GPNA9B3Q',
-          'serial': 'S4C9NF0M500037'}),
-    Kind(machines.ASCEND, {'driver': 'ascend'}, 'AICHIP',
-         ((machines.ASCEND,),)),
-    Kind(machines.TIME_CARD, {'driver': 'time_card'}, 'TIME',
-         ((machines.TIME_CARD,),),
-         {'serialnum': 'fc:c2:3d:2e:d7:c0', 'gnss_sync': 'SYNC'}),
+    Kind(
+        machines.GPU,
+        {'driver': 'nvidia_gpu'},
+        'GPU',
+        ((machines.GPU, machines.GPU_AUDIO),),
+    ),
+    Kind(
+        machines.LONE_GPU,
+        {'driver': 'nvidia_gpu'},
+        'GPU',
+        ((machines.LONE_GPU,),),
+    ),
+    Kind(
+        machines.MDEV_GPU,
+        {'driver': 'nvidia_vgpu', 'mdev_type': 'nvidia-231'},
+        'VGPU',
+    ),
+    Kind(
+        machines.SRIOV_MDEV_GPU,
+        {'driver': 'nvidia_vgpu', 'mdev_type': 'nvidia-474'},
+        'VGPU',
+    ),
+    Kind(
+        machines.VFIO_GPU,
+        {'driver': 'nvidia_vfio', 'vgpu_types': {'1147': 2}},
+        'VGPU',
+        virtual(machines.VFIO_GPU, 2),
+    ),
+    Kind(
+        machines.INTEL_GPU,
+        {'driver': 'gpu_sriov', 'sriov_numvfs': 3},
+        'VGPU',
+        virtual(machines.INTEL_GPU, 3),
+    ),
+    Kind(
+        machines.AMD_GPU,
+        {'driver': 'gpu_sriov'},
+        'VGPU',
+        virtual(machines.AMD_GPU, 2),
+    ),
+    Kind(
+        machines.INTEL_FPGA,
+        {'driver': 'fpga_dfl', 'sriov_numvfs': 1},
+        'FPGA',
+        virtual(machines.INTEL_FPGA, 1),
+        {'bitstream_id': '0x2010102020201d8', 'ports_num': '1'},
+    ),
+    Kind(
+        machines.XILINX_FPGA[0],
+        {'driver': 'xrt'},
+        'FPGA',
+        ((machines.XILINX_FPGA[1],),),
+        {'VBNV': 'xilinx_u200_gen3x16_xdma_base_2'},
+    ),
+    Kind(
+        machines.REGION_FPGA,
+        {'driver': 'fpga_region', 'whole': True},
+        'FPGA',
+        ((machines.REGION_FPGA,),),
+        {'manager': 'Altera CvP FPGA Manager'},
+    ),
+    Kind(
+        machines.QAT.virtual(2),
+        {'driver': 'qat'},
+        'QAT',
+        ((machines.QAT.virtual(2),),),
+    ),
+    Kind(
+        machines.NIC.virtual(1),
+        {'driver': 'nic', 'physical_network': 'physnet1'},
+        'NIC',
+        ((machines.NIC.virtual(1),),),
+        {'uplink': 'labnic0'},
+    ),
+    Kind(
+        machines.SSD,
+        {'driver': 'nvme'},
+        'SSD',
+        ((machines.SSD,),),
+        {
+            'model': 'SAMSUNG MZWLL1T6HAJQ-00005',
+            'firmware_rev': 'GPNA9B3Q',
+            'serial': 'S4C9NF0M500037',
+        },
+    ),
+    Kind(
+        machines.ASCEND, {'driver': 'ascend'}, 'AICHIP', ((machines.ASCEND,),)
+    ),
+    Kind(
+        machines.TIME_CARD,
+        {'driver': 'time_card'},
+        'TIME',
+        ((machines.TIME_CARD,),),
+        {'serialnum': 'fc:c2:3d:2e:d7:c0', 'gnss_sync': 'SYNC'},
+    ),
 )
 
 LINES = tuple(base.a_line(kind.function, **kind.keys) for kind in KINDS)
@@ -87,27 +145,37 @@ class TestDrivers(base.HostTestCase):
     def setUp(self):
         super().setUp()
         for card in (machines.INTEL_GPU, machines.INTEL_FPGA):
-            self.addCleanup(self.sysfs.write, base.address(card),
-                            'sriov_numvfs', '0')
+            self.addCleanup(
+                self.sysfs.write, base.address(card), 'sriov_numvfs', '0'
+            )
         self.make_virtual_functions(*LINES)
 
     def handles(self, device):
-        return [handle for deployable in device.deployables
-                for handle in deployable.handles]
+        return [
+            handle
+            for deployable in device.deployables
+            for handle in deployable.handles
+        ]
 
     def test_devices(self):
         for kind, line in zip(KINDS, LINES, strict=True):
             device = self.discover_one(line)
             self.assertEqual(
                 (base.address(kind.function), kind.type, None),
-                (device.address, device.type, device.fault))
+                (device.address, device.type, device.fault),
+            )
             self.assertLessEqual(
-                kind.attributes.items(), device.attributes.items())
+                kind.attributes.items(), device.attributes.items()
+            )
             self.assertNotEqual([], self.handles(device))
             self.assertEqual(
                 [tuple(map(base.address, unit)) for unit in kind.units],
-                [handle.functions for handle in self.handles(device)
-                 if handle.functions])
+                [
+                    handle.functions
+                    for handle in self.handles(device)
+                    if handle.functions
+                ],
+            )
 
     def test_all_at_once(self):
         """In one configuration, in which no line harms another."""
@@ -116,17 +184,28 @@ class TestDrivers(base.HostTestCase):
         self.assertEqual((), inventory.refused)
         self.assertEqual(
             sorted(alone.values(), key=lambda device: device.address),
-            sorted(inventory.devices, key=lambda device: device.address))
+            sorted(inventory.devices, key=lambda device: device.address),
+        )
 
     def test_regions(self):
         """What identifies an FPGA's region and function is in its traits."""
         for card, region, function in (
-                (machines.INTEL_FPGA, '9346116DA52D5CA8B06AA9A389EF7C8D',
-                 '850ADCC26CEB4B229722D43375B61C66'),
-                (machines.XILINX_FPGA[0], '15FB8DA143E78A1D40E9B42D5D6BA1A2',
-                 '58C06B8CC8824AC48FE1E9DB1CAFA1C1')):
-            (line,) = [line for kind, line in zip(KINDS, LINES, strict=True)
-                       if kind.function == card]
+            (
+                machines.INTEL_FPGA,
+                '9346116DA52D5CA8B06AA9A389EF7C8D',
+                '850ADCC26CEB4B229722D43375B61C66',
+            ),
+            (
+                machines.XILINX_FPGA[0],
+                '15FB8DA143E78A1D40E9B42D5D6BA1A2',
+                '58C06B8CC8824AC48FE1E9DB1CAFA1C1',
+            ),
+        ):
+            (line,) = [
+                line
+                for kind, line in zip(KINDS, LINES, strict=True)
+                if kind.function == card
+            ]
             (deployable,) = self.discover_one(line).deployables
             traits = ' '.join(deployable.traits).replace('_', '')
             self.assertIn(f'REGION{region}', traits)
@@ -142,13 +221,24 @@ class TestDrivers(base.HostTestCase):
                 driver.plug(handle)
                 driver.plug(handle)
         self.assert_soon(
-            {handle.uuid for device in devices
-             for handle in self.handles(device) if handle.mdev_type},
-            lambda: {mdev.uuid for mdev in self.node_devices.mdevs()})
-        self.assertEqual(['1147', '1147', '0', '0'], [
-            self.sysfs.read(base.address(machines.VFIO_GPU.virtual(index)),
-                            'nvidia/current_vgpu_type')
-            for index in range(4)])
+            {
+                handle.uuid
+                for device in devices
+                for handle in self.handles(device)
+                if handle.mdev_type
+            },
+            lambda: {mdev.uuid for mdev in self.node_devices.mdevs()},
+        )
+        self.assertEqual(
+            ['1147', '1147', '0', '0'],
+            [
+                self.sysfs.read(
+                    base.address(machines.VFIO_GPU.virtual(index)),
+                    'nvidia/current_vgpu_type',
+                )
+                for index in range(4)
+            ],
+        )
         self.assertEqual(devices, self.discover(*LINES).devices)
         for device in devices:
             for handle in self.handles(device):

@@ -28,21 +28,22 @@ class FunctionsTestCase(base.HostTestCase):
 
     def assert_not_written(self, reason, function, attribute, value):
         error = self.assertRaises(
-            exceptions.DeviceError, self.write, function, attribute, value)
+            exceptions.DeviceError, self.write, function, attribute, value
+        )
         for text in (attribute, function.address, reason):
             self.assertIn(text, str(error))
 
 
 class TestVirtualFunctions(FunctionsTestCase):
-
     def virtual(self, card):
         return self.function(card).virtual_functions
 
     def set_count(self, card, count):
         """It is what was there before again, after the test."""
         before = self.sysfs.read(base.address(card), 'sriov_numvfs')
-        self.addCleanup(self.assert_soon, int(before), lambda: len(
-            self.virtual(card)))
+        self.addCleanup(
+            self.assert_soon, int(before), lambda: len(self.virtual(card))
+        )
         self.addCleanup(self.write, card, 'sriov_numvfs', before)
         self.addCleanup(self.write, card, 'sriov_numvfs', '0')
         self.write(card, 'sriov_numvfs', str(count))
@@ -51,13 +52,14 @@ class TestVirtualFunctions(FunctionsTestCase):
         card = machines.INTEL_GPU
         wanted = [card.virtual(index) for index in range(5)]
         self.set_count(card, 5)
-        self.assert_soon(tuple(map(base.address, wanted)),
-                         self.virtual, card)
+        self.assert_soon(tuple(map(base.address, wanted)), self.virtual, card)
         functions = self.node_devices.look().functions
         for function in wanted:
             seen = functions[base.address(function)]
-            self.assertEqual((base.address(card), 'i915', 0), (
-                seen.parent_address, seen.driver, seen.numa_node))
+            self.assertEqual(
+                (base.address(card), 'i915', 0),
+                (seen.parent_address, seen.driver, seen.numa_node),
+            )
         lines = [base.a_line(function) for function in wanted]
         self.assertEqual(5, len(self.discover(*lines).devices))
         self.write(card, 'sriov_numvfs', '0')
@@ -88,16 +90,17 @@ class TestVirtualFunctions(FunctionsTestCase):
         self.assertEqual((), self.virtual(card))
         fault.unlink()
         self.set_count(card, 1)
-        self.assert_soon((base.address(card.virtual(0)),),
-                         self.virtual, card)
+        self.assert_soon((base.address(card.virtual(0)),), self.virtual, card)
 
     def test_the_host_reboots(self):
         """What was made is gone, what is made at boot is there."""
         self.set_count(machines.INTEL_GPU, 2)
         self.write(QAT, 'sriov_numvfs', '0')
         self.reboot()
-        self.assertEqual((0, 3), (len(self.virtual(machines.INTEL_GPU)),
-                                  len(self.virtual(QAT))))
+        self.assertEqual(
+            (0, 3),
+            (len(self.virtual(machines.INTEL_GPU)), len(self.virtual(QAT))),
+        )
 
 
 class TestDrivers(FunctionsTestCase):
@@ -109,8 +112,9 @@ class TestDrivers(FunctionsTestCase):
         self.server.virsh('nodedev-detach', name)
 
     def reattach(self, function):
-        self.server.virsh('nodedev-reattach',
-                          base.address(function).node_device)
+        self.server.virsh(
+            'nodedev-reattach', base.address(function).node_device
+        )
 
     def driver(self, function):
         return self.function(function).driver
@@ -144,15 +148,19 @@ class TestDrivers(FunctionsTestCase):
         self.addCleanup(self.reattach, SSD)
         self.refuse('bus/pci/drivers/nvme/unbind', errno.EBUSY)
         self.assertRaises(
-            processes.LabError, self.server.virsh, 'nodedev-detach',
-            base.address(SSD).node_device)
+            processes.LabError,
+            self.server.virsh,
+            'nodedev-detach',
+            base.address(SSD).node_device,
+        )
         self.assertEqual('nvme', self.driver(SSD))
 
     def test_reset(self):
         self.write(SSD, 'reset', '1')
-        self.assertIn(f'{SSD.address}/reset', processes.log_of(
-            self.server.kernel).read_text())
+        self.assertIn(
+            f'{SSD.address}/reset',
+            processes.log_of(self.server.kernel).read_text(),
+        )
 
     def test_no_reset(self):
-        self.assert_not_written(
-            'No such file', machines.BRIDGE, 'reset', '1')
+        self.assert_not_written('No such file', machines.BRIDGE, 'reset', '1')

@@ -27,12 +27,20 @@ from nova_accel.virt import guest
 def a_handle(*functions, **keys):
     first, *others = map(base.address, functions)
     return attach_handle.AttachHandle(
-        str(uuid.uuid4()), first, further_functions=tuple(others), **keys)
+        str(uuid.uuid4()), first, further_functions=tuple(others), **keys
+    )
 
 
 def an_arq(handle):
-    return arq.Arq(str(uuid.uuid4()), arq.State.BOUND, 'profile', 0, {},
-                   str(uuid.uuid4()), handle)
+    return arq.Arq(
+        str(uuid.uuid4()),
+        arq.State.BOUND,
+        'profile',
+        0,
+        {},
+        str(uuid.uuid4()),
+        handle,
+    )
 
 
 def a_guest(*devices):
@@ -52,7 +60,8 @@ def source(hostdev):
     """The address on the host."""
     parts = hostdev.find('./source/address').attrib.items()
     return '{domain}:{bus}:{slot}.{function}'.format(
-        **{name: number.removeprefix('0x') for name, number in parts})
+        **{name: number.removeprefix('0x') for name, number in parts}
+    )
 
 
 class TestGuest(base.HostTestCase):
@@ -68,7 +77,8 @@ class TestGuest(base.HostTestCase):
             metadata.package = '34.0.0'
             config.metadata = [metadata]
         self.host.get_connection().defineXMLFlags(
-            config.to_xml(), libvirt.VIR_DOMAIN_DEFINE_VALIDATE)
+            config.to_xml(), libvirt.VIR_DOMAIN_DEFINE_VALIDATE
+        )
         self.uuid = config.uuid
         self.addCleanup(self.undefine, self.uuid)
         return self.hostdevs()
@@ -84,13 +94,17 @@ class TestGuest(base.HostTestCase):
 
     def hostdevs(self):
         return etree.fromstring(self.domain().XMLDesc(0)).findall(
-            './devices/hostdev')
+            './devices/hostdev'
+        )
 
     def assert_functions(self, hostdevs, managed, *functions):
         self.assertEqual(
             [(managed, function.address) for function in functions],
-            [(hostdev.get('managed'), source(hostdev))
-             for hostdev in hostdevs])
+            [
+                (hostdev.get('managed'), source(hostdev))
+                for hostdev in hostdevs
+            ],
+        )
 
     def test_what_is_wrong_is_refused(self):
         """Or these tests would show nothing."""
@@ -100,52 +114,79 @@ class TestGuest(base.HostTestCase):
         error = self.assertRaises(
             libvirt.libvirtError,
             self.host.get_connection().defineXMLFlags,
-            a_guest(hostdev).to_xml(), libvirt.VIR_DOMAIN_DEFINE_VALIDATE)
-        self.assertEqual(libvirt.VIR_ERR_XML_INVALID_SCHEMA,
-                         error.get_error_code())
+            a_guest(hostdev).to_xml(),
+            libvirt.VIR_DOMAIN_DEFINE_VALIDATE,
+        )
+        self.assertEqual(
+            libvirt.VIR_ERR_XML_INVALID_SCHEMA, error.get_error_code()
+        )
 
     def test_a_function(self):
-        for function in (machines.LONE_GPU, machines.SSD,
-                         machines.QAT.virtual(0)):
+        for function in (
+            machines.LONE_GPU,
+            machines.SSD,
+            machines.QAT.virtual(0),
+        ):
             self.assert_functions(
-                self.define(a_handle(function)), 'yes', function)
+                self.define(a_handle(function)), 'yes', function
+            )
 
     def test_several_functions(self):
         functions = (machines.GPU, machines.GPU_AUDIO)
         self.assert_functions(
-            self.define(a_handle(*functions)), 'yes', *functions)
+            self.define(a_handle(*functions)), 'yes', *functions
+        )
 
     def test_a_function_of_its_vendors_vfio_driver(self):
         function = machines.VFIO_GPU.virtual(1)
         self.assert_functions(
-            self.define(a_handle(function, vgpu_type='1145',
-                                 is_managed=False)), 'no', function)
+            self.define(
+                a_handle(function, vgpu_type='1145', is_managed=False)
+            ),
+            'no',
+            function,
+        )
 
     def test_a_mediated_device(self):
-        device = self.discover_one(base.a_line(
-            machines.MDEV_GPU, driver='mdev', mdev_type='nvidia-230'))
+        device = self.discover_one(
+            base.a_line(
+                machines.MDEV_GPU, driver='mdev', mdev_type='nvidia-230'
+            )
+        )
         handle = device.deployables[0].handles[0]
         self.addCleanup(self.drivers['mdev'].unplug, handle)
         self.drivers['mdev'].plug(handle)
         (hostdev,) = self.define(handle)
         self.assertEqual(
             ('mdev', 'vfio-pci', handle.uuid),
-            (hostdev.get('type'), hostdev.get('model'),
-             hostdev.find('./source/address').get('uuid')))
+            (
+                hostdev.get('type'),
+                hostdev.get('model'),
+                hostdev.find('./source/address').get('uuid'),
+            ),
+        )
         self.assertEqual({self.uuid: {handle.uuid}}, self.guests.devices())
         self.assertEqual({self.uuid}, self.guests.uuids())
 
     def test_all_of_these(self):
         """In one guest, each at a place of its own in it."""
-        functions = (machines.LONE_GPU, machines.GPU, machines.GPU_AUDIO,
-                     machines.NIC.virtual(0), machines.QAT.virtual(1))
+        functions = (
+            machines.LONE_GPU,
+            machines.GPU,
+            machines.GPU_AUDIO,
+            machines.NIC.virtual(0),
+            machines.QAT.virtual(1),
+        )
         hostdevs = self.define(
-            a_handle(functions[0]), a_handle(*functions[1:3]),
+            a_handle(functions[0]),
+            a_handle(*functions[1:3]),
             a_handle(functions[3], physical_network='physnet1'),
-            a_handle(functions[4]))
+            a_handle(functions[4]),
+        )
         self.assert_functions(hostdevs, 'yes', *functions)
-        places = {etree.tostring(hostdev.find('./address'))
-                  for hostdev in hostdevs}
+        places = {
+            etree.tostring(hostdev.find('./address')) for hostdev in hostdevs
+        }
         self.assertEqual(len(functions), len(places))
 
     def test_what_a_strangers_guest_has(self):
@@ -176,7 +217,8 @@ class TestGuest(base.HostTestCase):
         kernel = processes.log_of(self.server.kernel).read_text()
         for function in functions:
             self.assertIn(
-                f"'vfio-pci' to {function.path}/driver_override", kernel)
+                f"'vfio-pci' to {function.path}/driver_override", kernel
+            )
             self.assertEqual(function.driver, self.function(function).driver)
 
     def test_a_function_that_is_not_managed(self):
@@ -187,4 +229,5 @@ class TestGuest(base.HostTestCase):
         self.assertEqual('nvidia', self.function(function).driver)
         self.assertNotIn(
             f'{function.path}/driver_override',
-            processes.log_of(self.server.kernel).read_text())
+            processes.log_of(self.server.kernel).read_text(),
+        )

@@ -23,28 +23,36 @@ class TestIommu(base.HostTestCase):
     machine = machines.EVERY_KIND
 
     def test_a_part_of_a_group(self):
-        self.assert_refused(base.a_line(GPU), GPU.address,
-                            'shares the IOMMU group 1', AUDIO.address)
+        self.assert_refused(
+            base.a_line(GPU),
+            GPU.address,
+            'shares the IOMMU group 1',
+            AUDIO.address,
+        )
 
     def test_the_functions_of_a_slot(self):
         for unit in ('slot', 'iommu_group'):
             device = self.discover_one(base.a_line(GPU, unit=unit))
             (handle,) = device.deployables[0].handles
-            self.assertEqual(tuple(map(base.address, (GPU, AUDIO))),
-                             handle.functions)
+            self.assertEqual(
+                tuple(map(base.address, (GPU, AUDIO))), handle.functions
+            )
 
     def test_a_group_of_several_slots(self):
         one, other = machines.CROWDED
         self.assert_refused(base.a_line(one, unit='slot'), other.address)
         device = self.discover_one(base.a_line(one, unit='iommu_group'))
         (handle,) = device.deployables[0].handles
-        self.assertEqual({base.address(one), base.address(other)},
-                         set(handle.functions))
+        self.assertEqual(
+            {base.address(one), base.address(other)}, set(handle.functions)
+        )
 
     def test_a_bridge(self):
         self.assert_refused(
-            base.a_line(BRIDGE, type='NIC'), BRIDGE.address, 'is a bridge')
+            base.a_line(BRIDGE, type='NIC'), BRIDGE.address, 'is a bridge'
+        )
 
     def test_no_iommu(self):
-        self.assert_refused(base.a_line(machines.NO_IOMMU),
-                            'in no IOMMU group')
+        self.assert_refused(
+            base.a_line(machines.NO_IOMMU), 'in no IOMMU group'
+        )

@@ -32,8 +32,7 @@ class TestLibvirtdAway(base.HostTestCase):
         self.before = self.discover(self.line)
 
     def assert_error(self, text, function, *arguments):
-        error = self.assertRaises(
-            exceptions.DeviceError, function, *arguments)
+        error = self.assertRaises(exceptions.DeviceError, function, *arguments)
         self.assertIn(text, str(error))
 
     def kill_after(self, method):
@@ -51,10 +50,12 @@ class TestLibvirtdAway(base.HostTestCase):
     def test_gone(self):
         self.kill_libvirtd()
         for _time in range(2):
-            self.assert_error('libvirt does not list its devices',
-                              self.discover, self.line)
-        self.assert_error('libvirt does not list its guests',
-                          self.guests.uuids)
+            self.assert_error(
+                'libvirt does not list its devices', self.discover, self.line
+            )
+        self.assert_error(
+            'libvirt does not list its guests', self.guests.uuids
+        )
         self.server.start_daemon()
         self.assertEqual(self.before, self.discover(self.line))
 
@@ -67,8 +68,9 @@ class TestLibvirtdAway(base.HostTestCase):
         """Half of the devices is not what the host has."""
         for method in ('list_pci_devices', 'device_lookup_by_name'):
             self.kill_after(method)
-            self.assert_error('libvirt does not list its devices',
-                              self.discover, self.line)
+            self.assert_error(
+                'libvirt does not list its devices', self.discover, self.line
+            )
             self.server.start_daemon()
             self.assertEqual(self.before, self.discover(self.line))
 
@@ -116,8 +118,9 @@ class TestLibvirtdAway(base.HostTestCase):
         self.server.start_daemon()
         found = self.node_devices.look()
         self.assertNotIn(base.address(machines.SSD), found.functions)
-        self.assertEqual(7, found.functions[
-            base.address(GPU)].mdev_types[TYPE])
+        self.assertEqual(
+            7, found.functions[base.address(GPU)].mdev_types[TYPE]
+        )
 
     def put_in_again(self):
         (self.server.sysfs / 'bus/pci/rescan').write_text('1')

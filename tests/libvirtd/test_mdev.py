@@ -32,20 +32,25 @@ class TestMdev(base.HostTestCase):
         return own
 
     def mdevs(self):
-        return {(mdev.uuid, mdev.type, mdev.parent)
-                for mdev in self.node_devices.mdevs()}
+        return {
+            (mdev.uuid, mdev.type, mdev.parent)
+            for mdev in self.node_devices.mdevs()
+        }
 
     def kernels(self):
         """The uuids of those that there are."""
-        return {path.name for path in
-                (self.server.sysfs / 'bus/mdev/devices').iterdir()}
+        return {
+            path.name
+            for path in (self.server.sysfs / 'bus/mdev/devices').iterdir()
+        }
 
     def left(self):
         return dict(self.function(GPU).mdev_types)
 
     def assert_not_made(self, text, *arguments):
         error = self.assertRaises(
-            exceptions.DeviceError, self.create, *arguments)
+            exceptions.DeviceError, self.create, *arguments
+        )
         self.assertIn(text, str(error))
 
     def test_create_and_destroy(self):
@@ -85,8 +90,10 @@ class TestMdev(base.HostTestCase):
             self.create('nvidia-474', parent)
         self.assert_not_made('makes no nvidia-474', 'nvidia-474', parents[3])
         self.assert_not_made('makes no nvidia-474', 'nvidia-474', parents[0])
-        self.assertEqual({'nvidia-474': 0, 'nvidia-475': 0},
-                         dict(self.function(parents[3]).mdev_types))
+        self.assertEqual(
+            {'nvidia-474': 0, 'nvidia-475': 0},
+            dict(self.function(parents[3]).mdev_types),
+        )
 
     def test_a_type_that_the_card_does_not_make(self):
         self.assert_not_made('makes no nvidia-474', 'nvidia-474')
@@ -96,13 +103,15 @@ class TestMdev(base.HostTestCase):
 
     def test_a_uuid_that_is_taken(self):
         own = self.create()
-        self.assert_not_made(f'{own} is a {LARGE}', 'nvidia-474',
-                            OTHERS.virtual(0), own)
+        self.assert_not_made(
+            f'{own} is a {LARGE}', 'nvidia-474', OTHERS.virtual(0), own
+        )
         self.assertEqual({(own, LARGE, base.address(GPU))}, self.mdevs())
 
     def test_the_driver_refuses(self):
         fault = self.refuse(
-            f'{GPU.path}/mdev_supported_types/{LARGE}/create', errno.EIO)
+            f'{GPU.path}/mdev_supported_types/{LARGE}/create', errno.EIO
+        )
         own = str(uuid.uuid4())
         self.assert_not_made(f'makes no {LARGE}', LARGE, GPU, own)
         self.assertEqual(set(), self.kernels())
@@ -114,7 +123,8 @@ class TestMdev(base.HostTestCase):
         own = self.create()
         fault = self.refuse(f'{GPU.path}/{own}/remove', errno.EBUSY)
         error = self.assertRaises(
-            exceptions.DeviceError, self.node_devices.destroy_mdev, own)
+            exceptions.DeviceError, self.node_devices.destroy_mdev, own
+        )
         self.assertIn(own, str(error))
         self.assertEqual({(own, LARGE, base.address(GPU))}, self.mdevs())
         fault.unlink()
@@ -137,8 +147,9 @@ class TestMdev(base.HostTestCase):
             driver.plug(handle)
         self.assertEqual((all_of_it,), self.discover_one(line).deployables)
         self.a_foreign_mdev(GPU, LARGE)
-        self.assert_soon(3, lambda: len(
-            self.discover_one(line).deployables[0].handles))
+        self.assert_soon(
+            3, lambda: len(self.discover_one(line).deployables[0].handles)
+        )
         (left,) = self.discover_one(line).deployables
         self.assertLess(set(all_of_it.handles[1:3]), set(left.handles))
         self.assertLess(set(left.handles), set(all_of_it.handles))

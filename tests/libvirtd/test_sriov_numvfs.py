@@ -90,10 +90,13 @@ class TestSriovNumvfs(base.HostTestCase):
         fpga = machines.INTEL_FPGA
         other = base.a_line(fpga, sriov_numvfs=1)
         self.addCleanup(
-            self.sysfs.write, base.address(fpga), 'sriov_numvfs', '0')
+            self.sysfs.write, base.address(fpga), 'sriov_numvfs', '0'
+        )
         self.make_virtual_functions(self.line, other)
-        self.assertEqual([base.address(fpga.virtual(0))], [
-            device.address for device in self.discover(other).devices])
+        self.assertEqual(
+            [base.address(fpga.virtual(0))],
+            [device.address for device in self.discover(other).devices],
+        )
         self.assert_refused(self.line, 'asks for 4')
         fault.unlink()
         self.make_virtual_functions(self.line)

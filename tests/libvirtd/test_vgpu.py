@@ -16,8 +16,9 @@ from nova_accel import exceptions
 from nova_accel.host import vfio_vgpu
 
 CARD = machines.VFIO_GPU
-Q12, Q24, Q48 = (str(each.number) for each
-                 in CARD.virtual_functions.vgpu_types)
+Q12, Q24, Q48 = (
+    str(each.number) for each in CARD.virtual_functions.vgpu_types
+)
 
 
 class TestVgpu(base.HostTestCase):
@@ -28,28 +29,35 @@ class TestVgpu(base.HostTestCase):
     def setUp(self):
         super().setUp()
         self.vgpus = vfio_vgpu.VfioVgpu(self.sysfs)
-        self.functions = [base.address(CARD.virtual(index))
-                          for index in range(4)]
+        self.functions = [
+            base.address(CARD.virtual(index)) for index in range(4)
+        ]
         for function in self.functions:
-            self.addCleanup(self.vgpus.set_type, function,
-                            vfio_vgpu.NO_TYPE)
+            self.addCleanup(self.vgpus.set_type, function, vfio_vgpu.NO_TYPE)
 
     def creatable(self, index):
         return set(self.vgpus.types(self.functions[index]).values())
 
     def assert_not_set(self, index, vgpu_type):
         error = self.assertRaises(
-            exceptions.DeviceError, self.vgpus.set_type,
-            self.functions[index], vgpu_type)
+            exceptions.DeviceError,
+            self.vgpus.set_type,
+            self.functions[index],
+            vgpu_type,
+        )
         self.assertIn(str(self.functions[index]), str(error))
 
     def test_types(self):
         self.assertEqual(
-            {each.name: str(each.number)
-             for each in CARD.virtual_functions.vgpu_types},
-            self.vgpus.types(self.functions[0]))
-        self.assertEqual(vfio_vgpu.NO_TYPE,
-                         self.vgpus.current(self.functions[0]))
+            {
+                each.name: str(each.number)
+                for each in CARD.virtual_functions.vgpu_types
+            },
+            self.vgpus.types(self.functions[0]),
+        )
+        self.assertEqual(
+            vfio_vgpu.NO_TYPE, self.vgpus.current(self.functions[0])
+        )
 
     def test_no_vgpus(self):
         for function in (CARD, machines.SSD, machines.NIC.virtual(0)):
@@ -62,13 +70,16 @@ class TestVgpu(base.HostTestCase):
             self.assertEqual(Q12, self.vgpus.current(self.functions[0]))
         for _time in range(2):
             self.vgpus.set_type(self.functions[0], vfio_vgpu.NO_TYPE)
-            self.assertEqual(vfio_vgpu.NO_TYPE,
-                             self.vgpus.current(self.functions[0]))
+            self.assertEqual(
+                vfio_vgpu.NO_TYPE, self.vgpus.current(self.functions[0])
+            )
 
     def test_the_others_can_be_of_the_same_size(self):
         self.vgpus.set_type(self.functions[0], Q24)
-        self.assertEqual([set(), {Q24}, {Q24}, {Q24}],
-                         [self.creatable(index) for index in range(4)])
+        self.assertEqual(
+            [set(), {Q24}, {Q24}, {Q24}],
+            [self.creatable(index) for index in range(4)],
+        )
         self.assert_not_set(1, Q12)
 
     def test_the_card_is_full(self):
@@ -87,6 +98,8 @@ class TestVgpu(base.HostTestCase):
     def test_the_host_reboots(self):
         self.vgpus.set_type(self.functions[0], Q48)
         self.reboot()
-        self.assertEqual([vfio_vgpu.NO_TYPE] * 4,
-                         list(map(self.vgpus.current, self.functions)))
+        self.assertEqual(
+            [vfio_vgpu.NO_TYPE] * 4,
+            list(map(self.vgpus.current, self.functions)),
+        )
         self.vgpus.set_type(self.functions[0], Q48)

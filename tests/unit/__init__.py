@@ -28,10 +28,16 @@ import hypothesis
 _SLOW_IS_FINE = [hypothesis.HealthCheck.too_slow]
 
 hypothesis.settings.register_profile(
-    'quick', max_examples=50, deadline=None, derandomize=True,
-    suppress_health_check=_SLOW_IS_FINE)
+    'quick',
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=_SLOW_IS_FINE,
+)
 hypothesis.settings.register_profile(
-    'full', max_examples=2000, deadline=None,
-    suppress_health_check=_SLOW_IS_FINE)
-hypothesis.settings.load_profile(
-    os.environ.get('HYPOTHESIS_PROFILE', 'quick'))
+    'full',
+    max_examples=2000,
+    deadline=None,
+    suppress_health_check=_SLOW_IS_FINE,
+)
+hypothesis.settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'quick'))

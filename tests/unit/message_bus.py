@@ -46,20 +46,30 @@ class MessageBus(fixtures.Fixture):
         rpc.init(CONF)
         self.addCleanup(rpc.cleanup)
         self._hosts: dict[str, int] = {}
-        self.useFixture(fixtures.MockPatch(
-            'nova.objects.HostMapping.get_by_host', self._mapping))
-        self.useFixture(fixtures.MockPatch(
-            'nova.context.set_target_cell', self._target))
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova.objects.HostMapping.get_by_host', self._mapping
+            )
+        )
+        self.useFixture(
+            fixtures.MockPatch('nova.context.set_target_cell', self._target)
+        )
 
-    def add_host(self, name: str, programmer: Any = None,
-                 bitstreams: Any = None, cell: int = 0) -> None:
+    def add_host(
+        self,
+        name: str,
+        programmer: Any = None,
+        bitstreams: Any = None,
+        cell: int = 0,
+    ) -> None:
         """A host of Nova, whose agent serves if it has a programmer."""
         self._hosts[name] = cell
         if programmer is None:
             return
         with fixtures.MonkeyPatch('nova.rpc.TRANSPORT', self.transport(cell)):
             agent = rpc_agent.RpcAgent(
-                name, rpc_agent.Endpoint(programmer, bitstreams))
+                name, rpc_agent.Endpoint(programmer, bitstreams)
+            )
             agent.start()
         self.addCleanup(agent.stop)
 
@@ -74,20 +84,25 @@ class MessageBus(fixtures.Fixture):
         finally:
             CONF.clear_override('control_exchange')
         self.addCleanup(transport.cleanup)
-        return (objects.CellMapping(uuid=uuidutils.generate_uuid(),
-                                    name=exchange), transport)
+        return (
+            objects.CellMapping(uuid=uuidutils.generate_uuid(), name=exchange),
+            transport,
+        )
 
     def _mapping(self, context: Any, host: str) -> Any:
         if host not in self._hosts:
             raise nova_exceptions.HostMappingNotFound(name=host)
         return objects.HostMapping(
-            host=host, cell_mapping=self._cells[self._hosts[host]][0])
+            host=host, cell_mapping=self._cells[self._hosts[host]][0]
+        )
 
     def _target(self, context: Any, cell: Any) -> None:
         context.cell_uuid = cell.uuid
         [context.mq_connection] = [
-            transport for mapping, transport in self._cells
-            if mapping.uuid == cell.uuid]
+            transport
+            for mapping, transport in self._cells
+            if mapping.uuid == cell.uuid
+        ]
 
 
 class FakeProgrammer:
@@ -107,14 +122,20 @@ class FakeProgrammer:
         self.fetched: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.fault: Exception | None = None
 
-    def program(self, deployable_uuid: str, wanted: Any, asker: Any,
-                context: Any, shell_loading: Any) -> region.Contents:
-        self.asked.append((deployable_uuid, wanted, asker,
-                           copy.copy(context)))
+    def program(
+        self,
+        deployable_uuid: str,
+        wanted: Any,
+        asker: Any,
+        context: Any,
+        shell_loading: Any,
+    ) -> region.Contents:
+        self.asked.append((deployable_uuid, wanted, asker, copy.copy(context)))
         self.shell_loading = shell_loading
         self._fail()
         return region.Contents(
-            wanted.bitstream_id, '', '', is_shell=self.is_shell)
+            wanted.bitstream_id, '', '', is_shell=self.is_shell
+        )
 
     def prefetch(self, bitstream_id: str, context: Any) -> None:
         self.fetched.put(bitstream_id)
@@ -137,10 +158,12 @@ class TestCase(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        CONF([], project='nova', default_config_files=[],
-             default_config_dirs=[])
+        CONF(
+            [], project='nova', default_config_files=[], default_config_dirs=[]
+        )
         self.addCleanup(CONF.reset)
         self.bus = self.useFixture(MessageBus())
         self.programmer = FakeProgrammer()
         self.context = nova_context.RequestContext(
-            'user', 'project', auth_token='token')
+            'user', 'project', auth_token='token'
+        )

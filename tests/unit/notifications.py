@@ -60,10 +60,18 @@ class Notifications(fixtures.Fixture):
 
     def pop(self) -> list[dict[str, Any]]:
         """What was sent since the last time, as the samples have it."""
-        sent = [{name: message[name] for name in (
-            'priority', 'payload', 'event_type', 'publisher_id')}
-            for _context, message, _priority, _retry
-            in _impl_test.NOTIFICATIONS]
+        sent = [
+            {
+                name: message[name]
+                for name in (
+                    'priority',
+                    'payload',
+                    'event_type',
+                    'publisher_id',
+                )
+            }
+            for _, message, *_ in _impl_test.NOTIFICATIONS
+        ]
         _impl_test.reset()
         return sent
 

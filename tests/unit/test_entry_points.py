@@ -18,7 +18,6 @@ import testtools
 
 
 class TestEntryPoints(testtools.TestCase):
-
     def test_each_can_be_loaded(self):
         points = metadata.distribution('nova_accel').entry_points
         self.assertIn('nova_accel.drivers', points.groups)
@@ -27,6 +26,11 @@ class TestEntryPoints(testtools.TestCase):
 
     def test_none_is_for_tests(self):
         points = metadata.distribution('nova_accel').entry_points
-        self.assertEqual([], [
-            point for point in points
-            if point.module.startswith('nova_accel.testing')])
+        self.assertEqual(
+            [],
+            [
+                point
+                for point in points
+                if point.module.startswith('nova_accel.testing')
+            ],
+        )

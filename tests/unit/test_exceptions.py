@@ -20,15 +20,22 @@ import testtools
 import nova_accel
 from nova_accel import exceptions
 
-CLASSES = {name: each for name, each in vars(exceptions).items()
-           if inspect.isclass(each) and each.__module__ == exceptions.__name__}
+CLASSES = {
+    name: each
+    for name, each in vars(exceptions).items()
+    if inspect.isclass(each) and each.__module__ == exceptions.__name__
+}
 
 
 def aliases(tree):
     """The names by which a module knows nova_accel.exceptions."""
-    return {alias.asname or alias.name for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module == 'nova_accel'
-            for alias in node.names if alias.name == 'exceptions'}
+    return {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == 'nova_accel'
+        for alias in node.names
+        if alias.name == 'exceptions'
+    }
 
 
 def made(value, known):
@@ -37,8 +44,11 @@ def made(value, known):
         value = value.func
     if isinstance(value, ast.Attribute) and value.attr == 'for_all':
         value = value.value
-    if (isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
-            and value.value.id in known):
+    if (
+        isinstance(value, ast.Attribute)
+        and isinstance(value.value, ast.Name)
+        and value.value.id in known
+    ):
         return value.attr
     return None
 
@@ -55,15 +65,18 @@ def raised_in(source):
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             returned[function.name] = {
-                made(node.value, known) for node in ast.walk(function)
-                if isinstance(node, ast.Return)}
+                made(node.value, known)
+                for node in ast.walk(function)
+                if isinstance(node, ast.Return)
+            }
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Raise):
             found.add(made(node.exc, known))
             if isinstance(node.exc, ast.Call):
                 name = getattr(node.exc.func, 'id', None) or getattr(
-                    node.exc.func, 'attr', None)
+                    node.exc.func, 'attr', None
+                )
                 found |= returned.get(name, set())
     return found - {None}
 
@@ -71,23 +84,26 @@ def raised_in(source):
 def shipped():
     """The modules of the installed package, without its test fixtures."""
     [root] = map(pathlib.Path, nova_accel.__path__)
-    return [path for path in sorted(root.rglob('*.py'))
-            if path.relative_to(root).parts[0] != 'testing']
+    return [
+        path
+        for path in sorted(root.rglob('*.py'))
+        if path.relative_to(root).parts[0] != 'testing'
+    ]
 
 
 class TestExceptions(testtools.TestCase):
-
     def test_every_exception_is_raised_somewhere(self):
         raised = set().union(
-            *(raised_in(path.read_text('utf-8')) for path in shipped()))
+            *(raised_in(path.read_text('utf-8')) for path in shipped())
+        )
         # The base of all is there to be caught.
-        self.assertEqual(set(),
-                         set(CLASSES) - raised - {'AcceleratorError'})
+        self.assertEqual(set(), set(CLASSES) - raised - {'AcceleratorError'})
 
     def test_nothing_is_raised_that_does_not_exist(self):
         for path in shipped():
-            self.assertLessEqual(raised_in(path.read_text('utf-8')),
-                                 set(CLASSES), path)
+            self.assertLessEqual(
+                raised_in(path.read_text('utf-8')), set(CLASSES), path
+            )
 
     def test_all_can_be_caught_as_one(self):
         for each in CLASSES.values():
@@ -96,18 +112,34 @@ class TestExceptions(testtools.TestCase):
 
     def test_families(self):
         """What the API translates to one HTTP status stays together."""
+
         def family(base):
-            return {each.__name__ for each in CLASSES.values()
-                    if issubclass(each, base)} - {base.__name__}
-        self.assertEqual({'FarAttempt', 'InvalidDeviceProfile', 'InvalidName'},
-                         family(exceptions.InvalidRequest))
-        self.assertEqual({'StaleAttempt', 'NoAssignment', 'AcceleratorsBusy',
-                          'BitstreamRefused', 'BitstreamUnusable',
-                          'InvalidTransition'},
-                         family(exceptions.Conflict))
+            return {
+                each.__name__
+                for each in CLASSES.values()
+                if issubclass(each, base)
+            } - {base.__name__}
+
+        self.assertEqual(
+            {'FarAttempt', 'InvalidDeviceProfile', 'InvalidName'},
+            family(exceptions.InvalidRequest),
+        )
+        self.assertEqual(
+            {
+                'StaleAttempt',
+                'NoAssignment',
+                'AcceleratorsBusy',
+                'BitstreamRefused',
+                'BitstreamUnusable',
+                'InvalidTransition',
+            },
+            family(exceptions.Conflict),
+        )
         self.assertEqual({'BitstreamNotFound'}, family(exceptions.NotFound))
-        self.assertEqual({'CyborgAgentUnavailable', 'NoAnswerInTime'},
-                         family(exceptions.ServiceUnavailable))
+        self.assertEqual(
+            {'CyborgAgentUnavailable', 'NoAnswerInTime'},
+            family(exceptions.ServiceUnavailable),
+        )
 
     def test_each_says_what_it_means(self):
         for each in CLASSES.values():
@@ -116,17 +148,23 @@ class TestExceptions(testtools.TestCase):
 
     def test_what_tenants_read_is_said_apart(self):
         """But for what has only the words of who asks."""
-        own = {exceptions.InvalidRequest, exceptions.InvalidDeviceProfile,
-               exceptions.NotFound, exceptions.NotAllowed,
-               exceptions.InvalidTransition}
+        own = {
+            exceptions.InvalidRequest,
+            exceptions.InvalidDeviceProfile,
+            exceptions.NotFound,
+            exceptions.NotAllowed,
+            exceptions.InvalidTransition,
+        }
         for each in CLASSES.values():
             fault = each('0000:81:00.0 of compute-1')
             self.assertEqual(each in own, fault.public == str(fault), each)
-            for fault in (each('compute-1', public='why'),
-                          pickle.loads(pickle.dumps(
-                              each('compute-1', public='why')))):
-                self.assertEqual(('compute-1', 'why'),
-                                 (str(fault), fault.public))
+            for fault in (
+                each('compute-1', public='why'),
+                pickle.loads(pickle.dumps(each('compute-1', public='why'))),
+            ):
+                self.assertEqual(
+                    ('compute-1', 'why'), (str(fault), fault.public)
+                )
             self.assertEqual('why', each.for_all('why').public)
 
 
@@ -136,22 +174,33 @@ class TestRaisedIn(testtools.TestCase):
     HEAD = 'from nova_accel import exceptions\n'
 
     def test_raised(self):
-        for text in ('raise exceptions.NotFound("x")',
-                     'raise exceptions.NotFound',
-                     'raise exceptions.NotFound("x") from None',
-                     'raise exceptions.NotFound.for_all("x")',
-                     'def f():\n    return exceptions.NotFound("x")\n'
-                     'raise f()'):
+        for text in (
+            'raise exceptions.NotFound("x")',
+            'raise exceptions.NotFound',
+            'raise exceptions.NotFound("x") from None',
+            'raise exceptions.NotFound.for_all("x")',
+            'def f():\n    return exceptions.NotFound("x")\nraise f()',
+        ):
             self.assertEqual({'NotFound'}, raised_in(self.HEAD + text))
-        self.assertEqual({'NotFound'}, raised_in(
-            'from nova_accel import exceptions as e\nraise e.NotFound()'))
+        self.assertEqual(
+            {'NotFound'},
+            raised_in(
+                'from nova_accel import exceptions as e\nraise e.NotFound()'
+            ),
+        )
 
     def test_not_raised(self):
-        for text in ('try:\n    f()\nexcept exceptions.NotFound:\n    raise',
-                     'STATUS = {exceptions.NotFound: 404}',
-                     'def f():\n    return exceptions.NotFound("x")',
-                     'raise ValueError(exceptions.NotFound)'):
+        for text in (
+            'try:\n    f()\nexcept exceptions.NotFound:\n    raise',
+            'STATUS = {exceptions.NotFound: 404}',
+            'def f():\n    return exceptions.NotFound("x")',
+            'raise ValueError(exceptions.NotFound)',
+        ):
             self.assertEqual(set(), raised_in(self.HEAD + text))
-        self.assertEqual(set(), raised_in(
-            'from keystoneauth1 import exceptions\n'
-            'raise exceptions.NotFound()'))
+        self.assertEqual(
+            set(),
+            raised_in(
+                'from keystoneauth1 import exceptions\n'
+                'raise exceptions.NotFound()'
+            ),
+        )

@@ -24,8 +24,7 @@ from placement import conf as placement_conf
 
 from nova_accel import conf  # noqa: F401  (registers options of ours)
 
-_GUIDE = (pathlib.Path(__file__).parents[2]
-          / 'doc/source/install/snippets')
+_GUIDE = pathlib.Path(__file__).parents[2] / 'doc/source/install/snippets'
 
 _PASTE = pathlib.Path(__file__).parents[2] / 'etc/nova_accel/api-paste.ini'
 
@@ -38,23 +37,32 @@ def _placement() -> cfg.ConfigOpts:
 
 def _read(path: pathlib.Path) -> configparser.RawConfigParser:
     parser = configparser.RawConfigParser(
-        strict=False, default_section='no section has defaults')
+        strict=False, default_section='no section has defaults'
+    )
     parser.read(path)
     return parser
 
 
 @ddt.ddt
 class InstallGuideTestCase(base.BaseTestCase):
-
     @ddt.data(*sorted(path.name for path in _GUIDE.glob('*.conf')))
     def test_options_exist(self, name):
         options = _placement() if name == 'placement.conf' else NOVA_CONF
         # Credentials are options of the plugin that auth_type names.
-        credentials = {'auth_url', 'username', 'password', 'project_name',
-                       'user_domain_name', 'project_domain_name'}
+        credentials = {
+            'auth_url',
+            'username',
+            'password',
+            'project_name',
+            'user_domain_name',
+            'project_domain_name',
+        }
         file = _read(_GUIDE / name)
-        found = [(section, option) for section in file.sections()
-                 for option in file.options(section)]
+        found = [
+            (section, option)
+            for section in file.sections()
+            for option in file.options(section)
+        ]
         self.assertTrue(found)
         for section, option in found:
             if section != 'nova_accel_client' or option not in credentials:
@@ -64,11 +72,13 @@ class InstallGuideTestCase(base.BaseTestCase):
     @ddt.data('nova-api.ini', 'nova-accel-api.ini')
     def test_wsgi_server_names_the_paste_file(self, name):
         """Nova takes the first file; [wsgi] api_paste_config is not read."""
-        variable, _, value = _read(
-            _GUIDE / name)['uwsgi']['env'].partition('=')
+        variable, _, value = _read(_GUIDE / name)['uwsgi']['env'].partition(
+            '='
+        )
         files = wsgi_app._get_config_files({variable: value})
-        self.assertEqual(['/etc/nova_accel/api-paste.ini',
-                          '/etc/nova/nova.conf'], files)
+        self.assertEqual(
+            ['/etc/nova_accel/api-paste.ini', '/etc/nova/nova.conf'], files
+        )
 
     def test_paste_file_has_both_applications(self):
         sections = _read(_PASTE).sections()

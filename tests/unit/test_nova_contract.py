@@ -24,6 +24,7 @@ import testtools
 
 from nova_accel.model import drift
 
+# fmt: off
 #: Our module -> what it leans on -> its parameters in Nova 34.
 SIGNATURES = {
     'virt/driver.py': {
@@ -303,27 +304,35 @@ SIGNATURES = {
             'default_service_type deprecated_opts',
     },
 }
+# fmt: on
 
 #: Modules and classes of Nova's whose plain attributes we use.
 ATTRIBUTES = {
     'nova.conf:CONF.libvirt': ('device_detach_timeout',),
     'nova.conf:CONF.glance': (
-        'api_servers', 'default_trusted_certificate_ids',
-        'enable_certificate_validation'),
+        'api_servers',
+        'default_trusted_certificate_ids',
+        'enable_certificate_validation',
+    ),
     'nova.compute.power_state': ('PAUSED', 'RUNNING'),
     'nova.compute.task_states': (
-        'REBUILDING', 'REBUILD_BLOCK_DEVICE_MAPPING', 'REBUILD_SPAWNING',
-        'RESIZE_MIGRATING', 'RESIZE_REVERTING'),
+        'REBUILDING',
+        'REBUILD_BLOCK_DEVICE_MAPPING',
+        'REBUILD_SPAWNING',
+        'RESIZE_MIGRATING',
+        'RESIZE_REVERTING',
+    ),
     'nova.virt.libvirt.driver': ('VGPU_RESOURCE_SEMAPHORE',),
     'nova.utils': (
-        'SM_IMAGE_PROP_PREFIX', 'get_system_metadata_from_image',
-        'synchronized'),
+        'SM_IMAGE_PROP_PREFIX',
+        'get_system_metadata_from_image',
+        'synchronized',
+    ),
     'nova.conf:CONF.notifications': ('notification_format',),
     'nova.rpc': ('NOTIFIER',),
     'nova.compute.vm_states': ('BUILDING', 'SHELVED_OFFLOADED'),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
-    'nova.scheduler.utils:ResourceRequest': (
-        'XS_KEYPAT', 'XS_RES_PREFIX'),
+    'nova.scheduler.utils:ResourceRequest': ('XS_KEYPAT', 'XS_RES_PREFIX'),
 }
 
 
@@ -339,28 +348,40 @@ def _statuses(*paths):
     """The statuses that Nova's code gives migrations that go on."""
     found = set()
     for path in paths:
-        found.update(re.findall(
-            r"migration(?:\.status =|_status\(migration,) '([^']+)'",
-            inspect.getsource(_resolve(path))))
-    return found - {'completed', 'done', 'confirmed', 'reverted', 'error',
-                    'failed', 'cancelled'}
+        found.update(
+            re.findall(
+                r"migration(?:\.status =|_status\(migration,) '([^']+)'",
+                inspect.getsource(_resolve(path)),
+            )
+        )
+    return found - {
+        'completed',
+        'done',
+        'confirmed',
+        'reverted',
+        'error',
+        'failed',
+        'cancelled',
+    }
 
 
 class TestNovaContract(testtools.TestCase):
-
     def test_signatures(self):
         for ours, names in SIGNATURES.items():
             for path, parameters in names.items():
                 signature = inspect.signature(_resolve(path))
                 self.assertEqual(
-                    parameters.split(), list(signature.parameters),
-                    f'{path}, which nova_accel/{ours} leans on')
+                    parameters.split(),
+                    list(signature.parameters),
+                    f'{path}, which nova_accel/{ours} leans on',
+                )
 
     def test_attributes(self):
         for path, names in ATTRIBUTES.items():
             for name in names:
-                self.assertTrue(hasattr(_resolve(path), name),
-                                f'{path}.{name}')
+                self.assertTrue(
+                    hasattr(_resolve(path), name), f'{path}.{name}'
+                )
 
     def test_drivers_cleanup_is_called_by_destroy(self):
         """The release of accelerators hangs on it."""
@@ -370,30 +391,46 @@ class TestNovaContract(testtools.TestCase):
 
     def test_a_rebuild_rolls_back_what_is_unavailable(self):
         """So virt/faults.py has another fault for it."""
-        source = inspect.getsource(importlib.import_module(
-            'nova.compute.manager'))
+        source = inspect.getsource(
+            importlib.import_module('nova.compute.manager')
+        )
         rebuild = source.index('self._do_rebuild_instance_with_claim(')
         refused = source.index(
-            'except (exception.ComputeResourcesUnavailable', rebuild)
-        self.assertLess(refused, source.index(
-            'raise exception.InstanceFaultRollback', rebuild))
-        self.assertLess(source.index(
-            'raise exception.InstanceFaultRollback', rebuild),
-            source.index('except Exception as e', rebuild))
+            'except (exception.ComputeResourcesUnavailable', rebuild
+        )
+        self.assertLess(
+            refused,
+            source.index('raise exception.InstanceFaultRollback', rebuild),
+        )
+        self.assertLess(
+            source.index('raise exception.InstanceFaultRollback', rebuild),
+            source.index('except Exception as e', rebuild),
+        )
 
     def test_a_rebuild_asks_the_driver_first(self):
-        source = inspect.getsource(_resolve(
-            'nova.compute.manager:ComputeManager._do_rebuild_instance'))
-        self.assertLess(source.index('self.driver.rebuild(**kwargs)'),
-                        source.index('self._rebuild_default_impl(**kwargs)'))
+        source = inspect.getsource(
+            _resolve(
+                'nova.compute.manager:ComputeManager._do_rebuild_instance'
+            )
+        )
+        self.assertLess(
+            source.index('self.driver.rebuild(**kwargs)'),
+            source.index('self._rebuild_default_impl(**kwargs)'),
+        )
 
     def test_a_cold_snapshot_suspends(self):
         """And what it does afterwards is no resume()."""
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
-        self.assertIn('self.suspend(', inspect.getsource(
-            driver._suspend_guest_for_snapshot))
-        self.assertEqual(2, inspect.getsource(driver.snapshot).count(
-            'self._resume_guest_after_snapshot('))
+        self.assertIn(
+            'self.suspend(',
+            inspect.getsource(driver._suspend_guest_for_snapshot),
+        )
+        self.assertEqual(
+            2,
+            inspect.getsource(driver.snapshot).count(
+                'self._resume_guest_after_snapshot('
+            ),
+        )
 
     def test_all_that_nova_makes_of_cyborgs_arqs_is_ours_to_see(self):
         """Besides the guest's configuration one method uses them."""
@@ -405,8 +442,9 @@ class TestNovaContract(testtools.TestCase):
 
     def test_a_crashed_migration_is_reverted_at_the_start(self):
         """virt/migration.py: restores what it may have set aside."""
-        source = inspect.getsource(_resolve(
-            'nova.compute.manager:ComputeManager._init_instance'))
+        source = inspect.getsource(
+            _resolve('nova.compute.manager:ComputeManager._init_instance')
+        )
         self.assertIn('task_states.RESIZE_MIGRATING', source)
         self.assertIn('self.driver.finish_revert_migration(', source)
 
@@ -414,94 +452,133 @@ class TestNovaContract(testtools.TestCase):
         """model/drift.py tells it so from a failed resize."""
         manager = _resolve('nova.compute.manager:ComputeManager')
         source = inspect.getsource(manager.finish_revert_resize)
-        self.assertIn('finally:\n            '
-                      'self._delete_stashed_flavor_info(instance)', source)
-        self.assertNotIn('_delete_stashed_flavor_info',
-                         inspect.getsource(manager.finish_resize))
+        self.assertIn(
+            'finally:\n            self._delete_stashed_flavor_info(instance)',
+            source,
+        )
+        self.assertNotIn(
+            '_delete_stashed_flavor_info',
+            inspect.getsource(manager.finish_resize),
+        )
 
     def test_the_states_of_a_migration_that_goes_on(self):
         """model/drift.py: a server in no such state may lose accelerators."""
-        self.assertEqual(drift.UNFINISHED, _statuses(
-            'nova.compute.api:', 'nova.compute.manager:',
-            'nova.compute.resource_tracker:', 'nova.conductor.manager:',
-            'nova.conductor.tasks.migrate:',
-            'nova.conductor.tasks.live_migrate:',
-            'nova.virt.libvirt.migration:'))
+        self.assertEqual(
+            drift.UNFINISHED,
+            _statuses(
+                'nova.compute.api:',
+                'nova.compute.manager:',
+                'nova.compute.resource_tracker:',
+                'nova.conductor.manager:',
+                'nova.conductor.tasks.migrate:',
+                'nova.conductor.tasks.live_migrate:',
+                'nova.virt.libvirt.migration:',
+            ),
+        )
 
     def test_the_states_of_a_live_migration_that_goes_on(self):
         manager = 'nova.compute.manager:ComputeManager.'
-        self.assertEqual(drift.LIVE, _statuses(
-            'nova.conductor.manager:ComputeTaskManager._live_migrate',
-            f'{manager}live_migration', f'{manager}_do_live_migration',
-            'nova.conductor.tasks.live_migrate:',
-            'nova.virt.libvirt.migration:'))
+        self.assertEqual(
+            drift.LIVE,
+            _statuses(
+                'nova.conductor.manager:ComputeTaskManager._live_migrate',
+                f'{manager}live_migration',
+                f'{manager}_do_live_migration',
+                'nova.conductor.tasks.live_migrate:',
+                'nova.virt.libvirt.migration:',
+            ),
+        )
 
     def test_a_destination_hears_of_a_roll_back_if_it_has_mdevs(self):
         """virt/live_migration.py: also if it has PCI functions alone."""
         manager = _resolve('nova.compute.manager:ComputeManager')
         self.assertIn(
             "has_mdevs = 'target_mdevs' in migrate_data",
-            inspect.getsource(manager._live_migration_cleanup_flags))
+            inspect.getsource(manager._live_migration_cleanup_flags),
+        )
 
     def test_the_last_check_of_a_live_migration_is_the_drivers(self):
-        source = inspect.getsource(_resolve(
-            'nova.compute.manager:ComputeManager'
-            '.check_can_live_migrate_destination'))
-        self.assertLess(source.index('pci_dev_map_src_dst ='), source.index(
-            'self.driver.check_source_migrate_data_at_dest('))
+        source = inspect.getsource(
+            _resolve(
+                'nova.compute.manager:ComputeManager'
+                '.check_can_live_migrate_destination'
+            )
+        )
+        self.assertLess(
+            source.index('pci_dev_map_src_dst ='),
+            source.index('self.driver.check_source_migrate_data_at_dest('),
+        )
 
     def test_what_the_source_puts_in_the_place_of_its_devices(self):
-        source = inspect.getsource(_resolve(
-            'nova.virt.libvirt.migration:get_updated_guest_xml'))
+        source = inspect.getsource(
+            _resolve('nova.virt.libvirt.migration:get_updated_guest_xml')
+        )
         for field in ('target_mdevs', 'pci_dev_map_src_dst'):
             self.assertIn(f'migrate_data.{field}', source)
 
     def test_limits_of_resource_classes_have_a_prefix(self):
         """scheduler/limits.py"""
-        self.assertIn('deltas["class:%s" % resource]', inspect.getsource(
-            _resolve('nova.limit.placement:_get_deltas')))
+        self.assertIn(
+            'deltas["class:%s" % resource]',
+            inspect.getsource(_resolve('nova.limit.placement:_get_deltas')),
+        )
 
     def test_a_resize_is_counted_as_a_whole(self):
         """scheduler/limits.py does as nova-api does."""
-        source = inspect.getsource(_resolve(
-            'nova.compute.api:API._check_quota_for_upsize'))
+        source = inspect.getsource(
+            _resolve('nova.compute.api:API._check_quota_for_upsize')
+        )
         self.assertIn('context, project_id, req_spec, 1, 1)', source)
 
     def test_a_resource_request_can_be_limited(self):
         """scheduler/candidates.py"""
         request = _resolve('nova.scheduler.utils:ResourceRequest')
-        self.assertIn("('limit', self._limit)",
-                      inspect.getsource(request.to_querystring))
+        self.assertIn(
+            "('limit', self._limit)", inspect.getsource(request.to_querystring)
+        )
 
     def test_the_event_of_a_binding_is_one_that_computes_know(self):
         """api/compute/bound_event.py: the name, the status, and the cast."""
         events = _resolve('nova.objects.external_event')
         self.assertIn('accelerator-request-bound', events.EVENT_NAMES)
         self.assertIn('completed', events.EVENT_STATUSES)
-        self.assertIn("cctxt.cast(ctxt, 'external_instance_event'",
-                      inspect.getsource(_resolve(
-                          'nova.compute.rpcapi:ComputeAPI'
-                          '.external_instance_event')))
+        self.assertIn(
+            "cctxt.cast(ctxt, 'external_instance_event'",
+            inspect.getsource(
+                _resolve(
+                    'nova.compute.rpcapi:ComputeAPI.external_instance_event'
+                )
+            ),
+        )
 
     def test_the_scheduler_claims_a_hosts_first_candidate(self):
         """And says in the request which providers that took."""
-        source = inspect.getsource(_resolve(
-            'nova.scheduler.manager:SchedulerManager._schedule'))
+        source = inspect.getsource(
+            _resolve('nova.scheduler.manager:SchedulerManager._schedule')
+        )
         self.assertIn('host.allocation_candidates[0]', source)
         self.assertIn('request_group.provider_uuids =', source)
 
     def test_a_context_may_bring_its_own_credentials(self):
         """bitstreams/glance.py: the download is the host's."""
         context = _resolve('nova.context:RequestContext')
-        self.assertIn('return self.user_auth_plugin',
-                      inspect.getsource(context.get_auth_plugin))
         self.assertIn(
-            'context.get_auth_plugin()', inspect.getsource(_resolve(
-                'nova.service_auth:get_service_user_token_auth_plugin')))
+            'return self.user_auth_plugin',
+            inspect.getsource(context.get_auth_plugin),
+        )
+        self.assertIn(
+            'context.get_auth_plugin()',
+            inspect.getsource(
+                _resolve(
+                    'nova.service_auth:get_service_user_token_auth_plugin'
+                )
+            ),
+        )
 
     def test_all_guest_configurations_come_from_one_method(self):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         source = inspect.getsource(_resolve('nova.virt.libvirt.driver'))
         self.assertEqual(1, source.count('self._get_guest_config('))
-        self.assertIn('self._get_guest_config(',
-                      inspect.getsource(driver._get_guest_xml))
+        self.assertIn(
+            'self._get_guest_config(', inspect.getsource(driver._get_guest_xml)
+        )

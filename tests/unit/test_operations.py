@@ -29,8 +29,9 @@ class TestOperations(testtools.TestCase):
         self.shown = operations.shown()
 
     def test_each_cell_is_shown(self):
-        self.assertEqual([], [cell for cell in operations.cells()
-                              if cell not in self.shown])
+        self.assertEqual(
+            [], [cell for cell in operations.cells() if cell not in self.shown]
+        )
 
     def test_what_nova_forbids(self):
         for method in operations.FORBIDDEN.values():
@@ -41,25 +42,38 @@ class TestOperations(testtools.TestCase):
 
     def test_an_unknown_cell(self):
         for operation, case, device in (
-                ('resiez', '', 'PCI'), ('boot', 'at night', 'PCI'),
-                ('boot', '', 'FPGA')):
+            ('resiez', '', 'PCI'),
+            ('boot', 'at night', 'PCI'),
+            ('boot', '', 'FPGA'),
+        ):
             self.assertRaisesRegex(
-                ValueError, 'no such cell', operations.shows, operation, case,
-                devices=[device])
+                ValueError,
+                'no such cell',
+                operations.shows,
+                operation,
+                case,
+                devices=[device],
+            )
 
     def test_what_nova_allows(self):
         self.assertRaises(LookupError, operations.place, 'rescue')
 
 
 class TestQuick(testtools.TestCase):
-
     def test_each_line_is_one_test(self):
         tests = pathlib.Path(functional.__file__).parent
-        names = [test.id() for test in testtools.iterate_tests(
-            unittest.defaultTestLoader.discover(
-                str(tests), top_level_dir=str(tests.parent)))]
+        names = [
+            test.id()
+            for test in testtools.iterate_tests(
+                unittest.defaultTestLoader.discover(
+                    str(tests), top_level_dir=str(tests.parent)
+                )
+            )
+        ]
         for line in (tests / 'quick.txt').read_text().splitlines():
             if not line.startswith('#'):
-                self.assertEqual(1, sum(
-                    re.search(line, name) is not None for name in names),
-                    line)
+                self.assertEqual(
+                    1,
+                    sum(re.search(line, name) is not None for name in names),
+                    line,
+                )

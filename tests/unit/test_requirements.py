@@ -38,15 +38,19 @@ def _imported(path):
 
 
 class TestRequirements(testtools.TestCase):
-
     def test_they_are_what_is_imported(self):
         imported = {
-            name for path in _PACKAGE.rglob('*.py')
-            if 'testing' not in path.parts for name in _imported(path)}
+            name
+            for path in _PACKAGE.rglob('*.py')
+            if 'testing' not in path.parts
+            for name in _imported(path)
+        }
         imported -= {*sys.stdlib_module_names, 'nova_accel'}
         distributions = metadata.packages_distributions()
         needed = {_canonical(distributions[name][0]) for name in imported}
-        stated = {_canonical(re.match(r'[\w.-]+', line)[0])
-                  for line in _REQUIREMENTS.read_text().splitlines()
-                  if not line.startswith('#')}
+        stated = {
+            _canonical(re.match(r'[\w.-]+', line)[0])
+            for line in _REQUIREMENTS.read_text().splitlines()
+            if not line.startswith('#')
+        }
         self.assertEqual(stated, needed)

@@ -19,7 +19,8 @@ import testtools
 _TESTS = pathlib.Path(__file__).parents[1]
 _TABLES = _TESTS.parent / 'doc/source/reference/specs.rst'
 _NAMED = re.compile(
-    r'``((?:unit|db|functional|conformance|crash|libvirtd)\.[\w.]+)``')
+    r'``((?:unit|db|functional|conformance|crash|libvirtd)\.[\w.]+)``'
+)
 
 
 def _names(source):
@@ -28,8 +29,11 @@ def _names(source):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             yield node.name
         elif isinstance(node, ast.Assign):
-            yield from (target.id for target in node.targets
-                        if isinstance(target, ast.Name))
+            yield from (
+                target.id
+                for target in node.targets
+                if isinstance(target, ast.Name)
+            )
 
 
 def _exists(name):
@@ -46,17 +50,19 @@ class TestSecurity(testtools.TestCase):
     """What ``tools/test security`` runs."""
 
     def test_the_tests_of_the_list_exist(self):
-        named = [line for line in (
-            _TESTS / 'security.txt').read_text().splitlines()
-            if line and not line.startswith("#")]
+        named = [
+            line
+            for line in (_TESTS / 'security.txt').read_text().splitlines()
+            if line and not line.startswith("#")
+        ]
         self.assertEqual([], [name for name in named if not _exists(name)])
         self.assertEqual(sorted(set(named)), sorted(named))
 
 
 class TestSpecs(testtools.TestCase):
-
     def test_the_tests_of_the_tables_exist(self):
         named = set(_NAMED.findall(_TABLES.read_text()))
         self.assertGreater(len(named), 100)
-        self.assertEqual([], sorted(
-            name for name in named if not _exists(name)))
+        self.assertEqual(
+            [], sorted(name for name in named if not _exists(name))
+        )

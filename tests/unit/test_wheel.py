@@ -24,8 +24,15 @@ import testtools
 from rig.serving import nova_conf
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
-_FILES = ('LICENSE', 'MANIFEST.in', 'README.rst', 'pyproject.toml',
-          'requirements.txt', 'setup.cfg', 'setup.py')
+_FILES = (
+    'LICENSE',
+    'MANIFEST.in',
+    'README.rst',
+    'pyproject.toml',
+    'requirements.txt',
+    'setup.cfg',
+    'setup.py',
+)
 
 #: Imports all but the fixtures; first what Nova's processes do.
 _IMPORT = """
@@ -67,7 +74,6 @@ print('imported', pathlib.Path(nova_accel.__file__).parents[1])
 
 
 class TestWheel(testtools.TestCase):
-
     def directory(self):
         return pathlib.Path(self.useFixture(fixtures.TempDir()).path)
 
@@ -82,16 +88,30 @@ class TestWheel(testtools.TestCase):
         for name in _FILES:
             shutil.copy(_CHECKOUT / name, copy)
         self.run_python(
-            ['-m', 'pip', 'install', '--no-deps', '--no-index',
-             '--no-build-isolation', '--target', str(site), str(copy)],
-            PBR_VERSION='0.0.1')
+            [
+                '-m',
+                'pip',
+                'install',
+                '--no-deps',
+                '--no-index',
+                '--no-build-isolation',
+                '--target',
+                str(site),
+                str(copy),
+            ],
+            PBR_VERSION='0.0.1',
+        )
         return site
 
     def run_python(self, arguments, **environment):
         done = subprocess.run(
-            [sys.executable, *arguments], env={**os.environ, **environment},
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            check=False)
+            [sys.executable, *arguments],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
         self.assertEqual(0, done.returncode, done.stdout)
         return done.stdout
 
@@ -100,7 +120,13 @@ class TestWheel(testtools.TestCase):
         nova_conf.write_api(configuration, 'sqlite://')
         self.assertEqual(
             {'bin', 'etc', 'nova_accel', 'nova_accel-0.0.1.dist-info'},
-            {path.name for path in site.iterdir()})
-        self.assertIn(f'imported {site}', self.run_python(
-            ['-c', _IMPORT], PYTHONPATH=str(site),
-            OS_NOVA_CONFIG_DIR=str(configuration)))
+            {path.name for path in site.iterdir()},
+        )
+        self.assertIn(
+            f'imported {site}',
+            self.run_python(
+                ['-c', _IMPORT],
+                PYTHONPATH=str(site),
+                OS_NOVA_CONFIG_DIR=str(configuration),
+            ),
+        )

@@ -45,26 +45,38 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='lab', description=__doc__)
     commands = parser.add_subparsers(
-        dest='command', required=True, metavar='COMMAND')
+        dest='command', required=True, metavar='COMMAND'
+    )
     commands.add_parser(
-        'up', help='start all that does not run; made at the first time')
+        'up', help='start all that does not run; made at the first time'
+    )
     commands.add_parser('status', help='what runs, and what it takes')
     commands.add_parser('down', help='end all; what is stored stays')
     commands.add_parser('wipe', help='end all and forget what is stored')
     commands.add_parser(
-        'env', help='the environment of a client, for a shell to source')
+        'env', help='the environment of a client, for a shell to source'
+    )
     for suite, text in _SUITES.items():
         command = commands.add_parser(suite, help=text)
         command.add_argument(
-            'regex', nargs='?', default='',
-            help='run only those whose names match')
+            'regex',
+            nargs='?',
+            default='',
+            help='run only those whose names match',
+        )
         command.add_argument(
-            '--quick', action='store_true',
-            help='leave the long ones out, and say which')
+            '--quick',
+            action='store_true',
+            help='leave the long ones out, and say which',
+        )
         command.add_argument(
-            '--results', type=pathlib.Path,
-            help='append a line to this file for each check: its exit status '
-                 'and its name')
+            '--results',
+            type=pathlib.Path,
+            help=(
+                'append a line to this file for each check: its exit status '
+                'and its name'
+            ),
+        )
     return parser.parse_args()
 
 
@@ -89,8 +101,10 @@ def _status(_arguments: argparse.Namespace) -> int:
         process = processes.process(name)
         family = [process, *process.children(recursive=True)]
         memory = sum(member.memory_info().rss for member in family)
-        print(f'{name:24} pid {process.pid:<8} {memory >> 20:5} MiB in '
-              f'{len(family)} processes')
+        print(
+            f'{name:24} pid {process.pid:<8} {memory >> 20:5} MiB in '
+            f'{len(family)} processes'
+        )
     if not names:
         print('nothing runs')
     return 0 if names else 1
@@ -106,12 +120,22 @@ def _env(_arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> int:
     control_plane.up()
     os.environ.update(keystone.credentials())
-    return runner.run(arguments.command, arguments.regex,
-                      quick=arguments.quick, results=arguments.results)
+    return runner.run(
+        arguments.command,
+        arguments.regex,
+        quick=arguments.quick,
+        results=arguments.results,
+    )
 
 
-_COMMANDS = {'up': _up, 'down': _down, 'wipe': _wipe, 'status': _status,
-             'env': _env, **dict.fromkeys(_SUITES, _check)}
+_COMMANDS = {
+    'up': _up,
+    'down': _down,
+    'wipe': _wipe,
+    'status': _status,
+    'env': _env,
+    **dict.fromkeys(_SUITES, _check),
+}
 
 
 if __name__ == '__main__':

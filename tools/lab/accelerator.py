@@ -23,32 +23,45 @@ from lab import wsgi
 
 def make_database() -> None:
     """The guide's section *The database*."""
-    processes.run(['bash', '-e', '-s'], stdin=(
-        'mysql() { mariadb --no-defaults --user=root '
-        f'--socket={mariadb.SOCKET} "$@"; }}\n'
-        + configuration.guide('database.sh')))
+    processes.run(
+        ['bash', '-e', '-s'],
+        stdin=(
+            'mysql() { mariadb --no-defaults --user=root '
+            f'--socket={mariadb.SOCKET} "$@"; }}\n'
+            + configuration.guide('database.sh')
+        ),
+    )
 
 
 def upgrade_database() -> None:
     """Its tables, made or as the package needs them now."""
     commands = configuration.guide('tables.sh').replace(
         'nova-accel-manage',
-        f'nova-accel-manage --config-file {nova.api_file()}')
+        f'nova-accel-manage --config-file {nova.api_file()}',
+    )
     processes.run(['bash', '-e', '-s'], stdin=commands)
 
 
 def make_endpoints() -> None:
     """The guide's section *Keystone*."""
-    processes.run(['bash', '-e', '-s'], keystone.credentials(),
-                  stdin=configuration.guide('endpoints.sh'))
+    processes.run(
+        ['bash', '-e', '-s'],
+        keystone.credentials(),
+        stdin=configuration.guide('endpoints.sh'),
+    )
 
 
 def start_pool() -> None:
     """The API in processes of its own, for Nova's services."""
     path = configuration.write(
-        'nova-accel-api.ini', configuration.guide('nova-accel-api.ini'))
-    wsgi.start_file('nova-accel-api', path, '--threads=4',
-                    OS_NOVA_CONFIG_DIR=nova.api_file().parent)
+        'nova-accel-api.ini', configuration.guide('nova-accel-api.ini')
+    )
+    wsgi.start_file(
+        'nova-accel-api',
+        path,
+        '--threads=4',
+        OS_NOVA_CONFIG_DIR=nova.api_file().parent,
+    )
 
 
 def wait() -> None:

@@ -24,10 +24,18 @@ from lab import settings
 
 #: What the guide calls a device_spec, for all devices of a fake host.
 DEVICE_SPECS: tuple[dict[str, Any], ...] = (
-    {'vendor_id': '10de', 'product_id': '20f1', 'driver': 'mdev',
-     'mdev_type': 'nvidia-474'},
-    {'vendor_id': '8086', 'product_id': '154c', 'driver': 'pci',
-     'type': 'NIC'},
+    {
+        'vendor_id': '10de',
+        'product_id': '20f1',
+        'driver': 'mdev',
+        'mdev_type': 'nvidia-474',
+    },
+    {
+        'vendor_id': '8086',
+        'product_id': '154c',
+        'driver': 'pci',
+        'type': 'NIC',
+    },
     {'vendor_id': '10ee', 'product_id': '5000', 'driver': 'pci'},
     {'vendor_id': '8086', 'product_id': '37c9', 'driver': 'pci'},
     {'vendor_id': '144d', 'product_id': 'a824', 'driver': 'pci'},
@@ -65,18 +73,34 @@ class ComputeHost:
             directory.mkdir(parents=True, exist_ok=True)
         name = f'{self.service}.conf'
         path = configuration.write(
-            name, configuration.template('nova.conf'),
+            name,
+            configuration.template('nova.conf'),
             configuration.template(
-                'nova-compute.conf', host=self.name, instances=instances,
-                libvirt_uri=self.libvirt.uri, virt_type='qemu',
-                update_s=10),
+                'nova-compute.conf',
+                host=self.name,
+                instances=instances,
+                libvirt_uri=self.libvirt.uri,
+                virt_type='qemu',
+                update_s=10,
+            ),
             configuration.template(
-                'privsep.conf', file=settings.STATE / 'etc' / name),
+                'privsep.conf', file=settings.STATE / 'etc' / name
+            ),
             configuration.guide_compute(
-                map(json.dumps, DEVICE_SPECS), str(state)))
-        processes.start(self.service, self.libvirt.enter(
-            [settings.BIN / 'nova-compute', '--debug',
-             '--config-file', path]))
+                map(json.dumps, DEVICE_SPECS), str(state)
+            ),
+        )
+        processes.start(
+            self.service,
+            self.libvirt.enter(
+                [
+                    settings.BIN / 'nova-compute',
+                    '--debug',
+                    '--config-file',
+                    path,
+                ]
+            ),
+        )
 
     def stop(self) -> None:
         processes.stop(self.service, seconds=3)
@@ -89,8 +113,12 @@ class ComputeHost:
 
     def mdevs(self) -> list[str]:
         """The uuids of the mediated devices that there are."""
-        return [path.name for path in (
-            self.libvirt.directory / 'sys/bus/mdev/devices').iterdir()]
+        return [
+            path.name
+            for path in (
+                self.libvirt.directory / 'sys/bus/mdev/devices'
+            ).iterdir()
+        ]
 
     def journal(self) -> list[str]:
         """The names of the files in which nova-compute keeps what is held."""

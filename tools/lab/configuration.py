@@ -30,17 +30,17 @@ _TEMPLATES = pathlib.Path(__file__).parent / 'etc'
 _MANUAL = settings.CHECKOUT / 'doc/source'
 
 #: What nova-scheduler enables by itself in Nova 34.
-_NOVA_FILTERS = ('ComputeFilter,ComputeCapabilitiesFilter,'
-                 'ImagePropertiesFilter,ServerGroupAntiAffinityFilter,'
-                 'ServerGroupAffinityFilter')
+_NOVA_FILTERS = (
+    'ComputeFilter,ComputeCapabilitiesFilter,'
+    'ImagePropertiesFilter,ServerGroupAntiAffinityFilter,'
+    'ServerGroupAffinityFilter'
+)
 
 _EXAMPLES = {
     'PASSWORD': settings.PASSWORD,
     '@DBHOST/': f'@127.0.0.1:{settings.PORTS.mariadb}/',
-    'https://keystone.example.com/':
-        f'http://127.0.0.1:{settings.PORTS.keystone}/',
-    'https://compute.example.com/':
-        f'http://127.0.0.1:{settings.PORTS.nova_api}/',
+    'https://keystone.example.com/': f'http://127.0.0.1:{settings.PORTS.keystone}/',
+    'https://compute.example.com/': f'http://127.0.0.1:{settings.PORTS.nova_api}/',
     'controller.example.com:6666': f'127.0.0.1:{settings.PORTS.accelerator}',
     '/etc/nova_accel/': f'{settings.VENV}/etc/nova_accel/',
     'enabled_filters = ...': f'enabled_filters = {_NOVA_FILTERS}',
@@ -51,10 +51,19 @@ def template(name: str, **values: object) -> str:
     """A file of the lab's own."""
     ports = settings.PORTS
     return string.Template((_TEMPLATES / name).read_text()).substitute(
-        {'state': settings.STATE, 'venv': settings.VENV, 'bin': settings.BIN,
-         'password': settings.PASSWORD, 'region': settings.REGION,
-         'mariadb': ports.mariadb, 'rabbitmq': ports.rabbitmq,
-         'keystone': ports.keystone, 'glance': ports.glance, **values})
+        {
+            'state': settings.STATE,
+            'venv': settings.VENV,
+            'bin': settings.BIN,
+            'password': settings.PASSWORD,
+            'region': settings.REGION,
+            'mariadb': ports.mariadb,
+            'rabbitmq': ports.rabbitmq,
+            'keystone': ports.keystone,
+            'glance': ports.glance,
+            **values,
+        }
+    )
 
 
 def guide(name: str, examples: Mapping[str, str] | None = None) -> str:
@@ -62,8 +71,9 @@ def guide(name: str, examples: Mapping[str, str] | None = None) -> str:
 
     :param examples: what is replaced beside the usual
     """
-    return manual(f'install/snippets/{name}',
-                  {**_EXAMPLES, **(examples or {})})
+    return manual(
+        f'install/snippets/{name}', {**_EXAMPLES, **(examples or {})}
+    )
 
 
 def manual(name: str, examples: Mapping[str, str]) -> str:
@@ -79,11 +89,12 @@ def manual(name: str, examples: Mapping[str, str]) -> str:
 
 def guide_compute(device_specs: Iterable[str], state_path: str) -> str:
     """The guide's nova-compute.conf for a host with these devices."""
-    text = guide('nova-compute.conf',
-                 {'/var/lib/nova': state_path})
-    return re.sub(r'(?m)^device_spec = .*\n',
-                  ''.join(f'device_spec = {spec}\n' for spec in device_specs),
-                  text)
+    text = guide('nova-compute.conf', {'/var/lib/nova': state_path})
+    return re.sub(
+        r'(?m)^device_spec = .*\n',
+        ''.join(f'device_spec = {spec}\n' for spec in device_specs),
+        text,
+    )
 
 
 def write(name: str, *parts: str) -> pathlib.Path:

@@ -151,10 +151,15 @@ def _check_ports() -> None:
     settings.PORT_FILE.write_text(str(settings.PORTS[0]))
 
 
-def _wait_for_hosts(cloud: 'keystone.openstack.connection.Connection',
-                    ) -> None:
+def _wait_for_hosts(
+    cloud: 'keystone.openstack.connection.Connection',
+) -> None:
     wanted = {host.name for host in compute_host.HOSTS}
     processes.wait_for(
-        'the compute hosts', 120, lambda: wanted <= {
-            found.name for found in cloud.compute.hypervisors()},
-        interval=1)
+        'the compute hosts',
+        120,
+        lambda: (
+            wanted <= {found.name for found in cloud.compute.hypervisors()}
+        ),
+        interval=1,
+    )

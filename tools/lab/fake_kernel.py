@@ -52,15 +52,20 @@ class Kernel:
         self._groups = itertools.count(_FIRST_GROUP)
         machine = fake_sys.read_machine(root)
         self._machine = machine
-        self._functions = {function.address: function
-                           for function in machine.functions}
+        self._functions = {
+            function.address: function for function in machine.functions
+        }
         for card in list(self._functions.values()):
             if card.virtual_functions is not None:
                 self._functions.update(
-                    (virtual.address, virtual) for virtual in map(
-                        card.virtual, range(card.virtual_functions.total)))
-        self._cards = card_capacity.Cards(self._tree, machine,
-                                          self._functions.values())
+                    (virtual.address, virtual)
+                    for virtual in map(
+                        card.virtual, range(card.virtual_functions.total)
+                    )
+                )
+        self._cards = card_capacity.Cards(
+            self._tree, machine, self._functions.values()
+        )
         for function in machine.functions:
             self._cards.update(function)
 
@@ -100,8 +105,9 @@ class Kernel:
         if count and before:
             raise OSError(errno.EBUSY, f'there are {before}')
         if count:
-            probe = self._tree.read(
-                f'{card.path}/sriov_drivers_autoprobe') == '1'
+            probe = (
+                self._tree.read(f'{card.path}/sriov_drivers_autoprobe') == '1'
+            )
             for index in range(count):
                 self._add_vf(card.virtual(index), index, probe)
             self._cards.update(card)
@@ -112,8 +118,9 @@ class Kernel:
     def _set_autoprobe(self, path: pathlib.PurePath, text: str) -> None:
         self._tree.request(str(path), str(_number(text)))
 
-    def _add_vf(self, virtual: hardware.Function, index: int,
-                probe: bool) -> None:
+    def _add_vf(
+        self, virtual: hardware.Function, index: int, probe: bool
+    ) -> None:
         fake_sys.add_virtual_function(self._tree, virtual, index, probe)
         self._tell('add', virtual)
 
@@ -200,8 +207,11 @@ class Kernel:
     def _set_vgpu_type(self, path: pathlib.PurePath, text: str) -> None:
         function = self._functions[path.parents[1].name]
         wanted, now = _number(text), int(self._tree.read(str(path)))
-        if wanted and (now or wanted not in [
-                each.number for each in self._cards.creatable(function)]):
+        if wanted and (
+            now
+            or wanted
+            not in [each.number for each in self._cards.creatable(function)]
+        ):
             raise OSError(errno.EINVAL, f'{wanted} cannot be made there')
         self._tree.request(str(path), str(wanted))
         self._cards.update(function)
@@ -212,8 +222,9 @@ class Kernel:
             raise OSError(errno.EINVAL, 'no uuid')
         if (tree.root / f'bus/mdev/devices/{uuid}').exists():
             raise OSError(errno.EEXIST, 'it exists')
-        if not int((tree.root / mdev_type /
-                    'available_instances').read_text()):
+        if not int(
+            (tree.root / mdev_type / 'available_instances').read_text()
+        ):
             raise OSError(errno.ENOSPC, f'no {mdev_type.name} is left')
         parent = str(mdev_type.parents[1])
         device = f'{parent}/{uuid}'
@@ -233,8 +244,12 @@ class Kernel:
         path, tree = self._tree.root / device, self._tree
         mdev_type = os.path.relpath((path / 'mdev_type').resolve(), tree.root)
         group = os.path.relpath((path / 'iommu_group').resolve(), tree.root)
-        for each in (f'bus/mdev/devices/{path.name}',
-                     f'{mdev_type}/devices/{path.name}', group, device):
+        for each in (
+            f'bus/mdev/devices/{path.name}',
+            f'{mdev_type}/devices/{path.name}',
+            group,
+            device,
+        ):
             tree.remove(each)
         self._cards.update_parent(os.path.dirname(device))
         self._udev.tell('remove', device, 'mdev')
@@ -249,16 +264,31 @@ class Kernel:
         return link.readlink().name if link.is_symlink() else None
 
     def _tell(self, action: str, function: hardware.Function) -> None:
-        self._udev.tell(action, function.path, 'pci', fake_sys.uevent(
-            function, None if action == 'remove'
-            else self._driver(function)))
+        self._udev.tell(
+            action,
+            function.path,
+            'pci',
+            fake_sys.uevent(
+                function,
+                None if action == 'remove' else self._driver(function),
+            ),
+        )
 
     _ACTIONS: dict[str, Callable[['Kernel', pathlib.PurePath, str], None]] = {
-        'sriov_numvfs': _set_vfs, 'sriov_drivers_autoprobe': _set_autoprobe,
-        'remove': _remove, 'rescan': _rescan, 'drivers_probe': _probe,
-        'bind': _bind, 'unbind': _unbind, 'new_id': _new_id,
-        'remove_id': _new_id, 'driver_override': _override, 'reset': _reset,
-        'current_vgpu_type': _set_vgpu_type, 'create': _create}
+        'sriov_numvfs': _set_vfs,
+        'sriov_drivers_autoprobe': _set_autoprobe,
+        'remove': _remove,
+        'rescan': _rescan,
+        'drivers_probe': _probe,
+        'bind': _bind,
+        'unbind': _unbind,
+        'new_id': _new_id,
+        'remove_id': _new_id,
+        'driver_override': _override,
+        'reset': _reset,
+        'current_vgpu_type': _set_vgpu_type,
+        'create': _create,
+    }
 
 
 def _number(text: str) -> int:

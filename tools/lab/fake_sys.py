@@ -48,13 +48,15 @@ class Tree:
         result.mkdir(parents=True, exist_ok=True)
         return result
 
-    def write(self, path: str, content: str | bytes,
-              mode: int = 0o444) -> None:
+    def write(
+        self, path: str, content: str | bytes, mode: int = 0o444
+    ) -> None:
         """Write a file; who reads it meanwhile sees it old or new."""
         target = self._below(path)
         new = target.with_name(f'.{target.name}.new')
-        new.write_bytes(content if isinstance(content, bytes)
-                        else f'{content}\n'.encode())
+        new.write_bytes(
+            content if isinstance(content, bytes) else f'{content}\n'.encode()
+        )
         new.chmod(mode)
         new.replace(target)
 
@@ -95,8 +97,14 @@ def write(root: pathlib.Path, machine: hardware.Machine) -> None:
     """Write the tree anew, as a machine has it that just booted."""
     shutil.rmtree(root, ignore_errors=True)
     tree = Tree(root)
-    for path in ('block', 'bus/mdev/devices', 'class', 'module', FAULTS,
-                 *namespace.REAL):
+    for path in (
+        'block',
+        'bus/mdev/devices',
+        'class',
+        'module',
+        FAULTS,
+        *namespace.REAL,
+    ):
         tree.directory(path)
     (root / MACHINE).write_bytes(pickle.dumps(machine))
     tree.request('bus/pci/drivers_probe')
@@ -110,17 +118,20 @@ def write(root: pathlib.Path, machine: hardware.Machine) -> None:
         tree.write(f'{parent.path}/uevent', '')
         tree.link(f'{parent.path}/subsystem', parent.subsystem)
         kind = parent.subsystem
-        tree.link(f'{kind}/{"devices/" * kind.startswith("bus/")}'
-                  f'{_name(parent.path)}', parent.path)
-        add_mdev_types(tree, parent.path, parent.mdev_types,
-                       parent.device_api)
+        tree.link(
+            f'{kind}/{"devices/" * kind.startswith("bus/")}'
+            f'{_name(parent.path)}',
+            parent.path,
+        )
+        add_mdev_types(tree, parent.path, parent.mdev_types, parent.device_api)
 
 
 def read_machine(root: pathlib.Path) -> hardware.Machine:
     """The machine whose tree it is."""
     # Nobody but write() has written it.
     machine: hardware.Machine = pickle.loads(  # noqa: S301
-        (root / MACHINE).read_bytes())
+        (root / MACHINE).read_bytes()
+    )
     return machine
 
 
@@ -134,16 +145,18 @@ def add_driver(tree: Tree, driver: str) -> None:
         tree.request(f'{path}/{name}')
 
 
-def add_virtual_function(tree: Tree, virtual: hardware.Function,
-                         index: int, probe: bool = True) -> None:
+def add_virtual_function(
+    tree: Tree, virtual: hardware.Function, index: int, probe: bool = True
+) -> None:
     """Add one that its card links to."""
     add_function(tree, virtual, probe)
     tree.link(f'{virtual.card}/virtfn{index}', virtual.path)
     tree.link(f'{virtual.path}/physfn', virtual.card)
 
 
-def add_function(tree: Tree, function: hardware.Function,
-                 probe: bool = True) -> None:
+def add_function(
+    tree: Tree, function: hardware.Function, probe: bool = True
+) -> None:
     """Add a PCI function.
 
     :param probe: bind its driver
@@ -158,8 +171,9 @@ def add_function(tree: Tree, function: hardware.Function,
     if function.reset_methods:
         tree.request(f'{path}/reset')
     if function.virtual_functions is not None:
-        tree.request(f'{path}/sriov_numvfs',
-                     str(function.virtual_functions.at_boot))
+        tree.request(
+            f'{path}/sriov_numvfs', str(function.virtual_functions.at_boot)
+        )
         tree.request(f'{path}/sriov_drivers_autoprobe', '1')
     if function.group is not None:
         group = f'kernel/iommu_groups/{function.group}'
@@ -172,8 +186,9 @@ def add_function(tree: Tree, function: hardware.Function,
     tree.link(f'bus/pci/devices/{address}', path)
 
 
-def remove_function(tree: Tree, function: hardware.Function,
-                    driver: str | None) -> None:
+def remove_function(
+    tree: Tree, function: hardware.Function, driver: str | None
+) -> None:
     """Take a function away that has no virtual ones and no mdevs.
 
     :param driver: what it is bound to
@@ -220,7 +235,8 @@ def unbind(tree: Tree, function: hardware.Function, driver: str) -> None:
     if driver != function.driver:
         return
     for name in {'mdev_supported_types', 'net', 'nvidia'}.union(
-            each.split('/')[0] for each in function.files):
+        each.split('/')[0] for each in function.files
+    ):
         tree.remove(f'{path}/{name}')
     tree.remove(f'class/mdev_bus/{function.address}')
     tree.remove(f'class/net/{function.interface}')
@@ -228,32 +244,44 @@ def unbind(tree: Tree, function: hardware.Function, driver: str) -> None:
         tree.remove(f'class/{name}')
 
 
-def add_mdev_types(tree: Tree, parent: str,
-                   types: Iterable[hardware.MdevType],
-                   device_api: str = 'vfio-pci') -> None:
+def add_mdev_types(
+    tree: Tree,
+    parent: str,
+    types: Iterable[hardware.MdevType],
+    device_api: str = 'vfio-pci',
+) -> None:
     for each in types:
         path = f'{parent}/mdev_supported_types/{each.name}'
         tree.write(f'{path}/name', each.title)
         tree.write(f'{path}/device_api', device_api)
         tree.write(f'{path}/available_instances', str(each.available))
         if each.name.startswith('nvidia-'):
-            tree.write(f'{path}/description',
-                       f'num_heads=1, max_instance={each.available}')
+            tree.write(
+                f'{path}/description',
+                f'num_heads=1, max_instance={each.available}',
+            )
         tree.request(f'{path}/create')
         tree.directory(f'{path}/devices')
     tree.link(f'class/mdev_bus/{_name(parent)}', parent)
 
 
-def write_creatable(tree: Tree, function: hardware.Function,
-                    types: Iterable[hardware.VgpuType]) -> None:
+def write_creatable(
+    tree: Tree, function: hardware.Function, types: Iterable[hardware.VgpuType]
+) -> None:
     """Write which types a virtual function can be set to be.
 
     The form is that of NVIDIA's driver, see "Virtual GPU Software User
     Guide", creating a vGPU on a Linux with a vendor-specific VFIO framework.
     """
-    tree.write(f'{function.path}/nvidia/creatable_vgpu_types', '\n'.join(
-        ['ID    : vGPU Name',
-         *(f'{each.number:<5} : {each.name}' for each in types)]))
+    tree.write(
+        f'{function.path}/nvidia/creatable_vgpu_types',
+        '\n'.join(
+            [
+                'ID    : vGPU Name',
+                *(f'{each.number:<5} : {each.name}' for each in types),
+            ]
+        ),
+    )
 
 
 def _attributes(function: hardware.Function) -> dict[str, str | bytes]:
@@ -279,8 +307,9 @@ def _attributes(function: hardware.Function) -> dict[str, str | bytes]:
     if function.link is not None:
         generation, width = function.link.now
         for kind, speed, lanes in (
-                ('max', function.link.generation, function.link.width),
-                ('current', generation, width)):
+            ('max', function.link.generation, function.link.width),
+            ('current', generation, width),
+        ):
             result[f'{kind}_link_speed'] = f'{_SPEEDS[speed]} GT/s PCIe'
             result[f'{kind}_link_width'] = str(lanes)
     if function.product_data is not None:
@@ -291,15 +320,21 @@ def _attributes(function: hardware.Function) -> dict[str, str | bytes]:
 def uevent(function: hardware.Function, driver: str | None) -> str:
     """What the kernel tells of a function, a line for each property."""
     lines = [f'DRIVER={driver}'] if driver else []
-    return '\n'.join([
-        *lines, f'PCI_CLASS={function.device_class:X}',
-        f'PCI_ID={function.vendor:04X}:{function.product:04X}',
-        'PCI_SUBSYS_ID=0000:0000', f'PCI_SLOT_NAME={function.address}',
-        f'MODALIAS=pci:v{function.vendor:08X}d{function.product:08X}'])
+    return '\n'.join(
+        [
+            *lines,
+            f'PCI_CLASS={function.device_class:X}',
+            f'PCI_ID={function.vendor:04X}:{function.product:04X}',
+            'PCI_SUBSYS_ID=0000:0000',
+            f'PCI_SLOT_NAME={function.address}',
+            f'MODALIAS=pci:v{function.vendor:08X}d{function.product:08X}',
+        ]
+    )
 
 
-def _uevent(tree: Tree, function: hardware.Function,
-            driver: str | None) -> None:
+def _uevent(
+    tree: Tree, function: hardware.Function, driver: str | None
+) -> None:
     tree.write(f'{function.path}/uevent', uevent(function, driver))
 
 
@@ -307,32 +342,51 @@ def _configuration_space(function: hardware.Function) -> bytes:
     """256 bytes with the ids and one capability, that of PCI Express."""
     space = bytearray(256)
     status_has_capabilities, capabilities, express = 0x10, 0x40, 0x10
-    struct.pack_into('<HHHH', space, 0, function.vendor, function.product, 0,
-                     status_has_capabilities)
+    struct.pack_into(
+        '<HHHH',
+        space,
+        0,
+        function.vendor,
+        function.product,
+        0,
+        status_has_capabilities,
+    )
     space[9:12] = function.device_class.to_bytes(3, 'little')
-    space[0x0e] = int(function.is_bridge)
+    space[0x0E] = int(function.is_bridge)
     space[0x34] = capabilities
     root_port, version = 4, 2
-    struct.pack_into('<BBH', space, capabilities, express, 0,
-                     version | (root_port << 4 if function.is_bridge else 0))
+    struct.pack_into(
+        '<BBH',
+        space,
+        capabilities,
+        express,
+        0,
+        version | (root_port << 4 if function.is_bridge else 0),
+    )
     can_reset = 1 << 28 if 'flr' in function.reset_methods else 0
     struct.pack_into('<I', space, capabilities + 4, can_reset)
     if function.link is not None:
-        struct.pack_into('<I', space, capabilities + 0x0c,
-                         function.link.generation | function.link.width << 4)
+        struct.pack_into(
+            '<I',
+            space,
+            capabilities + 0x0C,
+            function.link.generation | function.link.width << 4,
+        )
         generation, width = function.link.now
-        struct.pack_into('<H', space, capabilities + 0x12,
-                         generation | width << 4)
+        struct.pack_into(
+            '<H', space, capabilities + 0x12, generation | width << 4
+        )
     return bytes(space)
 
 
 def _interface(tree: Tree, function: hardware.Function, name: str) -> None:
     path = f'{function.path}/net/{name}'
-    last = f'{(function.group or 0) & 0xff:02x}'
+    last = f'{(function.group or 0) & 0xFF:02x}'
     tree.write(f'{path}/address', f'52:54:00:00:00:{last}')
     tree.write(f'{path}/operstate', 'down')
-    tree.write(f'{path}/uevent',
-               f'INTERFACE={name}\nIFINDEX={function.group or 0}')
+    tree.write(
+        f'{path}/uevent', f'INTERFACE={name}\nIFINDEX={function.group or 0}'
+    )
     tree.link(f'{path}/subsystem', 'class/net')
     tree.link(f'{path}/device', function.path)
     tree.link(f'class/net/{name}', path)

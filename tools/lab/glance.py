@@ -29,18 +29,25 @@ IMAGE = 'lab-guest'
 def make() -> None:
     """Make its configuration and its tables."""
     path = configuration.write(
-        'glance/glance-api.conf', configuration.template('glance-api.conf'),
-        configuration.template('authtoken.conf'))
+        'glance/glance-api.conf',
+        configuration.template('glance-api.conf'),
+        configuration.template('authtoken.conf'),
+    )
     for name in ('images', 'staging', 'tasks'):
         (settings.STATE / 'glance' / name).mkdir(parents=True, exist_ok=True)
-    processes.run([settings.BIN / 'glance-manage', '--config-file', path,
-                   'db_sync'])
+    processes.run(
+        [settings.BIN / 'glance-manage', '--config-file', path, 'db_sync']
+    )
 
 
 def start() -> None:
-    wsgi.start('glance', settings.PORTS.glance, 'glance.wsgi.api',
-               OS_GLANCE_CONFIG_DIR=settings.STATE / 'etc/glance',
-               OS_GLANCE_CONFIG_FILES='glance-api.conf')
+    wsgi.start(
+        'glance',
+        settings.PORTS.glance,
+        'glance.wsgi.api',
+        OS_GLANCE_CONFIG_DIR=settings.STATE / 'etc/glance',
+        OS_GLANCE_CONFIG_FILES='glance-api.conf',
+    )
 
 
 def wait() -> None:
@@ -57,16 +64,36 @@ def fill(cloud: openstack.connection.Connection) -> None:
         empty.truncate(16 * 1024 * 1024)
     kernel = _upload(cloud, 'lab-kernel', files.kernel, 'aki', 'aki')
     initrd = _upload(cloud, 'lab-initrd', files.initrd, 'ari', 'ari')
-    _upload(cloud, IMAGE, disk, 'raw', 'bare', kernel_id=kernel,
-            ramdisk_id=initrd, hw_machine_type='q35',
-            os_command_line=guest.ARGUMENTS)
+    _upload(
+        cloud,
+        IMAGE,
+        disk,
+        'raw',
+        'bare',
+        kernel_id=kernel,
+        ramdisk_id=initrd,
+        hw_machine_type='q35',
+        os_command_line=guest.ARGUMENTS,
+    )
 
 
-def _upload(cloud: openstack.connection.Connection, name: str,
-            path: pathlib.Path, disk_format: str, container_format: str,
-            **properties: str) -> str:
+def _upload(
+    cloud: openstack.connection.Connection,
+    name: str,
+    path: pathlib.Path,
+    disk_format: str,
+    container_format: str,
+    **properties: str,
+) -> str:
     return cloud.image.create_image(
-        name, filename=str(path), disk_format=disk_format,
-        container_format=container_format, visibility='public', wait=True,
-        allow_duplicates=True, use_import=False, validate_checksum=False,
-        **properties).id
+        name,
+        filename=str(path),
+        disk_format=disk_format,
+        container_format=container_format,
+        visibility='public',
+        wait=True,
+        allow_duplicates=True,
+        use_import=False,
+        validate_checksum=False,
+        **properties,
+    ).id

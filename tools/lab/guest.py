@@ -57,8 +57,10 @@ def prepare() -> Files:
     _DIRECTORY.mkdir(parents=True, exist_ok=True)
     if not files.kernel.exists():
         _fetch_kernel(files.kernel, modules)
-    if not (files.initrd.exists() and
-            files.initrd.stat().st_mtime > _INIT.stat().st_mtime):
+    if not (
+        files.initrd.exists()
+        and files.initrd.stat().st_mtime > _INIT.stat().st_mtime
+    ):
         _make_initrd(files.initrd, modules)
     return files
 
@@ -68,10 +70,10 @@ def uncompressed(kernel: bytes) -> bytes:
 
     Documentation/arch/x86/boot.rst of the kernel has the numbers.
     """
-    setup_sectors = kernel[0x1f1] or 4
+    setup_sectors = kernel[0x1F1] or 4
     offset, length = struct.unpack_from('<II', kernel, 0x248)
     start = (setup_sectors + 1) * 512 + offset
-    payload = kernel[start:start + length]
+    payload = kernel[start : start + length]
     if payload.startswith(b'\xfd7zXZ'):
         return lzma.LZMADecompressor().decompress(payload)
     for magic, program in _PROGRAMS.items():
@@ -87,8 +89,9 @@ def _unpacked(payload: bytes, program: str) -> bytes:
         unpacked = pathlib.Path(directory, 'unpacked')
         packed.write_bytes(payload)
         with packed.open('rb') as source, unpacked.open('wb') as target:
-            subprocess.run([program, '-dcq'], stdin=source, stdout=target,
-                           check=True)
+            subprocess.run(
+                [program, '-dcq'], stdin=source, stdout=target, check=True
+            )
         return unpacked.read_bytes()
 
 
@@ -96,16 +99,29 @@ def make_archive(directory: pathlib.Path, archive: pathlib.Path) -> None:
     """An initramfs of the directory's content."""
     made = archive.with_suffix('.new')
     processes.run(
-        ['sh', '-c', 'cd "$0" && find . | cpio --quiet -o -H newc >"$1"',
-         directory, made])
+        [
+            'sh',
+            '-c',
+            'cd "$0" && find . | cpio --quiet -o -H newc >"$1"',
+            directory,
+            made,
+        ]
+    )
     made.replace(archive)
 
 
 def _fetch_kernel(kernel: pathlib.Path, modules: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory(dir=_DIRECTORY) as name:
         directory = pathlib.Path(name)
-        processes.run(['sh', '-c', 'cd "$0" && apt-get -q download "$1"',
-                       directory, _newest_package()])
+        processes.run(
+            [
+                'sh',
+                '-c',
+                'cd "$0" && apt-get -q download "$1"',
+                directory,
+                _newest_package(),
+            ]
+        )
         (package,) = directory.glob('*.deb')
         processes.run(['dpkg-deb', '--extract', package, directory / 'root'])
         (tree,) = (directory / 'root/lib/modules').iterdir()
@@ -120,10 +136,14 @@ def _fetch_kernel(kernel: pathlib.Path, modules: pathlib.Path) -> None:
 
 def _newest_package() -> str:
     """The package of a version that the one without a version depends on."""
+
     def dependencies() -> list[str]:
         found = processes.run(['apt-cache', 'depends', _PACKAGE])
-        return [line.split()[1] for line in found.splitlines()
-                if line.strip().startswith('Depends: linux-image-')]
+        return [
+            line.split()[1]
+            for line in found.splitlines()
+            if line.strip().startswith('Depends: linux-image-')
+        ]
 
     try:
         return dependencies()[0]

@@ -66,8 +66,10 @@ class Link:
     @property
     def now(self) -> tuple[int, int]:
         """(generation, width)"""
-        return (self.current_generation or self.generation,
-                self.current_width or self.width)
+        return (
+            self.current_generation or self.generation,
+            self.current_width or self.width,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,18 +146,26 @@ class Function:
         assert virtual is not None
         interface = self.interface and f'{self.interface}v{index}'
         return Function(
-            _further(self.address, virtual.offset + index), self.vendor,
-            virtual.product, self.device_class, virtual.driver,
-            virtual.first_group + index, numa_node=self.numa_node,
-            mdev_types=virtual.mdev_types, vgpu_types=virtual.vgpu_types,
-            interface=interface, reset_methods=('flr',), files=virtual.files,
-            bridge=self.bridge or self._root, card=self.path)
+            _further(self.address, virtual.offset + index),
+            self.vendor,
+            virtual.product,
+            self.device_class,
+            virtual.driver,
+            virtual.first_group + index,
+            numa_node=self.numa_node,
+            mdev_types=virtual.mdev_types,
+            vgpu_types=virtual.vgpu_types,
+            interface=interface,
+            reset_methods=('flr',),
+            files=virtual.files,
+            bridge=self.bridge or self._root,
+            card=self.path,
+        )
 
     def at_boot(self) -> Iterator['Function']:
         """The virtual functions that are there when the machine starts."""
         if self.virtual_functions is not None:
-            yield from map(self.virtual,
-                           range(self.virtual_functions.at_boot))
+            yield from map(self.virtual, range(self.virtual_functions.at_boot))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,5 +200,4 @@ def _further(address: str, steps: int) -> str:
     domain, bus, rest = address.split(':')
     slot, function = rest.split('.')
     number = (int(bus, 16) << 8 | int(slot, 16) << 3 | int(function)) + steps
-    return (f'{domain}:{number >> 8:02x}:{number >> 3 & 0x1f:02x}.'
-            f'{number & 7}')
+    return f'{domain}:{number >> 8:02x}:{number >> 3 & 0x1F:02x}.{number & 7}'

@@ -52,9 +52,14 @@ def credentials(user: str = 'admin', project: str = 'admin') -> dict[str, str]:
 def connection() -> Iterator[openstack.connection.Connection]:
     """A connection of the cloud's administrator."""
     found = openstack.connect(
-        auth_url=_URL, username='admin', password=settings.PASSWORD,
-        project_name='admin', user_domain_id='default',
-        project_domain_id='default', region_name=settings.REGION)
+        auth_url=_URL,
+        username='admin',
+        password=settings.PASSWORD,
+        project_name='admin',
+        user_domain_id='default',
+        project_domain_id='default',
+        region_name=settings.REGION,
+    )
     try:
         yield found
     finally:
@@ -64,25 +69,40 @@ def connection() -> Iterator[openstack.connection.Connection]:
 def make() -> None:
     """Make its tables, keys and first user."""
     path = configuration.write(
-        'keystone.conf', configuration.template('keystone.conf'))
+        'keystone.conf', configuration.template('keystone.conf')
+    )
     manage = [settings.BIN / 'keystone-manage', '--config-file', path]
     owner = ['--keystone-user', 'root', '--keystone-group', 'root']
     for key_repository in ('fernet', 'credential'):
         (settings.STATE / 'etc' / key_repository).mkdir(
-            mode=0o700, exist_ok=True)
+            mode=0o700, exist_ok=True
+        )
     processes.run([*manage, 'db_sync'])
     processes.run([*manage, 'fernet_setup', *owner])
     processes.run([*manage, 'credential_setup', *owner])
-    processes.run([
-        *manage, 'bootstrap', '--bootstrap-password', settings.PASSWORD,
-        '--bootstrap-region-id', settings.REGION,
-        *(f'--bootstrap-{interface}-url={_URL}'
-          for interface in ('public', 'internal', 'admin'))])
+    processes.run(
+        [
+            *manage,
+            'bootstrap',
+            '--bootstrap-password',
+            settings.PASSWORD,
+            '--bootstrap-region-id',
+            settings.REGION,
+            *(
+                f'--bootstrap-{interface}-url={_URL}'
+                for interface in ('public', 'internal', 'admin')
+            ),
+        ]
+    )
 
 
 def start() -> None:
-    wsgi.start('keystone', settings.PORTS.keystone, 'keystone.wsgi.api',
-               OS_KEYSTONE_CONFIG_FILES=settings.STATE / 'etc/keystone.conf')
+    wsgi.start(
+        'keystone',
+        settings.PORTS.keystone,
+        'keystone.wsgi.api',
+        OS_KEYSTONE_CONFIG_FILES=settings.STATE / 'etc/keystone.conf',
+    )
 
 
 def wait() -> None:
@@ -98,23 +118,33 @@ def fill() -> None:
                 service = cloud.identity.create_service(type=type_, name=name)
                 for interface in ('public', 'internal'):
                     cloud.identity.create_endpoint(
-                        service_id=service.id, interface=interface,
+                        service_id=service.id,
+                        interface=interface,
                         url=f'http://127.0.0.1:{path}',
-                        region_id=settings.REGION)
+                        region_id=settings.REGION,
+                    )
         add_user(cloud, 'nova', 'service', ('admin', 'service'))
 
 
-def add_user(cloud: openstack.connection.Connection, name: str,
-             project_name: str, roles: tuple[str, ...]) -> None:
+def add_user(
+    cloud: openstack.connection.Connection,
+    name: str,
+    project_name: str,
+    roles: tuple[str, ...],
+) -> None:
     """Make a user, with roles in a project. Can be repeated."""
     identity = cloud.identity
-    project = (identity.find_project(project_name)
-               or identity.create_project(
-                   name=project_name, domain_id='default'))
+    project = identity.find_project(project_name) or identity.create_project(
+        name=project_name, domain_id='default'
+    )
     user = identity.find_user(name) or identity.create_user(
-        name=name, password=settings.PASSWORD, domain_id='default',
-        default_project_id=project.id)
+        name=name,
+        password=settings.PASSWORD,
+        domain_id='default',
+        default_project_id=project.id,
+    )
     for role_name in roles:
-        role = (identity.find_role(role_name)
-                or identity.create_role(name=role_name))
+        role = identity.find_role(role_name) or identity.create_role(
+            name=role_name
+        )
         identity.assign_project_role_to_user(project, user, role)

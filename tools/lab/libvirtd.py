@@ -71,8 +71,9 @@ class Libvirtd:
     :ivar tree: what the kernel makes that of
     """
 
-    def __init__(self, name: str,
-                 machine: hardware.Machine | None = None) -> None:
+    def __init__(
+        self, name: str, machine: hardware.Machine | None = None
+    ) -> None:
         self.name = name
         self.machine = machine
         self.directory = settings.STATE / 'hosts' / name
@@ -91,8 +92,9 @@ class Libvirtd:
     @property
     def booted(self) -> bool:
         """Whether its namespaces are there, and its devices are served."""
-        return (processes.alive(self.holder) and
-                (self.sysfs is None or processes.alive(self.kernel)))
+        return processes.alive(self.holder) and (
+            self.sysfs is None or processes.alive(self.kernel)
+        )
 
     def start(self) -> None:
         """Boot the host unless it runs, start libvirtd unless it runs.
@@ -109,13 +111,15 @@ class Libvirtd:
             self.daemon,
             self._inside(
                 ['/usr/sbin/libvirtd', '--pid-file', '/run/libvirt/lab.pid'],
-                network=True),
+                network=True,
+            ),
             {
                 # /sys need not be a sysfs.
                 'SYSTEMD_DEVICE_VERIFY_SYSFS': '0',
                 # Guests are not registered with this machine's systemd.
                 'DBUS_SYSTEM_BUS_ADDRESS': 'unix:path=/nonexistent',
-            })
+            },
+        )
         processes.wait_for(f'libvirtd of {self.name}', 60, self._answers)
 
     def stop(self) -> None:
@@ -126,8 +130,12 @@ class Libvirtd:
                 for guest in self.virsh('list', '--name').split():
                     self.virsh('destroy', guest)
         # Asked to end libvirtd takes seconds, and there is nothing to save.
-        processes.wait_for(f'the end of {self.name}', 15,
-                           lambda: not self._kill_all(), interval=0.05)
+        processes.wait_for(
+            f'the end of {self.name}',
+            15,
+            lambda: not self._kill_all(),
+            interval=0.05,
+        )
         processes.stop(self.daemon, self.holder, self.kernel)
         self._unmount()
 
@@ -144,7 +152,9 @@ class Libvirtd:
         """:raises LabError: what libvirt said."""
         return processes.run(
             ['virsh', '--quiet', '--connect', self.uri, *command],
-            stdin=stdin, timeout=120)
+            stdin=stdin,
+            timeout=120,
+        )
 
     def _boot(self) -> None:
         network = []
@@ -153,50 +163,97 @@ class Libvirtd:
             pid = processes.process(self.kernel).pid
             network = ['nsenter', f'--target={pid}', '--net']
         shutil.rmtree(self.directory / 'run', ignore_errors=True)
-        for name in (*namespace.PLACES, 'etc/qemu', 'lib/qemu', 'udev/data',
-                     'dev/vfio', 'mdevctl/scripts.d/callouts',
-                     'mdevctl/scripts.d/notifiers'):
+        for name in (
+            *namespace.PLACES,
+            'etc/qemu',
+            'lib/qemu',
+            'udev/data',
+            'dev/vfio',
+            'mdevctl/scripts.d/callouts',
+            'mdevctl/scripts.d/notifiers',
+        ):
             (self.directory / name).mkdir(parents=True, exist_ok=True)
         for name in ('udev/control', 'dev/vfio/vfio'):
             (self.directory / name).touch()
         (self.directory / 'etc' / 'libvirtd.conf').write_text(
-            _LIBVIRTD_CONF.format(uuid=uuid.uuid5(
-                uuid.NAMESPACE_URL, str(self.directory))))
+            _LIBVIRTD_CONF.format(
+                uuid=uuid.uuid5(uuid.NAMESPACE_URL, str(self.directory))
+            )
+        )
         (self.directory / 'etc' / 'qemu.conf').write_text(_QEMU_CONF)
-        processes.start(self.holder, [
-            *network, 'unshare', '--mount', '--uts', sys.executable, '-m',
-            'lab.namespace', self.name, self.directory, self.sysfs or '',
-            'sleep', 'infinity'], _PYTHONPATH)
+        processes.start(
+            self.holder,
+            [
+                *network,
+                'unshare',
+                '--mount',
+                '--uts',
+                sys.executable,
+                '-m',
+                'lab.namespace',
+                self.name,
+                self.directory,
+                self.sysfs or '',
+                'sleep',
+                'infinity',
+            ],
+            _PYTHONPATH,
+        )
         processes.wait_for(
-            f'the namespaces of {self.name}', 20,
-            lambda: (processes.process(self.holder) and
-                     namespace.is_ready(self.directory)))
+            f'the namespaces of {self.name}',
+            20,
+            lambda: (
+                processes.process(self.holder)
+                and namespace.is_ready(self.directory)
+            ),
+        )
 
-    def _start_kernel(self, machine: hardware.Machine,
-                      sysfs: pathlib.Path) -> None:
+    def _start_kernel(
+        self, machine: hardware.Machine, sysfs: pathlib.Path
+    ) -> None:
         processes.stop(self.kernel)
         self._unmount()
         fake_sys.write(self.tree, machine)
         sysfs.mkdir(exist_ok=True)
-        processes.start(self.kernel, [
-            'unshare', '--net', sys.executable, '-m', 'lab.fake_kernel',
-            self.tree, sysfs], _PYTHONPATH)
+        processes.start(
+            self.kernel,
+            [
+                'unshare',
+                '--net',
+                sys.executable,
+                '-m',
+                'lab.fake_kernel',
+                self.tree,
+                sysfs,
+            ],
+            _PYTHONPATH,
+        )
         processes.wait_for(
-            f'the kernel of {self.name}', 20,
+            f'the kernel of {self.name}',
+            20,
             lambda: processes.process(self.kernel) and sysfs.is_mount(),
-            interval=0.05)
+            interval=0.05,
+        )
 
     def _unmount(self) -> None:
         """Take away what a kernel has shown that has ended."""
         if f' {self.sysfs} ' in pathlib.Path('/proc/mounts').read_text():
             subprocess.run(['umount', '--lazy', str(self.sysfs)], check=True)
 
-    def _inside(self, command: Sequence[str | os.PathLike[str]],
-                network: bool = False) -> list[str]:
+    def _inside(
+        self, command: Sequence[str | os.PathLike[str]], network: bool = False
+    ) -> list[str]:
         pid = processes.process(self.holder).pid
-        return ['nsenter', f'--target={pid}', '--mount', '--uts',
-                *(['--net'] if network else []), f'--wdns={os.getcwd()}',
-                '--', *(os.fspath(part) for part in command)]
+        return [
+            'nsenter',
+            f'--target={pid}',
+            '--mount',
+            '--uts',
+            *(['--net'] if network else []),
+            f'--wdns={os.getcwd()}',
+            '--',
+            *(os.fspath(part) for part in command),
+        ]
 
     def _answers(self) -> bool:
         try:
@@ -213,8 +270,9 @@ class Libvirtd:
         It is asked again until there is none: QEMU may just have started,
         and what libvirtd started does not end with it.
         """
-        found = [each for each in psutil.process_iter()
-                 if self._is_inside(each.pid)]
+        found = [
+            each for each in psutil.process_iter() if self._is_inside(each.pid)
+        ]
         for each in found:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
@@ -225,7 +283,8 @@ class Libvirtd:
         place = namespace.PLACES['run']
         try:
             return os.path.samefile(
-                f'/proc/{pid}/root{place}', self.directory / 'run')
+                f'/proc/{pid}/root{place}', self.directory / 'run'
+            )
         except OSError:
             # It has ended, or has no such place.
             return False

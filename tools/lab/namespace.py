@@ -42,8 +42,21 @@ UDEV = '/run/udev'
 
 #: What of the real /dev there is beside a hand-written /sys.
 _DEVICES = (
-    'fd', 'full', 'kvm', 'net', 'null', 'pts', 'random', 'shm', 'stderr',
-    'stdin', 'stdout', 'tty', 'urandom', 'zero')
+    'fd',
+    'full',
+    'kvm',
+    'net',
+    'null',
+    'pts',
+    'random',
+    'shm',
+    'stderr',
+    'stdin',
+    'stdout',
+    'tty',
+    'urandom',
+    'zero',
+)
 
 #: What a hand-written /sys keeps of the real one: processors, memory, cgroups.
 REAL = ('devices/system', 'fs/cgroup', 'kernel/mm')
@@ -83,8 +96,9 @@ def _hand_written(directory: pathlib.Path, tree: pathlib.Path) -> None:
     # libudev listens only where there is a udev, and reads its database.
     pathlib.Path(UDEV).mkdir(exist_ok=True)
     _mount('--bind', directory / 'udev', UDEV)
-    _mount('--bind', pathlib.Path(__file__).with_name('udevadm'),
-           '/bin/udevadm')
+    _mount(
+        '--bind', pathlib.Path(__file__).with_name('udevadm'), '/bin/udevadm'
+    )
     _own_devices(directory)
     _loopback_up()
 
@@ -112,8 +126,9 @@ def _own_devices(directory: pathlib.Path) -> None:
     _mount('--rbind', directory / 'dev', '/dev')
 
 
-def _mount(how: str, source: str | os.PathLike[str],
-           place: str | os.PathLike[str]) -> None:
+def _mount(
+    how: str, source: str | os.PathLike[str], place: str | os.PathLike[str]
+) -> None:
     subprocess.run(['mount', how, source, place], check=True)
 
 
@@ -123,8 +138,11 @@ def _loopback_up() -> None:
         request = struct.pack('16sh14x', b'lo', 0)
         answer = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request)
         _name, flags = struct.unpack('16sh14x', answer)
-        fcntl.ioctl(any_socket, _SIOCSIFFLAGS,
-                    struct.pack('16sh14x', b'lo', flags | _IFF_UP))
+        fcntl.ioctl(
+            any_socket,
+            _SIOCSIFFLAGS,
+            struct.pack('16sh14x', b'lo', flags | _IFF_UP),
+        )
 
 
 if __name__ == '__main__':

@@ -34,12 +34,18 @@ _COLLECTIONS = {
 }
 
 
-def application(environ: dict[str, Any],
-                start_response: Callable[..., Any]) -> Iterable[bytes]:
+def application(
+    environ: dict[str, Any], start_response: Callable[..., Any]
+) -> Iterable[bytes]:
     status, body = _answer(environ)
     document = json.dumps(body).encode()
-    start_response(status, [('Content-Type', 'application/json'),
-                            ('Content-Length', str(len(document)))])
+    start_response(
+        status,
+        [
+            ('Content-Type', 'application/json'),
+            ('Content-Length', str(len(document))),
+        ],
+    )
     return [document]
 
 
@@ -48,16 +54,26 @@ def _answer(environ: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if environ['REQUEST_METHOD'] == 'GET':
         match parts:
             case []:
-                return '200 OK', {'versions': [{
-                    'id': 'v2.0', 'status': 'CURRENT', 'links': [
-                        {'rel': 'self', 'href': _base(environ)}]}]}
+                return '200 OK', {
+                    'versions': [
+                        {
+                            'id': 'v2.0',
+                            'status': 'CURRENT',
+                            'links': [{'rel': 'self', 'href': _base(environ)}],
+                        }
+                    ]
+                }
             case ['v2.0']:
                 return '200 OK', {'resources': []}
             case ['v2.0', name] if name in _COLLECTIONS:
                 return '200 OK', {_COLLECTIONS[name]: []}
-    return '404 Not Found', {'NeutronError': {
-        'type': 'NotFound', 'detail': '',
-        'message': f'not here: {environ["PATH_INFO"]}'}}
+    return '404 Not Found', {
+        'NeutronError': {
+            'type': 'NotFound',
+            'detail': '',
+            'message': f'not here: {environ["PATH_INFO"]}',
+        }
+    }
 
 
 def _base(environ: dict[str, Any]) -> str:

@@ -34,22 +34,31 @@ def configure() -> None:
     databases = configuration.template('nova-databases.conf')
     ours = configuration.guide('nova-database.conf')
     authtoken = configuration.template('authtoken.conf')
-    configuration.write('nova-api/nova.conf', common, databases, authtoken,
-                        ours)
-    configuration.write(_SCHEDULER, common, databases, ours,
-                        configuration.guide('nova-scheduler.conf'),
-                        configuration.guide('nova-scheduler-compat.conf'))
+    configuration.write(
+        'nova-api/nova.conf', common, databases, authtoken, ours
+    )
+    configuration.write(
+        _SCHEDULER,
+        common,
+        databases,
+        ours,
+        configuration.guide('nova-scheduler.conf'),
+        configuration.guide('nova-scheduler-compat.conf'),
+    )
     configuration.write(_CONDUCTOR, common, databases)
 
 
 def make() -> None:
     """Make its tables and its cells."""
     manage = [settings.BIN / 'nova-manage', '--config-file', api_file()]
-    cell0 = (f'mysql+pymysql://lab:{settings.PASSWORD}@127.0.0.1:'
-             f'{settings.PORTS.mariadb}/nova_cell0?charset=utf8')
+    cell0 = (
+        f'mysql+pymysql://lab:{settings.PASSWORD}@127.0.0.1:'
+        f'{settings.PORTS.mariadb}/nova_cell0?charset=utf8'
+    )
     processes.run([*manage, 'api_db', 'sync'])
-    processes.run([*manage, 'cell_v2', 'map_cell0',
-                   '--database_connection', cell0])
+    processes.run(
+        [*manage, 'cell_v2', 'map_cell0', '--database_connection', cell0]
+    )
     processes.run([*manage, 'db', 'sync'])
     if 'cell1' not in processes.run([*manage, 'cell_v2', 'list_cells']):
         processes.run([*manage, 'cell_v2', 'create_cell', '--name', 'cell1'])
@@ -58,11 +67,17 @@ def make() -> None:
 def start_api() -> None:
     """nova-api with one worker and one thread: whoever waits, waits."""
     path = configuration.write(
-        'nova-api.ini', configuration.guide('nova-api.ini'))
+        'nova-api.ini', configuration.guide('nova-api.ini')
+    )
     wsgi.start_file(
-        'nova-api', path, f'--http-socket=127.0.0.1:{settings.PORTS.nova_api}',
-        '--processes=1', '--threads=1', '--master',
-        OS_NOVA_CONFIG_DIR=api_file().parent)
+        'nova-api',
+        path,
+        f'--http-socket=127.0.0.1:{settings.PORTS.nova_api}',
+        '--processes=1',
+        '--threads=1',
+        '--master',
+        OS_NOVA_CONFIG_DIR=api_file().parent,
+    )
 
 
 def wait_api() -> None:
@@ -70,7 +85,15 @@ def wait_api() -> None:
 
 
 def start_services() -> None:
-    for name, file in (('nova-conductor', _CONDUCTOR),
-                       ('nova-scheduler', _SCHEDULER)):
-        processes.start(name, [settings.BIN / name, '--config-file',
-                               settings.STATE / 'etc' / file])
+    for name, file in (
+        ('nova-conductor', _CONDUCTOR),
+        ('nova-scheduler', _SCHEDULER),
+    ):
+        processes.start(
+            name,
+            [
+                settings.BIN / name,
+                '--config-file',
+                settings.STATE / 'etc' / file,
+            ],
+        )

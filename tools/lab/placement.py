@@ -21,16 +21,29 @@ from lab import wsgi
 def make() -> None:
     """Make its configuration and its tables."""
     path = configuration.write(
-        'placement/placement.conf', configuration.template('placement.conf'),
+        'placement/placement.conf',
+        configuration.template('placement.conf'),
         configuration.template('authtoken.conf'),
-        configuration.guide('placement.conf'))
-    processes.run([settings.BIN / 'placement-manage', '--config-file', path,
-                   'db', 'sync'])
+        configuration.guide('placement.conf'),
+    )
+    processes.run(
+        [
+            settings.BIN / 'placement-manage',
+            '--config-file',
+            path,
+            'db',
+            'sync',
+        ]
+    )
 
 
 def start() -> None:
-    wsgi.start('placement', settings.PORTS.placement, 'placement.wsgi.api',
-               OS_PLACEMENT_CONFIG_DIR=settings.STATE / 'etc/placement')
+    wsgi.start(
+        'placement',
+        settings.PORTS.placement,
+        'placement.wsgi.api',
+        OS_PLACEMENT_CONFIG_DIR=settings.STATE / 'etc/placement',
+    )
 
 
 def wait() -> None:

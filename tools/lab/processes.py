@@ -38,8 +38,11 @@ class LabError(Exception):
     """Something of the lab does not do what it should."""
 
 
-def start(name: str, command: Sequence[str | os.PathLike[str]],
-          environment: Mapping[str, str] | None = None) -> None:
+def start(
+    name: str,
+    command: Sequence[str | os.PathLike[str]],
+    environment: Mapping[str, str] | None = None,
+) -> None:
     """Start a process, unless that of the name runs."""
     if alive(name):
         return
@@ -48,16 +51,20 @@ def start(name: str, command: Sequence[str | os.PathLike[str]],
         process = subprocess.Popen(
             [os.fspath(part) for part in command],
             env={**os.environ, **(environment or {})},
-            stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            start_new_session=True)
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
     adopt(name, process.pid)
 
 
 def adopt(name: str, pid: int) -> None:
     """Note a process that was started otherwise."""
     _PIDS.mkdir(parents=True, exist_ok=True)
-    (_PIDS / name).write_text(json.dumps(
-        {'pid': pid, 'created': psutil.Process(pid).create_time()}))
+    (_PIDS / name).write_text(
+        json.dumps({'pid': pid, 'created': psutil.Process(pid).create_time()})
+    )
 
 
 def running() -> list[str]:
@@ -111,9 +118,12 @@ def log_of(name: str) -> pathlib.Path:
     return settings.LOGS / f'{name}.log'
 
 
-def run(command: Sequence[str | os.PathLike[str]],
-        environment: Mapping[str, str] | None = None,
-        stdin: str | None = None, timeout: float = 600) -> str:
+def run(
+    command: Sequence[str | os.PathLike[str]],
+    environment: Mapping[str, str] | None = None,
+    stdin: str | None = None,
+    timeout: float = 600,
+) -> str:
     """Run a command to its end.
 
     :returns: its output
@@ -122,32 +132,47 @@ def run(command: Sequence[str | os.PathLike[str]],
     command = [os.fspath(part) for part in command]
     try:
         done = subprocess.run(
-            command, env={**os.environ, **(environment or {})}, input=stdin,
-            capture_output=True, text=True, timeout=timeout, check=False)
+            command,
+            env={**os.environ, **(environment or {})},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         raise LabError(
-            f'{" ".join(command)}: no end after {timeout} s') from None
+            f'{" ".join(command)}: no end after {timeout} s'
+        ) from None
     except FileNotFoundError as error:
         raise LabError(f'{error.filename} is missing') from None
     if done.returncode:
-        raise LabError(f'{" ".join(command)} ended with {done.returncode}: '
-                       f'{done.stdout}{done.stderr}'.strip())
+        raise LabError(
+            f'{" ".join(command)} ended with {done.returncode}: '
+            f'{done.stdout}{done.stderr}'.strip()
+        )
     return done.stdout
 
 
-def wait_for(what: str, seconds: float, condition: Callable[[], object],
-             interval: float = 0.2) -> None:
+def wait_for(
+    what: str,
+    seconds: float,
+    condition: Callable[[], object],
+    interval: float = 0.2,
+) -> None:
     """:raises LabError: the condition is not true after so many seconds."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise LabError(f'{what}: not after {seconds} s (logs are in '
-                           f'{settings.LOGS})')
+            raise LabError(
+                f'{what}: not after {seconds} s (logs are in {settings.LOGS})'
+            )
         time.sleep(interval)
 
 
-def _left_after(family: Iterable[psutil.Process],
-                seconds: float) -> list[psutil.Process]:
+def _left_after(
+    family: Iterable[psutil.Process], seconds: float
+) -> list[psutil.Process]:
     """Those that have not ended after so many seconds."""
     end = time.monotonic() + seconds
     left = list(filter(_runs, family))
@@ -160,8 +185,7 @@ def _left_after(family: Iterable[psutil.Process],
 def _runs(member: psutil.Process) -> bool:
     """A process that has ended stays a zombie until its parent looks."""
     try:
-        return (member.is_running()
-                and member.status() != psutil.STATUS_ZOMBIE)
+        return member.is_running() and member.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 

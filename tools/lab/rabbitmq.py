@@ -34,9 +34,17 @@ def start() -> None:
         cookie.write_text(secrets.token_hex(16))
         cookie.chmod(0o400)
     environment = _environment()
-    processes.start('epmd', [
-        shutil.which('epmd') or 'epmd', '-address', '127.0.0.1',
-        '-port', str(settings.PORTS.epmd)], environment)
+    processes.start(
+        'epmd',
+        [
+            shutil.which('epmd') or 'epmd',
+            '-address',
+            '127.0.0.1',
+            '-port',
+            str(settings.PORTS.epmd),
+        ],
+        environment,
+    )
     processes.start('rabbitmq', [_SERVER], environment)
 
 
@@ -45,8 +53,12 @@ def wait() -> None:
 
 
 def _listens() -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(
-            ('127.0.0.1', settings.PORTS.rabbitmq), timeout=1):
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(
+            ('127.0.0.1', settings.PORTS.rabbitmq), timeout=1
+        ),
+    ):
         return True
     return False
 
@@ -70,6 +82,7 @@ def _environment() -> dict[str, str]:
         'RABBITMQ_NODENAME': f'lab{ports.rabbitmq}@localhost',
         'RABBITMQ_NODE_IP_ADDRESS': '127.0.0.1',
         'RABBITMQ_NODE_PORT': str(ports.rabbitmq),
-        'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS':
-            '-kernel inet_dist_use_interface {127,0,0,1}',
+        'RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS': (
+            '-kernel inet_dist_use_interface {127,0,0,1}'
+        ),
     }

@@ -30,7 +30,8 @@ def _state() -> pathlib.Path:
     if not state.is_absolute() or len(str(state)) > _LONGEST:
         raise SystemExit(
             f'lab: {state}: set NOVA_ACCEL_LAB to an absolute path of '
-            f'{_LONGEST} characters at most')
+            f'{_LONGEST} characters at most'
+        )
     return state
 
 
@@ -72,7 +73,7 @@ class Ports(NamedTuple):
     @property
     def services(self) -> tuple[int, ...]:
         """What a compute host has to reach."""
-        return self[:self.index(self.mariadb)]
+        return self[: self.index(self.mariadb)]
 
 
 def in_use(port: int) -> str:

@@ -26,24 +26,38 @@ class Udev:
 
     _NETLINK_KOBJECT_UEVENT = 15
     _GROUP = 2
-    _MAGIC = 0xfeedcafe
+    _MAGIC = 0xFEEDCAFE
 
     def __init__(self) -> None:
         self._socket = socket.socket(
-            socket.AF_NETLINK, socket.SOCK_RAW, self._NETLINK_KOBJECT_UEVENT)
+            socket.AF_NETLINK, socket.SOCK_RAW, self._NETLINK_KOBJECT_UEVENT
+        )
         self._socket.bind((0, 0))
         self._number = itertools.count(int(time.time()))
 
-    def tell(self, action: str, device: str, subsystem: str,
-             uevent: str = '') -> None:
+    def tell(
+        self, action: str, device: str, subsystem: str, uevent: str = ''
+    ) -> None:
         """:param uevent: further properties, as in the file of that name"""
         number = next(self._number)
-        properties = ''.join(f'{line}\0' for line in (
-            f'ACTION={action}', f'DEVPATH=/{device}',
-            f'SUBSYSTEM={subsystem}', f'SEQNUM={number}',
-            f'USEC_INITIALIZED={number}', *uevent.split())).encode()
+        properties = ''.join(
+            f'{line}\0'
+            for line in (
+                f'ACTION={action}',
+                f'DEVPATH=/{device}',
+                f'SUBSYSTEM={subsystem}',
+                f'SEQNUM={number}',
+                f'USEC_INITIALIZED={number}',
+                *uevent.split(),
+            )
+        ).encode()
         # prefix, magic, sizes and offset; no filters of listeners
-        header = struct.pack('=8sIIII16x', b'libudev',
-                             socket.htonl(self._MAGIC), 40, 40,
-                             len(properties))
+        header = struct.pack(
+            '=8sIIII16x',
+            b'libudev',
+            socket.htonl(self._MAGIC),
+            40,
+            40,
+            len(properties),
+        )
         self._socket.sendto(header + properties, (0, self._GROUP))

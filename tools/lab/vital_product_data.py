@@ -30,16 +30,19 @@ class Product:
         """The content of the file ``vpd``."""
         fields = b''.join(
             keyword + bytes([len(text)]) + text.encode()
-            for keyword, text in ((b'PN', self.part_number),
-                                  (b'SN', self.serial_number)))
+            for keyword, text in (
+                (b'PN', self.part_number),
+                (b'SN', self.serial_number),
+            )
+        )
         # The checksum makes the sum of all up to it zero.
         fields += b'RV\x01'
-        content = (_resource(_NAME, self.name.encode())
-                   + _resource(_READ_ONLY, fields, more=1))
+        content = _resource(_NAME, self.name.encode()) + _resource(
+            _READ_ONLY, fields, more=1
+        )
         return content + bytes([-sum(content) % 256]) + _END
 
 
 def _resource(tag: int, content: bytes, more: int = 0) -> bytes:
     """:param more: how many bytes of it follow"""
-    return (bytes([tag]) + (len(content) + more).to_bytes(2, 'little')
-            + content)
+    return bytes([tag]) + (len(content) + more).to_bytes(2, 'little') + content

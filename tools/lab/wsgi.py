@@ -21,16 +21,26 @@ from lab import processes
 from lab import settings
 
 
-def start(name: str, port: int, module: str, threads: int = 4,
-          **environment: object) -> None:
+def start(
+    name: str, port: int, module: str, threads: int = 4, **environment: object
+) -> None:
     """Start an application with one worker process."""
-    _start(name, [
-        f'--http-socket=127.0.0.1:{port}', f'--module={module}',
-        f'--threads={threads}', '--processes=1', '--master'], environment)
+    _start(
+        name,
+        [
+            f'--http-socket=127.0.0.1:{port}',
+            f'--module={module}',
+            f'--threads={threads}',
+            '--processes=1',
+            '--master',
+        ],
+        environment,
+    )
 
 
-def start_file(name: str, path: pathlib.Path, *arguments: str,
-               **environment: object) -> None:
+def start_file(
+    name: str, path: pathlib.Path, *arguments: str, **environment: object
+) -> None:
     """Start an application as a file of the installation guide says.
 
     :param path: the file, in the form of uWSGI's ini
@@ -40,11 +50,14 @@ def start_file(name: str, path: pathlib.Path, *arguments: str,
 
 def wait(name: str, port: int, seconds: float = 90) -> None:
     """Wait until it answers whatever."""
+
     def answers() -> bool:
         processes.process(name)
         connection = http.client.HTTPConnection('127.0.0.1', port, timeout=5)
-        with contextlib.closing(connection), contextlib.suppress(
-                OSError, http.client.HTTPException):
+        with (
+            contextlib.closing(connection),
+            contextlib.suppress(OSError, http.client.HTTPException),
+        ):
             connection.request('GET', '/')
             connection.getresponse()
             return True
@@ -53,14 +66,29 @@ def wait(name: str, port: int, seconds: float = 90) -> None:
     processes.wait_for(name, seconds, answers)
 
 
-def _start(name: str, arguments: list[str],
-           environment: dict[str, object]) -> None:
+def _start(
+    name: str, arguments: list[str], environment: dict[str, object]
+) -> None:
     # Clients that keep a connection alive see it reset, as uWSGI's own HTTP
     # socket closes it without a word.
-    processes.start(name, [
-        settings.BIN / 'uwsgi', *arguments, f'--virtualenv={settings.VENV}',
-        '--need-app', '--lazy-apps', '--die-on-term', '--enable-threads',
-        '--thunder-lock', '--buffer-size=65535', '--http-chunked-input',
-        '--add-header=Connection: close', '--disable-logging'],
-        {'PYTHONPATH': os.environ['PYTHONPATH'],
-         **{key: str(value) for key, value in environment.items()}})
+    processes.start(
+        name,
+        [
+            settings.BIN / 'uwsgi',
+            *arguments,
+            f'--virtualenv={settings.VENV}',
+            '--need-app',
+            '--lazy-apps',
+            '--die-on-term',
+            '--enable-threads',
+            '--thunder-lock',
+            '--buffer-size=65535',
+            '--http-chunked-input',
+            '--add-header=Connection: close',
+            '--disable-logging',
+        ],
+        {
+            'PYTHONPATH': os.environ['PYTHONPATH'],
+            **{key: str(value) for key, value in environment.items()},
+        },
+    )

@@ -43,7 +43,8 @@ _NAME = 'accelerator-request-bound'
 #: The state of an ARQ -> the status that Nova is told.
 _STATUSES: Mapping[str, str] = {
     arq_model.State.BOUND: 'completed',
-    arq_model.State.PROVISIONING: 'failed'}
+    arq_model.State.PROVISIONING: 'failed',
+}
 
 
 def send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
@@ -59,31 +60,45 @@ def send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
     try:
         _send(arqs)
     except Exception:
-        LOG.exception('Nova is not told of the binding of ARQs %s',
-                      ', '.join(arq['uuid'] for arq in arqs))
+        LOG.exception(
+            'Nova is not told of the binding of ARQs %s',
+            ', '.join(arq['uuid'] for arq in arqs),
+        )
 
 
 def _send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
     context = nova_context.get_admin_context()
     instances = {
-        instance.uuid: instance for instance
-        in _instances(context, {arq['instance_uuid'] for arq in arqs})
-        if instance.host}
+        instance.uuid: instance
+        for instance in _instances(
+            context, {arq['instance_uuid'] for arq in arqs}
+        )
+        if instance.host
+    }
     events = [
         objects.InstanceExternalEvent(
-            context, instance_uuid=arq['instance_uuid'], name=_NAME,
-            status=_STATUSES[arq['state']], tag=arq['uuid'])
-        for arq in arqs if arq['instance_uuid'] in instances]
+            context,
+            instance_uuid=arq['instance_uuid'],
+            name=_NAME,
+            status=_STATUSES[arq['state']],
+            tag=arq['uuid'],
+        )
+        for arq in arqs
+        if arq['instance_uuid'] in instances
+    ]
     if events:
         compute_api.API().external_instance_event(
-            context, list(instances.values()), events)
+            context, list(instances.values()), events
+        )
 
 
-def _instances(context: nova_context.RequestContext,
-               uuids: Iterable[str]) -> 'list[objects.Instance]':
+def _instances(
+    context: nova_context.RequestContext, uuids: Iterable[str]
+) -> 'list[objects.Instance]':
     """The instances that exist, each in the context of its cell."""
     mappings = objects.InstanceMappingList.get_by_instance_uuids(
-        context, list(uuids))
+        context, list(uuids)
+    )
     cells: dict[str, Any] = {}
     uuids_of: dict[str, list[str]] = collections.defaultdict(list)
     for mapping in mappings:
@@ -93,7 +108,11 @@ def _instances(context: nova_context.RequestContext,
     found = []
     for uuid, cell in cells.items():
         with nova_context.target_cell(context, cell) as cell_context:
-            found.extend(objects.InstanceList.get_by_filters(
-                cell_context, {'uuid': uuids_of[uuid], 'deleted': False},
-                expected_attrs=['migration_context']))
+            found.extend(
+                objects.InstanceList.get_by_filters(
+                    cell_context,
+                    {'uuid': uuids_of[uuid], 'deleted': False},
+                    expected_attrs=['migration_context'],
+                )
+            )
     return found

@@ -27,10 +27,11 @@ from nova_accel.model import device_profile
 LOG = logging.getLogger(__name__)
 
 
-def ask(context: nova_context.RequestContext,
-        hosts: Iterable[deployable_db.RegionHostRow],
-        bitstream_uuids: Collection[str],
-        ) -> dict[str, exceptions.AcceleratorError]:
+def ask(
+    context: nova_context.RequestContext,
+    hosts: Iterable[deployable_db.RegionHostRow],
+    bitstream_uuids: Collection[str],
+) -> dict[str, exceptions.AcceleratorError]:
     """Ask hosts to fetch bitstreams; a fault of one does not stop the others.
 
     :returns: hostname -> why the host could not be asked
@@ -38,36 +39,46 @@ def ask(context: nova_context.RequestContext,
     faults: dict[str, exceptions.AcceleratorError] = {}
     for host in hosts:
         try:
-            rpc.prefetch(
-                context, host['service_host'], bitstream_uuids)
+            rpc.prefetch(context, host['service_host'], bitstream_uuids)
         except exceptions.AcceleratorError as error:
-            LOG.warning('Host %s is not asked to fetch bitstreams: %s',
-                        host['hostname'], error)
+            LOG.warning(
+                'Host %s is not asked to fetch bitstreams: %s',
+                host['hostname'],
+                error,
+            )
             faults[host['hostname']] = error
     return faults
 
 
-def reporting(hosts: Iterable[deployable_db.RegionHostRow],
-              ) -> list[deployable_db.RegionHostRow]:
+def reporting(
+    hosts: Iterable[deployable_db.RegionHostRow],
+) -> list[deployable_db.RegionHostRow]:
     """The hosts that are not silent."""
     return [host for host in hosts if not host['is_silent']]
 
 
-def order(context: nova_context.RequestContext,
-          profile: device_profile_db.DeviceProfileRow) -> None:
+def order(
+    context: nova_context.RequestContext,
+    profile: device_profile_db.DeviceProfileRow,
+) -> None:
     """Ask all reporting hosts to fetch the bitstreams that a profile names.
 
     Does not raise, since the profile is stored by now. A host that cannot be
     asked fetches a bitstream with the first server that needs it.
     """
-    uuids = sorted({
-        group.properties['bitstream_id']
-        for group in device_profile.parse_groups(profile['groups'])
-        if group.is_prefetched})
+    uuids = sorted(
+        {
+            group.properties['bitstream_id']
+            for group in device_profile.parse_groups(profile['groups'])
+            if group.is_prefetched
+        }
+    )
     if not uuids:
         return
     try:
         ask(context, reporting(deployable_db.get_hosts_of_regions()), uuids)
     except Exception:
-        LOG.exception('Hosts are not asked to fetch the bitstreams of device '
-                      'profile %s', profile['name'])
+        LOG.exception(
+            'Hosts are not asked to fetch the bitstreams of device profile %s',
+            profile['name'],
+        )

@@ -44,8 +44,9 @@ def authorize(context: nova_context.RequestContext) -> None:
         policy.authorize(context, policies.PROGRAM_OWN, refusal=_REFUSAL)
 
 
-def program(context: nova_context.RequestContext, uuid: str,
-            bitstream_uuid: str) -> deployable_db.DeployableRow:
+def program(
+    context: nova_context.RequestContext, uuid: str, bitstream_uuid: str
+) -> deployable_db.DeployableRow:
     """Program the region of a deployable, and wait for the end.
 
     A shell is loaded into the whole card.
@@ -70,37 +71,53 @@ def program(context: nova_context.RequestContext, uuid: str,
     instance_uuid = _owner(context, found)
     check_not_silent([found])
     is_shell = rpc.program(
-        context, found['service_host'], found['uuid'], bitstream_uuid,
-        instance_uuid, _shell_loading(context, found))
+        context,
+        found['service_host'],
+        found['uuid'],
+        bitstream_uuid,
+        instance_uuid,
+        _shell_loading(context, found),
+    )
     # Its host soon reports the same.
     return {**found, 'bitstream_id': None if is_shell else bitstream_uuid}
 
 
-def _named(context: nova_context.RequestContext,
-           uuid: str) -> deployable_db.DeployableRow:
+def _named(
+    context: nova_context.RequestContext, uuid: str
+) -> deployable_db.DeployableRow:
     """:raises NotFound: neither deployable nor ARQ has this uuid"""
     try:
         return deployable_db.get(uuid)
     except exceptions.NotFound:
         return deployable_db.get_of_arq(
-            uuid, None if policy.allows(context, policies.PROGRAM)
-            else context.project_id)
+            uuid,
+            None
+            if policy.allows(context, policies.PROGRAM)
+            else context.project_id,
+        )
 
 
 def check_not_silent(rows: Iterable[host_db.HostState]) -> None:
     """:raises Conflict: names the hosts that do not report."""
     silent = sorted({row['hostname'] for row in rows if row['is_silent']})
     if silent:
-        raise exceptions.Conflict('; '.join(
-            f'host {hostname} has not reported for '
-            f'{CONF.nova_accel.host_silence_s} s' for hostname in silent),
-            public='the host has not reported for '
-                   f'{CONF.nova_accel.host_silence_s} s: try again later')
+        raise exceptions.Conflict(
+            '; '.join(
+                f'host {hostname} has not reported for '
+                f'{CONF.nova_accel.host_silence_s} s'
+                for hostname in silent
+            ),
+            public=(
+                'the host has not reported for '
+                f'{CONF.nova_accel.host_silence_s} s: try again later'
+            ),
+        )
 
 
-def _shell_loading(context: nova_context.RequestContext,
-                   found: deployable_db.DeployableRow,
-                   ) -> programming.ShellLoading:
+def _shell_loading(
+    context: nova_context.RequestContext,
+    found: deployable_db.DeployableRow,
+) -> programming.ShellLoading:
     """Whether a shell may be loaded; only the host learns if it is one."""
     if not policy.allows(context, policies.LOAD_SHELL):
         return programming.ShellLoading.FORBIDDEN
@@ -109,31 +126,43 @@ def _shell_loading(context: nova_context.RequestContext,
     return programming.ShellLoading.ALLOWED
 
 
-def _owner(context: nova_context.RequestContext,
-           found: deployable_db.DeployableRow) -> str | None:
+def _owner(
+    context: nova_context.RequestContext, found: deployable_db.DeployableRow
+) -> str | None:
     """The only server that has a unit of the region, which is the caller's.
 
     :returns: its uuid, None if no server has a unit of it
     """
-    holders = set() if found['region'] is None else (
-        deployable_db.get_holders(found['device_uuid'], found['region']))
-    own = {instance_uuid for project_id, instance_uuid in holders
-           if project_id is not None and project_id == context.project_id}
+    holders = (
+        set()
+        if found['region'] is None
+        else (deployable_db.get_holders(found['device_uuid'], found['region']))
+    )
+    own = {
+        instance_uuid
+        for project_id, instance_uuid in holders
+        if project_id is not None and project_id == context.project_id
+    }
     if not (own or policy.allows(context, policies.PROGRAM)):
         raise webob.exc.HTTPForbidden(_REFUSAL)
     if found['region'] is None and not policy.allows(
-            context, policies.LOAD_SHELL):
+        context, policies.LOAD_SHELL
+    ):
         raise exceptions.Conflict.for_all(
             f'deployable {found["uuid"]} is in no region that can be '
-            'programmed')
+            'programmed'
+        )
     if len(own) < len(holders):
         raise exceptions.Conflict.for_all(
-            _in_use(found, 'a server of another project'))
+            _in_use(found, 'a server of another project')
+        )
     if len(own) > 1:
         raise exceptions.Conflict.for_all(_in_use(found, 'several servers'))
     return next(iter(own), None)
 
 
 def _in_use(found: deployable_db.DeployableRow, whose: str) -> str:
-    return (f'region {found["region"]} of device {found["device_uuid"]} is '
-            f'in use by {whose}')
+    return (
+        f'region {found["region"]} of device {found["device_uuid"]} is '
+        f'in use by {whose}'
+    )

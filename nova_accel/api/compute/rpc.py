@@ -39,10 +39,14 @@ CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
 
-def program(context: nova_context.RequestContext, service_host: str,
-            deployable_uuid: str, bitstream_uuid: str,
-            instance_uuid: str | None,
-            shell_loading: programming.ShellLoading) -> bool:
+def program(
+    context: nova_context.RequestContext,
+    service_host: str,
+    deployable_uuid: str,
+    bitstream_uuid: str,
+    instance_uuid: str | None,
+    shell_loading: programming.ShellLoading,
+) -> bool:
     """Have a region programmed, or a shell loaded, and wait for the end.
 
     The host asks Glance with the caller's rights.
@@ -58,27 +62,40 @@ def program(context: nova_context.RequestContext, service_host: str,
     :raises NoAnswerInTime: the host has not answered in time, so the end is
         not known.
     """
-    with _translated(service_host), _client(context, service_host) as (
-            cell_context, prepare):
+    with (
+        _translated(service_host),
+        _client(context, service_host) as (cell_context, prepare),
+    ):
         # oslo.messaging has registered the first option with the client.
-        return bool(prepare(
-            call_monitor_timeout=CONF.rpc_response_timeout,
-            timeout=CONF.long_rpc_timeout,
-        ).call(
-            cell_context, 'program', deployable_uuid=deployable_uuid,
-            bitstream_uuid=bitstream_uuid, instance_uuid=instance_uuid,
-            shell_loading=str(shell_loading)))
+        return bool(
+            prepare(
+                call_monitor_timeout=CONF.rpc_response_timeout,
+                timeout=CONF.long_rpc_timeout,
+            ).call(
+                cell_context,
+                'program',
+                deployable_uuid=deployable_uuid,
+                bitstream_uuid=bitstream_uuid,
+                instance_uuid=instance_uuid,
+                shell_loading=str(shell_loading),
+            )
+        )
 
 
-def prefetch(context: nova_context.RequestContext, service_host: str,
-             bitstream_uuids: Iterable[str]) -> None:
+def prefetch(
+    context: nova_context.RequestContext,
+    service_host: str,
+    bitstream_uuids: Iterable[str],
+) -> None:
     """Have a host fetch bitstreams; how that ends is in the host's log.
 
     :raises Conflict: the host is in no cell.
     :raises ServiceUnavailable: the message bus is away.
     """
-    with _translated(service_host), _client(context, service_host) as (
-            cell_context, prepare):
+    with (
+        _translated(service_host),
+        _client(context, service_host) as (cell_context, prepare),
+    ):
         client = prepare()
         for uuid in bitstream_uuids:
             client.cast(cell_context, 'prefetch', bitstream_uuid=uuid)
@@ -86,7 +103,8 @@ def prefetch(context: nova_context.RequestContext, service_host: str,
 
 @contextlib.contextmanager
 def _client(
-    context: nova_context.RequestContext, service_host: str,
+    context: nova_context.RequestContext,
+    service_host: str,
 ) -> Iterator[tuple[nova_context.RequestContext, Callable[..., Any]]]:
     """A context in the host's cell, and ``prepare()`` of a client of the host.
 
@@ -97,13 +115,24 @@ def _client(
         mapping = objects.HostMapping.get_by_host(context, service_host)
     except nova_exceptions.HostMappingNotFound as error:
         raise exceptions.Conflict(
-            f'host {service_host} is in no cell of Nova') from error
-    router = rpc.ClientRouter(rpc.get_client(oslo_messaging.Target(
-        topic=rpc_model.TOPIC, version=rpc_model.VERSION)))
+            f'host {service_host} is in no cell of Nova'
+        ) from error
+    router = rpc.ClientRouter(
+        rpc.get_client(
+            oslo_messaging.Target(
+                topic=rpc_model.TOPIC, version=rpc_model.VERSION
+            )
+        )
+    )
     with nova_context.target_cell(
-            context, mapping.cell_mapping) as cell_context:
-        yield cell_context, functools.partial(
-            router.client(cell_context).prepare, server=service_host)
+        context, mapping.cell_mapping
+    ) as cell_context:
+        yield (
+            cell_context,
+            functools.partial(
+                router.client(cell_context).prepare, server=service_host
+            ),
+        )
 
 
 @contextlib.contextmanager
@@ -121,12 +150,15 @@ def _translated(service_host: str) -> Iterator[None]:
             raise rpc_model.FAULTS[error.exc_type](error.value) from error
         LOG.error('Host %s failed: %s', service_host, error)
         raise exceptions.DeviceError(
-            f'host {service_host} failed, its log has the reason') from error
+            f'host {service_host} failed, its log has the reason'
+        ) from error
     except oslo_messaging.MessagingTimeout as error:
         raise exceptions.NoAnswerInTime(
             f'host {service_host} has not answered in time: how it ends is '
-            'in the history of programmings') from error
+            'in the history of programmings'
+        ) from error
     except oslo_messaging.MessagingException as error:
         LOG.error('Host %s cannot be called: %s', service_host, error)
         raise exceptions.ServiceUnavailable(
-            f'host {service_host} cannot be called') from error
+            f'host {service_host} cannot be called'
+        ) from error

@@ -10,5 +10,4 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""One module for each resource. A handler takes a request, gives a response.
-"""
+"""One module for each resource. Handlers turn requests into responses."""

@@ -36,8 +36,10 @@ from nova_accel.db import accelerator_request as arq_db
 from nova_accel.db.rows import arq as arq_rows
 from nova_accel.model import arq as arq_model
 
-_NOVA_ONLY = ('This operation requires a service token. Use the Compute API '
-              'to manage instance accelerators.')
+_NOVA_ONLY = (
+    'This operation requires a service token. Use the Compute API '
+    'to manage instance accelerators.'
+)
 
 #: The filters since the microversion that has pages.
 _FILTERS = ('hostname', 'state', 'project_id')
@@ -51,8 +53,12 @@ def list_arqs(req: webob.Request) -> webob.Response:
     context = request.context(req)
     policy.authorize(context, policies.LIST)
     query = paging.query(
-        req, arq_db.SORT_KEYS, 'instance', 'bind_state',
-        *(_FILTERS if microversion.is_at_least(req, paging.SINCE) else ()))
+        req,
+        arq_db.SORT_KEYS,
+        'instance',
+        'bind_state',
+        *(_FILTERS if microversion.is_at_least(req, paging.SINCE) else ()),
+    )
     filters = query.filters
     sees_host = policy.allows(context, host_policies.SHOW)
     if not sees_host:
@@ -68,15 +74,24 @@ def list_arqs(req: webob.Request) -> webob.Response:
         arqs = _of_instance(context, instance_uuid)
     else:
         arqs = arq_db.get_all(
-            project_id=_project(context, filters), states=states,
-            page=query.page, instance_uuid=instance_uuid,
-            hostname=filters.get('hostname'))
+            project_id=_project(context, filters),
+            states=states,
+            page=query.page,
+            instance_uuid=instance_uuid,
+            hostname=filters.get('hostname'),
+        )
     if only_resolved and any(
-            arq['state'] not in arq_model.RESOLVED for arq in arqs):
+        arq['state'] not in arq_model.RESOLVED for arq in arqs
+    ):
         # This is all that Cyborg says.
         return webob.Response(status=423, json_body={'error_message': 'null'})
-    return query.answer(req, 'accelerator_requests', 'arqs', arqs,
-                        functools.partial(_shown, req, sees_host))
+    return query.answer(
+        req,
+        'accelerator_requests',
+        'arqs',
+        arqs,
+        functools.partial(_shown, req, sees_host),
+    )
 
 
 def _check_asks_for_no_host(query: paging.Query) -> None:
@@ -85,15 +100,18 @@ def _check_asks_for_no_host(query: paging.Query) -> None:
     for name in asked.intersection(_PLACE):
         raise webob.exc.HTTPForbidden(
             f'The argument {name} is not for this caller: policy '
-            f'{host_policies.SHOW}')
+            f'{host_policies.SHOW}'
+        )
 
 
-def _of_instance(context: nova_context.RequestContext,
-                 instance_uuid: str) -> list[arq_rows.ArqRow]:
+def _of_instance(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> list[arq_rows.ArqRow]:
     """All ARQs of an instance that the caller reaches; Nova asks for these."""
     arqs = arq_db.get_of_instance(instance_uuid)
     if context.project_id is not None and all(
-            arq['project_id'] == context.project_id for arq in arqs):
+        arq['project_id'] == context.project_id for arq in arqs
+    ):
         return arqs
     reach = _reach(context)
     return [arq for arq in arqs if reach in (None, arq['project_id'])]
@@ -104,13 +122,15 @@ def _only_resolved(arguments: Mapping[str, str]) -> bool:
         return False
     if arguments['bind_state'] != 'resolved':
         raise exceptions.InvalidRequest(
-            'The only bind_state to ask for is resolved')
+            'The only bind_state to ask for is resolved'
+        )
     # With ``instance``, asks whether all ARQs of the instance are resolved.
     parts = {*_FILTERS, 'limit', 'marker'}.intersection(arguments)
     if 'instance' in arguments and parts:
         raise exceptions.InvalidRequest(
             'bind_state with instance asks for all ARQs of the instance, so '
-            f'leave out {", ".join(sorted(parts))}')
+            f'leave out {", ".join(sorted(parts))}'
+        )
     return True
 
 
@@ -123,11 +143,13 @@ def _states(filters: Mapping[str, str]) -> frozenset[arq_model.State] | None:
     except ValueError as error:
         raise exceptions.InvalidRequest(
             f'There is no state "{filters["state"][:255]}"; the states are '
-            f'{", ".join(arq_model.State)}') from error
+            f'{", ".join(arq_model.State)}'
+        ) from error
 
 
-def _project(context: nova_context.RequestContext,
-             filters: Mapping[str, str]) -> str | None:
+def _project(
+    context: nova_context.RequestContext, filters: Mapping[str, str]
+) -> str | None:
     """The only project whose ARQs are asked for; None: any.
 
     :raises HTTPForbidden: the caller does not reach this project
@@ -141,21 +163,28 @@ def _project(context: nova_context.RequestContext,
 def get_arq(req: webob.Request) -> webob.Response:
     context = request.context(req)
     policy.authorize(context, policies.SHOW)
-    arq = arq_db.get(request.path_uuid(req, 'uuid'),
-                     project_id=_reach(context))
-    return webob.Response(json_body=_shown(
-        req, policy.allows(context, host_policies.SHOW), arq))
+    arq = arq_db.get(
+        request.path_uuid(req, 'uuid'), project_id=_reach(context)
+    )
+    return webob.Response(
+        json_body=_shown(req, policy.allows(context, host_policies.SHOW), arq)
+    )
 
 
 def create_arqs(req: webob.Request) -> webob.Response:
     context = request.context(req)
     policy.authorize(context, policies.CREATE)
     body = request.json_body(req, schemas.CREATE)
-    arqs = arq_db.create(body['device_profile_name'], _own_project(context),
-                         image_uuid=body.get('image_uuid'))
+    arqs = arq_db.create(
+        body['device_profile_name'],
+        _own_project(context),
+        image_uuid=body.get('image_uuid'),
+    )
     # They are bound nowhere yet, so nothing has to be hidden.
-    return webob.Response(status=201, json_body={
-        'arqs': [_shown(req, True, arq) for arq in arqs]})
+    return webob.Response(
+        status=201,
+        json_body={'arqs': [_shown(req, True, arq) for arq in arqs]},
+    )
 
 
 def patch_arqs(req: webob.Request) -> webob.Response:
@@ -172,17 +201,20 @@ def patch_arq(req: webob.Request) -> webob.Response:
     for patched in patches:
         if patched != uuid:
             raise exceptions.InvalidRequest(
-                f'The body has ARQ {patched}, the path has {uuid}')
+                f'The body has ARQ {patched}, the path has {uuid}'
+            )
     return _patch(req, patches)
 
 
-def _patch(req: webob.Request,
-           patches: Mapping[str, arq_patch.Operations]) -> webob.Response:
+def _patch(
+    req: webob.Request, patches: Mapping[str, arq_patch.Operations]
+) -> webob.Response:
     context = request.context(req)
     try:
         if arq_patch.is_unbinding(patches):
-            with arq_notification.unbinding(context, functools.partial(
-                    arq_db.get_by_uuids, list(patches))):
+            with arq_notification.unbinding(
+                context, functools.partial(arq_db.get_by_uuids, list(patches))
+            ):
                 arq_db.unbind(list(patches))
         else:
             bindings = arq_patch.bindings(patches)
@@ -190,11 +222,11 @@ def _patch(req: webob.Request,
                 microversion.require(req, '2.1')
                 policy.authorize(context, policies.SET_PROJECT)
             with arq_notification.binding(context, bindings) as bound:
-                bound.extend(arq_db.bind(
-                    bindings, read=notifier.is_enabled()))
+                bound.extend(arq_db.bind(bindings, read=notifier.is_enabled()))
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(
-            f"Couldn't apply patch. Reason: {error}") from error
+            f"Couldn't apply patch. Reason: {error}"
+        ) from error
     return webob.Response(status=202, content_type=None)
 
 
@@ -206,15 +238,18 @@ def delete_arqs(req: webob.Request) -> webob.Response:
     if len(arguments) != 1:
         raise exceptions.InvalidRequest(
             'Give either arqs, uuids of ARQs, or instance, the uuid of an '
-            'instance')
+            'instance'
+        )
     [(name, value)] = arguments.items()
     if name == 'instance':
         policy.authorize(context, policies.DELETE_BOUND, refusal=_NOVA_ONLY)
         [instance_uuid] = request.uuids(name, [value])
-        with arq_notification.unbinding(context, functools.partial(
-                _unadopted, context, instance_uuid)):
+        with arq_notification.unbinding(
+            context, functools.partial(_unadopted, context, instance_uuid)
+        ):
             arq_db.delete_by_instance(
-                instance_uuid, project_id=_reach(context))
+                instance_uuid, project_id=_reach(context)
+            )
     else:
         _delete_by_uuids(context, request.uuids(name, value.split(',')))
     return webob.Response(status=204, content_type=None)
@@ -224,20 +259,24 @@ def delete_arq(req: webob.Request) -> webob.Response:
     """Delete the ARQs that the path names, as openstacksdk does."""
     context = request.context(req)
     policy.authorize(context, policies.DELETE)
-    _delete_by_uuids(context, request.uuids(
-        'arqs', req.urlvars['uuid'].split(',')))
+    _delete_by_uuids(
+        context, request.uuids('arqs', req.urlvars['uuid'].split(','))
+    )
     return webob.Response(status=204, content_type=None)
 
 
-def _delete_by_uuids(context: nova_context.RequestContext,
-                     uuids: list[str]) -> None:
+def _delete_by_uuids(
+    context: nova_context.RequestContext, uuids: list[str]
+) -> None:
     bound_allowed = policy.allows(context, policies.DELETE_BOUND)
     reach = _reach(context)
     try:
-        with arq_notification.unbinding(context, functools.partial(
-                arq_db.get_by_uuids, uuids, reach)):
+        with arq_notification.unbinding(
+            context, functools.partial(arq_db.get_by_uuids, uuids, reach)
+        ):
             arq_db.delete_by_uuids(
-                uuids, project_id=reach, bound_allowed=bound_allowed)
+                uuids, project_id=reach, bound_allowed=bound_allowed
+            )
     except exceptions.Conflict as error:
         if bound_allowed:
             raise
@@ -245,11 +284,15 @@ def _delete_by_uuids(context: nova_context.RequestContext,
         raise webob.exc.HTTPForbidden(error.public) from error
 
 
-def _unadopted(context: nova_context.RequestContext,
-               instance_uuid: str) -> list[arq_rows.ArqRow]:
+def _unadopted(
+    context: nova_context.RequestContext, instance_uuid: str
+) -> list[arq_rows.ArqRow]:
     """The ARQs that a deletion by instance deletes: those without a role."""
-    return [arq for arq in _of_instance(context, instance_uuid)
-            if arq['role'] is None]
+    return [
+        arq
+        for arq in _of_instance(context, instance_uuid)
+        if arq['role'] is None
+    ]
 
 
 def _reach(context: nova_context.RequestContext) -> str | None:
@@ -268,18 +311,28 @@ def _own_project(context: nova_context.RequestContext) -> str:
     if not project_id:
         raise webob.exc.HTTPForbidden(
             'Accelerator requests belong to projects, and the token is for '
-            'none')
+            'none'
+        )
     return project_id
 
 
-def _shown(req: webob.Request, sees_host: bool,
-           row: arq_rows.ArqRow) -> dict[str, Any]:
-    arq: Mapping[str, Any] = row if sees_host else {
-        **row, **dict.fromkeys(
-            (*_PLACE, 'attach_handle_uuid', 'attach_handle_info')),
-        'reason': row['reason'] and exceptions.AcceleratorsBusy.PUBLIC}
+def _shown(
+    req: webob.Request, sees_host: bool, row: arq_rows.ArqRow
+) -> dict[str, Any]:
+    arq: Mapping[str, Any] = (
+        row
+        if sees_host
+        else {
+            **row,
+            **dict.fromkeys(
+                (*_PLACE, 'attach_handle_uuid', 'attach_handle_info')
+            ),
+            'reason': row['reason'] and exceptions.AcceleratorsBusy.PUBLIC,
+        }
+    )
     shown = {
-        'uuid': arq['uuid'], 'state': arq['state'],
+        'uuid': arq['uuid'],
+        'state': arq['state'],
         'device_profile_name': arq['device_profile_name'],
         'device_profile_group_id': arq['device_profile_group_id'],
         'hostname': arq['hostname'],
@@ -290,7 +343,8 @@ def _shown(req: webob.Request, sees_host: bool,
         'attach_handle_uuid': arq['attach_handle_uuid'],
         'attach_handle_info': arq['attach_handle_info'] or {},
         'links': representation.link(req, 'accelerator_requests', arq['uuid']),
-        **representation.times(arq)}
+        **representation.times(arq),
+    }
     if microversion.is_at_least(req, '2.6'):
         shown['reason'] = arq['reason']
     return shown

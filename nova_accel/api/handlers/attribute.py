@@ -32,18 +32,23 @@ def list_attributes(req: webob.Request) -> webob.Response:
     deployable = None
     if 'deployable_id' in arguments:
         deployable = request.number_or_uuid(
-            'deployable_id', arguments['deployable_id'])
+            'deployable_id', arguments['deployable_id']
+        )
     limit = paging.limit_of_whole()
     rows = attribute_db.get_all(deployable, arguments.get('key'), limit)
     paging.check_length(rows, 'ask for those of one deployable')
-    return webob.Response(json_body={'attributes': [
-        _shown(req, attribute) for attribute in rows]})
+    return webob.Response(
+        json_body={
+            'attributes': [_shown(req, attribute) for attribute in rows]
+        }
+    )
 
 
 def get_attribute(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.SHOW)
-    return webob.Response(json_body=_shown(
-        req, attribute_db.get(request.path_uuid(req, 'uuid'))))
+    return webob.Response(
+        json_body=_shown(req, attribute_db.get(request.path_uuid(req, 'uuid')))
+    )
 
 
 def create_attribute(req: webob.Request) -> webob.Response:
@@ -51,7 +56,9 @@ def create_attribute(req: webob.Request) -> webob.Response:
     body = request.json_body(req, schemas.CREATE, wrapper='attribute')
     created = attribute_db.create(
         request.number_or_uuid('deployable_id', body['deployable_id']),
-        body['key'], body['value'])
+        body['key'],
+        body['value'],
+    )
     return webob.Response(status=201, json_body=_shown(req, created))
 
 
@@ -61,11 +68,14 @@ def delete_attribute(req: webob.Request) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request,
-           attribute: attribute_db.AttributeRow) -> dict[str, Any]:
+def _shown(
+    req: webob.Request, attribute: attribute_db.AttributeRow
+) -> dict[str, Any]:
     return {
-        'uuid': attribute['uuid'], 'key': attribute['key'],
+        'uuid': attribute['uuid'],
+        'key': attribute['key'],
         'deployable_id': attribute['deployable_id'],
         'value': attribute['value'],
         'links': representation.link(req, 'attributes', attribute['uuid']),
-        **representation.times(attribute)}
+        **representation.times(attribute),
+    }

@@ -41,9 +41,14 @@ def list_bindings(req: webob.Request) -> webob.Response:
     """All bindings of a host, which compares them with its journal."""
     policy.authorize(request.context(req), policies.LIST)
     hostname = request.path_hostname(req)
-    return webob.Response(json_body={'bindings': [
-        {**binding, 'arqs': [_shown(arq) for arq in binding['arqs']]}
-        for binding in binding_db.get_of_host(hostname)]})
+    return webob.Response(
+        json_body={
+            'bindings': [
+                {**binding, 'arqs': [_shown(arq) for arq in binding['arqs']]}
+                for binding in binding_db.get_of_host(hostname)
+            ]
+        }
+    )
 
 
 def delete_unadopted(req: webob.Request) -> webob.Response:
@@ -51,14 +56,18 @@ def delete_unadopted(req: webob.Request) -> webob.Response:
     context = request.context(req)
     policy.authorize(context, policies.RELEASE)
     hostname = request.path_hostname(req)
-    uuids = request.uuids('arqs', request.query(req, 'arqs').get(
-        'arqs', '').split(','))
+    uuids = request.uuids(
+        'arqs', request.query(req, 'arqs').get('arqs', '').split(',')
+    )
     instance_uuid = request.path_uuid(req, 'instance_uuid')
 
     def unadopted() -> list[arq_rows.ArqRow]:
-        return [arq for arq in arq_db.get_by_uuids(uuids)
-                if (arq['instance_uuid'], arq['hostname'], arq['role']) == (
-                    instance_uuid, hostname, None)]
+        return [
+            arq
+            for arq in arq_db.get_by_uuids(uuids)
+            if (arq['instance_uuid'], arq['hostname'], arq['role'])
+            == (instance_uuid, hostname, None)
+        ]
 
     with arq_notification.unbinding(context, unadopted):
         binding_db.delete_unadopted(instance_uuid, hostname, uuids)
@@ -77,23 +86,34 @@ def acquire(req: webob.Request) -> webob.Response:
     body = request.json_body(req, schemas.ACQUIRE)
     if ('device_profile_name' in body) == ('groups' in body):
         raise exceptions.InvalidRequest(
-            'The body needs either device_profile_name or groups')
+            'The body needs either device_profile_name or groups'
+        )
     wanted = binding_db.Request(
-        instance_uuid=instance_uuid, hostname=hostname, role=role,
+        instance_uuid=instance_uuid,
+        hostname=hostname,
+        role=role,
         # JSON Schema takes 1.0 for an integer.
-        attempt=int(body['attempt']), project_id=body['project_id'],
+        attempt=int(body['attempt']),
+        project_id=body['project_id'],
         device_profile_name=body.get(
-            'device_profile_name', device_profile.NO_PROFILE),
+            'device_profile_name', device_profile.NO_PROFILE
+        ),
         groups=device_profile.checked_groups(body['groups'])
-        if 'groups' in body else (),
+        if 'groups' in body
+        else (),
         providers=tuple(
             matching.Provider(
                 uuid,
-                {resource_class: int(amount) for resource_class, amount
-                 in provider['allocated'].items()},
-                frozenset(provider['traits']))
-            for uuid, provider in body['providers'].items()),
-        image_uuid=body.get('image_uuid'))
+                {
+                    resource_class: int(amount)
+                    for resource_class, amount in provider['allocated'].items()
+                },
+                frozenset(provider['traits']),
+            )
+            for uuid, provider in body['providers'].items()
+        ),
+        image_uuid=body.get('image_uuid'),
+    )
     with arq_notification.acquiring(context, wanted) as bound:
         bound.extend(binding_db.acquire(wanted))
     return _answer(bound)
@@ -107,15 +127,22 @@ def adopt(req: webob.Request) -> webob.Response:
     from_role = body.get('from_role')
     if from_role == key[2]:
         raise exceptions.InvalidRequest(
-            f'The ARQs cannot move from {from_role} to {from_role}')
+            f'The ARQs cannot move from {from_role} to {from_role}'
+        )
 
     def dropped() -> list[arq_rows.ArqRow]:
-        return [arq for arq in binding_db.get(*key)
-                if arq['uuid'] not in body['arqs']]
+        return [
+            arq
+            for arq in binding_db.get(*key)
+            if arq['uuid'] not in body['arqs']
+        ]
 
     with arq_notification.unbinding(context, dropped):
-        return _answer(binding_db.adopt(
-            key, int(body['attempt']), body['arqs'], from_role))
+        return _answer(
+            binding_db.adopt(
+                key, int(body['attempt']), body['arqs'], from_role
+            )
+        )
 
 
 def release(req: webob.Request) -> webob.Response:
@@ -123,12 +150,19 @@ def release(req: webob.Request) -> webob.Response:
     policy.authorize(context, policies.RELEASE)
     instance_uuid, hostname, role = _path(req)
     attempt = request.query(req, 'attempt').get('attempt', '')
-    if not (attempt.isascii() and attempt.isdigit()
-            and len(attempt) < 20 and int(attempt) <= attempt_model.MAX):
+    if not (
+        attempt.isascii()
+        and attempt.isdigit()
+        and len(attempt) < 20
+        and int(attempt) <= attempt_model.MAX
+    ):
         raise exceptions.InvalidRequest(
-            'The argument attempt is missing, or is no number of an attempt')
-    with arq_notification.unbinding(context, functools.partial(
-            binding_db.get, instance_uuid, hostname, role)):
+            'The argument attempt is missing, or is no number of an attempt'
+        )
+    with arq_notification.unbinding(
+        context,
+        functools.partial(binding_db.get, instance_uuid, hostname, role),
+    ):
         binding_db.release(instance_uuid, hostname, role, int(attempt))
     return webob.Response(status=204, content_type=None)
 
@@ -137,8 +171,11 @@ def _path(req: webob.Request) -> tuple[str, str, arq_model.Role]:
     """Instance uuid, hostname and role of the binding."""
     hostname = request.path_hostname(req)
     request.check(req.urlvars['role'], schemas.ROLE)
-    return (request.path_uuid(req, 'instance_uuid'), hostname,
-            arq_model.Role(req.urlvars['role']))
+    return (
+        request.path_uuid(req, 'instance_uuid'),
+        hostname,
+        arq_model.Role(req.urlvars['role']),
+    )
 
 
 def _answer(arqs: Iterable[arq_rows.ArqRow]) -> webob.Response:
@@ -149,12 +186,16 @@ def _shown(arq: arq_rows.ArqFacts) -> dict[str, Any]:
     """As :meth:`nova_accel.model.arq.Arq.from_dict` reads it."""
     identity = arq['attach_handle_identity']
     return {
-        'uuid': arq['uuid'], 'state': arq['state'],
+        'uuid': arq['uuid'],
+        'state': arq['state'],
         'device_profile_name': arq['device_profile_name'],
         'device_profile_group_id': arq['device_profile_group_id'],
-        'group': arq['group'], 'device_rp_uuid': arq['device_rp_uuid'],
+        'group': arq['group'],
+        'device_rp_uuid': arq['device_rp_uuid'],
         'attach_handle': {
             'uuid': arq['attach_handle_uuid'],
             'type': arq['attach_handle_type'],
             'info': arq['attach_handle_info'],
-            **({} if identity is None else {'identity': identity})}}
+            **({} if identity is None else {'identity': identity}),
+        },
+    }

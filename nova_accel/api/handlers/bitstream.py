@@ -12,7 +12,6 @@
 
 """``/bitstreams``: hosts fetch them before servers need them."""
 
-
 import webob
 
 from nova_accel import exceptions
@@ -46,15 +45,27 @@ def prefetch(req: webob.Request) -> webob.Response:
     faults = prefetching.ask(context, hosts, [bitstream_uuid])
     if faults and (names is not None or len(faults) == len(hosts)):
         raise next(iter(faults.values()))
-    return webob.Response(status=202, json_body={
-        'hostnames': [host['hostname'] for host in hosts
-                      if host['hostname'] not in faults]})
+    return webob.Response(
+        status=202,
+        json_body={
+            'hostnames': [
+                host['hostname']
+                for host in hosts
+                if host['hostname'] not in faults
+            ]
+        },
+    )
 
 
-def _check_known(names: list[str],
-                 hosts: list[deployable_db.RegionHostRow]) -> None:
+def _check_known(
+    names: list[str], hosts: list[deployable_db.RegionHostRow]
+) -> None:
     unknown = sorted(set(names) - {host['hostname'] for host in hosts})
     if unknown:
-        raise exceptions.NotFound('; '.join(
-            f'Host {name} not found, or it has no region that can be '
-            'programmed' for name in unknown))
+        raise exceptions.NotFound(
+            '; '.join(
+                f'Host {name} not found, or it has no region that can be '
+                'programmed'
+                for name in unknown
+            )
+        )

@@ -40,12 +40,23 @@ _CYBORGS_FILTER = ('filters.field', 'filters.value')
 
 def list_deployables(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.LIST)
-    query = paging.query(req, deployable_db.SORT_KEYS, 'hostname',
-                         'device_uuid', 'bitstream_id', *_CYBORGS_FILTER)
+    query = paging.query(
+        req,
+        deployable_db.SORT_KEYS,
+        'hostname',
+        'device_uuid',
+        'bitstream_id',
+        *_CYBORGS_FILTER,
+    )
     return query.answer(
-        req, 'deployables', 'deployables', deployable_db.get_all(
-            page=query.page, **_with_cyborgs_filter(query.filters)),
-        functools.partial(_shown, req))
+        req,
+        'deployables',
+        'deployables',
+        deployable_db.get_all(
+            page=query.page, **_with_cyborgs_filter(query.filters)
+        ),
+        functools.partial(_shown, req),
+    )
 
 
 def _with_cyborgs_filter(filters: Mapping[str, str]) -> dict[str, str]:
@@ -59,18 +70,23 @@ def _with_cyborgs_filter(filters: Mapping[str, str]) -> dict[str, str]:
         return found
     if field is None or value is None:
         raise exceptions.InvalidRequest(
-            f'Give both {" and ".join(_CYBORGS_FILTER)}, or neither')
+            f'Give both {" and ".join(_CYBORGS_FILTER)}, or neither'
+        )
     if field != 'name':
         raise exceptions.InvalidRequest(
             'Invalid input for field/attribute field. Value: '
-            f"'{field[:255]}'. Value should be one of: name")
+            f"'{field[:255]}'. Value should be one of: name"
+        )
     return {**found, 'name': value}
 
 
 def get_deployable(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.SHOW)
-    return webob.Response(json_body=_shown(
-        req, deployable_db.get(request.path_uuid(req, 'uuid'))))
+    return webob.Response(
+        json_body=_shown(
+            req, deployable_db.get(request.path_uuid(req, 'uuid'))
+        )
+    )
 
 
 def program_deployable(req: webob.Request) -> webob.Response:
@@ -80,13 +96,13 @@ def program_deployable(req: webob.Request) -> webob.Response:
     uuid = request.path_uuid(req, 'uuid')
     [operation] = request.json_body(req, schemas.PATCH)
     [value] = operation['value']
-    found = programming.program(
-        context, uuid, _uuid(value['image_uuid']))
+    found = programming.program(context, uuid, _uuid(value['image_uuid']))
     if policy.allows(context, policies.SHOW):
         return webob.Response(json_body=_shown(req, found))
     # The owner of the server must not learn where the deployable is.
-    return webob.Response(json_body=_shown(
-        req, {**found, **dict.fromkeys(_PLACE), 'noted': {}}))
+    return webob.Response(
+        json_body=_shown(req, {**found, **dict.fromkeys(_PLACE), 'noted': {}})
+    )
 
 
 def program_deployable_again_named(req: webob.Request) -> webob.Response:
@@ -102,30 +118,41 @@ def _uuid(value: str) -> str:
     except exceptions.InvalidRequest as error:
         # This is all that Cyborg says.
         raise exceptions.InvalidRequest(
-            f'Expected a uuid but received {value[:255]}.') from error
+            f'Expected a uuid but received {value[:255]}.'
+        ) from error
 
 
-def _shown(req: webob.Request,
-           deployable: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(
+    req: webob.Request, deployable: Mapping[str, Any]
+) -> dict[str, Any]:
     """:param deployable: a row, with None for what is hidden"""
     shown = {
-        'uuid': deployable['uuid'], 'parent_id': None, 'root_id': None,
+        'uuid': deployable['uuid'],
+        'parent_id': None,
+        'root_id': None,
         'name': deployable['name'],
         'num_accelerators': deployable['units'],
         'device_id': deployable['device_id'],
         # Cyborg has JSON in a string here.
-        'attributes_list': json.dumps([
-            {key: value} for known in (
-                attribute.of_placement(deployable['traits'],
-                                       deployable['resource_class']),
-                deployable['noted'])
-            for key, value in known.items()]),
+        'attributes_list': json.dumps(
+            [
+                {key: value}
+                for known in (
+                    attribute.of_placement(
+                        deployable['traits'], deployable['resource_class']
+                    ),
+                    deployable['noted'],
+                )
+                for key, value in known.items()
+            ]
+        ),
         'rp_uuid': deployable['rp_uuid'],
         'driver_name': deployable['driver'],
         'bitstream_id': deployable['bitstream_id'],
         'links': representation.link(req, 'deployables', deployable['uuid'])
         + representation.bookmark(req, 'deployables', deployable['uuid']),
-        **representation.times(deployable)}
+        **representation.times(deployable),
+    }
     if microversion.is_at_least(req, '2.5'):
         shown['hostname'] = deployable['hostname']
         shown['device_uuid'] = deployable['device_uuid']

@@ -31,18 +31,24 @@ from nova_accel.model import device as device_model
 def list_devices(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.LIST)
     query = paging.query(
-        req, device_db.SORT_KEYS, 'type', 'vendor', 'hostname')
+        req, device_db.SORT_KEYS, 'type', 'vendor', 'hostname'
+    )
     devices = device_db.get_all(
-        type_=query.filters.get('type'), vendor=query.filters.get('vendor'),
-        hostname=query.filters.get('hostname'), page=query.page)
-    return query.answer(req, 'devices', 'devices', devices,
-                        functools.partial(_shown, req))
+        type_=query.filters.get('type'),
+        vendor=query.filters.get('vendor'),
+        hostname=query.filters.get('hostname'),
+        page=query.page,
+    )
+    return query.answer(
+        req, 'devices', 'devices', devices, functools.partial(_shown, req)
+    )
 
 
 def get_device(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.SHOW)
-    return webob.Response(json_body=_shown(
-        req, device_db.get(request.path_uuid(req, 'uuid'))))
+    return webob.Response(
+        json_body=_shown(req, device_db.get(request.path_uuid(req, 'uuid')))
+    )
 
 
 def disable_device(req: webob.Request) -> webob.Response:
@@ -55,32 +61,44 @@ def enable_device(req: webob.Request) -> webob.Response:
     return _set_status(req, device_model.Status.ENABLED)
 
 
-def _set_status(req: webob.Request,
-                status: device_model.Status) -> webob.Response:
+def _set_status(
+    req: webob.Request, status: device_model.Status
+) -> webob.Response:
     device_db.set_status(request.path_uuid(req, 'uuid'), status)
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request,
-           device: device_db.DeviceRow) -> dict[str, Any]:
+def _shown(req: webob.Request, device: device_db.DeviceRow) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        'uuid': device['uuid'], 'type': device['type'],
-        'vendor': device['vendor_id'], 'model': device['product'],
+        'uuid': device['uuid'],
+        'type': device['type'],
+        'vendor': device['vendor_id'],
+        'model': device['product'],
         # Cyborg has JSON in a string here, and any text in the other info.
-        'std_board_info': json.dumps({
-            'product_id': device['product_id'], 'address': device['address'],
-            'numa_node': device['numa_node'], 'driver': device['driver']}),
+        'std_board_info': json.dumps(
+            {
+                'product_id': device['product_id'],
+                'address': device['address'],
+                'numa_node': device['numa_node'],
+                'driver': device['driver'],
+            }
+        ),
         'vendor_board_info': device['vendor'],
         'hostname': device['hostname'],
         'links': representation.link(req, 'devices', device['uuid']),
-        **representation.times(device)}
+        **representation.times(device),
+    }
     if microversion.is_at_least(req, '2.3'):
         shown['status'] = device['status']
     if microversion.is_at_least(req, '2.4'):
         shown['fault'] = device['fault']
         shown['attributes'] = device['attributes'] or {}
         shown['unclean_attach_handles'] = [
-            {'attach_handle_uuid': handle['uuid'],
-             'deployable_name': handle['deployable'],
-             'reason': handle['reason']} for handle in device['unclean']]
+            {
+                'attach_handle_uuid': handle['uuid'],
+                'deployable_name': handle['deployable'],
+                'reason': handle['reason'],
+            }
+            for handle in device['unclean']
+        ]
     return shown

@@ -41,9 +41,15 @@ def list_device_profiles(req: webob.Request) -> webob.Response:
     query = paging.query(req, device_profile_db.SORT_KEYS, 'name')
     names = query.filters.get('name')
     profiles = device_profile_db.get_all(
-        None if names is None else names.split(','), query.page)
-    return query.answer(req, 'device_profiles', 'device_profiles', profiles,
-                        functools.partial(_shown, req))
+        None if names is None else names.split(','), query.page
+    )
+    return query.answer(
+        req,
+        'device_profiles',
+        'device_profiles',
+        profiles,
+        functools.partial(_shown, req),
+    )
 
 
 def get_device_profile(req: webob.Request) -> webob.Response:
@@ -51,10 +57,15 @@ def get_device_profile(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.SHOW)
     profile = _find(req)
     # Cyborg writes the times of a single profile not as in a list.
-    return webob.Response(json_body={'device_profile': {
-        **_shown(req, profile),
-        'created_at': str(profile['created_at']),
-        'updated_at': str(profile['updated_at'])}})
+    return webob.Response(
+        json_body={
+            'device_profile': {
+                **_shown(req, profile),
+                'created_at': str(profile['created_at']),
+                'updated_at': str(profile['updated_at']),
+            }
+        }
+    )
 
 
 def explain_device_profile(req: webob.Request) -> webob.Response:
@@ -63,16 +74,31 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.EXPLAIN)
     profile = _find(req)
     groups = device_profile_model.parse_groups(profile['groups'])
-    providers = explanation.providers(explanation_db.get_units(
-        {resource_class for group in groups
-         for resource_class in group.resources}))
-    return webob.Response(json_body={'explain': {
-        'device_profile_uuid': profile['uuid'],
-        'device_profile_name': profile['name'],
-        'groups': [
-            _explained(number, profile['groups'][number],
-                       explanation.explain(group, providers))
-            for number, group in enumerate(groups)]}})
+    providers = explanation.providers(
+        explanation_db.get_units(
+            {
+                resource_class
+                for group in groups
+                for resource_class in group.resources
+            }
+        )
+    )
+    return webob.Response(
+        json_body={
+            'explain': {
+                'device_profile_uuid': profile['uuid'],
+                'device_profile_name': profile['name'],
+                'groups': [
+                    _explained(
+                        number,
+                        profile['groups'][number],
+                        explanation.explain(group, providers),
+                    )
+                    for number, group in enumerate(groups)
+                ],
+            }
+        }
+    )
 
 
 def create_device_profile(req: webob.Request) -> webob.Response:
@@ -81,14 +107,17 @@ def create_device_profile(req: webob.Request) -> webob.Response:
     body = request.json_body(req, {})
     if not isinstance(body, list) or len(body) != 1:
         raise exceptions.InvalidRequest(
-            'Only one device profile allowed per POST request for now.')
+            'Only one device profile allowed per POST request for now.'
+        )
     wanted = body[0]
     request.check(wanted, schemas.PROFILE)
     device_profile_model.check_name(wanted['name'])
     profile = device_profile_db.create(
         name=wanted['name'],
         groups=device_profile_model.checked_groups(wanted['groups']),
-        description=wanted.get('description'), uuid=wanted.get('uuid'))
+        description=wanted.get('description'),
+        uuid=wanted.get('uuid'),
+    )
     prefetching.order(context, profile)
     return webob.Response(status=201, json_body=_shown(req, profile))
 
@@ -104,10 +133,14 @@ def update_device_profile(req: webob.Request) -> webob.Response:
     wanted = request.json_body(req, schemas.UPDATE, wrapper='device_profile')
     if wanted.get('uuid') not in (None, uuid):
         raise exceptions.InvalidRequest(
-            f'uuid: the body has {wanted["uuid"]}, the path has {uuid}')
+            f'uuid: the body has {wanted["uuid"]}, the path has {uuid}'
+        )
     profile = device_profile_db.update(
-        uuid, device_profile_model.checked_groups(wanted['groups']),
-        wanted.get('description'), wanted.get('name'))
+        uuid,
+        device_profile_model.checked_groups(wanted['groups']),
+        wanted.get('description'),
+        wanted.get('name'),
+    )
     prefetching.order(context, profile)
     return webob.Response(json_body=_shown(req, profile))
 
@@ -127,7 +160,8 @@ def delete_device_profiles(req: webob.Request) -> webob.Response:
     if not value:
         raise exceptions.InvalidRequest(
             'The argument value is missing: the names of the device profiles '
-            'to delete')
+            'to delete'
+        )
     return _delete(value)
 
 
@@ -145,35 +179,51 @@ def _find(req: webob.Request) -> device_profile_db.DeviceProfileRow:
 def _delete(value: str) -> webob.Response:
     """Delete the profile of a uuid, or those of names, as Cyborg does."""
     if uuidutils.is_uuid_like(value):
-        device_profile_db.delete_by_uuid(
-            request.uuids('uuid', [value])[0])
+        device_profile_db.delete_by_uuid(request.uuids('uuid', [value])[0])
     else:
         device_profile_db.delete_by_names(value.split(','))
     return webob.Response(status=204, content_type=None)
 
 
-def _shown(req: webob.Request, profile: device_profile_db.DeviceProfileRow,
-           ) -> dict[str, Any]:
+def _shown(
+    req: webob.Request,
+    profile: device_profile_db.DeviceProfileRow,
+) -> dict[str, Any]:
     return {
-        'uuid': profile['uuid'], 'name': profile['name'],
-        'description': profile['description'], 'groups': profile['groups'],
+        'uuid': profile['uuid'],
+        'name': profile['name'],
+        'description': profile['description'],
+        'groups': profile['groups'],
         **representation.times(profile),
-        'links': representation.link(req, 'device_profiles', profile['uuid'])}
+        'links': representation.link(req, 'device_profiles', profile['uuid']),
+    }
 
 
-def _explained(number: int, group: Mapping[str, str],
-               candidates: Sequence[explanation.Candidate],
-               ) -> dict[str, Any]:
+def _explained(
+    number: int,
+    group: Mapping[str, str],
+    candidates: Sequence[explanation.Candidate],
+) -> dict[str, Any]:
     return {
-        'device_profile_group_id': number, 'group': group,
-        'hostnames': sorted({
-            candidate.provider.hostname for candidate in candidates
-            if not candidate.reasons}),
-        'resource_providers': [{
-            'uuid': candidate.provider.rp_uuid,
-            'hostname': candidate.provider.hostname,
-            'resource_class': candidate.provider.resource_class,
-            'device_uuids': candidate.provider.device_uuids,
-            'total': candidate.provider.total,
-            'free': candidate.provider.free,
-            'reasons': candidate.reasons} for candidate in candidates]}
+        'device_profile_group_id': number,
+        'group': group,
+        'hostnames': sorted(
+            {
+                candidate.provider.hostname
+                for candidate in candidates
+                if not candidate.reasons
+            }
+        ),
+        'resource_providers': [
+            {
+                'uuid': candidate.provider.rp_uuid,
+                'hostname': candidate.provider.hostname,
+                'resource_class': candidate.provider.resource_class,
+                'device_uuids': candidate.provider.device_uuids,
+                'total': candidate.provider.total,
+                'free': candidate.provider.free,
+                'reasons': candidate.reasons,
+            }
+            for candidate in candidates
+        ],
+    }

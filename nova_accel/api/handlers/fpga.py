@@ -28,12 +28,15 @@ def program_fpga(req: webob.Request) -> webob.Response:
         programming.authorize(context)
         body = request.json_body(req, schemas.FPGA)
         [bitstream_uuid] = request.uuids(
-            'glance_bitstream_uuid', [body['glance_bitstream_uuid']])
+            'glance_bitstream_uuid', [body['glance_bitstream_uuid']]
+        )
         programming.program(
-            context, request.path_uuid(req, 'deployable_uuid'),
-            bitstream_uuid)
+            context, request.path_uuid(req, 'deployable_uuid'), bitstream_uuid
+        )
     except (webob.exc.HTTPForbidden, exceptions.NotAllowed) as error:
         raise webob.exc.HTTPUnprocessableEntity(
-            'User is not authorized to use the resource') from error
+            'User is not authorized to use the resource'
+        ) from error
     return webob.Response(
-        json_body={'msg': 'bitstream has been loaded successfully'})
+        json_body={'msg': 'bitstream has been loaded successfully'}
+    )

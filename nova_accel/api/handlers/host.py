@@ -41,12 +41,16 @@ def report(req: webob.Request) -> webob.Response:
     hostname = request.path_hostname(req)
     body = request.json_body(req, schemas.REPORT, MAX_REPORT_BYTES)
     orders = host_db.report(
-        hostname=hostname, node_uuid=body['node_uuid'],
-        service_host=body['service_host'], devices=body.get('devices'),
-        digest=body['digest'], orders_seen=body.get('orders_seen'),
+        hostname=hostname,
+        node_uuid=body['node_uuid'],
+        service_host=body['service_host'],
+        devices=body.get('devices'),
+        digest=body['digest'],
+        orders_seen=body.get('orders_seen'),
         # JSON Schema takes 1.0 for an integer.
         part=None if 'part' not in body else int(body['part']),
-        others=body.get('others'))
+        others=body.get('others'),
+    )
     if orders is None:
         return webob.Response(status=204, content_type=None)
     return webob.Response(json_body={'orders': orders.to_dict()})
@@ -60,9 +64,11 @@ def set_cleaning(req: webob.Request) -> webob.Response:
     both = body['failed'].keys() & set(body['cleaned'])
     if both:
         raise exceptions.InvalidRequest(
-            f'both cleaned and failed: {", ".join(sorted(both))}')
-    cleaning.note(hostname, body['cleaned'], body['failed'],
-                  int(body['revision']))
+            f'both cleaned and failed: {", ".join(sorted(both))}'
+        )
+    cleaning.note(
+        hostname, body['cleaned'], body['failed'], int(body['revision'])
+    )
     return webob.Response(status=204, content_type=None)
 
 
@@ -75,8 +81,9 @@ def set_provisioning(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.REPORT)
     hostname = request.path_hostname(req)
     body = request.json_body(req, schemas.PROVISIONING, MAX_REPORT_BYTES)
-    bound_event.send(provisioning.replace(
-        hostname, body['arqs'], body.get('failed', ())))
+    bound_event.send(
+        provisioning.replace(hostname, body['arqs'], body.get('failed', ()))
+    )
     return webob.Response(status=204, content_type=None)
 
 
@@ -96,12 +103,17 @@ def _record(uuid: str, body: dict[str, Any]) -> programming.Record:
     """:raises InvalidRequest: a time is malformed."""
     finished_at = body['finished_at']
     return programming.Record(
-        uuid, body['device_uuid'], body['region'], body['bitstream_id'],
-        programming.Asker(body['project_id'], body['user_id'],
-                          body['instance_uuid']),
+        uuid,
+        body['device_uuid'],
+        body['region'],
+        body['bitstream_id'],
+        programming.Asker(
+            body['project_id'], body['user_id'], body['instance_uuid']
+        ),
         _time(body['started_at']),
         None if finished_at is None else _time(finished_at),
-        body['failure'])
+        body['failure'],
+    )
 
 
 def _time(text: str) -> datetime.datetime:

@@ -23,33 +23,56 @@ from nova_accel.api import request
 from nova_accel.api.policies import programming as policies
 from nova_accel.db import programming as programming_db
 
-_FILTERS = ('hostname', 'device_uuid', 'deployable_uuid', 'instance_uuid',
-            'bitstream_id', 'project_id')
+_FILTERS = (
+    'hostname',
+    'device_uuid',
+    'deployable_uuid',
+    'instance_uuid',
+    'bitstream_id',
+    'project_id',
+)
 
 
 def list_programmings(req: webob.Request) -> webob.Response:
     """Newest first; a full page has a link to the next."""
     microversion.require(req, '2.5')
     policy.authorize(request.context(req), policies.LIST)
-    query = paging.query(req, programming_db.SORT_KEYS, *_FILTERS,
-                         pages_since='2.5')
+    query = paging.query(
+        req, programming_db.SORT_KEYS, *_FILTERS, pages_since='2.5'
+    )
     return query.answer(
-        req, 'programmings', 'programmings',
-        programming_db.get_all(query.page, **query.filters), _shown)
+        req,
+        'programmings',
+        'programmings',
+        programming_db.get_all(query.page, **query.filters),
+        _shown,
+    )
 
 
 def _shown(row: programming_db.ProgrammingRow) -> dict[str, Any]:
     started_at, finished_at = row['started_at'], row['finished_at']
     return {
-        'uuid': row['uuid'], 'hostname': row['hostname'],
-        'device_uuid': row['device_uuid'], 'region': row['region'],
-        'bitstream_id': row['bitstream_id'], 'project_id': row['project_id'],
-        'user_id': row['user_id'], 'instance_uuid': row['instance_uuid'],
+        'uuid': row['uuid'],
+        'hostname': row['hostname'],
+        'device_uuid': row['device_uuid'],
+        'region': row['region'],
+        'bitstream_id': row['bitstream_id'],
+        'project_id': row['project_id'],
+        'user_id': row['user_id'],
+        'instance_uuid': row['instance_uuid'],
         'failure': row['failure'],
-        'state': ('running' if finished_at is None
-                  else 'succeeded' if row['failure'] is None else 'failed'),
+        'state': (
+            'running'
+            if finished_at is None
+            else 'succeeded'
+            if row['failure'] is None
+            else 'failed'
+        ),
         'started_at': started_at.isoformat(),
-        'finished_at': None if finished_at is None
+        'finished_at': None
+        if finished_at is None
         else finished_at.isoformat(),
-        'duration_s': None if finished_at is None
-        else int((finished_at - started_at).total_seconds())}
+        'duration_s': None
+        if finished_at is None
+        else int((finished_at - started_at).total_seconds()),
+    }

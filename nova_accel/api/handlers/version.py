@@ -19,22 +19,38 @@ import webob
 from nova_accel.api import microversion
 from nova_accel.api import representation
 
-_RANGE = {'max_version': microversion.VERSIONS[-1],
-          'min_version': microversion.VERSIONS[0]}
+_RANGE = {
+    'max_version': microversion.VERSIONS[-1],
+    'min_version': microversion.VERSIONS[0],
+}
 
 
 def list_versions(req: webob.Request) -> webob.Response:
     version: dict[str, Any] = {
-        'id': 'v2', 'status': 'CURRENT', **_RANGE,
-        'links': representation.link(req, 'v2')}
-    return webob.Response(json_body={
-        'name': 'OpenStack Accelerator API (nova_accel)',
-        'description': 'Lifecycle management of hardware accelerators in '
-                       'Nova, compatible with the v2 API of Cyborg.',
-        'versions': [version], 'default_version': version})
+        'id': 'v2',
+        'status': 'CURRENT',
+        **_RANGE,
+        'links': representation.link(req, 'v2'),
+    }
+    return webob.Response(
+        json_body={
+            'name': 'OpenStack Accelerator API (nova_accel)',
+            'description': (
+                'Lifecycle management of hardware accelerators in '
+                'Nova, compatible with the v2 API of Cyborg.'
+            ),
+            'versions': [version],
+            'default_version': version,
+        }
+    )
 
 
 def get_version(req: webob.Request) -> webob.Response:
-    return webob.Response(json_body={
-        'id': 'v2.0', 'status': 'CURRENT', **_RANGE,
-        'links': representation.link(req, 'v2', '')})
+    return webob.Response(
+        json_body={
+            'id': 'v2.0',
+            'status': 'CURRENT',
+            **_RANGE,
+            'links': representation.link(req, 'v2', ''),
+        }
+    )

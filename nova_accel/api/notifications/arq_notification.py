@@ -60,33 +60,45 @@ class _Change:
     place: Mapping[str, str | None]
     arqs: Sequence[Mapping[str, Any]]
 
-    def tell(self, phase: notifier.Phase,
-             fault: object = None) -> None:
+    def tell(self, phase: notifier.Phase, fault: object = None) -> None:
         notifier.emit(
-            self.context, self.action, phase,
+            self.context,
+            self.action,
+            phase,
             lambda: payloads.of_arqs(
-                self.arqs, None if fault is None else str(fault),
-                **self.place))
+                self.arqs, None if fault is None else str(fault), **self.place
+            ),
+        )
 
     def tell_end(self) -> None:
         """Notify of the end, with the ARQs as they are then."""
-        arqs = [{**arq, 'state': arq_model.State.UNBOUND}
-                for arq in self.arqs] if self.action == _UNBIND else self.arqs
+        arqs = (
+            [{**arq, 'state': arq_model.State.UNBOUND} for arq in self.arqs]
+            if self.action == _UNBIND
+            else self.arqs
+        )
         dataclasses.replace(self, arqs=arqs).tell(notifier.Phase.END)
 
 
 @contextlib.contextmanager
-def acquiring(context: nova_context.RequestContext,
-              request: binding_db.Request) -> Iterator[Arqs]:
+def acquiring(
+    context: nova_context.RequestContext, request: binding_db.Request
+) -> Iterator[Arqs]:
     """Surround an acquisition by a host; its body fills the list of ARQs."""
     bound: Arqs = []
     if not notifier.is_enabled():
         yield bound
         return
     before = _read(functools.partial(binding_db.get, *request.key))
-    change = _Change(context, _BIND, {
-        name: getattr(request, name)
-        for name in (*_PLACE, 'device_profile_name')}, [])
+    change = _Change(
+        context,
+        _BIND,
+        {
+            name: getattr(request, name)
+            for name in (*_PLACE, 'device_profile_name')
+        },
+        [],
+    )
     change.tell(notifier.Phase.START)
     try:
         yield bound
@@ -94,16 +106,19 @@ def acquiring(context: nova_context.RequestContext,
         change.tell(notifier.Phase.ERROR, fault)
         raise
     kept = {arq['uuid'] for arq in bound}
-    for replaced in _changes(context, _UNBIND, (
-            arq for arq in before if arq['uuid'] not in kept)):
+    for replaced in _changes(
+        context, _UNBIND, (arq for arq in before if arq['uuid'] not in kept)
+    ):
         replaced.tell(notifier.Phase.START)
         replaced.tell_end()
     dataclasses.replace(change, arqs=bound).tell_end()
 
 
 @contextlib.contextmanager
-def binding(context: nova_context.RequestContext,
-            bindings: Mapping[str, Mapping[str, str]]) -> Iterator[Arqs]:
+def binding(
+    context: nova_context.RequestContext,
+    bindings: Mapping[str, Mapping[str, str]],
+) -> Iterator[Arqs]:
     """Surround a binding by Nova's client; its body fills the list of ARQs.
 
     :param bindings: as for :func:`nova_accel.db.accelerator_request.bind`
@@ -112,10 +127,16 @@ def binding(context: nova_context.RequestContext,
     if not notifier.is_enabled():
         yield bound
         return
-    changes = _changes(context, _BIND, (
-        {**arq, **bindings[arq['uuid']]}
-        for arq in _read(functools.partial(
-            arq_db.get_by_uuids, list(bindings)))))
+    changes = _changes(
+        context,
+        _BIND,
+        (
+            {**arq, **bindings[arq['uuid']]}
+            for arq in _read(
+                functools.partial(arq_db.get_by_uuids, list(bindings))
+            )
+        ),
+    )
     for change in changes:
         change.tell(notifier.Phase.START)
     try:
@@ -125,8 +146,11 @@ def binding(context: nova_context.RequestContext,
             change.tell(notifier.Phase.ERROR, fault)
         raise
     for change in _changes(context, _BIND, bound):
-        reasons = {arq['reason'] for arq in change.arqs
-                   if arq['state'] == arq_model.State.BIND_FAILED}
+        reasons = {
+            arq['reason']
+            for arq in change.arqs
+            if arq['state'] == arq_model.State.BIND_FAILED
+        }
         if reasons:
             change.tell(notifier.Phase.ERROR, '; '.join(sorted(reasons)))
         else:
@@ -134,8 +158,9 @@ def binding(context: nova_context.RequestContext,
 
 
 @contextlib.contextmanager
-def unbinding(context: nova_context.RequestContext,
-              read: Callable[[], Arqs]) -> Iterator[None]:
+def unbinding(
+    context: nova_context.RequestContext, read: Callable[[], Arqs]
+) -> Iterator[None]:
     """Surround an unbinding or a deletion of ARQs.
 
     :param read: gives the ARQs that are about to go; those that hold nothing
@@ -162,15 +187,26 @@ def unbinding(context: nova_context.RequestContext,
         change.tell_end()
 
 
-def _changes(context: nova_context.RequestContext, action: str,
-             arqs: Iterable[Mapping[str, Any]]) -> list[_Change]:
+def _changes(
+    context: nova_context.RequestContext,
+    action: str,
+    arqs: Iterable[Mapping[str, Any]],
+) -> list[_Change]:
     found: dict[tuple[str | None, ...], list[Mapping[str, Any]]] = {}
     for arq in arqs:
         found.setdefault(tuple(arq[name] for name in _PLACE), []).append(arq)
-    return [_Change(context, action, {
-        **dict(zip(_PLACE, place, strict=True)),
-        'device_profile_name': of_one[0]['device_profile_name'],
-    }, of_one) for place, of_one in found.items()]
+    return [
+        _Change(
+            context,
+            action,
+            {
+                **dict(zip(_PLACE, place, strict=True)),
+                'device_profile_name': of_one[0]['device_profile_name'],
+            },
+            of_one,
+        )
+        for place, of_one in found.items()
+    ]
 
 
 def _holding(arqs: Arqs) -> Arqs:

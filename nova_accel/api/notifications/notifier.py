@@ -44,15 +44,22 @@ def is_enabled() -> bool:
 
     The notifier's own ``is_enabled()`` says yes when there is no driver.
     """
-    return (rpc.NOTIFIER is not None
-            and CONF.notifications.notification_format in (
-                'versioned', 'both')
-            and any(driver != 'noop' for driver
-                    in CONF.oslo_messaging_notifications.driver))
+    return (
+        rpc.NOTIFIER is not None
+        and CONF.notifications.notification_format in ('versioned', 'both')
+        and any(
+            driver != 'noop'
+            for driver in CONF.oslo_messaging_notifications.driver
+        )
+    )
 
 
-def emit(context: nova_context.RequestContext, action: str, phase: Phase,
-         payload: Callable[[], payloads.Payload]) -> None:
+def emit(
+    context: nova_context.RequestContext,
+    action: str,
+    phase: Phase,
+    payload: Callable[[], payloads.Payload],
+) -> None:
     """Send a notification; a failure is logged and does not fail the request.
 
     :param action: such as ``accelerator_request.bind``

@@ -68,7 +68,8 @@ class AcceleratorRequestActionPayload(Payload):
         'project_id': fields.StringField(nullable=True),
         'device_profile_name': fields.StringField(nullable=True),
         'accelerator_requests': fields.ListOfObjectsField(
-            'AcceleratorRequestPayload'),
+            'AcceleratorRequestPayload'
+        ),
         'fault': fields.StringField(nullable=True),
     }
 
@@ -94,37 +95,58 @@ class DeployableProgramPayload(Payload):
     }
 
 
-def of_arqs(arqs: Sequence[Mapping[str, Any]], fault: str | None = None,
-            **place: str | None) -> AcceleratorRequestActionPayload:
+def of_arqs(
+    arqs: Sequence[Mapping[str, Any]],
+    fault: str | None = None,
+    **place: str | None,
+) -> AcceleratorRequestActionPayload:
     """
     :param arqs: as :mod:`nova_accel.db.accelerator_request` gives them
     :param place: the other fields
     """
     return AcceleratorRequestActionPayload(
-        accelerator_requests=[_of_arq(arq) for arq in arqs], fault=fault,
-        **place)
+        accelerator_requests=[_of_arq(arq) for arq in arqs],
+        fault=fault,
+        **place,
+    )
 
 
 def _of_arq(row: Mapping[str, Any]) -> AcceleratorRequestPayload:
     return AcceleratorRequestPayload(
-        **{name: row[name] for name in (
-            'uuid', 'device_profile_name', 'device_profile_group_id',
-            'device_rp_uuid', 'attach_handle_type', 'attach_handle_uuid')},
+        **{
+            name: row[name]
+            for name in (
+                'uuid',
+                'device_profile_name',
+                'device_profile_group_id',
+                'device_rp_uuid',
+                'attach_handle_type',
+                'attach_handle_uuid',
+            )
+        },
         state=str(row['state']),
         resource_class=arq.resource_class(row['group']),
         created_at=_in_utc(row['created_at']),
-        updated_at=_in_utc(row['updated_at']))
+        updated_at=_in_utc(row['updated_at']),
+    )
 
 
-def of_programming(hostname: str,
-                   record: programming.Record) -> DeployableProgramPayload:
+def of_programming(
+    hostname: str, record: programming.Record
+) -> DeployableProgramPayload:
     return DeployableProgramPayload(
-        uuid=record.uuid, hostname=hostname, device_uuid=record.device_uuid,
-        region=record.region, bitstream_id=record.bitstream_id,
-        project_id=record.asker.project_id, user_id=record.asker.user_id,
+        uuid=record.uuid,
+        hostname=hostname,
+        device_uuid=record.device_uuid,
+        region=record.region,
+        bitstream_id=record.bitstream_id,
+        project_id=record.asker.project_id,
+        user_id=record.asker.user_id,
         instance_uuid=record.asker.instance_uuid,
-        started_at=record.started_at, finished_at=record.finished_at,
-        fault=record.failure)
+        started_at=record.started_at,
+        finished_at=record.finished_at,
+        fault=record.failure,
+    )
 
 
 def to_wire(payload: Payload) -> dict[str, Any]:

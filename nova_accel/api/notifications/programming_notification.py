@@ -23,8 +23,11 @@ from nova_accel.model import programming
 _PROGRAM = 'deployable.program'
 
 
-def send(context: nova_context.RequestContext, hostname: str,
-         record: programming.Record) -> None:
+def send(
+    context: nova_context.RequestContext,
+    hostname: str,
+    record: programming.Record,
+) -> None:
     """Notify of a programming that has begun or ended. Does not raise."""
     if record.finished_at is None:
         phase = notifier.Phase.START
@@ -32,5 +35,9 @@ def send(context: nova_context.RequestContext, hostname: str,
         phase = notifier.Phase.END
     else:
         phase = notifier.Phase.ERROR
-    notifier.emit(context, _PROGRAM, phase, functools.partial(
-        payloads.of_programming, hostname, record))
+    notifier.emit(
+        context,
+        _PROGRAM,
+        phase,
+        functools.partial(payloads.of_programming, hostname, record),
+    )

@@ -29,8 +29,16 @@ from nova_accel.api.policies import programming
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
     """All rules, for the enforcer and the sample policy file."""
-    return list(itertools.chain(
-        device_profile.list_rules(), accelerator_request.list_rules(),
-        device.list_rules(), deployable.list_rules(), attribute.list_rules(),
-        programming.list_rules(), bitstream.list_rules(), host.list_rules(),
-        binding.list_rules()))
+    return list(
+        itertools.chain(
+            device_profile.list_rules(),
+            accelerator_request.list_rules(),
+            device.list_rules(),
+            deployable.list_rules(),
+            attribute.list_rules(),
+            programming.list_rules(),
+            bitstream.list_rules(),
+            host.list_rules(),
+            binding.list_rules(),
+        )
+    )

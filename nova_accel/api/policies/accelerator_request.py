@@ -31,26 +31,62 @@ _ONE = f'{_PATH}/{{uuid}}'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [rule.rule(*row) for row in (
-        (LIST, personas.READER, "List the ARQs of the caller's project.",
-         f'GET {_PATH}'),
-        (SHOW, personas.READER, "Show an ARQ of the caller's project.",
-         f'GET {_ONE}'),
-        (CREATE, personas.MEMBER, 'Create the ARQs of a device profile.',
-         f'POST {_PATH}'),
-        (DELETE, personas.MEMBER,
-         "Delete ARQs of the caller's project that are not bound.",
-         f'DELETE {_PATH}', f'DELETE {_ONE}'),
-        (BIND, personas.VOUCHED,
-         'Bind ARQs to an instance on a host, or unbind them.',
-         f'PATCH {_PATH}', f'PATCH {_ONE}'),
-        (SET_PROJECT, f'{personas.ADMIN} or {personas.SERVICE}',
-         'Give ARQs to another project while they are bound.',
-         f'PATCH {_PATH}', f'PATCH {_ONE}'),
-        (DELETE_BOUND, personas.VOUCHED,
-         'Delete ARQs that are bound, and all those of an instance.',
-         f'DELETE {_PATH}', f'DELETE {_ONE}'),
-        (ALL_PROJECTS, f'{personas.VOUCHED} or {personas.ADMIN}',
-         'Reach the ARQs of all projects in what the other rules allow.',
-         f'GET {_PATH}', f'GET {_ONE}'),
-    )]
+    return [
+        rule.rule(*row)
+        for row in (
+            (
+                LIST,
+                personas.READER,
+                "List the ARQs of the caller's project.",
+                f'GET {_PATH}',
+            ),
+            (
+                SHOW,
+                personas.READER,
+                "Show an ARQ of the caller's project.",
+                f'GET {_ONE}',
+            ),
+            (
+                CREATE,
+                personas.MEMBER,
+                'Create the ARQs of a device profile.',
+                f'POST {_PATH}',
+            ),
+            (
+                DELETE,
+                personas.MEMBER,
+                "Delete ARQs of the caller's project that are not bound.",
+                f'DELETE {_PATH}',
+                f'DELETE {_ONE}',
+            ),
+            (
+                BIND,
+                personas.VOUCHED,
+                'Bind ARQs to an instance on a host, or unbind them.',
+                f'PATCH {_PATH}',
+                f'PATCH {_ONE}',
+            ),
+            (
+                SET_PROJECT,
+                f'{personas.ADMIN} or {personas.SERVICE}',
+                'Give ARQs to another project while they are bound.',
+                f'PATCH {_PATH}',
+                f'PATCH {_ONE}',
+            ),
+            (
+                DELETE_BOUND,
+                personas.VOUCHED,
+                'Delete ARQs that are bound, and all those of an instance.',
+                f'DELETE {_PATH}',
+                f'DELETE {_ONE}',
+            ),
+            (
+                ALL_PROJECTS,
+                f'{personas.VOUCHED} or {personas.ADMIN}',
+                'Reach the ARQs of all projects in what the other rules '
+                'allow.',
+                f'GET {_PATH}',
+                f'GET {_ONE}',
+            ),
+        )
+    ]

@@ -27,14 +27,32 @@ _PATH = '/v2/attributes'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [rule.rule(*row) for row in (
-        (LIST, personas.ADMIN, 'List the attributes of deployables.',
-         f'GET {_PATH}'),
-        (SHOW, personas.ADMIN, 'Show an attribute of a deployable.',
-         f'GET {_PATH}/{{uuid}}'),
-        (CREATE, personas.ADMIN, 'Note an attribute of a deployable.',
-         f'POST {_PATH}'),
-        (DELETE, personas.ADMIN,
-         'Delete an attribute that was noted of a deployable.',
-         f'DELETE {_PATH}/{{uuid}}'),
-    )]
+    return [
+        rule.rule(*row)
+        for row in (
+            (
+                LIST,
+                personas.ADMIN,
+                'List the attributes of deployables.',
+                f'GET {_PATH}',
+            ),
+            (
+                SHOW,
+                personas.ADMIN,
+                'Show an attribute of a deployable.',
+                f'GET {_PATH}/{{uuid}}',
+            ),
+            (
+                CREATE,
+                personas.ADMIN,
+                'Note an attribute of a deployable.',
+                f'POST {_PATH}',
+            ),
+            (
+                DELETE,
+                personas.ADMIN,
+                'Delete an attribute that was noted of a deployable.',
+                f'DELETE {_PATH}/{{uuid}}',
+            ),
+        )
+    ]

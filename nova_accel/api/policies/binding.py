@@ -27,16 +27,36 @@ _PATH = _LIST_PATH + '/{instance_uuid}/{role}'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [rule.rule(*row) for row in (
-        (LIST, personas.SERVICE, 'List what instances hold on a host.',
-         f'GET {_LIST_PATH}'),
-        (SHOW, personas.SERVICE, 'Show what an instance holds on a host.',
-         f'GET {_PATH}'),
-        (ACQUIRE, personas.SERVICE,
-         'Make, match and bind the ARQs of an instance, or adopt those that '
-         'Nova has bound.', f'PUT {_PATH}', f'PUT {_PATH}/arqs'),
-        (RELEASE, personas.SERVICE,
-         'Release what an instance holds on a host, or what Nova has bound '
-         'for it there.', f'DELETE {_PATH}',
-         f'DELETE {_LIST_PATH}/{{instance_uuid}}'),
-    )]
+    return [
+        rule.rule(*row)
+        for row in (
+            (
+                LIST,
+                personas.SERVICE,
+                'List what instances hold on a host.',
+                f'GET {_LIST_PATH}',
+            ),
+            (
+                SHOW,
+                personas.SERVICE,
+                'Show what an instance holds on a host.',
+                f'GET {_PATH}',
+            ),
+            (
+                ACQUIRE,
+                personas.SERVICE,
+                'Make, match and bind the ARQs of an instance, or adopt '
+                'those that Nova has bound.',
+                f'PUT {_PATH}',
+                f'PUT {_PATH}/arqs',
+            ),
+            (
+                RELEASE,
+                personas.SERVICE,
+                'Release what an instance holds on a host, or what Nova has '
+                'bound for it there.',
+                f'DELETE {_PATH}',
+                f'DELETE {_LIST_PATH}/{{instance_uuid}}',
+            ),
+        )
+    ]

@@ -21,8 +21,14 @@ PREFETCH = 'nova_accel:bitstream:prefetch'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [rule.rule(*row) for row in (
-        (PREFETCH, personas.ADMIN,
-         'Have hosts fetch a bitstream before it is needed.',
-         'POST /v2/bitstreams/{uuid}/prefetch'),
-    )]
+    return [
+        rule.rule(*row)
+        for row in (
+            (
+                PREFETCH,
+                personas.ADMIN,
+                'Have hosts fetch a bitstream before it is needed.',
+                'POST /v2/bitstreams/{uuid}/prefetch',
+            ),
+        )
+    ]

@@ -26,11 +26,22 @@ _PATH = '/v2/devices'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [rule.rule(*row) for row in (
-        (LIST, personas.ADMIN, 'List devices.', f'GET {_PATH}'),
-        (SHOW, personas.ADMIN, 'Show a device.', f'GET {_PATH}/{{uuid}}'),
-        (DISABLE, personas.ADMIN, 'Keep further servers from a device.',
-         f'POST {_PATH}/{{uuid}}/disable'),
-        (ENABLE, personas.ADMIN, 'Let servers have a device again.',
-         f'POST {_PATH}/{{uuid}}/enable'),
-    )]
+    return [
+        rule.rule(*row)
+        for row in (
+            (LIST, personas.ADMIN, 'List devices.', f'GET {_PATH}'),
+            (SHOW, personas.ADMIN, 'Show a device.', f'GET {_PATH}/{{uuid}}'),
+            (
+                DISABLE,
+                personas.ADMIN,
+                'Keep further servers from a device.',
+                f'POST {_PATH}/{{uuid}}/disable',
+            ),
+            (
+                ENABLE,
+                personas.ADMIN,
+                'Let servers have a device again.',
+                f'POST {_PATH}/{{uuid}}/enable',
+            ),
+        )
+    ]

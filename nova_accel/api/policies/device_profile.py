@@ -31,17 +31,41 @@ _PATH = '/v2/device_profiles'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [rule.rule(*row) for row in (
-        (LIST, personas.READER, 'List device profiles.', f'GET {_PATH}'),
-        (SHOW, personas.READER, 'Show a device profile.',
-         f'GET {_PATH}/{{uuid}}'),
-        (CREATE, personas.ADMIN, 'Create a device profile.',
-         f'POST {_PATH}'),
-        (EXPLAIN, personas.ADMIN,
-         'Show which hosts could serve a device profile, and why others '
-         'cannot.', f'GET {_PATH}/{{uuid}}/explain'),
-        (UPDATE, personas.ADMIN, 'Change what a device profile asks for.',
-         f'PUT {_PATH}/{{uuid}}'),
-        (DELETE, personas.ADMIN, 'Delete device profiles.',
-         f'DELETE {_PATH}/{{uuid}}', f'DELETE {_PATH}'),
-    )]
+    return [
+        rule.rule(*row)
+        for row in (
+            (LIST, personas.READER, 'List device profiles.', f'GET {_PATH}'),
+            (
+                SHOW,
+                personas.READER,
+                'Show a device profile.',
+                f'GET {_PATH}/{{uuid}}',
+            ),
+            (
+                CREATE,
+                personas.ADMIN,
+                'Create a device profile.',
+                f'POST {_PATH}',
+            ),
+            (
+                EXPLAIN,
+                personas.ADMIN,
+                'Show which hosts could serve a device profile, and why '
+                'others cannot.',
+                f'GET {_PATH}/{{uuid}}/explain',
+            ),
+            (
+                UPDATE,
+                personas.ADMIN,
+                'Change what a device profile asks for.',
+                f'PUT {_PATH}/{{uuid}}',
+            ),
+            (
+                DELETE,
+                personas.ADMIN,
+                'Delete device profiles.',
+                f'DELETE {_PATH}/{{uuid}}',
+                f'DELETE {_PATH}',
+            ),
+        )
+    ]

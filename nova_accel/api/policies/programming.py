@@ -21,8 +21,14 @@ LIST = 'nova_accel:programming:list'
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
-    return [rule.rule(*row) for row in (
-        (LIST, personas.ADMIN,
-         'List what FPGA regions were programmed with, and by whom.',
-         'GET /v2/programmings'),
-    )]
+    return [
+        rule.rule(*row)
+        for row in (
+            (
+                LIST,
+                personas.ADMIN,
+                'List what FPGA regions were programmed with, and by whom.',
+                'GET /v2/programmings',
+            ),
+        )
+    ]

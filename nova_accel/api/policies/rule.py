@@ -15,15 +15,21 @@
 from oslo_policy import policy
 
 
-def rule(name: str, check: str, description: str,
-         *operations: str) -> policy.DocumentedRuleDefault:
+def rule(
+    name: str, check: str, description: str, *operations: str
+) -> policy.DocumentedRuleDefault:
     """A rule for tokens that are scoped to a project.
 
     :param check: one of :mod:`nova_accel.api.policies.personas`
     :param operations: the calls that it allows, such as ``GET /v2/devices``
     """
     return policy.DocumentedRuleDefault(
-        name=name, check_str=check, scope_types=['project'],
-        description=description, operations=[
+        name=name,
+        check_str=check,
+        scope_types=['project'],
+        description=description,
+        operations=[
             {'method': method, 'path': path}
-            for method, path in map(str.split, operations)])
+            for method, path in map(str.split, operations)
+        ],
+    )

@@ -47,9 +47,12 @@ PATCH: scalars.Schema = {
 }
 
 #: The fields that a patch gives to one ARQ.
-BINDING = scalars.strict_object({
-    'hostname': scalars.HOSTNAME,
-    'device_rp_uuid': scalars.UUID,
-    'instance_uuid': scalars.UUID,
-    'project_id': scalars.NAME,
-}, 'project_id')
+BINDING = scalars.strict_object(
+    {
+        'hostname': scalars.HOSTNAME,
+        'device_rp_uuid': scalars.UUID,
+        'instance_uuid': scalars.UUID,
+        'project_id': scalars.NAME,
+    },
+    'project_id',
+)

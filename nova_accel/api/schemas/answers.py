@@ -33,8 +33,11 @@ _STATE: Schema = {'enum': [str(state) for state in arq.State]}
 
 def _fields(properties: Schema, *optional: str) -> Schema:
     """An object with these properties, and maybe with others."""
-    return {'type': 'object', 'properties': properties,
-            'required': [name for name in properties if name not in optional]}
+    return {
+        'type': 'object',
+        'properties': properties,
+        'required': [name for name in properties if name not in optional],
+    }
 
 
 def list_of(name: str, schema: Schema) -> Schema:
@@ -45,133 +48,271 @@ def one(name: str, schema: Schema) -> Schema:
     return _fields({name: schema})
 
 
-_LINKS: Schema = {'type': 'array', 'items': _fields(
-    {'href': _STRING, 'rel': _STRING})}
+_LINKS: Schema = {
+    'type': 'array',
+    'items': _fields({'href': _STRING, 'rel': _STRING}),
+}
 
 
 def page_of(name: str, schema: Schema) -> Schema:
     """A list that, if it is a full page, has a link to the next."""
     links = f'{name}_links'
-    return _fields({name: {'type': 'array', 'items': schema},
-                    links: _LINKS}, links)
+    return _fields(
+        {name: {'type': 'array', 'items': schema}, links: _LINKS}, links
+    )
 
 
 _TIMES: Schema = {'created_at': _TIME, 'updated_at': _TIME_OR_NULL}
 
-DEVICE_PROFILE = _fields({
-    'uuid': scalars.UUID, 'name': _STRING, 'description': _STRING_OR_NULL,
-    'groups': {'type': 'array', 'items': _OBJECT}, 'links': _LINKS, **_TIMES})
+DEVICE_PROFILE = _fields(
+    {
+        'uuid': scalars.UUID,
+        'name': _STRING,
+        'description': _STRING_OR_NULL,
+        'groups': {'type': 'array', 'items': _OBJECT},
+        'links': _LINKS,
+        **_TIMES,
+    }
+)
 
-ACCELERATOR_REQUEST = _fields({
-    'uuid': scalars.UUID, 'state': _STATE, 'device_profile_name': _STRING,
-    'device_profile_group_id': _INTEGER, 'hostname': _STRING_OR_NULL,
-    'device_rp_uuid': scalars.UUID_OR_NULL,
-    'instance_uuid': scalars.UUID_OR_NULL, 'project_id': _STRING_OR_NULL,
-    'attach_handle_type': {'enum': ['', 'PCI', 'MDEV']},
-    'attach_handle_uuid': scalars.UUID_OR_NULL,
-    'attach_handle_info': _OBJECT, 'links': _LINKS, **_TIMES,
-    'reason': {**_STRING_OR_NULL,
-               'description': 'Why it is BindFailed, from 2.6 on'},
-}, 'reason')
+ACCELERATOR_REQUEST = _fields(
+    {
+        'uuid': scalars.UUID,
+        'state': _STATE,
+        'device_profile_name': _STRING,
+        'device_profile_group_id': _INTEGER,
+        'hostname': _STRING_OR_NULL,
+        'device_rp_uuid': scalars.UUID_OR_NULL,
+        'instance_uuid': scalars.UUID_OR_NULL,
+        'project_id': _STRING_OR_NULL,
+        'attach_handle_type': {'enum': ['', 'PCI', 'MDEV']},
+        'attach_handle_uuid': scalars.UUID_OR_NULL,
+        'attach_handle_info': _OBJECT,
+        'links': _LINKS,
+        **_TIMES,
+        'reason': {
+            **_STRING_OR_NULL,
+            'description': 'Why it is BindFailed, from 2.6 on',
+        },
+    },
+    'reason',
+)
 
-DEVICE = _fields({
-    'uuid': scalars.UUID, 'type': _STRING, 'vendor': _STRING,
-    'model': _STRING, 'std_board_info': {
-        **_STRING, 'contentMediaType': 'application/json'},
-    'vendor_board_info': _STRING, 'hostname': _STRING, 'links': _LINKS,
-    **_TIMES,
-    'status': {'enum': ['enabled', 'maintaining'],
-               'description': 'From microversion 2.3 on'},
-    'fault': {**_STRING_OR_NULL, 'description': 'From 2.4 on'},
-    'attributes': {**_OBJECT, 'description': 'From 2.4 on'},
-    'unclean_attach_handles': {
-        'type': 'array', 'description': 'From 2.4 on',
-        'items': _fields({'attach_handle_uuid': scalars.UUID,
-                          'deployable_name': _STRING, 'reason': _STRING})},
-}, 'status', 'fault', 'attributes', 'unclean_attach_handles')
+DEVICE = _fields(
+    {
+        'uuid': scalars.UUID,
+        'type': _STRING,
+        'vendor': _STRING,
+        'model': _STRING,
+        'std_board_info': {**_STRING, 'contentMediaType': 'application/json'},
+        'vendor_board_info': _STRING,
+        'hostname': _STRING,
+        'links': _LINKS,
+        **_TIMES,
+        'status': {
+            'enum': ['enabled', 'maintaining'],
+            'description': 'From microversion 2.3 on',
+        },
+        'fault': {**_STRING_OR_NULL, 'description': 'From 2.4 on'},
+        'attributes': {**_OBJECT, 'description': 'From 2.4 on'},
+        'unclean_attach_handles': {
+            'type': 'array',
+            'description': 'From 2.4 on',
+            'items': _fields(
+                {
+                    'attach_handle_uuid': scalars.UUID,
+                    'deployable_name': _STRING,
+                    'reason': _STRING,
+                }
+            ),
+        },
+    },
+    'status',
+    'fault',
+    'attributes',
+    'unclean_attach_handles',
+)
 
-DEPLOYABLE = _fields({
-    'uuid': scalars.UUID, 'parent_id': {'type': 'null'},
-    'root_id': {'type': 'null'}, 'name': _STRING,
-    'num_accelerators': _INTEGER,
-    'device_id': {'type': ['integer', 'null']},
-    'attributes_list': {**_STRING, 'contentMediaType': 'application/json'},
-    'rp_uuid': scalars.UUID_OR_NULL, 'driver_name': _STRING_OR_NULL,
-    'bitstream_id': scalars.UUID_OR_NULL, 'links': _LINKS, **_TIMES,
-    'hostname': {**_STRING_OR_NULL,
-                 'description': 'From microversion 2.5 on'},
-    'device_uuid': {**scalars.UUID_OR_NULL, 'description': 'From 2.5 on'},
-    'region': {**_STRING_OR_NULL, 'description': 'From 2.5 on'},
-    'num_accelerators_in_use': {**_INTEGER, 'description': 'From 2.5 on'},
-}, 'hostname', 'device_uuid', 'region', 'num_accelerators_in_use')
+DEPLOYABLE = _fields(
+    {
+        'uuid': scalars.UUID,
+        'parent_id': {'type': 'null'},
+        'root_id': {'type': 'null'},
+        'name': _STRING,
+        'num_accelerators': _INTEGER,
+        'device_id': {'type': ['integer', 'null']},
+        'attributes_list': {**_STRING, 'contentMediaType': 'application/json'},
+        'rp_uuid': scalars.UUID_OR_NULL,
+        'driver_name': _STRING_OR_NULL,
+        'bitstream_id': scalars.UUID_OR_NULL,
+        'links': _LINKS,
+        **_TIMES,
+        'hostname': {
+            **_STRING_OR_NULL,
+            'description': 'From microversion 2.5 on',
+        },
+        'device_uuid': {**scalars.UUID_OR_NULL, 'description': 'From 2.5 on'},
+        'region': {**_STRING_OR_NULL, 'description': 'From 2.5 on'},
+        'num_accelerators_in_use': {**_INTEGER, 'description': 'From 2.5 on'},
+    },
+    'hostname',
+    'device_uuid',
+    'region',
+    'num_accelerators_in_use',
+)
 
-PROGRAMMING = _fields({
-    'uuid': scalars.UUID, 'hostname': _STRING, 'device_uuid': scalars.UUID,
-    'region': _STRING, 'bitstream_id': scalars.UUID,
-    'project_id': _STRING_OR_NULL, 'user_id': _STRING_OR_NULL,
-    'instance_uuid': scalars.UUID_OR_NULL, 'failure': _STRING_OR_NULL,
-    'state': {'enum': ['running', 'succeeded', 'failed']},
-    'started_at': _TIME, 'finished_at': _TIME_OR_NULL,
-    'duration_s': {'type': ['integer', 'null']}})
+PROGRAMMING = _fields(
+    {
+        'uuid': scalars.UUID,
+        'hostname': _STRING,
+        'device_uuid': scalars.UUID,
+        'region': _STRING,
+        'bitstream_id': scalars.UUID,
+        'project_id': _STRING_OR_NULL,
+        'user_id': _STRING_OR_NULL,
+        'instance_uuid': scalars.UUID_OR_NULL,
+        'failure': _STRING_OR_NULL,
+        'state': {'enum': ['running', 'succeeded', 'failed']},
+        'started_at': _TIME,
+        'finished_at': _TIME_OR_NULL,
+        'duration_s': {'type': ['integer', 'null']},
+    }
+)
 
-ATTRIBUTE = _fields({
-    'uuid': scalars.UUID, 'deployable_id': _INTEGER, 'key': _STRING,
-    'value': _STRING, 'links': _LINKS, **_TIMES})
+ATTRIBUTE = _fields(
+    {
+        'uuid': scalars.UUID,
+        'deployable_id': _INTEGER,
+        'key': _STRING,
+        'value': _STRING,
+        'links': _LINKS,
+        **_TIMES,
+    }
+)
 
-EXPLANATION = one('explain', _fields({
-    'device_profile_uuid': scalars.UUID, 'device_profile_name': _STRING,
-    'groups': {'type': 'array', 'items': _fields({
-        'device_profile_group_id': _INTEGER, 'group': _OBJECT,
-        'hostnames': {'type': 'array', 'items': _STRING},
-        'resource_providers': {'type': 'array', 'items': _fields({
-            'uuid': scalars.UUID, 'hostname': _STRING,
-            'resource_class': _STRING, 'device_uuids': _UUIDS,
-            'total': _INTEGER, 'free': _INTEGER,
-            'reasons': {'type': 'array', 'items': _STRING}})}})}}))
+EXPLANATION = one(
+    'explain',
+    _fields(
+        {
+            'device_profile_uuid': scalars.UUID,
+            'device_profile_name': _STRING,
+            'groups': {
+                'type': 'array',
+                'items': _fields(
+                    {
+                        'device_profile_group_id': _INTEGER,
+                        'group': _OBJECT,
+                        'hostnames': {'type': 'array', 'items': _STRING},
+                        'resource_providers': {
+                            'type': 'array',
+                            'items': _fields(
+                                {
+                                    'uuid': scalars.UUID,
+                                    'hostname': _STRING,
+                                    'resource_class': _STRING,
+                                    'device_uuids': _UUIDS,
+                                    'total': _INTEGER,
+                                    'free': _INTEGER,
+                                    'reasons': {
+                                        'type': 'array',
+                                        'items': _STRING,
+                                    },
+                                }
+                            ),
+                        },
+                    }
+                ),
+            },
+        }
+    ),
+)
 
 #: An ARQ as compute hosts see it.
-BOUND_ARQ = _fields({
-    'uuid': scalars.UUID, 'state': _STATE, 'device_profile_name': _STRING,
-    'device_profile_group_id': _INTEGER, 'group': _OBJECT,
-    'device_rp_uuid': scalars.UUID_OR_NULL,
-    'attach_handle': _fields({
-        'uuid': scalars.UUID_OR_NULL, 'type': _STRING_OR_NULL,
-        'info': {'type': ['object', 'null']},
-        'identity': _STRING}, 'identity')})
+BOUND_ARQ = _fields(
+    {
+        'uuid': scalars.UUID,
+        'state': _STATE,
+        'device_profile_name': _STRING,
+        'device_profile_group_id': _INTEGER,
+        'group': _OBJECT,
+        'device_rp_uuid': scalars.UUID_OR_NULL,
+        'attach_handle': _fields(
+            {
+                'uuid': scalars.UUID_OR_NULL,
+                'type': _STRING_OR_NULL,
+                'info': {'type': ['object', 'null']},
+                'identity': _STRING,
+            },
+            'identity',
+        ),
+    }
+)
 
-BINDING = _fields({
-    'instance_uuid': scalars.UUID, 'role': _STRING_OR_NULL,
-    'attempt': {'type': ['integer', 'null']},
-    'arqs': {'type': 'array', 'items': {
-        '$ref': '#/components/schemas/BoundAcceleratorRequest'}}})
+BINDING = _fields(
+    {
+        'instance_uuid': scalars.UUID,
+        'role': _STRING_OR_NULL,
+        'attempt': {'type': ['integer', 'null']},
+        'arqs': {
+            'type': 'array',
+            'items': {'$ref': '#/components/schemas/BoundAcceleratorRequest'},
+        },
+    }
+)
 
-ORDERS = one('orders', _fields({
-    'revision': _INTEGER, 'disabled': _UUIDS, 'uncleaned': _UUIDS}))
+ORDERS = one(
+    'orders',
+    _fields({'revision': _INTEGER, 'disabled': _UUIDS, 'uncleaned': _UUIDS}),
+)
 
 PROGRAMMED = one('msg', _STRING)
 
 HOSTNAMES = list_of('hostnames', _STRING)
 
 #: The version documents.
-VERSION = _fields({
-    'id': _STRING, 'status': _STRING, 'min_version': _STRING,
-    'max_version': _STRING, 'links': _LINKS})
+VERSION = _fields(
+    {
+        'id': _STRING,
+        'status': _STRING,
+        'min_version': _STRING,
+        'max_version': _STRING,
+        'links': _LINKS,
+    }
+)
 
-VERSIONS = _fields({
-    'name': _STRING, 'description': _STRING, 'default_version': VERSION,
-    'versions': {'type': 'array', 'items': VERSION}})
+VERSIONS = _fields(
+    {
+        'name': _STRING,
+        'description': _STRING,
+        'default_version': VERSION,
+        'versions': {'type': 'array', 'items': VERSION},
+    }
+)
 
-ERROR = _fields({
-    'error_message': {
-        **_STRING, 'contentMediaType': 'application/json',
-        'description': 'JSON in a string, with faultstring, or with title '
-                       'and description where HTTP itself refuses'},
-    'error_code': {
-        **_STRING, 'description': 'The name of the exception, for hosts'},
-    'newest_attempt': {
-        'type': ['integer', 'null'],
-        'description': 'From which a host counts on, if its attempt is older '
-                       'or out of reach'},
-}, 'error_code', 'newest_attempt')
+ERROR = _fields(
+    {
+        'error_message': {
+            **_STRING,
+            'contentMediaType': 'application/json',
+            'description': (
+                'JSON in a string, with faultstring, or with title '
+                'and description where HTTP itself refuses'
+            ),
+        },
+        'error_code': {
+            **_STRING,
+            'description': 'The name of the exception, for hosts',
+        },
+        'newest_attempt': {
+            'type': ['integer', 'null'],
+            'description': (
+                'From which a host counts on, if its attempt is older '
+                'or out of reach'
+            ),
+        },
+    },
+    'error_code',
+    'newest_attempt',
+)
 
 FPGA_ERROR = one('error', _STRING)

@@ -16,9 +16,11 @@
 from nova_accel.api.schemas import scalars
 from nova_accel.model import attribute
 
-CREATE = scalars.strict_object({
-    # A number, which clients also send as a text, or a uuid.
-    'deployable_id': {'type': ['integer', 'string']},
-    'key': scalars.NAME,
-    'value': {**scalars.TEXT, 'maxLength': attribute.MAX_VALUE_LENGTH},
-})
+CREATE = scalars.strict_object(
+    {
+        # A number, which clients also send as a text, or a uuid.
+        'deployable_id': {'type': ['integer', 'string']},
+        'key': scalars.NAME,
+        'value': {**scalars.TEXT, 'maxLength': attribute.MAX_VALUE_LENGTH},
+    }
+)

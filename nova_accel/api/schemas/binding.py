@@ -19,42 +19,61 @@ from nova_accel.model import arq
 from nova_accel.model import attempt
 
 ATTEMPT: scalars.Schema = {
-    'type': 'integer', 'minimum': 0, 'maximum': attempt.MAX}
+    'type': 'integer',
+    'minimum': 0,
+    'maximum': attempt.MAX,
+}
 
 ROLE: scalars.Schema = {'enum': [str(role) for role in arq.Role]}
 
 #: With the name of a device profile or with groups, not both.
-ACQUIRE = scalars.strict_object({
-    'attempt': ATTEMPT,
-    'project_id': scalars.NAME,
-    'device_profile_name': scalars.NAME,
-    'groups': device_profile.GROUPS,
-    'image_uuid': scalars.UUID_OR_NULL,
-    'providers': {
-        'type': 'object',
-        'propertyNames': scalars.UUID,
-        'maxProperties': 64,
-        'additionalProperties': scalars.strict_object({
-            'allocated': {
-                'type': 'object',
-                'propertyNames': scalars.PLACEMENT_NAME,
-                'additionalProperties': {
-                    'type': 'integer', 'minimum': 1, 'maximum': 1024},
-                'minProperties': 1,
-                'maxProperties': 16,
-            },
-            'traits': scalars.TRAITS,
-        }),
+ACQUIRE = scalars.strict_object(
+    {
+        'attempt': ATTEMPT,
+        'project_id': scalars.NAME,
+        'device_profile_name': scalars.NAME,
+        'groups': device_profile.GROUPS,
+        'image_uuid': scalars.UUID_OR_NULL,
+        'providers': {
+            'type': 'object',
+            'propertyNames': scalars.UUID,
+            'maxProperties': 64,
+            'additionalProperties': scalars.strict_object(
+                {
+                    'allocated': {
+                        'type': 'object',
+                        'propertyNames': scalars.PLACEMENT_NAME,
+                        'additionalProperties': {
+                            'type': 'integer',
+                            'minimum': 1,
+                            'maximum': 1024,
+                        },
+                        'minProperties': 1,
+                        'maxProperties': 16,
+                    },
+                    'traits': scalars.TRAITS,
+                }
+            ),
+        },
     },
-}, 'device_profile_name', 'groups', 'image_uuid')
+    'device_profile_name',
+    'groups',
+    'image_uuid',
+)
 
 #: The ARQs that Nova's own Cyborg client has bound to the instance, or that
 #: it holds on the host in another role.
-ADOPT = scalars.strict_object({
-    'attempt': ATTEMPT,
-    'arqs': {
-        'type': 'array', 'items': scalars.UUID, 'minItems': 1,
-        'maxItems': accelerator_request.MAX_ARQS, 'uniqueItems': True,
+ADOPT = scalars.strict_object(
+    {
+        'attempt': ATTEMPT,
+        'arqs': {
+            'type': 'array',
+            'items': scalars.UUID,
+            'minItems': 1,
+            'maxItems': accelerator_request.MAX_ARQS,
+            'uniqueItems': True,
+        },
+        'from_role': ROLE,
     },
-    'from_role': ROLE,
-}, 'from_role')
+    'from_role',
+)

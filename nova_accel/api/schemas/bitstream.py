@@ -14,8 +14,15 @@
 
 from nova_accel.api.schemas import scalars
 
-PREFETCH = scalars.strict_object({
-    'hostnames': {
-        'type': 'array', 'items': scalars.HOSTNAME, 'minItems': 1,
-        'maxItems': 1024, 'uniqueItems': True},
-}, 'hostnames')
+PREFETCH = scalars.strict_object(
+    {
+        'hostnames': {
+            'type': 'array',
+            'items': scalars.HOSTNAME,
+            'minItems': 1,
+            'maxItems': 1024,
+            'uniqueItems': True,
+        },
+    },
+    'hostnames',
+)

@@ -18,13 +18,16 @@ GROUP: scalars.Schema = {
     'type': 'object',
     'propertyNames': scalars.NAME,
     # Some clients send how many units are wanted as a number.
-    'additionalProperties': {
-        **scalars.TEXT, 'type': ['string', 'integer']},
+    'additionalProperties': {**scalars.TEXT, 'type': ['string', 'integer']},
     'maxProperties': 64,
 }
 
 GROUPS: scalars.Schema = {
-    'type': 'array', 'items': GROUP, 'minItems': 1, 'maxItems': 64}
+    'type': 'array',
+    'items': GROUP,
+    'minItems': 1,
+    'maxItems': 64,
+}
 
 #: Properties that are not known are let through, as Cyborg does.
 PROFILE: scalars.Schema = {

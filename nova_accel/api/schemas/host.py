@@ -24,88 +24,156 @@ _PCI_ID = {'type': 'string', 'pattern': bounds.PCI_ID}
 #: The most attach handles that one list may name.
 _MOST_HANDLES = 256 * 1024
 
-_HANDLE = scalars.strict_object({
-    'uuid': scalars.UUID,
-    'type': {'enum': [str(type_) for type_ in attach_handle.HandleType]},
-    'info': scalars.strict_object({
-        'domain': scalars.hexadecimal(4, 8),
-        'bus': scalars.hexadecimal(2, 2),
-        'device': scalars.hexadecimal(2, 2),
-        'function': scalars.hexadecimal(1, 1),
-        'asked_type': scalars.NAME,
-        'physical_network': scalars.NAME,
-        'further_functions': {
-            'type': 'array', 'items': _PCI_ADDRESS,
-            'maxItems': bounds.MAX_FURTHER_FUNCTIONS},
-        'managed': {'const': 'no'},
-    }, 'asked_type', 'physical_network', 'further_functions', 'managed'),
-    'identity': scalars.NAME,
-}, 'identity')
+_HANDLE = scalars.strict_object(
+    {
+        'uuid': scalars.UUID,
+        'type': {'enum': [str(type_) for type_ in attach_handle.HandleType]},
+        'info': scalars.strict_object(
+            {
+                'domain': scalars.hexadecimal(4, 8),
+                'bus': scalars.hexadecimal(2, 2),
+                'device': scalars.hexadecimal(2, 2),
+                'function': scalars.hexadecimal(1, 1),
+                'asked_type': scalars.NAME,
+                'physical_network': scalars.NAME,
+                'further_functions': {
+                    'type': 'array',
+                    'items': _PCI_ADDRESS,
+                    'maxItems': bounds.MAX_FURTHER_FUNCTIONS,
+                },
+                'managed': {'const': 'no'},
+            },
+            'asked_type',
+            'physical_network',
+            'further_functions',
+            'managed',
+        ),
+        'identity': scalars.NAME,
+    },
+    'identity',
+)
 
-_DEPLOYABLE = scalars.strict_object({
-    'uuid': scalars.UUID,
-    'name': scalars.NAME,
-    'rp_uuid': scalars.UUID,
-    'resource_class': scalars.PLACEMENT_NAME,
-    'traits': scalars.TRAITS,
-    'is_cleaned': {'type': 'boolean'},
-    'region': {'anyOf': [scalars.NAME, {'type': 'null'}]},
-    'bitstream_id': scalars.UUID_OR_NULL,
-    'attach_handles': {'type': 'array', 'items': _HANDLE,
-                       'maxItems': bounds.MAX_HANDLES},
-}, 'is_cleaned', 'region', 'bitstream_id')
+_DEPLOYABLE = scalars.strict_object(
+    {
+        'uuid': scalars.UUID,
+        'name': scalars.NAME,
+        'rp_uuid': scalars.UUID,
+        'resource_class': scalars.PLACEMENT_NAME,
+        'traits': scalars.TRAITS,
+        'is_cleaned': {'type': 'boolean'},
+        'region': {'anyOf': [scalars.NAME, {'type': 'null'}]},
+        'bitstream_id': scalars.UUID_OR_NULL,
+        'attach_handles': {
+            'type': 'array',
+            'items': _HANDLE,
+            'maxItems': bounds.MAX_HANDLES,
+        },
+    },
+    'is_cleaned',
+    'region',
+    'bitstream_id',
+)
 
-_DEVICE = scalars.strict_object({
-    'uuid': scalars.UUID,
-    'name': scalars.NAME,
-    'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
-    'vendor_id': _PCI_ID,
-    'vendor': scalars.TEXT,
-    'product_id': _PCI_ID,
-    'product': scalars.TEXT,
-    'address': _PCI_ADDRESS,
-    'driver': scalars.NAME,
-    'numa_node': {'anyOf': [
-        {'type': 'integer', 'minimum': 0, 'maximum': bounds.MAX_NUMA_NODE},
-        {'type': 'null'}]},
-    'fault': {'anyOf': [scalars.REASON, {'type': 'null'}]},
-    'attributes': {
-        'type': 'object', 'propertyNames': scalars.NAME,
-        'additionalProperties': scalars.TEXT,
-        'maxProperties': bounds.MAX_ATTRIBUTES},
-    'deployables': {'type': 'array', 'items': _DEPLOYABLE,
-                    'maxItems': bounds.MAX_DEPLOYABLES},
-}, 'fault', 'attributes')
+_DEVICE = scalars.strict_object(
+    {
+        'uuid': scalars.UUID,
+        'name': scalars.NAME,
+        'type': {'enum': sorted(naming.RESOURCE_CLASSES)},
+        'vendor_id': _PCI_ID,
+        'vendor': scalars.TEXT,
+        'product_id': _PCI_ID,
+        'product': scalars.TEXT,
+        'address': _PCI_ADDRESS,
+        'driver': scalars.NAME,
+        'numa_node': {
+            'anyOf': [
+                {
+                    'type': 'integer',
+                    'minimum': 0,
+                    'maximum': bounds.MAX_NUMA_NODE,
+                },
+                {'type': 'null'},
+            ]
+        },
+        'fault': {'anyOf': [scalars.REASON, {'type': 'null'}]},
+        'attributes': {
+            'type': 'object',
+            'propertyNames': scalars.NAME,
+            'additionalProperties': scalars.TEXT,
+            'maxProperties': bounds.MAX_ATTRIBUTES,
+        },
+        'deployables': {
+            'type': 'array',
+            'items': _DEPLOYABLE,
+            'maxItems': bounds.MAX_DEPLOYABLES,
+        },
+    },
+    'fault',
+    'attributes',
+)
 
 #: A number of a 32-bit column.
-_REVISION = {'type': 'integer', 'minimum': 0, 'maximum': 2 ** 31 - 1}
+_REVISION = {'type': 'integer', 'minimum': 0, 'maximum': 2**31 - 1}
 
 #: A nova-compute that is older than the API leaves out what is optional.
-REPORT = scalars.strict_object({
-    'node_uuid': scalars.UUID,
-    'service_host': scalars.NAME,
-    'digest': scalars.NAME,
-    'devices': {'type': 'array', 'items': _DEVICE,
-                'maxItems': bounds.MAX_DEVICES_OF_PART},
-    'orders_seen': {'anyOf': [_REVISION, {'type': 'null'}]},
-    # A part of a report says which one it is. The last part also has the uuids
-    # of the devices of the parts before.
-    'part': {'type': 'integer', 'minimum': 0,
-             'maximum': bounds.MAX_DEVICES},
-    'others': {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
-               'maxItems': bounds.MAX_DEVICES},
-}, 'devices', 'orders_seen', 'part', 'others')
+REPORT = scalars.strict_object(
+    {
+        'node_uuid': scalars.UUID,
+        'service_host': scalars.NAME,
+        'digest': scalars.NAME,
+        'devices': {
+            'type': 'array',
+            'items': _DEVICE,
+            'maxItems': bounds.MAX_DEVICES_OF_PART,
+        },
+        'orders_seen': {'anyOf': [_REVISION, {'type': 'null'}]},
+        # A part of a report says which one it is. The last part also has the
+        # uuids of the devices of the parts before.
+        'part': {
+            'type': 'integer',
+            'minimum': 0,
+            'maximum': bounds.MAX_DEVICES,
+        },
+        'others': {
+            'type': 'array',
+            'items': scalars.UUID,
+            'uniqueItems': True,
+            'maxItems': bounds.MAX_DEVICES,
+        },
+    },
+    'devices',
+    'orders_seen',
+    'part',
+    'others',
+)
 
-CLEANING = scalars.strict_object({
-    'revision': _REVISION,
-    'cleaned': {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
-                'maxItems': _MOST_HANDLES},
-    'failed': {'type': 'object', 'propertyNames': scalars.UUID,
-               'additionalProperties': scalars.REASON,
-               'maxProperties': _MOST_HANDLES},
-})
+CLEANING = scalars.strict_object(
+    {
+        'revision': _REVISION,
+        'cleaned': {
+            'type': 'array',
+            'items': scalars.UUID,
+            'uniqueItems': True,
+            'maxItems': _MOST_HANDLES,
+        },
+        'failed': {
+            'type': 'object',
+            'propertyNames': scalars.UUID,
+            'additionalProperties': scalars.REASON,
+            'maxProperties': _MOST_HANDLES,
+        },
+    }
+)
 
-PROVISIONING = scalars.strict_object({
-    name: {'type': 'array', 'items': scalars.UUID, 'uniqueItems': True,
-           'maxItems': _MOST_HANDLES} for name in ('arqs', 'failed')
-}, 'failed')
+PROVISIONING = scalars.strict_object(
+    {
+        name: {
+            'type': 'array',
+            'items': scalars.UUID,
+            'uniqueItems': True,
+            'maxItems': _MOST_HANDLES,
+        }
+        for name in ('arqs', 'failed')
+    },
+    'failed',
+)

@@ -16,40 +16,50 @@ from nova_accel.api.schemas import scalars
 
 _TIME: scalars.Schema = {
     'type': 'string',
-    'pattern': '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}'
-               r'([.][0-9]{1,6})?[+]00:00\Z'}
+    'pattern': (
+        '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}'
+        r'([.][0-9]{1,6})?[+]00:00\Z'
+    ),
+}
 
-_NAME_OR_NULL: scalars.Schema = {
-    'anyOf': [scalars.NAME, {'type': 'null'}]}
+_NAME_OR_NULL: scalars.Schema = {'anyOf': [scalars.NAME, {'type': 'null'}]}
 
-RECORD = scalars.strict_object({
-    'device_uuid': scalars.UUID,
-    'region': scalars.NAME,
-    'bitstream_id': scalars.UUID,
-    'project_id': _NAME_OR_NULL,
-    'user_id': _NAME_OR_NULL,
-    'instance_uuid': scalars.UUID_OR_NULL,
-    'started_at': _TIME,
-    'finished_at': {'anyOf': [_TIME, {'type': 'null'}]},
-    'failure': {'anyOf': [scalars.REASON, {'type': 'null'}]},
-})
+RECORD = scalars.strict_object(
+    {
+        'device_uuid': scalars.UUID,
+        'region': scalars.NAME,
+        'bitstream_id': scalars.UUID,
+        'project_id': _NAME_OR_NULL,
+        'user_id': _NAME_OR_NULL,
+        'instance_uuid': scalars.UUID_OR_NULL,
+        'started_at': _TIME,
+        'finished_at': {'anyOf': [_TIME, {'type': 'null'}]},
+        'failure': {'anyOf': [scalars.REASON, {'type': 'null'}]},
+    }
+)
 
 #: Cyborg's body. The handler checks the uuid, to answer in Cyborg's words.
 PATCH: scalars.Schema = {
-    'type': 'array', 'minItems': 1, 'maxItems': 1,
-    'items': scalars.strict_object({
-        'op': {'const': 'replace'},
-        # python-cyborgclient sends the latter.
-        'path': {'enum': ['/bitstream_id', '/program']},
-        'value': {
-            'type': 'array', 'minItems': 1, 'maxItems': 1,
-            'items': {
-                'type': 'object',
-                'properties': {'image_uuid': {'type': 'string'}},
-                'required': ['image_uuid'],
+    'type': 'array',
+    'minItems': 1,
+    'maxItems': 1,
+    'items': scalars.strict_object(
+        {
+            'op': {'const': 'replace'},
+            # python-cyborgclient sends the latter.
+            'path': {'enum': ['/bitstream_id', '/program']},
+            'value': {
+                'type': 'array',
+                'minItems': 1,
+                'maxItems': 1,
+                'items': {
+                    'type': 'object',
+                    'properties': {'image_uuid': {'type': 'string'}},
+                    'required': ['image_uuid'],
+                },
             },
-        },
-    }),
+        }
+    ),
 }
 
 FPGA = scalars.strict_object({'glance_bitstream_uuid': {'type': 'string'}})

@@ -19,8 +19,11 @@ from nova_accel.model import reason
 
 Schema = dict[str, Any]
 
-TEXT: Schema = {'type': 'string', 'maxLength': bounds.MAX_TEXT,
-                'pattern': bounds.TEXT}
+TEXT: Schema = {
+    'type': 'string',
+    'maxLength': bounds.MAX_TEXT,
+    'pattern': bounds.TEXT,
+}
 
 NAME: Schema = {**TEXT, 'minLength': 1}
 
@@ -32,15 +35,16 @@ UUID: Schema = {'type': 'string', 'pattern': bounds.UUID}
 UUID_OR_NULL: Schema = {'anyOf': [UUID, {'type': 'null'}]}
 
 #: Nova's nodename.
-HOSTNAME: Schema = {'type': 'string',
-                    'pattern': r'^[a-zA-Z0-9._:-]{1,255}\Z'}
+HOSTNAME: Schema = {'type': 'string', 'pattern': r'^[a-zA-Z0-9._:-]{1,255}\Z'}
 
 #: The name of a trait or a resource class in Placement.
-PLACEMENT_NAME: Schema = {'type': 'string',
-                          'pattern': bounds.PLACEMENT_NAME}
+PLACEMENT_NAME: Schema = {'type': 'string', 'pattern': bounds.PLACEMENT_NAME}
 
-TRAITS: Schema = {'type': 'array', 'items': PLACEMENT_NAME,
-                  'maxItems': bounds.MAX_TRAITS}
+TRAITS: Schema = {
+    'type': 'array',
+    'items': PLACEMENT_NAME,
+    'maxItems': bounds.MAX_TRAITS,
+}
 
 
 def hexadecimal(least: int, most: int) -> Schema:
@@ -50,6 +54,9 @@ def hexadecimal(least: int, most: int) -> Schema:
 
 def strict_object(properties: Schema, *optional: str) -> Schema:
     """An object with these properties and no others."""
-    return {'type': 'object', 'properties': properties,
-            'required': [name for name in properties if name not in optional],
-            'additionalProperties': False}
+    return {
+        'type': 'object',
+        'properties': properties,
+        'required': [name for name in properties if name not in optional],
+        'additionalProperties': False,
+    }

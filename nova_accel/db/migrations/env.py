@@ -19,7 +19,8 @@ from nova_accel.db import schema
 context.configure(
     connection=context.config.attributes['connection'],
     target_metadata=schema.METADATA,
-    render_as_batch=True)
+    render_as_batch=True,
+)
 
 with context.begin_transaction():
     context.run_migrations()

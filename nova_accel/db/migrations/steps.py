@@ -29,10 +29,14 @@ def create_table(name: str, *items: sa.schema.SchemaItem) -> None:
     """A table with a number for each row, and the collation of all tables."""
     if not sa.inspect(op.get_bind()).has_table(name):
         op.create_table(
-            name, sa.Column('id', sa.Integer, nullable=False), *items,
+            name,
+            sa.Column('id', sa.Integer, nullable=False),
+            *items,
             sa.PrimaryKeyConstraint('id', name=f'pk_{name}'),
-            mysql_engine='InnoDB', mysql_charset='utf8mb4',
-            mysql_collate='utf8mb4_bin')
+            mysql_engine='InnoDB',
+            mysql_charset='utf8mb4',
+            mysql_collate='utf8mb4_bin',
+        )
 
 
 def add_column(table: str, column: sa.Column[Any]) -> None:
@@ -57,10 +61,13 @@ def drop_index(table: str, *columns: str) -> None:
 
 def unique(table: str, *columns: str) -> sa.UniqueConstraint:
     return sa.UniqueConstraint(
-        *columns, name=f'uq_{table}_{"_".join(columns)}')
+        *columns, name=f'uq_{table}_{"_".join(columns)}'
+    )
 
 
-def foreign_key(table: str, column: str, target: str,
-                ondelete: str | None = None) -> sa.ForeignKeyConstraint:
+def foreign_key(
+    table: str, column: str, target: str, ondelete: str | None = None
+) -> sa.ForeignKeyConstraint:
     return sa.ForeignKeyConstraint(
-        [column], [target], name=f'fk_{table}_{column}', ondelete=ondelete)
+        [column], [target], name=f'fk_{table}_{column}', ondelete=ondelete
+    )

@@ -105,39 +105,73 @@ class HeldRow(LockedRow):
 
 
 class _WithUuid(TypedDict):
-
     uuid: str
 
 
 _R = TypeVar('_R')
 _WithUuidT = TypeVar('_WithUuidT', bound=_WithUuid)
 
-_NAMES = ('uuid', 'device_profile_name', 'device_profile_group_id', 'group',
-          'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'role',
-          'reason', 'created_at', 'updated_at')
+_NAMES = (
+    'uuid',
+    'device_profile_name',
+    'device_profile_group_id',
+    'group',
+    'hostname',
+    'device_rp_uuid',
+    'instance_uuid',
+    'project_id',
+    'role',
+    'reason',
+    'created_at',
+    'updated_at',
+)
 
 #: The keys that ARQs can be sorted by, beside their state.
 _SORT_COLUMNS = page_rows.columns(
-    _TABLE, 'uuid', 'device_profile_name', 'device_profile_group_id',
-    'hostname', 'device_rp_uuid', 'instance_uuid', 'project_id', 'created_at',
-    'updated_at')
+    _TABLE,
+    'uuid',
+    'device_profile_name',
+    'device_profile_group_id',
+    'hostname',
+    'device_rp_uuid',
+    'instance_uuid',
+    'project_id',
+    'created_at',
+    'updated_at',
+)
 
 SORT_KEYS = (*_SORT_COLUMNS, 'state')
 
-_OF_HANDLE = ('attach_handle_uuid', 'attach_handle_type',
-              'attach_handle_info', 'attach_handle_identity')
+_OF_HANDLE = (
+    'attach_handle_uuid',
+    'attach_handle_type',
+    'attach_handle_info',
+    'attach_handle_identity',
+)
 
-_OF_LOCKED = ('uuid', 'state', 'resource_class', 'hostname', 'instance_uuid',
-              'role', 'project_id')
-_WHAT_FOR = ('device_profile_name', 'device_profile_group_id', 'group',
-             'device_rp_uuid')
+_OF_LOCKED = (
+    'uuid',
+    'state',
+    'resource_class',
+    'hostname',
+    'instance_uuid',
+    'role',
+    'project_id',
+)
+_WHAT_FOR = (
+    'device_profile_name',
+    'device_profile_group_id',
+    'group',
+    'device_rp_uuid',
+)
 
 _THESE = _TABLE.c.uuid.in_(sa.bindparam('uuids', expanding=True))
 _DELETING = sa.delete(_TABLE).where(_THESE)
 
 
-def rows_of_profile(profile: device_profile_rows.RequestedProfile,
-                    **common: Any) -> Iterator[dict[str, Any]]:
+def rows_of_profile(
+    profile: device_profile_rows.RequestedProfile, **common: Any
+) -> Iterator[dict[str, Any]]:
     """A row to insert for each unit of each group, in their order.
 
     :param profile: of :func:`nova_accel.db.device_profile.read_requested`
@@ -147,28 +181,34 @@ def rows_of_profile(profile: device_profile_rows.RequestedProfile,
     groups = device_profile.parse_groups(profile['groups'])
     for index, group in enumerate(groups):
         for resource_class in group.units():
-            yield {'uuid': uuidutils.generate_uuid(),
-                   'device_profile_name': profile['name'],
-                   'device_profile_group_id': index,
-                   'group': profile['groups'][index],
-                   'resource_class': resource_class,
-                   'created_at': schema.now(), **common}
+            yield {
+                'uuid': uuidutils.generate_uuid(),
+                'device_profile_name': profile['name'],
+                'device_profile_group_id': index,
+                'group': profile['groups'][index],
+                'resource_class': resource_class,
+                'created_at': schema.now(),
+                **common,
+            }
 
 
-def read(connection: sa.Connection,
-         *where: sa.ColumnElement[bool]) -> list[ArqRow]:
+def read(
+    connection: sa.Connection, *where: sa.ColumnElement[bool]
+) -> list[ArqRow]:
     """The ARQs in their stored states, oldest first."""
     return _read(connection, ArqRow, _TABLE.c.state, (), where, paging.ALL)
 
 
-def read_bound(connection: sa.Connection,
-               *where: sa.ColumnElement[bool]) -> list[BoundArqRow]:
+def read_bound(
+    connection: sa.Connection, *where: sa.ColumnElement[bool]
+) -> list[BoundArqRow]:
     """As :func:`read`.
 
     :param where: conditions that only bound ARQs meet
     """
     return _read(
-        connection, BoundArqRow, _TABLE.c.state, (), where, paging.ALL)
+        connection, BoundArqRow, _TABLE.c.state, (), where, paging.ALL
+    )
 
 
 def as_created(row: Mapping[str, Any]) -> ArqRow:
@@ -176,17 +216,24 @@ def as_created(row: Mapping[str, Any]) -> ArqRow:
 
     :param row: a row of :func:`rows_of_profile` that is not bound
     """
-    return typed.row(ArqRow, {
-        **dict.fromkeys((*_NAMES, *_OF_HANDLE)),
-        **{name: row[name] for name in (*_NAMES, 'state') if name in row},
-        'created_at': row['created_at'].replace(microsecond=0)})
+    return typed.row(
+        ArqRow,
+        {
+            **dict.fromkeys((*_NAMES, *_OF_HANDLE)),
+            **{name: row[name] for name in (*_NAMES, 'state') if name in row},
+            'created_at': row['created_at'].replace(microsecond=0),
+        },
+    )
 
 
-def read_derived(connection: sa.Connection, silence_s: int,
-                 states: Collection[arq.State] | None,
-                 reach: Sequence[sa.ColumnElement[bool]],
-                 *where: sa.ColumnElement[bool],
-                 page: paging.Page = paging.ALL) -> list[ArqRow]:
+def read_derived(
+    connection: sa.Connection,
+    silence_s: int,
+    states: Collection[arq.State] | None,
+    reach: Sequence[sa.ColumnElement[bool]],
+    *where: sa.ColumnElement[bool],
+    page: paging.Page = paging.ALL,
+) -> list[ArqRow]:
     """The ARQs, oldest first; bound ones of silent hosts are Unknown.
 
     :param silence_s: seconds without a report after which a host is silent
@@ -200,63 +247,90 @@ def read_derived(connection: sa.Connection, silence_s: int,
     return _read(connection, ArqRow, state, reach, where, page)
 
 
-def read_derived_by(connection: sa.Connection, silence_s: int, column: str,
-                    value: str) -> list[ArqRow]:
+def read_derived_by(
+    connection: sa.Connection, silence_s: int, column: str, value: str
+) -> list[ArqRow]:
     """As :func:`read_derived`, the ARQs that have a value in a column.
 
     :param column: ``uuid`` or ``instance_uuid``
     """
-    return _rows(connection, ArqRow, _DERIVED_BY[column], value=value,
-                 silence_s=silence_s)
+    return _rows(
+        connection,
+        ArqRow,
+        _DERIVED_BY[column],
+        value=value,
+        silence_s=silence_s,
+    )
 
 
-def _read(connection: sa.Connection, kind: type[_R],
-          state: sa.ColumnElement[str],
-          reach: Sequence[sa.ColumnElement[bool]],
-          where: Sequence[sa.ColumnElement[bool]],
-          page: paging.Page) -> list[_R]:
+def _read(
+    connection: sa.Connection,
+    kind: type[_R],
+    state: sa.ColumnElement[str],
+    reach: Sequence[sa.ColumnElement[bool]],
+    where: Sequence[sa.ColumnElement[bool]],
+    page: paging.Page,
+) -> list[_R]:
     return page_rows.read(
-        connection, kind, _selected(state).where(*reach), where, page, _TABLE,
-        {**_SORT_COLUMNS, 'state': state})
+        connection,
+        kind,
+        _selected(state).where(*reach),
+        where,
+        page,
+        _TABLE,
+        {**_SORT_COLUMNS, 'state': state},
+    )
 
 
 def _selected(state: sa.ColumnElement[str]) -> sa.Select[Any]:
     return sa.select(
-        *(_TABLE.c[name] for name in _NAMES), state.label('state'),
+        *(_TABLE.c[name] for name in _NAMES),
+        state.label('state'),
         _HANDLES.c.uuid.label('attach_handle_uuid'),
         _HANDLES.c.type.label('attach_handle_type'),
         _HANDLES.c.info.label('attach_handle_info'),
         _HANDLES.c.identity.label('attach_handle_identity'),
     ).select_from(
-        _TABLE.outerjoin(_HANDLES)
-        .outerjoin(_HOSTS, _HOSTS.c.hostname == _TABLE.c.hostname))
+        _TABLE.outerjoin(_HANDLES).outerjoin(
+            _HOSTS, _HOSTS.c.hostname == _TABLE.c.hostname
+        )
+    )
 
 
 def _derived(
     silence_s: int | sa.BindParameter[int],
 ) -> sa.ColumnElement[str]:
     return sa.case(
-        (sa.and_(_TABLE.c.state == arq.State.BOUND,
-                 host.is_silent(silence_s)),
-         arq.State.UNKNOWN.value),
-        else_=_TABLE.c.state)
+        (
+            sa.and_(
+                _TABLE.c.state == arq.State.BOUND, host.is_silent(silence_s)
+            ),
+            arq.State.UNKNOWN.value,
+        ),
+        else_=_TABLE.c.state,
+    )
 
 
 # SQLAlchemy takes longer to build a statement than to execute it. So those
 # that each server needs are built once. They sort by the time first: to sort
 # by the primary key alone, MariaDB may read the whole table.
 _DERIVED_BY = {
-    column: _selected(_derived(
-        sa.bindparam('silence_s', type_=sa.Integer)))
+    column: _selected(_derived(sa.bindparam('silence_s', type_=sa.Integer)))
     .where(_TABLE.c[column] == sa.bindparam('value'))
     .order_by(_TABLE.c.created_at, _TABLE.c.id)
-    for column in ('uuid', 'instance_uuid')}
+    for column in ('uuid', 'instance_uuid')
+}
 
 
-def _locking(names: Iterable[str],
-             *where: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return (sa.select(*(_TABLE.c[name] for name in names)).where(*where)
-            .order_by(_TABLE.c.uuid).with_for_update())
+def _locking(
+    names: Iterable[str], *where: sa.ColumnElement[bool]
+) -> sa.Select[Any]:
+    return (
+        sa.select(*(_TABLE.c[name] for name in names))
+        .where(*where)
+        .order_by(_TABLE.c.uuid)
+        .with_for_update()
+    )
 
 
 #: Locks the ARQs ``uuids``, for :func:`lock_existing`.
@@ -264,32 +338,41 @@ LOCKING = _locking(_OF_LOCKED, _THESE)
 _LOCKING_UNADOPTED = _locking(
     ('uuid', 'project_id'),
     _TABLE.c.instance_uuid == sa.bindparam('instance_uuid'),
-    _TABLE.c.role.is_(None))
+    _TABLE.c.role.is_(None),
+)
 
 
-def lock(connection: sa.Connection,
-         *where: sa.ColumnElement[bool]) -> list[HeldRow]:
+def lock(
+    connection: sa.Connection, *where: sa.ColumnElement[bool]
+) -> list[HeldRow]:
     """Lock rows: others cannot change them until the transaction ends.
 
     They are locked in the order of their uuids. So two transactions that lock
     the same rows wait for each other and do not end in a deadlock.
     """
     return _rows(
-        connection, HeldRow, _locking((*_OF_LOCKED, *_WHAT_FOR), *where))
+        connection, HeldRow, _locking((*_OF_LOCKED, *_WHAT_FOR), *where)
+    )
 
 
-def lock_unadopted(connection: sa.Connection,
-                   instance_uuid: str) -> list[UnadoptedRow]:
+def lock_unadopted(
+    connection: sa.Connection, instance_uuid: str
+) -> list[UnadoptedRow]:
     """As :func:`lock`, the ARQs of an instance that no host has adopted.
 
     Only uuids and projects are read.
     """
-    return _rows(connection, UnadoptedRow, _LOCKING_UNADOPTED,
-                 instance_uuid=instance_uuid)
+    return _rows(
+        connection,
+        UnadoptedRow,
+        _LOCKING_UNADOPTED,
+        instance_uuid=instance_uuid,
+    )
 
 
-def lock_existing(connection: sa.Connection,
-                  uuids: Collection[str]) -> list[LockedRow]:
+def lock_existing(
+    connection: sa.Connection, uuids: Collection[str]
+) -> list[LockedRow]:
     """As :func:`lock`, by uuid; ARQs that do not exist are left out.
 
     The purpose and the provider of an ARQ are not read.
@@ -297,9 +380,13 @@ def lock_existing(connection: sa.Connection,
     return _rows(connection, LockedRow, LOCKING, uuids=list(uuids))
 
 
-def lock_each(connection: sa.Connection, uuids: Collection[str],
-              kind: type[_WithUuidT], query: sa.Select[Any],
-              **parameters: Any) -> list[_WithUuidT]:
+def lock_each(
+    connection: sa.Connection,
+    uuids: Collection[str],
+    kind: type[_WithUuidT],
+    query: sa.Select[Any],
+    **parameters: Any,
+) -> list[_WithUuidT]:
     """As :func:`lock_existing`, but all of the ARQs must exist.
 
     :param kind: :class:`LockedRow`, or the TypedDict of another query's
@@ -326,6 +413,10 @@ def delete(connection: sa.Connection, uuids: Collection[str]) -> None:
     connection.execute(_DELETING, {'uuids': list(uuids)})
 
 
-def _rows(connection: sa.Connection, kind: type[_R], query: sa.Select[Any],
-          **parameters: Any) -> list[_R]:
+def _rows(
+    connection: sa.Connection,
+    kind: type[_R],
+    query: sa.Select[Any],
+    **parameters: Any,
+) -> list[_R]:
     return typed.rows(kind, connection.execute(query, parameters))

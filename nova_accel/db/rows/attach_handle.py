@@ -47,52 +47,97 @@ _HOSTS = schema.HOSTS
 #: The fields of :class:`nova_accel.model.unusable.Condition`, in a query that
 #: joins devices.
 CONDITION = (
-    _TABLE.c.present, _DEVICES.c.status, _DEVICES.c.fault,
-    _TABLE.c.unclean_since.is_(None), _TABLE.c.unclean_reason)
+    _TABLE.c.present,
+    _DEVICES.c.status,
+    _DEVICES.c.fault,
+    _TABLE.c.unclean_since.is_(None),
+    _TABLE.c.unclean_reason,
+)
 
 _HANDLE_IS_FREE = (
-    _TABLE.c.arq_uuid.is_(None), _TABLE.c.unclean_since.is_(None),
-    _TABLE.c.present)
+    _TABLE.c.arq_uuid.is_(None),
+    _TABLE.c.unclean_since.is_(None),
+    _TABLE.c.present,
+)
 _DEVICE_IS_USABLE = (
     _DEVICES.c.status == device_model.Status.ENABLED,
-    _DEVICES.c.fault.is_(None))
+    _DEVICES.c.fault.is_(None),
+)
 
-_SLOT = (_DEVICES.c.hostname, _DEPLOYABLES.c.rp_uuid,
-         _DEPLOYABLES.c.resource_class)
+_SLOT = (
+    _DEVICES.c.hostname,
+    _DEPLOYABLES.c.rp_uuid,
+    _DEPLOYABLES.c.resource_class,
+)
 _OF_HOSTS = _DEPLOYABLES.join(_DEVICES).join(_HOSTS)
 
 # The statements that each server needs are built once, as SQLAlchemy takes
 # longer to build one than to execute it.
-_STOCK = sa.select(
-    *_SLOT, _HOSTS.c.reported_at, clock.now().label('now'), _TABLE.c.uuid,
-    *CONDITION,
-).select_from(_OF_HOSTS.outerjoin(_TABLE, sa.and_(
-    _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid,
-    _TABLE.c.arq_uuid.is_(None)))
-).where(_DEPLOYABLES.c.rp_uuid.in_(sa.bindparam('providers', expanding=True)))
+_STOCK = (
+    sa.select(
+        *_SLOT,
+        _HOSTS.c.reported_at,
+        clock.now().label('now'),
+        _TABLE.c.uuid,
+        *CONDITION,
+    )
+    .select_from(
+        _OF_HOSTS.outerjoin(
+            _TABLE,
+            sa.and_(
+                _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid,
+                _TABLE.c.arq_uuid.is_(None),
+            ),
+        )
+    )
+    .where(
+        _DEPLOYABLES.c.rp_uuid.in_(sa.bindparam('providers', expanding=True))
+    )
+)
 
 # As many free handles of one slot as are wanted. Two transactions should
 # choose different ones among many, so each begins at a random place among
 # their uuids.
-_FEW = sa.select(
-    _TABLE.c.uuid, _HOSTS.c.reported_at, clock.now().label('now'),
-).select_from(_OF_HOSTS.join(
-    _TABLE, _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid),
-).where(
-    *(column == sa.bindparam(column.name) for column in _SLOT),
-    *_HANDLE_IS_FREE, *_DEVICE_IS_USABLE,
-).order_by(
-    _TABLE.c.uuid < sa.bindparam('first'), _TABLE.c.uuid,
-).limit(sa.bindparam('amount', type_=sa.Integer))
+_FEW = (
+    sa.select(
+        _TABLE.c.uuid,
+        _HOSTS.c.reported_at,
+        clock.now().label('now'),
+    )
+    .select_from(
+        _OF_HOSTS.join(
+            _TABLE, _TABLE.c.deployable_uuid == _DEPLOYABLES.c.uuid
+        ),
+    )
+    .where(
+        *(column == sa.bindparam(column.name) for column in _SLOT),
+        *_HANDLE_IS_FREE,
+        *_DEVICE_IS_USABLE,
+    )
+    .order_by(
+        _TABLE.c.uuid < sa.bindparam('first'),
+        _TABLE.c.uuid,
+    )
+    .limit(sa.bindparam('amount', type_=sa.Integer))
+)
 
-_IS_CLEANED = sa.select(_DEPLOYABLES.c.is_cleaned).where(
-    _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid).scalar_subquery()
+_IS_CLEANED = (
+    sa.select(_DEPLOYABLES.c.is_cleaned)
+    .where(_DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid)
+    .scalar_subquery()
+)
 
 # Frees the handles that need nothing more: their hosts report them, and they
 # are not cleaned after each guest.
-_FREEING = sa.update(_TABLE).where(
-    _TABLE.c.arq_uuid.in_(sa.bindparam('arqs', expanding=True)),
-    _TABLE.c.present, sa.not_(_IS_CLEANED)).values(arq_uuid=None)
+_FREEING = (
+    sa.update(_TABLE)
+    .where(
+        _TABLE.c.arq_uuid.in_(sa.bindparam('arqs', expanding=True)),
+        _TABLE.c.present,
+        sa.not_(_IS_CLEANED),
+    )
+    .values(arq_uuid=None)
+)
 
 _RANDOM = random.SystemRandom()
 
@@ -115,9 +160,12 @@ class Stock:
     :param quiet: hostname -> how long ago the host has last reported
     """
 
-    def __init__(self, free: Mapping[Slot, list[str]],
-                 unusable: Mapping[Slot, Sequence[str]],
-                 quiet: Mapping[str, datetime.timedelta]) -> None:
+    def __init__(
+        self,
+        free: Mapping[Slot, list[str]],
+        unusable: Mapping[Slot, Sequence[str]],
+        quiet: Mapping[str, datetime.timedelta],
+    ) -> None:
         self._free = free
         self._unusable = unusable
         self._quiet = quiet
@@ -129,19 +177,28 @@ class Stock:
         """
         unknown = sorted(
             {(slot.hostname, slot.rp_uuid) for slot in slots}
-            - {(slot.hostname, slot.rp_uuid) for slot in self._free})
+            - {(slot.hostname, slot.rp_uuid) for slot in self._free}
+        )
         if unknown:
-            raise exceptions.NotFound('; '.join(
-                f'Resource provider {rp_uuid} not found on host {hostname}'
-                for hostname, rp_uuid in unknown),
-                public='the host that was chosen has no such accelerator any '
-                       'more: try again')
+            raise exceptions.NotFound(
+                '; '.join(
+                    f'Resource provider {rp_uuid} not found on host {hostname}'
+                    for hostname, rp_uuid in unknown
+                ),
+                public=(
+                    'the host that was chosen has no such accelerator any '
+                    'more: try again'
+                ),
+            )
 
     def silent_hosts(self, silence_s: int) -> set[str]:
         """The hosts whose last report is older than this many seconds."""
         silence = datetime.timedelta(seconds=silence_s)
-        return {hostname for hostname, quiet in self._quiet.items()
-                if quiet > silence}
+        return {
+            hostname
+            for hostname, quiet in self._quiet.items()
+            if quiet > silence
+        }
 
     def allot(self, wanted: Mapping[str, Slot]) -> dict[str, str]:
         """Set a handle aside for each ARQ, or none at all.
@@ -157,14 +214,25 @@ class Stock:
                 raise exceptions.AcceleratorsBusy(
                     f'{amount} {slot.resource_class} of resource provider '
                     f'{slot.rp_uuid} on host {slot.hostname} are wanted and '
-                    f'{free} are free', self._why_no_more(slot))
-        return {self._free[slot].pop(): arq_uuid
-                for arq_uuid, slot in wanted.items()}
+                    f'{free} are free',
+                    self._why_no_more(slot),
+                )
+        return {
+            self._free[slot].pop(): arq_uuid
+            for arq_uuid, slot in wanted.items()
+        }
 
     def _why_no_more(self, slot: Slot) -> str:
         reasons = collections.Counter(self._unusable.get(slot, ()))
-        return '' if not reasons else ' ({})'.format(', '.join(
-            f'{amount} {reason}' for reason, amount in reasons.items()))
+        return (
+            ''
+            if not reasons
+            else ' ({})'.format(
+                ', '.join(
+                    f'{amount} {reason}' for reason, amount in reasons.items()
+                )
+            )
+        )
 
 
 def is_free() -> sa.ColumnElement[bool]:
@@ -184,15 +252,26 @@ def stock(connection: sa.Connection, wanted: Collection[Slot]) -> Stock:
     amounts = collections.Counter(wanted)
     if len(amounts) == 1:
         [(slot, amount)] = amounts.items()
-        few = connection.execute(_FEW, {
-            **slot._asdict(), 'amount': amount,
-            'first': f'{_RANDOM.getrandbits(32):08x}'}).all()
+        few = connection.execute(
+            _FEW,
+            {
+                **slot._asdict(),
+                'amount': amount,
+                'first': f'{_RANDOM.getrandbits(32):08x}',
+            },
+        ).all()
         if len(few) == amount:
-            return Stock({slot: [row.uuid for row in few]}, {},
-                         {slot.hostname: few[0].now - few[0].reported_at})
+            return Stock(
+                {slot: [row.uuid for row in few]},
+                {},
+                {slot.hostname: few[0].now - few[0].reported_at},
+            )
     # All handles, also with the reasons why some cannot be used.
-    everything = _read(connection.execute(_STOCK, {
-        'providers': list({slot.rp_uuid for slot in amounts})}))
+    everything = _read(
+        connection.execute(
+            _STOCK, {'providers': list({slot.rp_uuid for slot in amounts})}
+        )
+    )
     everything.check_providers(amounts)
     return everything
 
@@ -229,24 +308,38 @@ def take(connection: sa.Connection, allotted: Mapping[str, str]) -> None:
     if not allotted:
         return
     taken = connection.execute(
-        _taking(len(allotted)), per_row.parameters([
-            {'uuid': handle_uuid, 'arq_uuid': arq_uuid}
-            for handle_uuid, arq_uuid in allotted.items()]))
+        _taking(len(allotted)),
+        per_row.parameters(
+            [
+                {'uuid': handle_uuid, 'arq_uuid': arq_uuid}
+                for handle_uuid, arq_uuid in allotted.items()
+            ]
+        ),
+    )
     if taken.rowcount != len(allotted):
-        raise db_exc.RetryRequest(exceptions.AcceleratorsBusy(
-            'other requests took the free attach handles'))
+        raise db_exc.RetryRequest(
+            exceptions.AcceleratorsBusy(
+                'other requests took the free attach handles'
+            )
+        )
 
 
 @functools.lru_cache
 def _taking(amount: int) -> sa.Update:
     """The statement that takes this many handles."""
-    return sa.update(_TABLE).where(
-        per_row.is_one(_TABLE.c.uuid, amount), *_HANDLE_IS_FREE,
-        sa.exists().where(
-            _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid,
-            _DEVICES.c.uuid == _DEPLOYABLES.c.device_uuid,
-            *_DEVICE_IS_USABLE),
-    ).values(per_row.values(_TABLE.c.uuid, [_TABLE.c.arq_uuid], amount))
+    return (
+        sa.update(_TABLE)
+        .where(
+            per_row.is_one(_TABLE.c.uuid, amount),
+            *_HANDLE_IS_FREE,
+            sa.exists().where(
+                _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid,
+                _DEVICES.c.uuid == _DEPLOYABLES.c.device_uuid,
+                *_DEVICE_IS_USABLE,
+            ),
+        )
+        .values(per_row.values(_TABLE.c.uuid, [_TABLE.c.arq_uuid], amount))
+    )
 
 
 def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
@@ -256,52 +349,71 @@ def give_back(connection: sa.Connection, arq_uuids: Collection[str]) -> None:
     deleted if its host no longer reports it. The next report of that host is
     compared as a whole, so that the device can go, too.
     """
-    freed = connection.execute(
-        _FREEING, {'arqs': list(arq_uuids)}).rowcount
+    freed = connection.execute(_FREEING, {'arqs': list(arq_uuids)}).rowcount
     # An ARQ holds one handle at most.
     if freed < len(arq_uuids):
         _give_back_others(connection, arq_uuids)
 
 
-def _give_back_others(connection: sa.Connection,
-                      arq_uuids: Collection[str]) -> None:
+def _give_back_others(
+    connection: sa.Connection, arq_uuids: Collection[str]
+) -> None:
     held = connection.execute(
-        sa.select(_TABLE.c.uuid, _TABLE.c.arq_uuid, _TABLE.c.present,
-                  _IS_CLEANED.label('is_cleaned'))
+        sa.select(
+            _TABLE.c.uuid,
+            _TABLE.c.arq_uuid,
+            _TABLE.c.present,
+            _IS_CLEANED.label('is_cleaned'),
+        )
         .where(_TABLE.c.arq_uuid.in_(list(arq_uuids)))
-        .order_by(_TABLE.c.uuid).with_for_update()).all()
+        .order_by(_TABLE.c.uuid)
+        .with_for_update()
+    ).all()
     unclean = [handle for handle in held if handle.is_cleaned]
-    absent = [handle for handle in held
-              if not (handle.present or handle.is_cleaned)]
+    absent = [
+        handle for handle in held if not (handle.present or handle.is_cleaned)
+    ]
     if not held:
         return
     if absent:
-        connection.execute(sa.delete(_TABLE).where(
-            _TABLE.c.uuid.in_([handle.uuid for handle in absent])))
-        connection.execute(sa.update(_HOSTS).where(_is_host_of(absent))
-                           .values(report_digest=''))
+        connection.execute(
+            sa.delete(_TABLE).where(
+                _TABLE.c.uuid.in_([handle.uuid for handle in absent])
+            )
+        )
+        connection.execute(
+            sa.update(_HOSTS)
+            .where(_is_host_of(absent))
+            .values(report_digest='')
+        )
     if unclean:
         order_rows.change(connection, _is_host_of(unclean))
         _soil(connection, [handle.uuid for handle in unclean])
     connection.execute(
         sa.update(_TABLE)
         .where(_TABLE.c.uuid.in_([handle.uuid for handle in held]))
-        .values(arq_uuid=None))
+        .values(arq_uuid=None)
+    )
 
 
 def _is_host_of(held: Sequence[sa.Row[Any]]) -> sa.ColumnElement[bool]:
     arqs = schema.ARQS
     return _HOSTS.c.hostname.in_(
-        sa.select(arqs.c.hostname)
-        .where(arqs.c.uuid.in_([handle.arq_uuid for handle in held])))
+        sa.select(arqs.c.hostname).where(
+            arqs.c.uuid.in_([handle.arq_uuid for handle in held])
+        )
+    )
 
 
 def _soil(connection: sa.Connection, uuids: Sequence[str]) -> None:
     """Mark handles as unclean, by the present orders of their hosts."""
-    revision = sa.select(_HOSTS.c.orders).select_from(
-        _DEPLOYABLES.join(_DEVICES).join(_HOSTS)).where(
-        _DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid)
+    revision = (
+        sa.select(_HOSTS.c.orders)
+        .select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
+        .where(_DEPLOYABLES.c.uuid == _TABLE.c.deployable_uuid)
+    )
     connection.execute(
-        sa.update(_TABLE).where(_TABLE.c.uuid.in_(uuids))
-        .values(unclean_since=revision.scalar_subquery(),
-                unclean_reason=None))
+        sa.update(_TABLE)
+        .where(_TABLE.c.uuid.in_(uuids))
+        .values(unclean_since=revision.scalar_subquery(), unclean_reason=None)
+    )

@@ -50,8 +50,12 @@ class Admitted(enum.Enum):
 
 def where(table: sa.Table, key: Key) -> tuple[sa.ColumnElement[bool], ...]:
     """The conditions for the rows of a binding in a table."""
-    return tuple(table.c[name] == value for name, value in zip(
-        ('instance_uuid', 'hostname', 'role'), key, strict=True))
+    return tuple(
+        table.c[name] == value
+        for name, value in zip(
+            ('instance_uuid', 'hostname', 'role'), key, strict=True
+        )
+    )
 
 
 def admit(connection: sa.Connection, key: Key, attempt: int) -> Admitted:
@@ -87,8 +91,9 @@ def close(connection: sa.Connection, key: Key, attempt: int) -> None:
         _update(connection, key, attempt, is_released=True)
 
 
-def taken(connection: sa.Connection, key: Key,
-          attempt: int) -> exceptions.StaleAttempt:
+def taken(
+    connection: sa.Connection, key: Key, attempt: int
+) -> exceptions.StaleAttempt:
     """The fault for an attempt whose number another request has used.
 
     This happens when a host loses its journal and counts from the beginning.
@@ -96,21 +101,29 @@ def taken(connection: sa.Connection, key: Key,
     return stale(key, attempt, _lock(connection, key, attempt))
 
 
-def attempts(connection: sa.Connection,
-             hostname: str) -> dict[tuple[str, str], int]:
+def attempts(
+    connection: sa.Connection, hostname: str
+) -> dict[tuple[str, str], int]:
     """(Instance uuid, role) -> the newest attempt, if it is not released."""
     query = sa.select(
-        _TABLE.c.instance_uuid, _TABLE.c.role, _TABLE.c.attempt,
+        _TABLE.c.instance_uuid,
+        _TABLE.c.role,
+        _TABLE.c.attempt,
     ).where(_TABLE.c.hostname == hostname, _TABLE.c.released_at.is_(None))
-    return {(row.instance_uuid, row.role): row.attempt
-            for row in connection.execute(query)}
+    return {
+        (row.instance_uuid, row.role): row.attempt
+        for row in connection.execute(query)
+    }
 
 
 def forget_old(connection: sa.Connection, hostname: str) -> None:
     """Forget the host's fences of what was released long ago."""
-    connection.execute(sa.delete(_TABLE).where(
-        _TABLE.c.hostname == hostname,
-        _TABLE.c.released_at < clock.ago(KEPT_S)))
+    connection.execute(
+        sa.delete(_TABLE).where(
+            _TABLE.c.hostname == hostname,
+            _TABLE.c.released_at < clock.ago(KEPT_S),
+        )
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,45 +146,69 @@ def stale(key: Key, attempt: int, known: Known) -> exceptions.StaleAttempt:
     return exceptions.StaleAttempt(
         f'attempt {attempt} for instance {instance_uuid} on host {hostname} '
         f'({role}) is too late: attempt {known.attempt} is known'
-        f'{is_released}', known.newest)
+        f'{is_released}',
+        known.newest,
+    )
 
 
 def _lock(connection: sa.Connection, key: Key, attempt: int) -> Known:
     """:raises FarAttempt: no host can have counted so far"""
     instance_uuid, hostname, role = key
-    rows = {row.role: row for row in connection.execute(
-        sa.select(_TABLE.c.role, _TABLE.c.attempt, _TABLE.c.released_at)
-        .where(_TABLE.c.instance_uuid == instance_uuid,
-               _TABLE.c.hostname == hostname)
-        .order_by(_TABLE.c.role).with_for_update())}
+    rows = {
+        row.role: row
+        for row in connection.execute(
+            sa.select(_TABLE.c.role, _TABLE.c.attempt, _TABLE.c.released_at)
+            .where(
+                _TABLE.c.instance_uuid == instance_uuid,
+                _TABLE.c.hostname == hostname,
+            )
+            .order_by(_TABLE.c.role)
+            .with_for_update()
+        )
+    }
     newest = max((row.attempt for row in rows.values()), default=0)
     if not attempt_model.is_in_reach(attempt, newest, time.time_ns()):
         raise exceptions.FarAttempt(
             f'attempt {attempt} for instance {instance_uuid} on host '
             f'{hostname} ({role}) is too far after {newest}, the newest that '
-            'is known', newest)
+            'is known',
+            newest,
+        )
     own = rows.get(role)
     if own is None:
         return Known(None, False, newest)
     return Known(own.attempt, own.released_at is not None, newest)
 
 
-def _insert(connection: sa.Connection, key: Key, attempt: int,
-            is_released: bool) -> None:
+def _insert(
+    connection: sa.Connection, key: Key, attempt: int, is_released: bool
+) -> None:
     instance_uuid, hostname, role = key
-    with engine.raced(exceptions.StaleAttempt(
+    with engine.raced(
+        exceptions.StaleAttempt(
             f'instance {instance_uuid} on host {hostname} ({role}) is asked '
-            'for by others at the same time')):
-        connection.execute(sa.insert(_TABLE).values(
-            instance_uuid=instance_uuid, hostname=hostname, role=role,
-            attempt=attempt, released_at=_released_at(is_released)))
+            'for by others at the same time'
+        )
+    ):
+        connection.execute(
+            sa.insert(_TABLE).values(
+                instance_uuid=instance_uuid,
+                hostname=hostname,
+                role=role,
+                attempt=attempt,
+                released_at=_released_at(is_released),
+            )
+        )
 
 
-def _update(connection: sa.Connection, key: Key, attempt: int,
-            is_released: bool) -> None:
+def _update(
+    connection: sa.Connection, key: Key, attempt: int, is_released: bool
+) -> None:
     connection.execute(
-        sa.update(_TABLE).where(*where(_TABLE, key))
-        .values(attempt=attempt, released_at=_released_at(is_released)))
+        sa.update(_TABLE)
+        .where(*where(_TABLE, key))
+        .values(attempt=attempt, released_at=_released_at(is_released))
+    )
 
 
 def _released_at(is_released: bool) -> sa.ColumnElement[Any] | None:

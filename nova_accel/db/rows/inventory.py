@@ -39,8 +39,18 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _HOSTS = schema.HOSTS
 
-_DEVICE_FACTS = ('uuid', 'name', 'type', 'vendor_id', 'vendor', 'product_id',
-                 'product', 'address', 'driver', 'numa_node')
+_DEVICE_FACTS = (
+    'uuid',
+    'name',
+    'type',
+    'vendor_id',
+    'vendor',
+    'product_id',
+    'product',
+    'address',
+    'driver',
+    'numa_node',
+)
 _DEPLOYABLE_FACTS = ('uuid', 'name', 'rp_uuid', 'resource_class', 'traits')
 _HANDLE_FACTS = ('uuid', 'type', 'info')
 
@@ -51,13 +61,19 @@ _AT_ONCE = 4096
 #: The fields that a nova-compute older than the API leaves out.
 _DEVICE_DEFAULTS: Mapping[str, Any] = {'fault': None, 'attributes': {}}
 _DEPLOYABLE_DEFAULTS: Mapping[str, Any] = {
-    'is_cleaned': False, 'region': None, 'bitstream_id': None}
+    'is_cleaned': False,
+    'region': None,
+    'bitstream_id': None,
+}
 _HANDLE_DEFAULTS: Mapping[str, Any] = {'identity': None}
 
 
-def replace(connection: sa.Connection, hostname: str,
-            devices: Sequence[Mapping[str, Any]],
-            others: Collection[str] | None = ()) -> None:
+def replace(
+    connection: sa.Connection,
+    hostname: str,
+    devices: Sequence[Mapping[str, Any]],
+    others: Collection[str] | None = (),
+) -> None:
     """Make the rows of a locked host match its report.
 
     A row that the report lacks is kept while it is needed. That is so for a
@@ -81,42 +97,74 @@ def replace(connection: sa.Connection, hostname: str,
     :raises Conflict: a device is another host's, or one of the others is not
         known
     """
-    wanted = {_DEVICES: _device_rows(hostname, devices),
-              _DEPLOYABLES: _deployable_rows(devices),
-              _HANDLES: _handle_rows(devices)}
+    wanted = {
+        _DEVICES: _device_rows(hostname, devices),
+        _DEPLOYABLES: _deployable_rows(devices),
+        _HANDLES: _handle_rows(devices),
+    }
     present = _present(connection, hostname, list(wanted[_DEVICES]), others)
     _leave(present, others or ())
     _check_own(hostname, present[_DEVICES])
     at = schema.now()
-    _put(connection, _DEVICES, wanted[_DEVICES], present[_DEVICES],
-         {'status': device_model.Status.ENABLED, 'created_at': at},
-         {'updated_at': at})
-    _put(connection, _DEPLOYABLES, wanted[_DEPLOYABLES],
-         present[_DEPLOYABLES], {}, {})
+    _put(
+        connection,
+        _DEVICES,
+        wanted[_DEVICES],
+        present[_DEVICES],
+        {'status': device_model.Status.ENABLED, 'created_at': at},
+        {'updated_at': at},
+    )
+    _put(
+        connection,
+        _DEPLOYABLES,
+        wanted[_DEPLOYABLES],
+        present[_DEPLOYABLES],
+        {},
+        {},
+    )
     unclean, soiled = _unclean(wanted, present)
     others = _keep_identities(
-        connection, hostname, wanted[_HANDLES], present[_HANDLES])
-    since = (order_rows.next_revision(connection, hostname)
-             if unclean or soiled or others else None)
+        connection, hostname, wanted[_HANDLES], present[_HANDLES]
+    )
+    since = (
+        order_rows.next_revision(connection, hostname)
+        if unclean or soiled or others
+        else None
+    )
     for is_unclean in (False, True):
-        _put(connection, _HANDLES,
-             {uuid: row for uuid, row in wanted[_HANDLES].items()
-              if (uuid in unclean) is is_unclean}, present[_HANDLES],
-             {'unclean_since': since if is_unclean else None}, {})
+        _put(
+            connection,
+            _HANDLES,
+            {
+                uuid: row
+                for uuid, row in wanted[_HANDLES].items()
+                if (uuid in unclean) is is_unclean
+            },
+            present[_HANDLES],
+            {'unclean_since': since if is_unclean else None},
+            {},
+        )
     _soil(connection, soiled, since)
     _soil_others(connection, others, since)
-    if (_differ(wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid')
-            or _differ(wanted[_HANDLES], present[_HANDLES],
-                       'deployable_uuid')):
+    if _differ(
+        wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid'
+    ) or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid'):
         _let_arqs_follow(connection, hostname)
-    _remove(connection, {
-        table: list(present[table].keys() - wanted[table].keys())
-        for table in wanted})
+    _remove(
+        connection,
+        {
+            table: list(present[table].keys() - wanted[table].keys())
+            for table in wanted
+        },
+    )
 
 
-def _present(connection: sa.Connection, hostname: str,
-             reported: Collection[str], others: Collection[str] | None,
-             ) -> dict[sa.Table, _Rows]:
+def _present(
+    connection: sa.Connection,
+    hostname: str,
+    reported: Collection[str],
+    others: Collection[str] | None,
+) -> dict[sa.Table, _Rows]:
     """The rows that a report is about, those of other hosts' devices too.
 
     :param reported: the uuids of the devices in the report
@@ -128,14 +176,27 @@ def _present(connection: sa.Connection, hostname: str,
     deployables = _DEPLOYABLES.join(_DEVICES)
     return {
         _DEVICES: _read(
-            connection, _DEVICES, _DEVICES, sa.or_(here, is_reported),
-            ('hostname', *_DEVICE_FACTS, *_DEVICE_DEFAULTS)),
-        _DEPLOYABLES: _read(connection, _DEPLOYABLES, deployables, here,
-                            ('device_uuid', *_DEPLOYABLE_FACTS,
-                             *_DEPLOYABLE_DEFAULTS)),
-        _HANDLES: _read(connection, _HANDLES, deployables.join(_HANDLES),
-                        here, ('deployable_uuid', 'present',
-                               *_HANDLE_FACTS, *_HANDLE_DEFAULTS))}
+            connection,
+            _DEVICES,
+            _DEVICES,
+            sa.or_(here, is_reported),
+            ('hostname', *_DEVICE_FACTS, *_DEVICE_DEFAULTS),
+        ),
+        _DEPLOYABLES: _read(
+            connection,
+            _DEPLOYABLES,
+            deployables,
+            here,
+            ('device_uuid', *_DEPLOYABLE_FACTS, *_DEPLOYABLE_DEFAULTS),
+        ),
+        _HANDLES: _read(
+            connection,
+            _HANDLES,
+            deployables.join(_HANDLES),
+            here,
+            ('deployable_uuid', 'present', *_HANDLE_FACTS, *_HANDLE_DEFAULTS),
+        ),
+    }
 
 
 def _check_own(hostname: str, devices: _Rows) -> None:
@@ -145,7 +206,8 @@ def _check_own(hostname: str, devices: _Rows) -> None:
             raise exceptions.Conflict(
                 f'device {uuid} belongs to host {device["hostname"]}: if that '
                 f'is a former name of {hostname}, have "nova-accel-manage '
-                'host forget" forget it')
+                'host forget" forget it'
+            )
 
 
 def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:
@@ -160,85 +222,128 @@ def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:
     if unknown:
         raise exceptions.Conflict(
             f'{len(unknown)} devices of other parts of the report are not '
-            f'known, such as {unknown[0]}: begin the report again')
-    for table, parent in ((_DEVICES, 'uuid'), (_DEPLOYABLES, 'device_uuid'),
-                          (_HANDLES, 'deployable_uuid')):
-        gone = {uuid for uuid, row in present[table].items()
-                if row[parent] in kept}
+            f'known, such as {unknown[0]}: begin the report again'
+        )
+    for table, parent in (
+        (_DEVICES, 'uuid'),
+        (_DEPLOYABLES, 'device_uuid'),
+        (_HANDLES, 'deployable_uuid'),
+    ):
+        gone = {
+            uuid for uuid, row in present[table].items() if row[parent] in kept
+        }
         for uuid in gone:
             del present[table][uuid]
         kept |= gone
 
 
-def _device_rows(hostname: str,
-                 devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {device['uuid']: {
-        'hostname': hostname,
-        **{name: device[name] for name in _DEVICE_FACTS},
-        **_given(device, _DEVICE_DEFAULTS),
-    } for device in devices}
+def _device_rows(hostname: str, devices: Sequence[Mapping[str, Any]]) -> _Rows:
+    return {
+        device['uuid']: {
+            'hostname': hostname,
+            **{name: device[name] for name in _DEVICE_FACTS},
+            **_given(device, _DEVICE_DEFAULTS),
+        }
+        for device in devices
+    }
 
 
 def _deployable_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {deployable['uuid']: {
-        'device_uuid': device['uuid'],
-        **{name: deployable[name] for name in _DEPLOYABLE_FACTS},
-        **_given(deployable, _DEPLOYABLE_DEFAULTS),
-    } for device in devices for deployable in device['deployables']}
+    return {
+        deployable['uuid']: {
+            'device_uuid': device['uuid'],
+            **{name: deployable[name] for name in _DEPLOYABLE_FACTS},
+            **_given(deployable, _DEPLOYABLE_DEFAULTS),
+        }
+        for device in devices
+        for deployable in device['deployables']
+    }
 
 
 def _handle_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {handle['uuid']: {
-        'deployable_uuid': deployable['uuid'], 'present': True,
-        **{name: handle[name] for name in _HANDLE_FACTS},
-        **_given(handle, _HANDLE_DEFAULTS),
-    } for device in devices for deployable in device['deployables']
-        for handle in deployable['attach_handles']}
+    return {
+        handle['uuid']: {
+            'deployable_uuid': deployable['uuid'],
+            'present': True,
+            **{name: handle[name] for name in _HANDLE_FACTS},
+            **_given(handle, _HANDLE_DEFAULTS),
+        }
+        for device in devices
+        for deployable in device['deployables']
+        for handle in deployable['attach_handles']
+    }
 
 
-def _keep_identities(connection: sa.Connection, hostname: str,
-                     wanted: _Rows, present: _Rows) -> set[str]:
+def _keep_identities(
+    connection: sa.Connection, hostname: str, wanted: _Rows, present: _Rows
+) -> set[str]:
     """Find the handles that are of another device now.
 
     :param wanted: is changed: a handle that a guest has, or that has no
         identity now, gets the identity that it had
     :returns: the uuids of the free handles that are of another device
     """
-    others = {uuid for uuid in wanted.keys() & present.keys()
-              if attach_handle.is_another(present[uuid]['identity'],
-                                          wanted[uuid]['identity'])}
-    taken = set(connection.scalars(sa.select(_HANDLES.c.uuid).where(
-        _HANDLES.c.uuid.in_(list(others)),
-        _HANDLES.c.arq_uuid.is_not(None)))) if others else set()
+    others = {
+        uuid
+        for uuid in wanted.keys() & present.keys()
+        if attach_handle.is_another(
+            present[uuid]['identity'], wanted[uuid]['identity']
+        )
+    }
+    taken = (
+        set(
+            connection.scalars(
+                sa.select(_HANDLES.c.uuid).where(
+                    _HANDLES.c.uuid.in_(list(others)),
+                    _HANDLES.c.arq_uuid.is_not(None),
+                )
+            )
+        )
+        if others
+        else set()
+    )
     if taken:
         # They may be free by the next report, so that is compared as a whole.
-        connection.execute(sa.update(_HOSTS).where(
-            _HOSTS.c.hostname == hostname).values(report_digest=''))
+        connection.execute(
+            sa.update(_HOSTS)
+            .where(_HOSTS.c.hostname == hostname)
+            .values(report_digest='')
+        )
     for uuid in wanted.keys() & present.keys():
         if uuid in taken or wanted[uuid]['identity'] is None:
             wanted[uuid]['identity'] = present[uuid]['identity']
     return others - taken
 
 
-def _unclean(wanted: Mapping[sa.Table, _Rows],
-             present: Mapping[sa.Table, _Rows]) -> tuple[set[str], set[str]]:
+def _unclean(
+    wanted: Mapping[sa.Table, _Rows], present: Mapping[sa.Table, _Rows]
+) -> tuple[set[str], set[str]]:
     """Find what is to be cleaned although no guest gave it back.
 
     :returns: the uuids of new handles, and of deployables that were not of the
         cleaned kind
     """
-    cleaned = {uuid for uuid, row in wanted[_DEPLOYABLES].items()
-               if row['is_cleaned']}
-    new = {uuid for uuid, row in wanted[_HANDLES].items()
-           if row['deployable_uuid'] in cleaned
-           and uuid not in present[_HANDLES]}
+    cleaned = {
+        uuid for uuid, row in wanted[_DEPLOYABLES].items() if row['is_cleaned']
+    }
+    new = {
+        uuid
+        for uuid, row in wanted[_HANDLES].items()
+        if row['deployable_uuid'] in cleaned and uuid not in present[_HANDLES]
+    }
     before = present[_DEPLOYABLES]
-    return new, {uuid for uuid in cleaned & before.keys()
-                 if not before[uuid]['is_cleaned']}
+    return new, {
+        uuid
+        for uuid in cleaned & before.keys()
+        if not before[uuid]['is_cleaned']
+    }
 
 
-def _soil(connection: sa.Connection, deployable_uuids: Collection[str],
-          since: int | None) -> None:
+def _soil(
+    connection: sa.Connection,
+    deployable_uuids: Collection[str],
+    since: int | None,
+) -> None:
     """Mark the free handles of deployables as unclean, by these orders.
 
     A handle that a guest has is unclean when the guest gives it back.
@@ -246,15 +351,19 @@ def _soil(connection: sa.Connection, deployable_uuids: Collection[str],
     if deployable_uuids:
         connection.execute(
             sa.update(_HANDLES)
-            .where(_HANDLES.c.deployable_uuid == sa.bindparam('of_uuid'),
-                   _HANDLES.c.arq_uuid.is_(None),
-                   _HANDLES.c.unclean_since.is_(None))
+            .where(
+                _HANDLES.c.deployable_uuid == sa.bindparam('of_uuid'),
+                _HANDLES.c.arq_uuid.is_(None),
+                _HANDLES.c.unclean_since.is_(None),
+            )
             .values(unclean_since=since),
-            [{'of_uuid': uuid} for uuid in deployable_uuids])
+            [{'of_uuid': uuid} for uuid in deployable_uuids],
+        )
 
 
-def _soil_others(connection: sa.Connection, handle_uuids: Collection[str],
-                 since: int | None) -> None:
+def _soil_others(
+    connection: sa.Connection, handle_uuids: Collection[str], since: int | None
+) -> None:
     """Mark free handles that are of another device now as unclean.
 
     Only handles that are cleaned after each guest are marked. An unclean one
@@ -264,88 +373,144 @@ def _soil_others(connection: sa.Connection, handle_uuids: Collection[str],
     if handle_uuids:
         connection.execute(
             sa.update(_HANDLES)
-            .where(_HANDLES.c.uuid.in_(list(handle_uuids)),
-                   _HANDLES.c.arq_uuid.is_(None),
-                   _HANDLES.c.deployable_uuid.in_(
-                       sa.select(_DEPLOYABLES.c.uuid)
-                       .where(_DEPLOYABLES.c.is_cleaned)))
-            .values(unclean_since=since, unclean_reason=None))
+            .where(
+                _HANDLES.c.uuid.in_(list(handle_uuids)),
+                _HANDLES.c.arq_uuid.is_(None),
+                _HANDLES.c.deployable_uuid.in_(
+                    sa.select(_DEPLOYABLES.c.uuid).where(
+                        _DEPLOYABLES.c.is_cleaned
+                    )
+                ),
+            )
+            .values(unclean_since=since, unclean_reason=None)
+        )
 
 
-def _given(value: Mapping[str, Any],
-           defaults: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value.get(name, default)
-            for name, default in defaults.items()}
+def _given(
+    value: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        name: value.get(name, default) for name, default in defaults.items()
+    }
 
 
-def _read(connection: sa.Connection, table: sa.Table, source: sa.FromClause,
-          where: sa.ColumnElement[bool], names: Sequence[str]) -> _Rows:
+def _read(
+    connection: sa.Connection,
+    table: sa.Table,
+    source: sa.FromClause,
+    where: sa.ColumnElement[bool],
+    names: Sequence[str],
+) -> _Rows:
     query = sa.select(*(table.c[name] for name in names)).select_from(source)
-    return {row['uuid']: dict(row)
-            for row in connection.execute(query.where(where)).mappings()}
+    return {
+        row['uuid']: dict(row)
+        for row in connection.execute(query.where(where)).mappings()
+    }
 
 
-def _put(connection: sa.Connection, table: sa.Table, wanted: _Rows,
-         present: _Rows, if_new: Mapping[str, Any],
-         if_changed: Mapping[str, Any]) -> None:
-    new = [{**row, **if_new} for uuid, row in wanted.items()
-           if uuid not in present]
+def _put(
+    connection: sa.Connection,
+    table: sa.Table,
+    wanted: _Rows,
+    present: _Rows,
+    if_new: Mapping[str, Any],
+    if_changed: Mapping[str, Any],
+) -> None:
+    new = [
+        {**row, **if_new}
+        for uuid, row in wanted.items()
+        if uuid not in present
+    ]
     if new:
         try:
             connection.execute(sa.insert(table), new)
         except db_exc.DBDuplicateEntry as fault:
             raise exceptions.Conflict(
-                f'some of the {table.name} belong to another host') from fault
-    changed = [{**row, **if_changed, 'of_uuid': uuid}
-               for uuid, row in wanted.items()
-               if uuid in present and present[uuid] != row]
+                f'some of the {table.name} belong to another host'
+            ) from fault
+    changed = [
+        {**row, **if_changed, 'of_uuid': uuid}
+        for uuid, row in wanted.items()
+        if uuid in present and present[uuid] != row
+    ]
     if changed:
         connection.execute(
             sa.update(table).where(table.c.uuid == sa.bindparam('of_uuid')),
-            changed)
+            changed,
+        )
 
 
 def _differ(wanted: _Rows, present: _Rows, name: str) -> bool:
-    return any(row[name] != present[uuid][name]
-               for uuid, row in wanted.items() if uuid in present)
+    return any(
+        row[name] != present[uuid][name]
+        for uuid, row in wanted.items()
+        if uuid in present
+    )
 
 
 def _let_arqs_follow(connection: sa.Connection, hostname: str) -> None:
     """Give ARQs the provider that their handles are of now."""
-    its_provider = sa.select(_DEPLOYABLES.c.rp_uuid).select_from(
-        _DEPLOYABLES.join(_HANDLES)).where(_HANDLES.c.arq_uuid == _ARQS.c.uuid)
+    its_provider = (
+        sa.select(_DEPLOYABLES.c.rp_uuid)
+        .select_from(_DEPLOYABLES.join(_HANDLES))
+        .where(_HANDLES.c.arq_uuid == _ARQS.c.uuid)
+    )
     connection.execute(
         sa.update(_ARQS)
-        .where(_ARQS.c.hostname == hostname, sa.exists(its_provider.where(
-            _DEPLOYABLES.c.rp_uuid != _ARQS.c.device_rp_uuid)))
-        .values(device_rp_uuid=its_provider.scalar_subquery(),
-                updated_at=schema.now()))
+        .where(
+            _ARQS.c.hostname == hostname,
+            sa.exists(
+                its_provider.where(
+                    _DEPLOYABLES.c.rp_uuid != _ARQS.c.device_rp_uuid
+                )
+            ),
+        )
+        .values(
+            device_rp_uuid=its_provider.scalar_subquery(),
+            updated_at=schema.now(),
+        )
+    )
 
 
-def _remove(connection: sa.Connection,
-            gone: Mapping[sa.Table, list[str]]) -> None:
+def _remove(
+    connection: sa.Connection, gone: Mapping[sa.Table, list[str]]
+) -> None:
     for some in _chunks(gone[_HANDLES]):
         handles = _HANDLES.c.uuid.in_(some)
         # In this order: a handle that is given back in between is deleted,
         # either here or by the transaction that gives it back.
         connection.execute(
-            sa.update(_HANDLES).where(handles).values(present=False))
+            sa.update(_HANDLES).where(handles).values(present=False)
+        )
         connection.execute(
-            sa.delete(_HANDLES).where(handles, _HANDLES.c.arq_uuid.is_(None),
-                                      _HANDLES.c.unclean_since.is_(None)))
+            sa.delete(_HANDLES).where(
+                handles,
+                _HANDLES.c.arq_uuid.is_(None),
+                _HANDLES.c.unclean_since.is_(None),
+            )
+        )
     for some in _chunks(gone[_DEPLOYABLES]):
-        connection.execute(sa.delete(_DEPLOYABLES).where(
-            _DEPLOYABLES.c.uuid.in_(some), ~sa.exists().where(
-                _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid)))
+        connection.execute(
+            sa.delete(_DEPLOYABLES).where(
+                _DEPLOYABLES.c.uuid.in_(some),
+                ~sa.exists().where(
+                    _HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid
+                ),
+            )
+        )
     for some in _chunks(gone[_DEVICES]):
-        connection.execute(sa.delete(_DEVICES).where(
-            _DEVICES.c.uuid.in_(some),
-            _DEVICES.c.status == device_model.Status.ENABLED,
-            ~sa.exists().where(
-                _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid)))
+        connection.execute(
+            sa.delete(_DEVICES).where(
+                _DEVICES.c.uuid.in_(some),
+                _DEVICES.c.status == device_model.Status.ENABLED,
+                ~sa.exists().where(
+                    _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid
+                ),
+            )
+        )
 
 
 def _chunks(uuids: Sequence[str]) -> Iterator[Sequence[str]]:
     """Chunks that any database takes in one statement."""
     for start in range(0, len(uuids), _AT_ONCE):
-        yield uuids[start:start + _AT_ONCE]
+        yield uuids[start : start + _AT_ONCE]

@@ -33,34 +33,46 @@ _HANDLES = schema.ATTACH_HANDLES
 def read(connection: sa.Connection, hostname: str) -> orders.Orders:
     """The orders of a host that is locked."""
     revision = connection.scalar(
-        sa.select(_HOSTS.c.orders).where(_HOSTS.c.hostname == hostname))
+        sa.select(_HOSTS.c.orders).where(_HOSTS.c.hostname == hostname)
+    )
     disabled = connection.scalars(
-        sa.select(_DEVICES.c.uuid)
-        .where(_DEVICES.c.hostname == hostname,
-               _DEVICES.c.status != device_model.Status.ENABLED))
+        sa.select(_DEVICES.c.uuid).where(
+            _DEVICES.c.hostname == hostname,
+            _DEVICES.c.status != device_model.Status.ENABLED,
+        )
+    )
     unclean = connection.scalars(
         sa.select(_HANDLES.c.uuid)
         .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
-        .where(_DEVICES.c.hostname == hostname,
-               _HANDLES.c.unclean_since.is_not(None)))
-    return orders.Orders(revision or 0, frozenset(disabled),
-                         frozenset(unclean))
+        .where(
+            _DEVICES.c.hostname == hostname,
+            _HANDLES.c.unclean_since.is_not(None),
+        )
+    )
+    return orders.Orders(
+        revision or 0, frozenset(disabled), frozenset(unclean)
+    )
 
 
 def next_revision(connection: sa.Connection, hostname: str) -> int:
     """Raise the revision of a locked host, and give the new one."""
     change(connection, _HOSTS.c.hostname == hostname)
-    revision: int = connection.execute(sa.select(_HOSTS.c.orders).where(
-        _HOSTS.c.hostname == hostname)).scalar_one()
+    revision: int = connection.execute(
+        sa.select(_HOSTS.c.orders).where(_HOSTS.c.hostname == hostname)
+    ).scalar_one()
     return revision
 
 
-def change(connection: sa.Connection, *where: sa.ColumnElement[bool],
-           **values: Any) -> None:
+def change(
+    connection: sa.Connection, *where: sa.ColumnElement[bool], **values: Any
+) -> None:
     """Raise the revision of hosts.
 
     :param where: conditions for the rows of the hosts
     :param values: further columns to set in these rows
     """
-    connection.execute(sa.update(_HOSTS).where(*where).values(
-        orders=_HOSTS.c.orders + 1, **values))
+    connection.execute(
+        sa.update(_HOSTS)
+        .where(*where)
+        .values(orders=_HOSTS.c.orders + 1, **values)
+    )

@@ -60,9 +60,15 @@ def columns(table: sa.Table, *names: str) -> Keys:
     return {name: table.c[name] for name in names}
 
 
-def read(connection: sa.Connection, kind: type[_R], query: sa.Select[Any],
-         where: Sequence[sa.ColumnElement[bool]], page: paging.Page,
-         table: sa.Table, keys: Keys) -> list[_R]:
+def read(
+    connection: sa.Connection,
+    kind: type[_R],
+    query: sa.Select[Any],
+    where: Sequence[sa.ColumnElement[bool]],
+    page: paging.Page,
+    table: sa.Table,
+    keys: Keys,
+) -> list[_R]:
     """The rows of a page; rows with equal keys are sorted by their age.
 
     :param kind: the TypedDict of the columns that the query selects
@@ -72,17 +78,28 @@ def read(connection: sa.Connection, kind: type[_R], query: sa.Select[Any],
     :param keys: all keys that the page may be sorted by
     :raises InvalidRequest: there is no such marker
     """
-    terms = [term for key in page.sort
-             for term in _terms(keys[key.name], key.descending)]
+    terms = [
+        term
+        for key in page.sort
+        for term in _terms(keys[key.name], key.descending)
+    ]
     # This makes the order total.
-    terms.append(_Term(
-        table.c.id, page.sort[-1].descending if page.sort else False))
+    terms.append(
+        _Term(table.c.id, page.sort[-1].descending if page.sort else False)
+    )
     if page.marker is not None:
-        where = (*where, _is_after(connection, query, page.marker, table,
-                                   terms))
-    return typed.rows(kind, connection.execute(
-        query.where(*where).order_by(*(term.order for term in terms))
-        .limit(page.limit)))
+        where = (
+            *where,
+            _is_after(connection, query, page.marker, table, terms),
+        )
+    return typed.rows(
+        kind,
+        connection.execute(
+            query.where(*where)
+            .order_by(*(term.order for term in terms))
+            .limit(page.limit)
+        ),
+    )
 
 
 def _terms(value: sa.ColumnElement[Any], descending: bool) -> list[_Term]:
@@ -97,20 +114,35 @@ def _terms(value: sa.ColumnElement[Any], descending: bool) -> list[_Term]:
     return terms
 
 
-def _is_after(connection: sa.Connection, query: sa.Select[Any], marker: str,
-              table: sa.Table,
-              terms: Sequence[_Term]) -> sa.ColumnElement[bool]:
+def _is_after(
+    connection: sa.Connection,
+    query: sa.Select[Any],
+    marker: str,
+    table: sa.Table,
+    terms: Sequence[_Term],
+) -> sa.ColumnElement[bool]:
     last = connection.execute(
-        query.with_only_columns(*(
-            term.value.label(f'term_{number}')
-            for number, term in enumerate(terms)))
-        .where(table.c.uuid == marker)).one_or_none()
+        query.with_only_columns(
+            *(
+                term.value.label(f'term_{number}')
+                for number, term in enumerate(terms)
+            )
+        ).where(table.c.uuid == marker)
+    ).one_or_none()
     if last is None:
         raise exceptions.InvalidRequest(
             f'Marker not found: none of the {table.name} has '
-            f'uuid={marker[:255]}')
-    return sa.or_(*(
-        sa.and_(*(before.is_same(last[place])
-                  for place, before in enumerate(terms[:number])),
-                term.is_after(last[number]))
-        for number, term in enumerate(terms)))
+            f'uuid={marker[:255]}'
+        )
+    return sa.or_(
+        *(
+            sa.and_(
+                *(
+                    before.is_same(last[place])
+                    for place, before in enumerate(terms[:number])
+                ),
+                term.is_after(last[number]),
+            )
+            for number, term in enumerate(terms)
+        )
+    )

@@ -29,14 +29,22 @@ def is_one(key: sa.Column[Any], amount: int) -> sa.ColumnElement[bool]:
     return key.in_([_parameter(key, number) for number in range(amount)])
 
 
-def values(key: sa.Column[Any], columns: Iterable[sa.Column[Any]],
-           amount: int) -> dict[str, sa.ColumnElement[Any]]:
+def values(
+    key: sa.Column[Any], columns: Iterable[sa.Column[Any]], amount: int
+) -> dict[str, sa.ColumnElement[Any]]:
     """Column name -> its new value, which depends on the key."""
     if amount == 1:
         return {column.name: _parameter(column, 0) for column in columns}
-    return {column.name: sa.case(
-        {_parameter(key, number): _parameter(column, number)
-         for number in range(amount)}, value=key) for column in columns}
+    return {
+        column.name: sa.case(
+            {
+                _parameter(key, number): _parameter(column, number)
+                for number in range(amount)
+            },
+            value=key,
+        )
+        for column in columns
+    }
 
 
 def parameters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -44,8 +52,11 @@ def parameters(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     :param rows: column name -> value, with the key, for each row
     """
-    return {_name(column, number): value for number, row in enumerate(rows)
-            for column, value in row.items()}
+    return {
+        _name(column, number): value
+        for number, row in enumerate(rows)
+        for column, value in row.items()
+    }
 
 
 def _parameter(column: sa.Column[Any], number: int) -> sa.BindParameter[Any]:

@@ -67,12 +67,17 @@ class Programmer:
         one programming may take
     """
 
-    def __init__(self, node_uuid: str, regions: regions_module.Regions,
-                 use: region_use.RegionUse, bitstreams: store.Store,
-                 history: programming_history.History,
-                 changed: Callable[[], None],
-                 service_context: Callable[[], Any],
-                 timeout_s: float) -> None:
+    def __init__(
+        self,
+        node_uuid: str,
+        regions: regions_module.Regions,
+        use: region_use.RegionUse,
+        bitstreams: store.Store,
+        history: programming_history.History,
+        changed: Callable[[], None],
+        service_context: Callable[[], Any],
+        timeout_s: float,
+    ) -> None:
         self._node_uuid = node_uuid
         self._regions = regions
         self._use = use
@@ -84,8 +89,13 @@ class Programmer:
         self._executor = futurist.ThreadPoolExecutor(_WORKERS)
         self._begun: dict[frozenset[str], Sequence[_Job]] = {}
 
-    def start(self, arqs: Iterable[arq.Arq], asker: programming.Asker,
-              image_properties: Mapping[str, Any], context: Any) -> None:
+    def start(
+        self,
+        arqs: Iterable[arq.Arq],
+        asker: programming.Asker,
+        image_properties: Mapping[str, Any],
+        context: Any,
+    ) -> None:
         """Begin to program the regions of a new server.
 
         Then call :meth:`ready` with the same ARQs, or :meth:`abandon`.
@@ -98,14 +108,17 @@ class Programmer:
         :raises Conflict: two things are asked of one region.
         """
         arqs = tuple(arqs)
-        jobs = self._begin(
-            arqs, asker, image_properties, context, is_new=True)
+        jobs = self._begin(arqs, asker, image_properties, context, is_new=True)
         if jobs:
             self._begun[_key(arqs)] = jobs
 
-    def ready(self, arqs: Iterable[arq.Arq], asker: programming.Asker,
-              image_properties: Mapping[str, Any],
-              is_new: bool = False) -> None:
+    def ready(
+        self,
+        arqs: Iterable[arq.Arq],
+        asker: programming.Asker,
+        image_properties: Mapping[str, Any],
+        is_new: bool = False,
+    ) -> None:
         """Wait until a server's regions hold what is asked of them.
 
         If :meth:`start` was not called, programming begins now, with the
@@ -134,11 +147,16 @@ class Programmer:
                 self._begun.pop(key, None)
                 programming_job.abandon(jobs)
 
-    def program(self, deployable_uuid: str, wanted: bitstream_model.Wanted,
-                asker: programming.Asker, context: Any,
-                shell_loading: programming.ShellLoading = (
-                    programming.ShellLoading.FORBIDDEN),
-                ) -> region_model.Contents:
+    def program(
+        self,
+        deployable_uuid: str,
+        wanted: bitstream_model.Wanted,
+        asker: programming.Asker,
+        context: Any,
+        shell_loading: programming.ShellLoading = (
+            programming.ShellLoading.FORBIDDEN
+        ),
+    ) -> region_model.Contents:
         """Program the region of a deployable, unless it holds that already.
 
         If the bitstream is a shell, it is loaded into the card.
@@ -155,9 +173,10 @@ class Programmer:
             the card.
         :raises DeviceError: it failed.
         """
-        is_shell = (wanted.bitstream_id is not None
-                    and self._bitstreams.is_shell(
-                        wanted.bitstream_id, context))
+        is_shell = (
+            wanted.bitstream_id is not None
+            and self._bitstreams.is_shell(wanted.bitstream_id, context)
+        )
         if is_shell:
             _check_shell_loading(shell_loading, wanted)
         target = self._use.target_of(deployable_uuid, is_shell)
@@ -178,55 +197,88 @@ class Programmer:
         try:
             self._load_blank(
                 _Job(self._use.target_with(handle), _NOBODY, self._deadline()),
-                bitstream_id, is_stopped=False)
+                bitstream_id,
+                is_stopped=False,
+            )
         except exceptions.DeviceError:
             raise
         except exceptions.AcceleratorError as error:
             raise exceptions.DeviceError(str(error)) from error
 
-    def _load_blank(self, job: _Job, bitstream_id: str,
-                    is_stopped: bool) -> None:
+    def _load_blank(
+        self, job: _Job, bitstream_id: str, is_stopped: bool
+    ) -> None:
         context = self._service_context()
         bitstream = self._bitstreams.resolve(
-            bitstream_model.Wanted(bitstream_id), job.target.device,
-            job.target.region, context)
-        self._load(job,
-                   # The operator's line names it, so no project owns it.
-                   dataclasses.replace(bitstream, owner=None),
-                   self._bitstreams.fetched(bitstream, context),
-                   is_stopped, is_repeated=True, recorded=_NOBODY)
+            bitstream_model.Wanted(bitstream_id),
+            job.target.device,
+            job.target.region,
+            context,
+        )
+        self._load(
+            job,
+            # The operator's line names it, so no project owns it.
+            dataclasses.replace(bitstream, owner=None),
+            self._bitstreams.fetched(bitstream, context),
+            is_stopped,
+            is_repeated=True,
+            recorded=_NOBODY,
+        )
 
-    def _begin(self, arqs: Iterable[arq.Arq], asker: programming.Asker,
-               image_properties: Mapping[str, Any], context: Any,
-               is_new: bool) -> list[_Job]:
+    def _begin(
+        self,
+        arqs: Iterable[arq.Arq],
+        asker: programming.Asker,
+        image_properties: Mapping[str, Any],
+        context: Any,
+        is_new: bool,
+    ) -> list[_Job]:
         deadline = self._deadline()
         jobs = []
         for request in region_request.of(
-                arqs, self._regions.targets(), image_properties):
+            arqs, self._regions.targets(), image_properties
+        ):
             # Nothing is known of other regions but what the driver says.
-            if (request.wanted is not None
-                    or self._regions.is_journaled(request.target)):
+            if request.wanted is not None or self._regions.is_journaled(
+                request.target
+            ):
                 job = _Job(request.target, asker, deadline)
-                job.run(self._executor.submit(
-                    self._ensure, job, request, context, is_new))
+                job.run(
+                    self._executor.submit(
+                        self._ensure, job, request, context, is_new
+                    )
+                )
                 jobs.append(job)
         return jobs
 
-    def _ensure(self, job: _Job, request: region_request.Request,
-                context: Any, is_new: bool) -> None:
+    def _ensure(
+        self,
+        job: _Job,
+        request: region_request.Request,
+        context: Any,
+        is_new: bool,
+    ) -> None:
         """Have a region hold what a server asks of it."""
         wanted = request.wanted
         with self._card_locked(job.target):
             known = self._regions.known(job.target)
-            last = None if is_new else self._regions.served(
-                job.target, job.asker.instance_uuid)
+            last = (
+                None
+                if is_new
+                else self._regions.served(job.target, job.asker.instance_uuid)
+            )
             if last is not None and known.contents is not None:
                 return
             # The region has lost its contents in a boot of the host.
             is_lost = last is not None and known.fault is None
-            if wanted is None and not is_lost and (
+            if (
+                wanted is None
+                and not is_lost
+                and (
                     known.fault is not None
-                    or known.unclean_for(job.asker.project_id) is None):
+                    or known.unclean_for(job.asker.project_id) is None
+                )
+            ):
                 self._give(job, request)
                 return
         try:
@@ -266,22 +318,29 @@ class Programmer:
         if circuit is not None:
             self._load_again(job, circuit, recorded=_NOBODY)
 
-    def _repair(self, target: region_target.Target,
-                asker: programming.Asker) -> None:
+    def _repair(
+        self, target: region_target.Target, asker: programming.Asker
+    ) -> None:
         """Make a region usable again after a bitstream has failed in it.
 
         If this works, the bitstream was at fault, and not the card.
         """
         try:
             unclean = self._regions.known(target).unclean
-            if (unclean is not None
-                    and unclean.owner == region_model.UNKNOWN_OWNER):
+            if (
+                unclean is not None
+                and unclean.owner == region_model.UNKNOWN_OWNER
+            ):
                 self._replace(_Job(target, asker, self._deadline()))
         except exceptions.AcceleratorError as error:
             LOG.error('%s stays unclean: %s', target, error)
 
-    def _load_again(self, job: _Job, circuit: region_model.Circuit,
-                    recorded: programming.Asker | None = None) -> None:
+    def _load_again(
+        self,
+        job: _Job,
+        circuit: region_model.Circuit,
+        recorded: programming.Asker | None = None,
+    ) -> None:
         """Program a region with a circuit that it held before.
 
         The file is taken from this host, if it is still here.
@@ -291,16 +350,30 @@ class Programmer:
         """
         with self._bitstreams.kept(circuit.sha256) as file:
             if file is not None:
-                self._load(job, bitstream_model.from_circuit(circuit),
-                           contextlib.nullcontext(file), is_stopped=True,
-                           recorded=recorded)
+                self._load(
+                    job,
+                    bitstream_model.from_circuit(circuit),
+                    contextlib.nullcontext(file),
+                    is_stopped=True,
+                    recorded=recorded,
+                )
                 return
-        self._put(job, bitstream_model.Wanted(circuit.bitstream_id), None,
-                  is_stopped=True, recorded=recorded)
+        self._put(
+            job,
+            bitstream_model.Wanted(circuit.bitstream_id),
+            None,
+            is_stopped=True,
+            recorded=recorded,
+        )
 
-    def _put(self, job: _Job, wanted: bitstream_model.Wanted, context: Any,
-             is_stopped: bool, recorded: programming.Asker | None = None,
-             ) -> region_model.Contents:
+    def _put(
+        self,
+        job: _Job,
+        wanted: bitstream_model.Wanted,
+        context: Any,
+        is_stopped: bool,
+        recorded: programming.Asker | None = None,
+    ) -> region_model.Contents:
         """Have a region hold a bitstream.
 
         :param is_stopped: whether the guest of the asker does not run
@@ -310,19 +383,25 @@ class Programmer:
         if context is None:
             context = self._service_context()
         bitstream = self._bitstreams.resolve(
-            wanted, target.device, target.region, context)
+            wanted, target.device, target.region, context
+        )
         with self._card_locked(target):
             contents = self._held(job, bitstream)
             if contents is not None:
                 LOG.info('%s holds %s already', target, bitstream)
                 return contents
         return self._load(
-            job, bitstream, self._fetched(bitstream, context), is_stopped,
-            recorded=recorded)
+            job,
+            bitstream,
+            self._fetched(bitstream, context),
+            is_stopped,
+            recorded=recorded,
+        )
 
     @contextlib.contextmanager
-    def _fetched(self, bitstream: bitstream_model.Bitstream,
-                 context: Any) -> Iterator[store.Fetched]:
+    def _fetched(
+        self, bitstream: bitstream_model.Bitstream, context: Any
+    ) -> Iterator[store.Fetched]:
         """The file of a bitstream, while the body runs.
 
         :raises BitstreamUnusable: every host would refuse its bytes.
@@ -330,18 +409,27 @@ class Programmer:
         with contextlib.ExitStack() as stack:
             try:
                 file = stack.enter_context(
-                    self._bitstreams.fetched(bitstream, context))
+                    self._bitstreams.fetched(bitstream, context)
+                )
             except exceptions.BitstreamRefused as error:
                 raise exceptions.BitstreamUnusable(
-                    str(error), bitstream.id, public='upload it again, or '
-                    f'ask for another: {error.public}') from error
+                    str(error),
+                    bitstream.id,
+                    public=(
+                        f'upload it again, or ask for another: {error.public}'
+                    ),
+                ) from error
             yield file
 
-    def _load(self, job: _Job, bitstream: bitstream_model.Bitstream,
-              fetched: contextlib.AbstractContextManager[store.Fetched],
-              is_stopped: bool, is_repeated: bool = False,
-              recorded: programming.Asker | None = None,
-              ) -> region_model.Contents:
+    def _load(
+        self,
+        job: _Job,
+        bitstream: bitstream_model.Bitstream,
+        fetched: contextlib.AbstractContextManager[store.Fetched],
+        is_stopped: bool,
+        is_repeated: bool = False,
+        recorded: programming.Asker | None = None,
+    ) -> region_model.Contents:
         """Fetch a bitstream and program a region with it.
 
         :param is_stopped: as for :meth:`_put`
@@ -354,44 +442,64 @@ class Programmer:
         record = programming.Record(
             uuidutils.generate_uuid(),
             naming.derived_uuid(self._node_uuid, target.device.name),
-            target.region.name, bitstream.id, recorded or job.asker,
-            regions_module.now())
+            target.region.name,
+            bitstream.id,
+            recorded or job.asker,
+            regions_module.now(),
+        )
         try:
             with fetched as file, self._card_locked(target):
                 # Another thread may have programmed it meanwhile.
-                contents = (
-                    None if is_repeated else self._held(job, bitstream))
+                contents = None if is_repeated else self._held(job, bitstream)
                 if contents is not None:
                     return contents
                 with job.touching():
                     return self._program(
-                        job, record, bitstream, file, is_stopped)
+                        job, record, bitstream, file, is_stopped
+                    )
         except exceptions.AcceleratorError as error:
             self._history.note(regions_module.ended(record, str(error)))
             raise
 
-    def _program(self, job: _Job, record: programming.Record,
-                 bitstream: bitstream_model.Bitstream, file: store.Fetched,
-                 is_stopped: bool) -> region_model.Contents:
+    def _program(
+        self,
+        job: _Job,
+        record: programming.Record,
+        bitstream: bitstream_model.Bitstream,
+        file: store.Fetched,
+        is_stopped: bool,
+    ) -> region_model.Contents:
         self._history.note(record)
         LOG.info('Programming %s with %s', job.target, bitstream)
         try:
             contents = self._regions.program(
-                job.target, record, bitstream, file.path, file.sha256,
+                job.target,
+                record,
+                bitstream,
+                file.path,
+                file.sha256,
                 job.deadline,
                 lambda: self._use.check_free(
-                    job.target, job.asker, is_stopped))
+                    job.target, job.asker, is_stopped
+                ),
+            )
         finally:
             self._changed()
         done = regions_module.ended(record, None)
-        LOG.info('Programmed %s with %s, %.1f s after it was begun',
-                 job.target, bitstream,
-                 (regions_module.now() - record.started_at).total_seconds())
+        LOG.info(
+            'Programmed %s with %s, %.1f s after it was begun',
+            job.target,
+            bitstream,
+            (regions_module.now() - record.started_at).total_seconds(),
+        )
         self._history.note(done)
         return contents
 
-    def _held(self, job: _Job, bitstream: bitstream_model.Bitstream,
-              ) -> region_model.Contents | None:
+    def _held(
+        self,
+        job: _Job,
+        bitstream: bitstream_model.Bitstream,
+    ) -> region_model.Contents | None:
         """The contents of the region, if it holds the bitstream.
 
         The job's instance is then served with them.
@@ -410,24 +518,29 @@ class Programmer:
             self._regions.serve(job.target, job.asker.instance_uuid)
 
     def _card_locked(
-        self, target: region_target.Target,
+        self,
+        target: region_target.Target,
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(
-            f'nova_accel-{self._node_uuid}-{target.device.name}')
+            f'nova_accel-{self._node_uuid}-{target.device.name}'
+        )
 
     def _deadline(self) -> float:
         return time.monotonic() + self._timeout_s
 
 
-def _check_shell_loading(shell_loading: programming.ShellLoading,
-                         wanted: bitstream_model.Wanted) -> None:
+def _check_shell_loading(
+    shell_loading: programming.ShellLoading, wanted: bitstream_model.Wanted
+) -> None:
     """:raises NotAllowed, Conflict: the shell may not be loaded."""
     if shell_loading is programming.ShellLoading.FORBIDDEN:
         raise exceptions.NotAllowed(
-            f'{wanted} is a shell, which this caller may not load')
+            f'{wanted} is a shell, which this caller may not load'
+        )
     if shell_loading is programming.ShellLoading.IN_USE:
         raise exceptions.Conflict(
-            f'{wanted} is a shell, and somebody has something of the card')
+            f'{wanted} is a shell, and somebody has something of the card'
+        )
 
 
 def _key(arqs: Iterable[arq.Arq]) -> frozenset[str]:

@@ -61,8 +61,9 @@ class History:
             except exceptions.ServiceUnavailable:
                 raise
             except exceptions.AcceleratorError as error:
-                LOG.warning('Programming %s is not noted: %s', record.uuid,
-                            error)
+                LOG.warning(
+                    'Programming %s is not noted: %s', record.uuid, error
+                )
             with self._lock:
                 if self._untold.get(record.uuid) == record:
                     del self._untold[record.uuid]
@@ -71,7 +72,9 @@ class History:
         try:
             self.tell()
         except exceptions.ServiceUnavailable as error:
-            LOG.warning('What is programmed is not told yet, trying again '
-                        'later: %s', error)
+            LOG.warning(
+                'What is programmed is not told yet, trying again later: %s',
+                error,
+            )
         except Exception:
             LOG.exception('Telling what is programmed failed')

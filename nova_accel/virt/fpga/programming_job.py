@@ -38,8 +38,12 @@ class Job:
     :param deadline: of ``time.monotonic()``
     """
 
-    def __init__(self, target: region_target.Target, asker: programming.Asker,
-                 deadline: float) -> None:
+    def __init__(
+        self,
+        target: region_target.Target,
+        asker: programming.Asker,
+        deadline: float,
+    ) -> None:
         self.target = target
         self.asker = asker
         self.deadline = deadline
@@ -60,13 +64,17 @@ class Job:
         if self._future is None:
             return
         if not self._future.done():
-            LOG.info('Waiting for %s, for at most %.0f s', self.target,
-                     self._left_s())
+            LOG.info(
+                'Waiting for %s, for at most %.0f s',
+                self.target,
+                self._left_s(),
+            )
         try:
             self._future.result(self._left_s())
         except TimeoutError as error:
             raise exceptions.DeviceError(
-                f'{self.target} is not programmed in time') from error
+                f'{self.target} is not programmed in time'
+            ) from error
 
     @contextlib.contextmanager
     def touching(self) -> Iterator[None]:
@@ -77,8 +85,8 @@ class Job:
         with self._touching:
             if self._is_abandoned:
                 raise exceptions.DeviceError(
-                    f'{self.target} is not programmed: its server is given '
-                    'up')
+                    f'{self.target} is not programmed: its server is given up'
+                )
             yield
 
     def give_up(self) -> None:

@@ -84,37 +84,58 @@ class Entry:
         if self.step is not Step.PROGRAMMED or self.loaded is None:
             return None
         return region_model.Contents(
-            self.record.bitstream_id, self.sha256, self.loaded,
-            self.function_uuids, self.region == region_model.SHELL,
-            self.owner)
+            self.record.bitstream_id,
+            self.sha256,
+            self.loaded,
+            self.function_uuids,
+            self.region == region_model.SHELL,
+            self.owner,
+        )
 
     @property
     def circuit(self) -> region_model.Circuit:
         """The circuit that was, or was to be, programmed."""
         return region_model.Circuit(
-            self.record.bitstream_id, self.sha256, self.function_uuids,
-            self.owner)
+            self.record.bitstream_id,
+            self.sha256,
+            self.function_uuids,
+            self.owner,
+        )
 
     @property
     def operators(self) -> region_model.Circuit | None:
         """The last good circuit that every project may get."""
-        return (self.circuit if self.contents is not None
-                and self.owner is None else self.fallback)
+        return (
+            self.circuit
+            if self.contents is not None and self.owner is None
+            else self.fallback
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         record = {
             **dataclasses.asdict(self.record),
             'started_at': self.record.started_at.isoformat(),
-            'finished_at': (self.record.finished_at
-                            and self.record.finished_at.isoformat())}
-        return {'device': self.device, 'step': str(self.step),
-                'record': record, 'sha256': self.sha256,
-                'function_uuids': list(self.function_uuids),
-                'boot_id': self.boot_id, 'loaded': self.loaded,
-                'served': list(self.served), 'owner': self.owner,
-                'fallback': (None if self.fallback is None
-                             else dataclasses.asdict(self.fallback))}
+            'finished_at': (
+                self.record.finished_at and self.record.finished_at.isoformat()
+            ),
+        }
+        return {
+            'device': self.device,
+            'step': str(self.step),
+            'record': record,
+            'sha256': self.sha256,
+            'function_uuids': list(self.function_uuids),
+            'boot_id': self.boot_id,
+            'loaded': self.loaded,
+            'served': list(self.served),
+            'owner': self.owner,
+            'fallback': (
+                None
+                if self.fallback is None
+                else dataclasses.asdict(self.fallback)
+            ),
+        }
 
 
 def entry_from_dict(value: Mapping[str, Any]) -> Entry:
@@ -126,24 +147,41 @@ def entry_from_dict(value: Mapping[str, Any]) -> Entry:
     :raises KeyError, TypeError, ValueError: the value is no entry.
     """
     record, finished_at = value['record'], value['record']['finished_at']
-    return Entry(**{
-        **value, 'step': Step(value['step']),
-        'function_uuids': tuple(filter(
-            stated.is_uuid, value['function_uuids']))[:stated.MAX_FUNCTIONS],
-        'served': tuple(value['served']),
-        'fallback': _circuit(value.get('fallback')),
-        'record': programming.Record(**{
-            **record, 'asker': programming.Asker(**record['asker']),
-            'started_at': datetime.datetime.fromisoformat(
-                record['started_at']),
-            'finished_at': (
-                None if finished_at is None
-                else datetime.datetime.fromisoformat(finished_at))})})
+    return Entry(
+        **{
+            **value,
+            'step': Step(value['step']),
+            'function_uuids': tuple(
+                filter(stated.is_uuid, value['function_uuids'])
+            )[: stated.MAX_FUNCTIONS],
+            'served': tuple(value['served']),
+            'fallback': _circuit(value.get('fallback')),
+            'record': programming.Record(
+                **{
+                    **record,
+                    'asker': programming.Asker(**record['asker']),
+                    'started_at': datetime.datetime.fromisoformat(
+                        record['started_at']
+                    ),
+                    'finished_at': (
+                        None
+                        if finished_at is None
+                        else datetime.datetime.fromisoformat(finished_at)
+                    ),
+                }
+            ),
+        }
+    )
 
 
 def _circuit(value: Mapping[str, Any] | None) -> region_model.Circuit | None:
-    return None if value is None else region_model.Circuit(**{
-        **value, 'function_uuids': tuple(value['function_uuids'])})
+    return (
+        None
+        if value is None
+        else region_model.Circuit(
+            **{**value, 'function_uuids': tuple(value['function_uuids'])}
+        )
+    )
 
 
 class RegionJournal:
@@ -156,8 +194,11 @@ class RegionJournal:
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self._files = entry_files.EntryFiles(
-            directory, entry_from_dict, 'FPGA regions',
-            'what the region holds is not known until it is programmed')
+            directory,
+            entry_from_dict,
+            'FPGA regions',
+            'what the region holds is not known until it is programmed',
+        )
 
     def read(self, device: str, region: str) -> Entry | None:
         """The entry of a region, None if it was never programmed.

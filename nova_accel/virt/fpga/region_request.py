@@ -38,8 +38,9 @@ class Request:
     wanted: bitstream.Wanted | None
     functions: Mapping[str, frozenset[str]]
 
-    def check(self, known: region_contents.Known,
-              project_id: str | None) -> None:
+    def check(
+        self, known: region_contents.Known, project_id: str | None
+    ) -> None:
         """Make sure that the region holds what is asked for.
 
         :param known: of the region
@@ -51,18 +52,24 @@ class Request:
         if fault is not None:
             raise exceptions.DeviceError(f'{self.target}: {fault}')
         overlaid = region_contents.overlaid(
-            self.target.device, {self.target.region.name: known})
+            self.target.device, {self.target.region.name: known}
+        )
         for deployable in overlaid.deployables:
-            missing = self.functions.get(
-                deployable.name, frozenset()) - deployable.traits
+            missing = (
+                self.functions.get(deployable.name, frozenset())
+                - deployable.traits
+            )
             if missing:
                 raise exceptions.DeviceError(
-                    f'{self.target} has {", ".join(sorted(missing))} no more')
+                    f'{self.target} has {", ".join(sorted(missing))} no more'
+                )
 
 
-def of(arqs: Iterable[arq.Arq],
-       targets: Iterable[region_target.Target],
-       image_properties: Mapping[str, Any]) -> list[Request]:
+def of(
+    arqs: Iterable[arq.Arq],
+    targets: Iterable[region_target.Target],
+    image_properties: Mapping[str, Any],
+) -> list[Request]:
     """The requests of ARQs, one for each of their regions.
 
     :param targets: all regions of the host
@@ -72,16 +79,20 @@ def of(arqs: Iterable[arq.Arq],
     :raises DeviceError: a device without regions is to be programmed.
     :raises Conflict: two things are asked of one region.
     """
-    places = {handle.uuid: (target, deployable) for target in targets
-              for deployable in target.deployables
-              for handle in deployable.handles}
+    places = {
+        handle.uuid: (target, deployable)
+        for target in targets
+        for deployable in target.deployables
+        for handle in deployable.handles
+    }
     requests: dict[tuple[str, str], Request] = {}
     for request in arqs:
         if request.handle.uuid not in places:
             if bitstream.wanted(request.group) is not None:
                 raise exceptions.DeviceError(
                     f'{request.handle.address} has no region that can be '
-                    'programmed')
+                    'programmed'
+                )
             continue
         target, deployable = places[request.handle.uuid]
         wanted = bitstream.wanted(request.group, image_properties)
@@ -89,11 +100,12 @@ def of(arqs: Iterable[arq.Arq],
         before = requests.get(key)
         if before is not None and before.wanted != wanted:
             raise exceptions.Conflict(
-                f'{target} cannot hold {before.wanted} and {wanted} at a '
-                'time')
+                f'{target} cannot hold {before.wanted} and {wanted} at a time'
+            )
         functions = dict(before.functions) if before is not None else {}
         functions[deployable.name] = functions.get(
-            deployable.name, frozenset()) | _functions(request)
+            deployable.name, frozenset()
+        ) | _functions(request)
         requests[key] = Request(target, wanted, functions)
     return list(requests.values())
 
@@ -101,6 +113,8 @@ def of(arqs: Iterable[arq.Arq],
 def _functions(request: arq.Arq) -> frozenset[str]:
     """The function traits that an ARQ's group requires."""
     return frozenset(
-        trait for key, value in request.group.items()
+        trait
+        for key, value in request.group.items()
         if value == 'required'
-        and naming.is_function_trait(trait := key.removeprefix('trait:')))
+        and naming.is_function_trait(trait := key.removeprefix('trait:'))
+    )

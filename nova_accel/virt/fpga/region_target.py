@@ -31,22 +31,33 @@ class Target:
     @property
     def deployables(self) -> Iterator[device_model.Deployable]:
         """The deployables of the region, or of the whole card for a shell."""
-        return (deployable for deployable in self.device.deployables
-                if self.region.is_shell
-                or deployable.region == self.region.name)
+        return (
+            deployable
+            for deployable in self.device.deployables
+            if self.region.is_shell or deployable.region == self.region.name
+        )
 
     @property
     def tells_contents(self) -> bool:
         """Whether the device says a different text for each bitstream."""
-        return (self.driver.tells_contents or self.region.is_shell
-                or self.region.contents_attribute is not None)
+        return (
+            self.driver.tells_contents
+            or self.region.is_shell
+            or self.region.contents_attribute is not None
+        )
 
     @property
     def blank(self) -> str | None:
         """The id of the operator's bitstream that cleans it, if any."""
-        return next((handle.cleaning[1] for deployable in self.deployables
-                     for handle in deployable.handles
-                     if handle.cleaning[:1] == ('program',)), None)
+        return next(
+            (
+                handle.cleaning[1]
+                for deployable in self.deployables
+                for handle in deployable.handles
+                if handle.cleaning[:1] == ('program',)
+            ),
+            None,
+        )
 
     def __str__(self) -> str:
         return f'{self.region.name} of {self.device.address}'

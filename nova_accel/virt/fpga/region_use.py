@@ -31,34 +31,46 @@ class RegionUse:
         :func:`nova_accel.client.servers.holder`
     """
 
-    def __init__(self, node_uuid: str, regions: regions_module.Regions,
-                 held: held_module.Held, guests: guests_module.Guests,
-                 server: Callable[[str], programming.Holder]) -> None:
+    def __init__(
+        self,
+        node_uuid: str,
+        regions: regions_module.Regions,
+        held: held_module.Held,
+        guests: guests_module.Guests,
+        server: Callable[[str], programming.Holder],
+    ) -> None:
         self._node_uuid = node_uuid
         self._regions = regions
         self._held = held
         self._guests = guests
         self._server = server
 
-    def target_of(self, deployable_uuid: str,
-                  is_shell: bool) -> region_target.Target:
+    def target_of(
+        self, deployable_uuid: str, is_shell: bool
+    ) -> region_target.Target:
         """The region that a deployable is in, or the shell of its card.
 
         :raises NotFound: it is in no region that can be programmed.
         """
-        for target in (self._regions.shells() if is_shell
-                       else self._regions.targets()):
+        for target in (
+            self._regions.shells() if is_shell else self._regions.targets()
+        ):
             for deployable in target.deployables:
                 if deployable_uuid == naming.derived_uuid(
-                        self._node_uuid, target.device.name, 'deployable',
-                        deployable.name):
+                    self._node_uuid,
+                    target.device.name,
+                    'deployable',
+                    deployable.name,
+                ):
                     return target
         raise exceptions.NotFound(
             f'this host has no deployable {deployable_uuid} that can be '
-            'programmed')
+            'programmed'
+        )
 
     def target_with(
-        self, handle: attach_handle.AttachHandle,
+        self,
+        handle: attach_handle.AttachHandle,
     ) -> region_target.Target:
         """The region that an attach handle is in.
 
@@ -66,15 +78,21 @@ class RegionUse:
         """
         for target in self._regions.targets():
             for deployable in target.deployables:
-                if any(found.uuid == handle.uuid
-                       for found in deployable.handles):
+                if any(
+                    found.uuid == handle.uuid for found in deployable.handles
+                ):
                     return target
         raise exceptions.NotFound(
             f'{handle.address} is in no region that can be programmed',
-            public='its accelerator is in no region that can be programmed')
+            public='its accelerator is in no region that can be programmed',
+        )
 
-    def check_free(self, target: region_target.Target,
-                   asker: programming.Asker, is_stopped: bool) -> None:
+    def check_free(
+        self,
+        target: region_target.Target,
+        asker: programming.Asker,
+        is_stopped: bool,
+    ) -> None:
         """Make sure that a region may be programmed.
 
         :param is_stopped: whether it is known that the guest of the asker
@@ -91,18 +109,24 @@ class RegionUse:
                     holder = holders.get(name)
                     if holder is None:
                         continue
-                    if (holder != asker.instance_uuid
-                            or target.region.is_shell):
+                    if holder != asker.instance_uuid or target.region.is_shell:
                         raise exceptions.Conflict(
                             f'{target} is not programmed: a server has '
                             f'{deployable.name} of it',
-                            public='it is not programmed: a server has '
-                                   f'{deployable.name}')
+                            public=(
+                                'it is not programmed: a server has '
+                                f'{deployable.name}'
+                            ),
+                        )
                     if not is_stopped:
                         self._check_own(target, asker, holder)
 
-    def _check_own(self, target: region_target.Target,
-                   asker: programming.Asker, instance_uuid: str) -> None:
+    def _check_own(
+        self,
+        target: region_target.Target,
+        asker: programming.Asker,
+        instance_uuid: str,
+    ) -> None:
         """:raises Conflict: the server is another project's, or may run."""
         # Somebody may have started the guest without Nova.
         runs = instance_uuid in self._guests.running()
@@ -111,15 +135,21 @@ class RegionUse:
             raise exceptions.Conflict(
                 f'{target} is not programmed: a server of another project '
                 'has it',
-                public='it is not programmed: a server of another project '
-                       'has it')
+                public=(
+                    'it is not programmed: a server of another project has it'
+                ),
+            )
         if (runs or not server.is_stopped) and not (
-                target.driver.programs_under_guest):
+            target.driver.programs_under_guest
+        ):
             raise exceptions.Conflict(
                 f'{target} is not programmed: driver {target.device.driver} '
                 'cannot do it under a guest, stop the server first',
-                public='it is not programmed: that cannot be done under a '
-                       'guest, stop the server first')
+                public=(
+                    'it is not programmed: that cannot be done under a '
+                    'guest, stop the server first'
+                ),
+            )
 
     def _holders(self) -> dict[str, str]:
         """Attach handle uuid, or PCI address -> the instance that has it.
@@ -128,5 +158,8 @@ class RegionUse:
 
         :raises DeviceError: libvirt does not list its guests.
         """
-        return {device: uuid for uuid, found in self._guests.devices().items()
-                for device in found} | self._held.holders()
+        return {
+            device: uuid
+            for uuid, found in self._guests.devices().items()
+            for device in found
+        } | self._held.holders()

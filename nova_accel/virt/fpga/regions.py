@@ -68,10 +68,14 @@ class Regions:
     :param boot: see :func:`boot_id`
     """
 
-    def __init__(self, journal: region_journal.RegionJournal,
-                 types: told_types.ToldTypes,
-                 drivers: Mapping[str, base.Driver], boot: str,
-                 held: held_module.Held) -> None:
+    def __init__(
+        self,
+        journal: region_journal.RegionJournal,
+        types: told_types.ToldTypes,
+        drivers: Mapping[str, base.Driver],
+        boot: str,
+        held: held_module.Held,
+    ) -> None:
         self._journal = journal
         self._types = types
         self._drivers = drivers
@@ -81,8 +85,10 @@ class Regions:
         # Device and name of the regions that a thread is programming.
         self._live: set[tuple[str, str]] = set()
 
-    def overlaid(self, devices: Iterable[device_model.Device],
-                 ) -> tuple[device_model.Device, ...]:
+    def overlaid(
+        self,
+        devices: Iterable[device_model.Device],
+    ) -> tuple[device_model.Device, ...]:
         """Devices with all that is known of their regions.
 
         :param devices: as they were found. From now on, :meth:`targets`
@@ -90,7 +96,8 @@ class Regions:
         """
         self._devices = tuple(
             region_contents.remembered(device, self._types.of(device.name))
-            for device in devices)
+            for device in devices
+        )
         self._types.keep(self._devices)
         return tuple(map(self._overlaid, self._devices))
 
@@ -101,29 +108,48 @@ class Regions:
         except Exception as error:
             LOG.exception('What %s holds is not known', device.name)
             return dataclasses.replace(
-                device, fault=f'what it holds is not known: {error!r}')
+                device, fault=f'what it holds is not known: {error!r}'
+            )
 
     def _with_what_is_known(
-            self, device: device_model.Device) -> device_model.Device:
-        found = region_contents.overlaid(device, {
-            region.name: self._known(
-                self._target(device, region), self._said_before_held)
-            for region in device.regions})
-        return found if device.shell is None else region_contents.with_shell(
-            found, self.known(self._target(device, device.shell)))
+        self, device: device_model.Device
+    ) -> device_model.Device:
+        found = region_contents.overlaid(
+            device,
+            {
+                region.name: self._known(
+                    self._target(device, region), self._said_before_held
+                )
+                for region in device.regions
+            },
+        )
+        return (
+            found
+            if device.shell is None
+            else region_contents.with_shell(
+                found, self.known(self._target(device, device.shell))
+            )
+        )
 
     def targets(self) -> Iterator[_Target]:
         """All regions of the host."""
-        return (self._target(device, region) for device in self._devices
-                for region in device.regions)
+        return (
+            self._target(device, region)
+            for device in self._devices
+            for region in device.regions
+        )
 
     def shells(self) -> Iterator[_Target]:
         """The shells of the cards that can get another shell."""
-        return (self._target(device, device.shell) for device in self._devices
-                if device.shell is not None)
+        return (
+            self._target(device, device.shell)
+            for device in self._devices
+            if device.shell is not None
+        )
 
-    def _target(self, device: device_model.Device,
-                region: region_model.Region) -> _Target:
+    def _target(
+        self, device: device_model.Device, region: region_model.Region
+    ) -> _Target:
         return _Target(device, region, self._drivers[device.driver])
 
     def entry(self, target: _Target) -> region_journal.Entry | None:
@@ -137,8 +163,9 @@ class Regions:
         """The known contents of a region, checked with its device now."""
         return self._known(target, _said)
 
-    def _known(self, target: _Target,
-               ask: Callable[[_Target], str]) -> region_contents.Known:
+    def _known(
+        self, target: _Target, ask: Callable[[_Target], str]
+    ) -> region_contents.Known:
         try:
             self._check_shell(target)
             entry = self.entry(target)
@@ -148,13 +175,19 @@ class Regions:
                 return region_contents.Known(is_changing=True)
             unclean = _unclean(target, entry)
             if entry.contents is None:
-                failure = (f'not programmed with {entry.record.bitstream_id}: '
-                           f'{entry.record.failure or "it was cut short"}')
+                failure = (
+                    f'not programmed with {entry.record.bitstream_id}: '
+                    f'{entry.record.failure or "it was cut short"}'
+                )
                 if unclean is not None and entry.step is _Step.BAD:
                     # That bitstream is at fault; another one may work.
-                    return region_contents.Known(unclean=dataclasses.replace(
-                        unclean, owner=region_model.UNKNOWN_OWNER,
-                        reason=f'{unclean.reason} ({failure})'))
+                    return region_contents.Known(
+                        unclean=dataclasses.replace(
+                            unclean,
+                            owner=region_model.UNKNOWN_OWNER,
+                            reason=f'{unclean.reason} ({failure})',
+                        )
+                    )
                 raise exceptions.DeviceError(failure)
         except exceptions.DeviceError as error:
             return region_contents.Known(fault=str(error))
@@ -163,20 +196,26 @@ class Regions:
             said = ask(target)
         except exceptions.DeviceError as error:
             # A region that lost its contents in a boot may say nothing.
-            return (region_contents.Known(fault=str(error)) if is_same_boot
-                    else region_contents.Known(unclean=unclean))
-        if said == entry.loaded and (
-                is_same_boot or target.tells_contents):
+            return (
+                region_contents.Known(fault=str(error))
+                if is_same_boot
+                else region_contents.Known(unclean=unclean)
+            )
+        if said == entry.loaded and (is_same_boot or target.tells_contents):
             return region_contents.Known(entry.contents, unclean=unclean)
         if not is_same_boot:
             # The region has lost its contents if it was without power when
             # the host was booted. Some regions say so.
             return region_contents.Known(
-                unclean=None if target.tells_contents else unclean)
-        return region_contents.Known(fault=(
-            f'it was programmed by others: it says {said!r}, and said '
-            f'{entry.loaded!r} when it was programmed with '
-            f'{entry.record.bitstream_id}'))
+                unclean=None if target.tells_contents else unclean
+            )
+        return region_contents.Known(
+            fault=(
+                f'it was programmed by others: it says {said!r}, and said '
+                f'{entry.loaded!r} when it was programmed with '
+                f'{entry.record.bitstream_id}'
+            )
+        )
 
     def _check_shell(self, target: _Target) -> None:
         """:raises DeviceError: it is a region, and the card's shell is bad."""
@@ -199,11 +238,16 @@ class Regions:
         except exceptions.DeviceError:
             entry = self.entry(target)
             held = self._held.handles()
-            if (entry is None or entry.loaded is None
-                    or entry.boot_id != self._boot_id
-                    or not any(handle.uuid in held
-                               for deployable in target.deployables
-                               for handle in deployable.handles)):
+            if (
+                entry is None
+                or entry.loaded is None
+                or entry.boot_id != self._boot_id
+                or not any(
+                    handle.uuid in held
+                    for deployable in target.deployables
+                    for handle in deployable.handles
+                )
+            ):
                 raise
             return entry.loaded
 
@@ -217,17 +261,24 @@ class Regions:
         try:
             return self.entry(target) is not None or (
                 shell is not None
-                and self.entry(self._target(target.device, shell)) is not None)
+                and self.entry(self._target(target.device, shell)) is not None
+            )
         except exceptions.DeviceError:
             return True
 
-    def served(self, target: _Target, instance_uuid: str | None,
-               ) -> region_model.Circuit | None:
+    def served(
+        self,
+        target: _Target,
+        instance_uuid: str | None,
+    ) -> region_model.Circuit | None:
         """The circuit with which an instance was given a region, if any."""
         with contextlib.suppress(exceptions.DeviceError):
             entry = self.entry(target)
-            if (entry is not None and entry.step is _Step.PROGRAMMED
-                    and instance_uuid in entry.served):
+            if (
+                entry is not None
+                and entry.step is _Step.PROGRAMMED
+                and instance_uuid in entry.served
+            ):
                 return entry.circuit
         return None
 
@@ -245,12 +296,18 @@ class Regions:
         """
         entry = self.entry(target)
         if entry is not None and instance_uuid not in entry.served:
-            self._journal.write(dataclasses.replace(entry, served=(
-                *entry.served[1 - _MAX_SERVED:], instance_uuid)))
+            self._journal.write(
+                dataclasses.replace(
+                    entry,
+                    served=(*entry.served[1 - _MAX_SERVED :], instance_uuid),
+                )
+            )
 
-    def restate(self, target: _Target,
-                bitstream: bitstream_model.Bitstream,
-                ) -> region_model.Contents | None:
+    def restate(
+        self,
+        target: _Target,
+        bitstream: bitstream_model.Bitstream,
+    ) -> region_model.Contents | None:
         """Journal the present properties of the image that a region holds.
 
         :raises DeviceError: the journal is damaged, or the disk refused.
@@ -259,16 +316,24 @@ class Regions:
         if entry is None:
             return None
         restated = dataclasses.replace(
-            entry, function_uuids=bitstream.function_uuids,
-            owner=bitstream.owner)
+            entry,
+            function_uuids=bitstream.function_uuids,
+            owner=bitstream.owner,
+        )
         if restated != entry:
             self._journal.write(restated)
         return restated.contents
 
-    def program(self, target: _Target, record: programming.Record,
-                bitstream: bitstream_model.Bitstream, path: pathlib.Path,
-                sha256: str, deadline: float, check_free: Callable[[], None],
-                ) -> region_model.Contents:
+    def program(
+        self,
+        target: _Target,
+        record: programming.Record,
+        bitstream: bitstream_model.Bitstream,
+        path: pathlib.Path,
+        sha256: str,
+        deadline: float,
+        check_free: Callable[[], None],
+    ) -> region_model.Contents:
         """Program a region that nobody uses, and read it back.
 
         :param record: of the programming, which begins now
@@ -288,9 +353,16 @@ class Regions:
         before = self.known(target).contents
         said = _said_if_any(target)
         begun = region_journal.Entry(
-            target.device.name, _Step.PROGRAMMING, record, sha256,
-            bitstream.function_uuids, self._boot_id, said,
-            owner=bitstream.owner, fallback=self.operators(target))
+            target.device.name,
+            _Step.PROGRAMMING,
+            record,
+            sha256,
+            bitstream.function_uuids,
+            self._boot_id,
+            said,
+            owner=bitstream.owner,
+            fallback=self.operators(target),
+        )
         previous = self._previous(target, begun)
         live = target.device.name, target.region.name
         self._live.add(live)
@@ -306,17 +378,23 @@ class Regions:
             loaded = _said(target)
             shell_id = bitstream.provides_shell_id
             if shell_id not in (None, loaded):
-                raise exceptions.DeviceError(
-                    f'it is {loaded}, not {shell_id}')
-            if (target.tells_contents and loaded == said
-                    and before is not None and before.sha256 != sha256):
+                raise exceptions.DeviceError(f'it is {loaded}, not {shell_id}')
+            if (
+                target.tells_contents
+                and loaded == said
+                and before is not None
+                and before.sha256 != sha256
+            ):
                 raise exceptions.DeviceError(
                     f'it says {loaded!r} as before, when it held '
-                    f'{before.bitstream_id}')
+                    f'{before.bitstream_id}'
+                )
             self._end(begun, None, loaded)
         except exceptions.DeviceError as error:
-            failure = (f'{target} is not programmed with '
-                       f'{record.bitstream_id}: {error}')
+            failure = (
+                f'{target} is not programmed with '
+                f'{record.bitstream_id}: {error}'
+            )
             if self.entry(target) != begun:
                 raise exceptions.DeviceError(failure) from error
             self._end(begun, str(error))
@@ -324,27 +402,42 @@ class Regions:
             if bitstream.owner is None or target.region.is_shell:
                 raise exceptions.DeviceError(failure) from error
             raise exceptions.BitstreamUnusable(
-                failure, bitstream.id, public='the FPGA refused it. Upload '
-                'one that was built for this card and shell, or ask for '
-                'another') from error
+                failure,
+                bitstream.id,
+                public=(
+                    'the FPGA refused it. Upload '
+                    'one that was built for this card and shell, or ask for '
+                    'another'
+                ),
+            ) from error
         finally:
             self._live.discard(live)
         return region_model.Contents(
-            record.bitstream_id, sha256, loaded, bitstream.function_uuids,
-            target.region.is_shell, bitstream.owner)
+            record.bitstream_id,
+            sha256,
+            loaded,
+            bitstream.function_uuids,
+            target.region.is_shell,
+            bitstream.owner,
+        )
 
-    def _previous(self, target: _Target, begun: region_journal.Entry,
-                  ) -> region_journal.Entry | None:
+    def _previous(
+        self,
+        target: _Target,
+        begun: region_journal.Entry,
+    ) -> region_journal.Entry | None:
         """The journal's entry to restore if the region is not touched."""
         try:
             return self.entry(target)
         except exceptions.DeviceError as error:
             return dataclasses.replace(
-                begun, step=_Step.BAD, record=ended(begun.record, str(error)))
+                begun, step=_Step.BAD, record=ended(begun.record, str(error))
+            )
 
     @contextlib.contextmanager
-    def _untouched(self, target: _Target,
-                   previous: region_journal.Entry | None) -> Iterator[None]:
+    def _untouched(
+        self, target: _Target, previous: region_journal.Entry | None
+    ) -> Iterator[None]:
         """Restore the journal's entry if the body fails.
 
         :param previous: the entry, None if there was none
@@ -368,8 +461,10 @@ class Regions:
         :returns: the last programming of each region, of which the API may
             not know
         """
-        targets = {(target.device.name, target.region.name): target
-                   for target in (*self.targets(), *self.shells())}
+        targets = {
+            (target.device.name, target.region.name): target
+            for target in (*self.targets(), *self.shells())
+        }
         records = []
         for entry in self._journal.entries():
             if entry.step is not _Step.PROGRAMMING:
@@ -378,50 +473,76 @@ class Regions:
             target = targets.get((entry.device, entry.region))
             said = _said_if_any(target) if target else None
             is_done = (
-                target is not None and target.tells_contents
+                target is not None
+                and target.tells_contents
                 and said not in (None, entry.loaded)
-                and entry.boot_id == self._boot_id)
-            fault = None if is_done else (
-                'nova-compute or its host died while it was programmed')
-            LOG.warning('%s of %s was being programmed with %s when '
-                        'nova-compute died: it %s', entry.region,
-                        entry.device, entry.record.bitstream_id,
-                        'is done' if is_done else 'is bad')
+                and entry.boot_id == self._boot_id
+            )
+            fault = (
+                None
+                if is_done
+                else ('nova-compute or its host died while it was programmed')
+            )
+            LOG.warning(
+                '%s of %s was being programmed with %s when '
+                'nova-compute died: it %s',
+                entry.region,
+                entry.device,
+                entry.record.bitstream_id,
+                'is done' if is_done else 'is bad',
+            )
             try:
                 records.append(self._end(entry, fault, said))
             except exceptions.DeviceError as error:
-                LOG.error('%s of %s stays bad: %s', entry.region,
-                          entry.device, error)
+                LOG.error(
+                    '%s of %s stays bad: %s', entry.region, entry.device, error
+                )
         return records
 
-    def _end(self, entry: region_journal.Entry, fault: str | None,
-             loaded: str | None = None) -> programming.Record:
+    def _end(
+        self,
+        entry: region_journal.Entry,
+        fault: str | None,
+        loaded: str | None = None,
+    ) -> programming.Record:
         """:raises DeviceError: the disk refused."""
         record = ended(entry.record, fault)
         asker = record.asker.instance_uuid
-        self._journal.write(dataclasses.replace(
-            entry, record=record, loaded=loaded,
-            step=_Step.BAD if fault is not None else _Step.PROGRAMMED,
-            served=() if asker is None else (asker,)))
+        self._journal.write(
+            dataclasses.replace(
+                entry,
+                record=record,
+                loaded=loaded,
+                step=_Step.BAD if fault is not None else _Step.PROGRAMMED,
+                served=() if asker is None else (asker,),
+            )
+        )
         return record
 
 
-def _unclean(target: _Target,
-             entry: region_journal.Entry) -> region_contents.Unclean | None:
+def _unclean(
+    target: _Target, entry: region_journal.Entry
+) -> region_contents.Unclean | None:
     """The reason why not every project may get what an entry describes."""
     if entry.owner is None or target.region.is_shell:
         return None
-    is_replaced = target.blank is not None or entry.fallback is not None
-    return region_contents.Unclean(entry.owner, (
-        'it may hold a circuit of a project\'s own; it is programmed before '
-        'another project gets it' if is_replaced else
-        'it may hold a circuit of a project\'s own, and other projects get it '
-        'only with a bitstream that they ask for: set "clean": "program" and '
-        'clean_bitstream, or program it'))
+    if target.blank is not None or entry.fallback is not None:
+        reason = (
+            "it may hold a circuit of a project's own; it is programmed "
+            'before another project gets it'
+        )
+    else:
+        reason = (
+            "it may hold a circuit of a project's own, and other projects get "
+            'it only with a bitstream that they ask for: set "clean": '
+            '"program" and clean_bitstream, or program it'
+        )
+    return region_contents.Unclean(entry.owner, reason)
 
 
-def ended(record: programming.Record,
-          failure: str | None) -> programming.Record:
+def ended(
+    record: programming.Record, failure: str | None
+) -> programming.Record:
     """The record of a programming that has ended now."""
     return dataclasses.replace(record, finished_at=now(), failure=failure)
 
@@ -439,21 +560,22 @@ def _try(target: _Target, path: pathlib.Path, deadline: float) -> None:
     try:
         return _program(target, path, deadline)
     except exceptions.DeviceError as error:
-        if (not target.driver.repeats_programming or target.region.is_shell
-                or deadline <= time.monotonic()):
+        if (
+            not target.driver.repeats_programming
+            or target.region.is_shell
+            or deadline <= time.monotonic()
+        ):
             raise
         LOG.warning('%s is programmed once more: %s', target, error)
     _program(target, path, deadline)
 
 
-def _program(target: _Target, path: pathlib.Path,
-             deadline: float) -> None:
+def _program(target: _Target, path: pathlib.Path, deadline: float) -> None:
     left_s = _left_s(deadline)
     if target.region.is_shell:
         target.driver.load_shell(target.device, path, left_s)
     else:
-        target.driver.program(
-            target.device, target.region, path, left_s)
+        target.driver.program(target.device, target.region, path, left_s)
 
 
 def _left_s(deadline: float) -> float:
@@ -466,9 +588,11 @@ def _left_s(deadline: float) -> float:
 
 def _said(target: _Target) -> str:
     """:raises DeviceError: the device does not say, or has an error."""
-    return (target.driver.loaded_shell(target.device)
-            if target.region.is_shell
-            else target.driver.loaded(target.device, target.region))
+    return (
+        target.driver.loaded_shell(target.device)
+        if target.region.is_shell
+        else target.driver.loaded(target.device, target.region)
+    )
 
 
 def _said_if_any(target: _Target) -> str | None:

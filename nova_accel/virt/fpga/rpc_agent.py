@@ -38,17 +38,21 @@ class Endpoint:
 
     target = oslo_messaging.Target(version=rpc_model.VERSION)
 
-    def __init__(self, programmer: programmer_module.Programmer,
-                 bitstreams: store.Store) -> None:
+    def __init__(
+        self, programmer: programmer_module.Programmer, bitstreams: store.Store
+    ) -> None:
         self._programmer = programmer
         self._bitstreams = bitstreams
 
     @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
-    def program(self, context: Any, deployable_uuid: str,
-                bitstream_uuid: str,
-                instance_uuid: str | None = None,
-                shell_loading: str = programming.ShellLoading.FORBIDDEN,
-                ) -> bool:
+    def program(
+        self,
+        context: Any,
+        deployable_uuid: str,
+        bitstream_uuid: str,
+        instance_uuid: str | None = None,
+        shell_loading: str = programming.ShellLoading.FORBIDDEN,
+    ) -> bool:
         """Program the region of a deployable, and wait for the end.
 
         If the bitstream is a shell, it is loaded into the card.
@@ -63,34 +67,54 @@ class Endpoint:
         """
         try:
             contents = self._program(
-                context, deployable_uuid, bitstream_uuid, instance_uuid,
-                programming.ShellLoading(shell_loading))
+                context,
+                deployable_uuid,
+                bitstream_uuid,
+                instance_uuid,
+                programming.ShellLoading(shell_loading),
+            )
             return contents.is_shell
         except exceptions.AcceleratorError as fault:
             raise exceptions.RefusedByHost(rpc_model.refusal(fault)) from fault
         except Exception as fault:
-            LOG.exception('Deployable %s is not programmed with bitstream %s',
-                          deployable_uuid, bitstream_uuid)
-            raise exceptions.RefusedByHost(rpc_model.refusal(
-                exceptions.DeviceError(
-                    'the host failed, its log has the reason'))) from fault
+            LOG.exception(
+                'Deployable %s is not programmed with bitstream %s',
+                deployable_uuid,
+                bitstream_uuid,
+            )
+            raise exceptions.RefusedByHost(
+                rpc_model.refusal(
+                    exceptions.DeviceError(
+                        'the host failed, its log has the reason'
+                    )
+                )
+            ) from fault
 
-    def program_fpga_with_bitstream(self, context: Any, deployable_uuid: str,
-                                    bitstream_uuid: str) -> int:
+    def program_fpga_with_bitstream(
+        self, context: Any, deployable_uuid: str, bitstream_uuid: str
+    ) -> int:
         """Program as the programming service's specification says.
 
         :returns: a :class:`nova_accel.model.programming.Result`; the reason
             of a failure is in the log
         """
         try:
-            self._program(context, deployable_uuid, bitstream_uuid, None,
-                          programming.ShellLoading.FORBIDDEN)
+            self._program(
+                context,
+                deployable_uuid,
+                bitstream_uuid,
+                None,
+                programming.ShellLoading.FORBIDDEN,
+            )
         except Exception as fault:
             result = _result(fault)
-            LOG.error('Deployable %s is not programmed with bitstream %s: %s',
-                      deployable_uuid, bitstream_uuid, fault,
-                      exc_info=not isinstance(
-                          fault, exceptions.AcceleratorError))
+            LOG.error(
+                'Deployable %s is not programmed with bitstream %s: %s',
+                deployable_uuid,
+                bitstream_uuid,
+                fault,
+                exc_info=not isinstance(fault, exceptions.AcceleratorError),
+            )
             return int(result)
         return int(programming.Result.PROGRAMMED)
 
@@ -102,19 +126,27 @@ class Endpoint:
         try:
             self._bitstreams.prefetch(bitstream_uuid, context)
         except exceptions.AcceleratorError as fault:
-            LOG.error('Bitstream %s is not fetched: %s', bitstream_uuid,
-                      fault)
+            LOG.error('Bitstream %s is not fetched: %s', bitstream_uuid, fault)
             return
         LOG.info('Bitstream %s is on this host', bitstream_uuid)
 
-    def _program(self, context: Any, deployable_uuid: str,
-                 bitstream_uuid: str, instance_uuid: str | None,
-                 shell_loading: programming.ShellLoading,
-                 ) -> region_model.Contents:
+    def _program(
+        self,
+        context: Any,
+        deployable_uuid: str,
+        bitstream_uuid: str,
+        instance_uuid: str | None,
+        shell_loading: programming.ShellLoading,
+    ) -> region_model.Contents:
         return self._programmer.program(
-            deployable_uuid, bitstream.Wanted(bitstream_uuid),
-            programming.Asker(context.project_id, context.user_id,
-                              instance_uuid), context, shell_loading)
+            deployable_uuid,
+            bitstream.Wanted(bitstream_uuid),
+            programming.Asker(
+                context.project_id, context.user_id, instance_uuid
+            ),
+            context,
+            shell_loading,
+        )
 
 
 class RpcAgent:
@@ -125,8 +157,9 @@ class RpcAgent:
 
     def __init__(self, service_host: str, endpoint: Endpoint) -> None:
         self._server = rpc.get_server(
-            oslo_messaging.Target(
-                topic=rpc_model.TOPIC, server=service_host), [endpoint])
+            oslo_messaging.Target(topic=rpc_model.TOPIC, server=service_host),
+            [endpoint],
+        )
 
     def start(self) -> None:
         """Begin to listen."""

@@ -46,11 +46,15 @@ class ToldTypes:
         self._boot_id = boot_id
         self._file: memory_file.MemoryFile[_OfDevices] = (
             memory_file.MemoryFile(
-                path, self._from_json, self._to_json, {},
+                path,
+                self._from_json,
+                self._to_json,
+                {},
                 'the types of FPGA regions are not known until their cards '
                 'tell them',
-                'The types of FPGA regions would not be known after a '
-                'restart'))
+                'The types of FPGA regions would not be known after a restart',
+            )
+        )
 
     def of(self, device_name: str) -> _Types:
         """The types that the regions of a device told last."""
@@ -61,23 +65,33 @@ class ToldTypes:
 
         Nothing is written if nothing is new. Does not raise.
         """
-        self._file.write({
-            device.name: told for device in devices
-            if (told := region_contents.told_types(device))})
+        self._file.write(
+            {
+                device.name: told
+                for device in devices
+                if (told := region_contents.told_types(device))
+            }
+        )
 
     def _from_json(self, value: Any) -> _OfDevices:
         if value['boot_id'] != self._boot_id:
             return {}
         return {
-            device: {region: region_contents.ToldType(
-                type_uuid, frozenset(traits))
-                for region, (type_uuid, traits) in types.items()}
-            for device, types in value['types'].items()}
+            device: {
+                region: region_contents.ToldType(type_uuid, frozenset(traits))
+                for region, (type_uuid, traits) in types.items()
+            }
+            for device, types in value['types'].items()
+        }
 
     def _to_json(self, types: _OfDevices) -> Any:
         return {
             'boot_id': self._boot_id,
-            'types': {device: {
-                region: (told.type_uuid, sorted(told.traits))
-                for region, told in types_of.items()}
-                for device, types_of in types.items()}}
+            'types': {
+                device: {
+                    region: (told.type_uuid, sorted(told.traits))
+                    for region, told in types_of.items()
+                }
+                for device, types_of in types.items()
+            },
+        }

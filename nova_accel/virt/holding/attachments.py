@@ -57,12 +57,16 @@ class Attachments:
     :param cleaner: is told which ARQs were just given back to the API
     """
 
-    def __init__(self, nodename: str, journal: journal_module.Journal,
-                 held: held_module.Held,
-                 api: accelerator_api.AcceleratorApi,
-                 board: view_model.Board,
-                 drivers: Mapping[str, base.Driver],
-                 cleaner: cleaning.Cleaner) -> None:
+    def __init__(
+        self,
+        nodename: str,
+        journal: journal_module.Journal,
+        held: held_module.Held,
+        api: accelerator_api.AcceleratorApi,
+        board: view_model.Board,
+        drivers: Mapping[str, base.Driver],
+        cleaner: cleaning.Cleaner,
+    ) -> None:
         self.held = held
         self._nodename = nodename
         self._journal = journal
@@ -75,27 +79,45 @@ class Attachments:
         # cannot say so while the disk is full.
         self._unreleased: dict[tuple[str, arq.Role], int] = {}
 
-    def acquire(self, instance_uuid: str, project_id: str,
-                asked: device_profile.Asked,
-                providers: Iterable[matching.Provider],
-                role: arq.Role = arq.Role.ACTIVE) -> None:
+    def acquire(
+        self,
+        instance_uuid: str,
+        project_id: str,
+        asked: device_profile.Asked,
+        providers: Iterable[matching.Provider],
+        role: arq.Role = arq.Role.ACTIVE,
+    ) -> None:
         """Bind an instance's ARQs; it keeps those that it holds already.
 
         :raises Conflict: another instance of this host has what the API gave.
         :raises AcceleratorError: the instance holds no more than before.
         """
         wanted = tuple(providers)
-        self._hold(instance_uuid, role, lambda attempt: self._api.acquire(
-            instance_uuid, role, attempt, project_id, asked, wanted))
+        self._hold(
+            instance_uuid,
+            role,
+            lambda attempt: self._api.acquire(
+                instance_uuid, role, attempt, project_id, asked, wanted
+            ),
+        )
 
-    def adopt(self, instance_uuid: str, arq_uuids: Collection[str],
-              role: arq.Role = arq.Role.ACTIVE) -> None:
+    def adopt(
+        self,
+        instance_uuid: str,
+        arq_uuids: Collection[str],
+        role: arq.Role = arq.Role.ACTIVE,
+    ) -> None:
         """Hold ARQs that Nova's own Cyborg client has bound to an instance.
 
         :raises AcceleratorError: the instance holds no more than before.
         """
-        self._hold(instance_uuid, role, lambda attempt: self._api.adopt(
-            instance_uuid, role, attempt, arq_uuids))
+        self._hold(
+            instance_uuid,
+            role,
+            lambda attempt: self._api.adopt(
+                instance_uuid, role, attempt, arq_uuids
+            ),
+        )
 
     def check_migratable(self, instance_uuid: str) -> None:
         """Make sure that the instance's devices allow a live migration.
@@ -106,12 +128,12 @@ class Attachments:
         """
         with self._locked(instance_uuid):
             for request in self.held.arqs_of(instance_uuid):
-                self._present_driver(request).check_migratable(
-                    request.handle)
+                self._present_driver(request).check_migratable(request.handle)
             self._moves.tell(instance_uuid)
 
-    def plug(self, instance_uuid: str,
-             role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
+    def plug(
+        self, instance_uuid: str, role: arq.Role = arq.Role.ACTIVE
+    ) -> tuple[arq.Arq, ...]:
         """Make the instance's devices ready to go into its guest.
 
         :returns: its ARQs, none if it holds no accelerators
@@ -125,8 +147,9 @@ class Attachments:
                     driver.plug(request.handle)
             return arqs
 
-    def move(self, instance_uuid: str, source: arq.Role,
-             target: arq.Role) -> None:
+    def move(
+        self, instance_uuid: str, source: arq.Role, target: arq.Role
+    ) -> None:
         """Move ARQs from one role to another, also while the API is away.
 
         The ARQs that the target held before are given back.
@@ -136,9 +159,12 @@ class Attachments:
         with self._locked(instance_uuid):
             self._moves.move(instance_uuid, source, target)
 
-    def release(self, instance_uuid: str,
-                role: arq.Role = arq.Role.ACTIVE,
-                attempt: int | None = None) -> int:
+    def release(
+        self,
+        instance_uuid: str,
+        role: arq.Role = arq.Role.ACTIVE,
+        attempt: int | None = None,
+    ) -> int:
         """Give back what the binding holds, now or later.
 
         Does not raise: a server can be deleted whatever its devices do. A
@@ -147,8 +173,7 @@ class Attachments:
         :param attempt: release only what this attempt holds
         :returns: how many accelerators are given back
         """
-        with _released_later(instance_uuid, role), self._locked(
-                instance_uuid):
+        with _released_later(instance_uuid, role), self._locked(instance_uuid):
             entry = self._journal.read(instance_uuid, role)
             if entry is not None and attempt in (None, entry.attempt):
                 self._release(entry)
@@ -168,16 +193,21 @@ class Attachments:
         Does not raise: a binding that fails does not stop the others.
         """
         for entry in self._journal.entries():
-            with _released_later(
-                    entry.instance_uuid, entry.role), self._locked(
-                        entry.instance_uuid):
+            with (
+                _released_later(entry.instance_uuid, entry.role),
+                self._locked(entry.instance_uuid),
+            ):
                 # A thread that acquires keeps the lock until it has ended.
-                if self._journal.read(
-                        entry.instance_uuid, entry.role) != entry:
+                if (
+                    self._journal.read(entry.instance_uuid, entry.role)
+                    != entry
+                ):
                     continue
-                if (entry.step is not _Step.HELD
-                        or entry.attempt == self._unreleased.get(
-                            (entry.instance_uuid, entry.role))):
+                if (
+                    entry.step is not _Step.HELD
+                    or entry.attempt
+                    == self._unreleased.get((entry.instance_uuid, entry.role))
+                ):
                     self._release(entry)
                 elif entry.moved_from is not None:
                     self._moves.tell_or_warn(entry.instance_uuid)
@@ -197,10 +227,12 @@ class Attachments:
                 # "acquiring", which a crash would undo. A binding that was
                 # acquired later still keeps the greater number.
                 attempt = entry.attempt + 1
-                arqs = self._api.adopt(entry.instance_uuid, entry.role,
-                                       attempt, binding.arq_uuids)
-                self._journal.write(dataclasses.replace(
-                    entry, attempt=attempt, arqs=arqs))
+                arqs = self._api.adopt(
+                    entry.instance_uuid, entry.role, attempt, binding.arq_uuids
+                )
+                self._journal.write(
+                    dataclasses.replace(entry, attempt=attempt, arqs=arqs)
+                )
 
     def recover_of(self, instance_uuid: str, role: arq.Role) -> None:
         """Hold again the binding that the API has of an instance, if any.
@@ -229,8 +261,10 @@ class Attachments:
         :raises DeviceError: it refused.
         """
         with self._handle_locked(handle):
-            if all(request.handle.uuid != handle.uuid
-                   for request in self.held.arqs()):
+            if all(
+                request.handle.uuid != handle.uuid
+                for request in self.held.arqs()
+            ):
                 self._unplug_handle(handle)
 
     def follow(self, move: reshape.Move) -> None:
@@ -241,13 +275,26 @@ class Attachments:
         with self._locked(move.instance_uuid):
             entry = self._journal.read(move.instance_uuid, move.role)
             if entry is not None:
-                self._journal.write(dataclasses.replace(entry, arqs=tuple(
-                    dataclasses.replace(request, device_rp_uuid=move.target)
-                    if request.handle.uuid == move.handle_uuid else request
-                    for request in entry.arqs)))
+                self._journal.write(
+                    dataclasses.replace(
+                        entry,
+                        arqs=tuple(
+                            dataclasses.replace(
+                                request, device_rp_uuid=move.target
+                            )
+                            if request.handle.uuid == move.handle_uuid
+                            else request
+                            for request in entry.arqs
+                        ),
+                    )
+                )
 
-    def _hold(self, instance_uuid: str, role: arq.Role,
-              ask: Callable[[int], tuple[arq.Arq, ...]]) -> None:
+    def _hold(
+        self,
+        instance_uuid: str,
+        role: arq.Role,
+        ask: Callable[[int], tuple[arq.Arq, ...]],
+    ) -> None:
         """Hold what the API gives to an attempt.
 
         :param ask: asks the API, with the number of the attempt
@@ -262,28 +309,42 @@ class Attachments:
                 self._release(last)
             before = self._journal.read(instance_uuid, role)
             entry = journal_module.begun(
-                instance_uuid, role, last, self._journal.next_attempt(
-                    instance_uuid, after=last.attempt if last else 0))
+                instance_uuid,
+                role,
+                last,
+                self._journal.next_attempt(
+                    instance_uuid, after=last.attempt if last else 0
+                ),
+            )
             self._journal.write(entry)
             try:
                 entry, arqs = attempts.agreed(self._journal, entry, ask)
             except Exception as error:
                 self._give_up(
-                    self._journal.read(instance_uuid, role) or entry, before,
-                    error)
+                    self._journal.read(instance_uuid, role) or entry,
+                    before,
+                    error,
+                )
                 raise
             kept = {request.handle.uuid for request in arqs}
-            replaced = tuple(request for request in entry.arqs
-                             if request.handle.uuid not in kept)
+            replaced = tuple(
+                request
+                for request in entry.arqs
+                if request.handle.uuid not in kept
+            )
             try:
                 self._unplug(replaced)
             except exceptions.DeviceError:
-                self._journal.write(dataclasses.replace(
-                    entry, step=_Step.RELEASING, arqs=arqs + replaced))
+                self._journal.write(
+                    dataclasses.replace(
+                        entry, step=_Step.RELEASING, arqs=arqs + replaced
+                    )
+                )
                 raise
             self._cleaner.released(replaced)
-            self._keep_or_refuse(dataclasses.replace(
-                entry, step=_Step.HELD, arqs=arqs))
+            self._keep_or_refuse(
+                dataclasses.replace(entry, step=_Step.HELD, arqs=arqs)
+            )
 
     def _keep_or_refuse(self, entry: journal_module.Entry) -> None:
         """Journal what the API gave, unless others have it on this host.
@@ -301,39 +362,61 @@ class Attachments:
                 self._journal.write(entry)
                 return
         with _released_later(entry.instance_uuid, entry.role):
-            self._release(dataclasses.replace(entry, arqs=tuple(
-                request for request in entry.arqs
-                if request.handle.uuid not in taken)))
+            self._release(
+                dataclasses.replace(
+                    entry,
+                    arqs=tuple(
+                        request
+                        for request in entry.arqs
+                        if request.handle.uuid not in taken
+                    ),
+                )
+            )
         raise self._refusal(entry, taken)
 
     def _taken(self, entry: journal_module.Entry) -> dict[str, str]:
-        """Attach handle uuid -> the instance that has it in another binding.
-        """
+        """Attach handle uuid -> instance that has it in another binding."""
         wanted = {request.handle.uuid for request in entry.arqs}
-        return {request.handle.uuid: other.instance_uuid
-                for other in self._journal.entries()
-                if (other.instance_uuid, other.role) != (
-                    entry.instance_uuid, entry.role)
-                for request in other.arqs if request.handle.uuid in wanted}
+        return {
+            request.handle.uuid: other.instance_uuid
+            for other in self._journal.entries()
+            if (other.instance_uuid, other.role)
+            != (entry.instance_uuid, entry.role)
+            for request in other.arqs
+            if request.handle.uuid in wanted
+        }
 
-    def _refusal(self, entry: journal_module.Entry,
-                 taken: Mapping[str, str]) -> exceptions.Conflict:
-        refusal = exceptions.Conflict('; '.join(
-            f'the accelerator API gives {request.handle.address} of host '
-            f'{self._nodename} to instance {entry.instance_uuid}, and by the '
-            f"host's journal instance {taken[request.handle.uuid]} has it"
-            for request in entry.arqs if request.handle.uuid in taken))
-        LOG.error('Accelerators are refused: %s. Has the database of '
-                  'accelerators lost its last transactions?', refusal,
-                  instance_uuid=entry.instance_uuid)
+    def _refusal(
+        self, entry: journal_module.Entry, taken: Mapping[str, str]
+    ) -> exceptions.Conflict:
+        refusal = exceptions.Conflict(
+            '; '.join(
+                f'the accelerator API gives {request.handle.address} of host '
+                f'{self._nodename} to instance {entry.instance_uuid}, and by '
+                f"the host's journal instance {taken[request.handle.uuid]} "
+                'has it'
+                for request in entry.arqs
+                if request.handle.uuid in taken
+            )
+        )
+        LOG.error(
+            'Accelerators are refused: %s. Has the database of '
+            'accelerators lost its last transactions?',
+            refusal,
+            instance_uuid=entry.instance_uuid,
+        )
         return refusal
 
-    def _give_up(self, entry: journal_module.Entry,
-                 before: journal_module.Entry | None,
-                 error: Exception) -> None:
+    def _give_up(
+        self,
+        entry: journal_module.Entry,
+        before: journal_module.Entry | None,
+        error: Exception,
+    ) -> None:
         """Journal what the instance holds after an acquire that failed."""
-        refused = (isinstance(error, exceptions.AcceleratorError)
-                   and not isinstance(error, exceptions.ServiceUnavailable))
+        refused = isinstance(
+            error, exceptions.AcceleratorError
+        ) and not isinstance(error, exceptions.ServiceUnavailable)
         if refused and before is not None:
             self._journal.write(before)
         elif refused:
@@ -341,14 +424,14 @@ class Attachments:
         elif entry.step is _Step.ACQUIRING:
             # The API may have bound something: its answer may be lost.
             self._journal.write(
-                dataclasses.replace(entry, step=_Step.RELEASING))
+                dataclasses.replace(entry, step=_Step.RELEASING)
+            )
 
     def _release(self, entry: journal_module.Entry) -> None:
         """:raises AcceleratorError: the release is left to :meth:`retry`."""
         binding = entry.instance_uuid, entry.role
         self._unreleased[binding] = entry.attempt
-        self._journal.write(
-            dataclasses.replace(entry, step=_Step.RELEASING))
+        self._journal.write(dataclasses.replace(entry, step=_Step.RELEASING))
         # The device must be free before the next tenant can get its handle.
         self._unplug(entry.arqs)
         for role in filter(None, (entry.role, entry.moved_from)):
@@ -364,9 +447,13 @@ class Attachments:
             self._api.release(instance_uuid, role, attempt)
         except exceptions.StaleAttempt as error:
             # A newer attempt has come after this journal was saved.
-            LOG.info('Nothing to release for instance %s (%s): %s',
-                     instance_uuid, role, error,
-                     instance_uuid=instance_uuid)
+            LOG.info(
+                'Nothing to release for instance %s (%s): %s',
+                instance_uuid,
+                role,
+                error,
+                instance_uuid=instance_uuid,
+            )
         except exceptions.FarAttempt as error:
             # The API has forgotten the numbers, or this host's clock was once
             # far ahead.
@@ -391,10 +478,11 @@ class Attachments:
         if driver is None:
             raise exceptions.DeviceError(
                 f'device {request.handle.address} of ARQ {request.uuid} is '
-                f'gone from {self._nodename}')
+                f'gone from {self._nodename}'
+            )
         request.handle.check_same(
-            self._board.view.handles.get(
-                request.handle.uuid, request.handle))
+            self._board.view.handles.get(request.handle.uuid, request.handle)
+        )
         return driver
 
     def _driver_of(self, handle_uuid: str) -> base.Driver | None:
@@ -402,7 +490,8 @@ class Attachments:
         return None if name is None else self._drivers[name]
 
     def _locked(
-        self, instance_uuid: str,
+        self,
+        instance_uuid: str,
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-{instance_uuid}')
 
@@ -410,7 +499,8 @@ class Attachments:
         return lockutils.lock(f'nova_accel-{self._nodename}')
 
     def _handle_locked(
-        self, handle: attach_handle.AttachHandle,
+        self,
+        handle: attach_handle.AttachHandle,
     ) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
 
@@ -421,15 +511,24 @@ def _released_later(instance_uuid: str, role: arq.Role) -> Iterator[None]:
     try:
         yield
     except exceptions.AcceleratorError as error:
-        LOG.warning('The accelerators of instance %s (%s) are not released '
-                    'yet, trying again later: %s', instance_uuid, role, error,
-                    instance_uuid=instance_uuid)
+        LOG.warning(
+            'The accelerators of instance %s (%s) are not released '
+            'yet, trying again later: %s',
+            instance_uuid,
+            role,
+            error,
+            instance_uuid=instance_uuid,
+        )
     except Exception:
         # A bug must neither prevent the deletion of a server nor the retries
         # of other bindings.
-        LOG.exception('The accelerators of instance %s (%s) are not released '
-                      'yet, trying again later', instance_uuid, role,
-                      instance_uuid=instance_uuid)
+        LOG.exception(
+            'The accelerators of instance %s (%s) are not released '
+            'yet, trying again later',
+            instance_uuid,
+            role,
+            instance_uuid=instance_uuid,
+        )
 
 
 def _held(binding: binding_model.Binding) -> journal_module.Entry:
@@ -439,7 +538,12 @@ def _held(binding: binding_model.Binding) -> journal_module.Entry:
     """
     if binding.role is None or binding.attempt is None:
         raise exceptions.Conflict(
-            f'what instance {binding.instance_uuid} has is not adopted')
+            f'what instance {binding.instance_uuid} has is not adopted'
+        )
     return journal_module.Entry(
-        binding.instance_uuid, binding.role, binding.attempt, _Step.HELD,
-        binding.arqs)
+        binding.instance_uuid,
+        binding.role,
+        binding.attempt,
+        _Step.HELD,
+        binding.arqs,
+    )

@@ -38,8 +38,11 @@ _R = TypeVar('_R')
 _TIMES = 2
 
 
-def agreed(journal: journal_module.Journal, entry: journal_module.Entry,
-           ask: Callable[[int], _R]) -> tuple[journal_module.Entry, _R]:
+def agreed(
+    journal: journal_module.Journal,
+    entry: journal_module.Entry,
+    ask: Callable[[int], _R],
+) -> tuple[journal_module.Entry, _R]:
     """Ask the API with a number that is newer than all that it knows.
 
     The caller must have the instance's lock.
@@ -54,7 +57,8 @@ def agreed(journal: journal_module.Journal, entry: journal_module.Entry,
             return entry, ask(entry.attempt)
         except (exceptions.StaleAttempt, exceptions.FarAttempt) as fault:
             entry = dataclasses.replace(
-                entry, attempt=_after(fault.newest, entry.attempt))
+                entry, attempt=_after(fault.newest, entry.attempt)
+            )
             journal.write(entry)
     return entry, ask(entry.attempt)
 

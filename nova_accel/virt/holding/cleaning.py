@@ -71,11 +71,17 @@ class Cleaner:
     :param hurry: has a report made soon
     """
 
-    def __init__(self, api: accelerator_api.AcceleratorApi, workers: int,
-                 board: view_model.Board, drivers: Mapping[str, base.Driver],
-                 guests: guests_module.Guests, held: held_module.Held,
-                 blank: Callable[[attach_handle.AttachHandle], None],
-                 hurry: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        api: accelerator_api.AcceleratorApi,
+        workers: int,
+        board: view_model.Board,
+        drivers: Mapping[str, base.Driver],
+        guests: guests_module.Guests,
+        held: held_module.Held,
+        blank: Callable[[attach_handle.AttachHandle], None],
+        hurry: Callable[[], None],
+    ) -> None:
         self._api = api
         self._board = board
         self._drivers = drivers
@@ -96,7 +102,8 @@ class Cleaner:
     def released(self, arqs: Iterable[arq.Arq]) -> None:
         """Have the units of released ARQs cleaned soon."""
         uuids = self._board.view.cleaned.intersection(
-            request.handle.uuid for request in arqs)
+            request.handle.uuid for request in arqs
+        )
         if uuids:
             with self._lock:
                 self._released |= dict.fromkeys(uuids, self._reports)
@@ -104,8 +111,7 @@ class Cleaner:
 
     @property
     def awaited(self) -> frozenset[str]:
-        """The uuids of the handles that were released since the last orders.
-        """
+        """The uuids of the handles released since the last orders."""
         with self._lock:
             return frozenset(self._released)
 
@@ -120,21 +126,34 @@ class Cleaner:
         with self._lock:
             self._reports += 1
             outcomes = dict(self._outcomes)
-        for revision in sorted({
-                outcome.revision for outcome in outcomes.values()}):
+        for revision in sorted(
+            {outcome.revision for outcome in outcomes.values()}
+        ):
             of_revision = {
-                uuid: outcome.fault for uuid, outcome in outcomes.items()
-                if outcome.revision == revision}
+                uuid: outcome.fault
+                for uuid, outcome in outcomes.items()
+                if outcome.revision == revision
+            }
             try:
                 self._api.cleaning(
-                    [uuid for uuid, fault in of_revision.items()
-                     if fault is None],
-                    {uuid: fault for uuid, fault in of_revision.items()
-                     if fault is not None}, revision)
+                    [
+                        uuid
+                        for uuid, fault in of_revision.items()
+                        if fault is None
+                    ],
+                    {
+                        uuid: fault
+                        for uuid, fault in of_revision.items()
+                        if fault is not None
+                    },
+                    revision,
+                )
             except (exceptions.NotFound, exceptions.Conflict) as error:
                 # The next orders name the units that are still unclean.
-                LOG.warning('How the cleaning of accelerators went is not '
-                            'noted: %s', error)
+                LOG.warning(
+                    'How the cleaning of accelerators went is not noted: %s',
+                    error,
+                )
             with self._lock:
                 for uuid in of_revision:
                     del self._outcomes[uuid]
@@ -146,26 +165,39 @@ class Cleaner:
             return
         with self._lock:
             self._released = {
-                uuid: report for uuid, report in self._released.items()
-                if report >= self._reports}
+                uuid: report
+                for uuid, report in self._released.items()
+                if report >= self._reports
+            }
             self._retries = {
-                uuid: retry for uuid, retry in self._retries.items()
-                if uuid in orders.uncleaned}
+                uuid: retry
+                for uuid, retry in self._retries.items()
+                if uuid in orders.uncleaned
+            }
             now = time.monotonic()
-            early = {uuid for uuid, retry in self._retries.items()
-                     if now < retry.at}
+            early = {
+                uuid for uuid, retry in self._retries.items() if now < retry.at
+            }
             view = self._board.view
             # A device that is gone at the moment is cleaned when it is back.
             due = view.handles.keys() & orders.uncleaned.difference(
-                self._running, self._outcomes, early, self._held.handles())
+                self._running, self._outcomes, early, self._held.handles()
+            )
             self._running.update(due)
         for uuid in due:
             self._executor.submit(
-                self._clean, view.handles[uuid],
-                self._drivers[view.drivers[uuid]], orders.revision)
+                self._clean,
+                view.handles[uuid],
+                self._drivers[view.drivers[uuid]],
+                orders.revision,
+            )
 
-    def _clean(self, handle: attach_handle.AttachHandle,
-               driver: base.Driver, revision: int) -> None:
+    def _clean(
+        self,
+        handle: attach_handle.AttachHandle,
+        driver: base.Driver,
+        revision: int,
+    ) -> None:
         fault = None
         try:
             # The journal may be lost, or the host had another name.
@@ -183,8 +215,11 @@ class Cleaner:
             self._running.discard(handle.uuid)
             is_news = self._note(handle.uuid, _Outcome(revision, fault))
         if fault is not None:
-            LOG.warning('%s is not clean and stays reserved, trying again '
-                        'later: %s', handle.address, fault)
+            LOG.warning(
+                '%s is not clean and stays reserved, trying again later: %s',
+                handle.address,
+                fault,
+            )
         if is_news:
             self._hurry()
 
@@ -195,10 +230,14 @@ class Cleaner:
         """
         last = self._retries.pop(uuid, None)
         if outcome.fault is not None:
-            delay_s = (FIRST_RETRY_S if last is None
-                       else min(2 * last.delay_s, LONGEST_RETRY_S))
+            delay_s = (
+                FIRST_RETRY_S
+                if last is None
+                else min(2 * last.delay_s, LONGEST_RETRY_S)
+            )
             self._retries[uuid] = _Retry(
-                outcome.fault, delay_s, time.monotonic() + delay_s)
+                outcome.fault, delay_s, time.monotonic() + delay_s
+            )
             if last is not None and last.fault == outcome.fault:
                 return False
         self._outcomes[uuid] = outcome

@@ -25,8 +25,9 @@ class Held:
     def __init__(self, journal: journal_module.Journal) -> None:
         self._journal = journal
 
-    def has(self, instance_uuid: str,
-            role: arq.Role = arq.Role.ACTIVE) -> bool:
+    def has(
+        self, instance_uuid: str, role: arq.Role = arq.Role.ACTIVE
+    ) -> bool:
         """Whether the binding is complete.
 
         :raises DeviceError: its journal is damaged.
@@ -34,8 +35,9 @@ class Held:
         entry = self._journal.read(instance_uuid, role)
         return entry is not None and entry.step is _Step.HELD
 
-    def arqs_of(self, instance_uuid: str,
-                role: arq.Role = arq.Role.ACTIVE) -> tuple[arq.Arq, ...]:
+    def arqs_of(
+        self, instance_uuid: str, role: arq.Role = arq.Role.ACTIVE
+    ) -> tuple[arq.Arq, ...]:
         """The ARQs of the instance, none if the binding is not complete.
 
         :raises DeviceError: its journal is damaged.
@@ -47,11 +49,17 @@ class Held:
 
     def bindings(self) -> list[binding_model.Binding]:
         """All complete bindings."""
-        return [binding_model.Binding(
-            entry.instance_uuid, entry.role, entry.attempt,
-            tuple(request.uuid for request in entry.arqs), entry.arqs)
+        return [
+            binding_model.Binding(
+                entry.instance_uuid,
+                entry.role,
+                entry.attempt,
+                tuple(request.uuid for request in entry.arqs),
+                entry.arqs,
+            )
             for entry in self._journal.entries()
-            if entry.step is _Step.HELD]
+            if entry.step is _Step.HELD
+        ]
 
     def journaled(self) -> set[tuple[str, arq.Role]]:
         """Instance and role of every binding that the journal knows of."""
@@ -62,23 +70,35 @@ class Held:
 
         :param role: only those in this role, if it is given
         """
-        return [request for entry in self._journal.entries()
-                if role in (None, entry.role) for request in entry.arqs]
+        return [
+            request
+            for entry in self._journal.entries()
+            if role in (None, entry.role)
+            for request in entry.arqs
+        ]
 
     def handles(self) -> frozenset[str]:
         """The uuids of the attach handles that guests may have."""
         return frozenset(
-            request.handle.uuid for entry in self._journal.entries()
-            if entry.step is not _Step.RELEASING for request in entry.arqs)
+            request.handle.uuid
+            for entry in self._journal.entries()
+            if entry.step is not _Step.RELEASING
+            for request in entry.arqs
+        )
 
     def holders(self) -> dict[str, str]:
         """Attach handle uuid -> the instance that has it, or just had it."""
-        return {request.handle.uuid: entry.instance_uuid
-                for entry in self._journal.entries()
-                for request in entry.arqs}
+        return {
+            request.handle.uuid: entry.instance_uuid
+            for entry in self._journal.entries()
+            for request in entry.arqs
+        }
 
     def releasing(self) -> frozenset[str]:
         """The uuids of the attach handles that are being given back."""
         return frozenset(
-            request.handle.uuid for entry in self._journal.entries()
-            if entry.step is _Step.RELEASING for request in entry.arqs)
+            request.handle.uuid
+            for entry in self._journal.entries()
+            if entry.step is _Step.RELEASING
+            for request in entry.arqs
+        )

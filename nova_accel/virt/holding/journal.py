@@ -50,23 +50,31 @@ class Entry:
     moved_from: arq.Role | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {'instance_uuid': self.instance_uuid, 'role': str(self.role),
-                'attempt': self.attempt, 'step': str(self.step),
-                'arqs': [request.to_dict() for request in self.arqs],
-                'moved_from': self.moved_from and str(self.moved_from)}
+        return {
+            'instance_uuid': self.instance_uuid,
+            'role': str(self.role),
+            'attempt': self.attempt,
+            'step': str(self.step),
+            'arqs': [request.to_dict() for request in self.arqs],
+            'moved_from': self.moved_from and str(self.moved_from),
+        }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> 'Entry':
         return cls(
-            value['instance_uuid'], arq.Role(value['role']), value['attempt'],
+            value['instance_uuid'],
+            arq.Role(value['role']),
+            value['attempt'],
             Step(value['step']),
             tuple(arq.Arq.from_dict(request) for request in value['arqs']),
             # Journals of the first version have no such key.
-            arq.Role(value['moved_from']) if value.get('moved_from') else None)
+            arq.Role(value['moved_from']) if value.get('moved_from') else None,
+        )
 
 
-def begun(instance_uuid: str, role: arq.Role, before: Entry | None,
-          attempt: int) -> Entry:
+def begun(
+    instance_uuid: str, role: arq.Role, before: Entry | None, attempt: int
+) -> Entry:
     """The entry of an acquire that begins.
 
     A binding that is held stays held, even if the attempt fails. A binding
@@ -75,8 +83,10 @@ def begun(instance_uuid: str, role: arq.Role, before: Entry | None,
     if before is None or before.step is Step.RELEASING:
         return Entry(instance_uuid, role, attempt, Step.ACQUIRING)
     return dataclasses.replace(
-        before, attempt=attempt,
-        step=Step.HELD if before.step is Step.HELD else Step.ACQUIRING)
+        before,
+        attempt=attempt,
+        step=Step.HELD if before.step is Step.HELD else Step.ACQUIRING,
+    )
 
 
 class Journal:
@@ -85,9 +95,12 @@ class Journal:
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
         self._files = entry_files.EntryFiles(
-            directory, Entry.from_dict, 'accelerators',
+            directory,
+            Entry.from_dict,
+            'accelerators',
             'restore it or, if the instance has no accelerators, remove it, '
-            'and restart nova-compute')
+            'and restart nova-compute',
+        )
 
     def read(self, instance_uuid: str, role: arq.Role) -> Entry | None:
         """The entry of a binding, or None if there is none.
@@ -118,9 +131,15 @@ class Journal:
 
         :param after: the number of an attempt that has no entry any more
         """
-        return 1 + max(after, *(
-            entry.attempt for entry in self.entries()
-            if entry.instance_uuid == instance_uuid), 0)
+        return 1 + max(
+            after,
+            *(
+                entry.attempt
+                for entry in self.entries()
+                if entry.instance_uuid == instance_uuid
+            ),
+            0,
+        )
 
     def entries(self) -> list[Entry]:
         """Every entry that could be understood."""

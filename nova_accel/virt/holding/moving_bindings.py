@@ -24,8 +24,9 @@ from nova_accel.virt.holding import attachments as attachments_module
 _Attachments = attachments_module.Attachments
 
 
-def restore(attachments: _Attachments, instance_uuid: str,
-            is_reverted: bool = False) -> None:
+def restore(
+    attachments: _Attachments, instance_uuid: str, is_reverted: bool = False
+) -> None:
     """Make old accelerators active again, unless there are active ones.
 
     :param is_reverted: replace active ones. After a revert on one host they
@@ -36,15 +37,18 @@ def restore(attachments: _Attachments, instance_uuid: str,
         attachments.move(instance_uuid, arq.Role.OLD, arq.Role.ACTIVE)
 
 
-def restore_reverted(attachments: _Attachments, instance: objects.Instance,
-                     service_host: str) -> None:
+def restore_reverted(
+    attachments: _Attachments, instance: objects.Instance, service_host: str
+) -> None:
     """:func:`restore`, if a revert brought the instance back and failed.
 
     :raises DeviceError: a device that was active before is stuck.
     """
     # Nova forgets the old flavor at the end of a revert, also if the revert
     # failed. It keeps the old flavor if a resize fails on the destination.
-    if (attachments.held.has(instance.uuid, arq.Role.OLD)
-            and instance.host == service_host
-            and instance.old_flavor is None):
+    if (
+        attachments.held.has(instance.uuid, arq.Role.OLD)
+        and instance.host == service_host
+        and instance.old_flavor is None
+    ):
         restore(attachments, instance.uuid)

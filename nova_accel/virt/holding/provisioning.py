@@ -36,17 +36,27 @@ class Provisioning:
     :param mdevs: the uuids of the mediated devices that exist
     """
 
-    def __init__(self, api: accelerator_api.AcceleratorApi,
-                 attachments: attachments_module.Attachments,
-                 mdevs: Container[str]) -> None:
+    def __init__(
+        self,
+        api: accelerator_api.AcceleratorApi,
+        attachments: attachments_module.Attachments,
+        mdevs: Container[str],
+    ) -> None:
         self._api = api
         self._attachments = attachments
         self._missing = {
-            held.instance_uuid: lost for held in attachments.held.bindings()
-            if held.role is arq.Role.ACTIVE and (lost := [
-                request.uuid for request in held.arqs
-                if request.handle.mdev_type is not None
-                and request.handle.uuid not in mdevs])}
+            held.instance_uuid: lost
+            for held in attachments.held.bindings()
+            if held.role is arq.Role.ACTIVE
+            and (
+                lost := [
+                    request.uuid
+                    for request in held.arqs
+                    if request.handle.mdev_type is not None
+                    and request.handle.uuid not in mdevs
+                ]
+            )
+        }
         #: Instances whose devices refuse, and those that the API knows of.
         self._refusing: set[str] = set()
         self._known_refusing: set[str] = set()
@@ -68,8 +78,12 @@ class Provisioning:
         refusing = frozenset(self._refusing)
         self._api.provisioning(
             [arq_uuid for lost in self._missing.values() for arq_uuid in lost],
-            [arq_uuid for instance_uuid in refusing - self._known_refusing
-             for arq_uuid in self._missing[instance_uuid]])
+            [
+                arq_uuid
+                for instance_uuid in refusing - self._known_refusing
+                for arq_uuid in self._missing[instance_uuid]
+            ],
+        )
         self._known_refusing |= refusing
         self._is_told = True
 
@@ -83,12 +97,18 @@ class Provisioning:
             try:
                 self._attachments.plug(instance_uuid)
             except exceptions.AcceleratorError as error:
-                LOG.warning('The accelerators of instance %s are not made '
-                            'again yet: %s', instance_uuid, error,
-                            instance_uuid=instance_uuid)
+                LOG.warning(
+                    'The accelerators of instance %s are not made '
+                    'again yet: %s',
+                    instance_uuid,
+                    error,
+                    instance_uuid=instance_uuid,
+                )
                 self._refusing.add(instance_uuid)
             else:
                 del self._missing[instance_uuid]
                 self._refusing.discard(instance_uuid)
-        return (len(self._missing) < before
-                or not self._refusing <= self._known_refusing)
+        return (
+            len(self._missing) < before
+            or not self._refusing <= self._known_refusing
+        )

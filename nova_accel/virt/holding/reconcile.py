@@ -42,8 +42,11 @@ from nova_accel.virt.holding import attachments as attachments_module
 
 LOG = logging.getLogger(__name__)
 
-_FAULTS = (exceptions.AcceleratorError, exception.NovaException,
-           oslo_messaging.MessagingException)
+_FAULTS = (
+    exceptions.AcceleratorError,
+    exception.NovaException,
+    oslo_messaging.MessagingException,
+)
 
 #: The roles that exist only until a move of the server ends.
 _FOR_A_WHILE = frozenset({arq.Role.OLD, arq.Role.INCOMING})
@@ -57,12 +60,16 @@ class Reconciler:
         here, each call compares the bindings
     """
 
-    def __init__(self, service_host: str, interval_s: int,
-                 api: accelerator_api.AcceleratorApi,
-                 attachments: attachments_module.Attachments,
-                 node_devices: node_devices_module.NodeDevices,
-                 guests: guests_module.Guests,
-                 board: view_model.Board) -> None:
+    def __init__(
+        self,
+        service_host: str,
+        interval_s: int,
+        api: accelerator_api.AcceleratorApi,
+        attachments: attachments_module.Attachments,
+        node_devices: node_devices_module.NodeDevices,
+        guests: guests_module.Guests,
+        board: view_model.Board,
+    ) -> None:
         self._service_host = service_host
         self._interval_s = interval_s
         self._api = api
@@ -80,13 +87,16 @@ class Reconciler:
         pass.
         """
         is_due = time.monotonic() - self._compared_at >= self._interval_s
-        with _next_time('The accelerators of this host are not compared with '
-                        'what Nova has'):
+        with _next_time(
+            'The accelerators of this host are not compared with what Nova has'
+        ):
             if is_due:
                 self.repair()
                 self._compared_at = time.monotonic()
-            elif any(held.role in _FOR_A_WHILE
-                     for held in self._attachments.held.bindings()):
+            elif any(
+                held.role in _FOR_A_WHILE
+                for held in self._attachments.held.bindings()
+            ):
                 self._repair_bindings({})
 
     def repair(self) -> None:
@@ -100,9 +110,13 @@ class Reconciler:
         # made, so the journal that is read later has them all.
         mdevs = self._node_devices.mdevs()
         view = self._board.view
-        consumers = allocations.of_consumers([
-            provider.uuid for provider in view.layout.providers
-            if provider.totals])
+        consumers = allocations.of_consumers(
+            [
+                provider.uuid
+                for provider in view.layout.providers
+                if provider.totals
+            ]
+        )
         host = self._repair_bindings(consumers)
         with _next_time('Mediated devices are not compared'):
             self._repair_mdevs(mdevs, view, host)
@@ -110,90 +124,127 @@ class Reconciler:
             self._repair_allocations(consumers, host)
 
     def _repair_bindings(
-            self, consumers: Mapping[str, allocations.Resources],
+        self,
+        consumers: Mapping[str, allocations.Resources],
     ) -> drift.Host:
         host = self._look(consumers)
         for repair in host.repairs():
             self._log(repair)
-            with _next_time('The accelerators of instance '
-                            f'{repair.binding.instance_uuid} are as before'):
+            with _next_time(
+                'The accelerators of instance '
+                f'{repair.binding.instance_uuid} are as before'
+            ):
                 self._do(repair)
         return host
 
-    def _look(self, consumers: Mapping[str, allocations.Resources],
-              ) -> drift.Host:
+    def _look(
+        self,
+        consumers: Mapping[str, allocations.Resources],
+    ) -> drift.Host:
         # The order matters, see drift.Host.
         held = self._attachments.held.bindings()
         journaled = self._attachments.held.journaled()
         listed = self._api.bindings()
         uuids = {binding.instance_uuid for binding in (*held, *listed)}
         return drift.Host(
-            name=self._service_host, held=held, journaled=journaled,
-            listed=listed, servers=servers.of_host(
-                self._service_host, uuids | consumers.keys()),
-            guests=self._guests.uuids())
+            name=self._service_host,
+            held=held,
+            journaled=journaled,
+            listed=listed,
+            servers=servers.of_host(
+                self._service_host, uuids | consumers.keys()
+            ),
+            guests=self._guests.uuids(),
+        )
 
     def _do(self, repair: drift.Repair) -> None:
         binding = repair.binding
         match repair.step:
             case drift.Step.RELEASE if binding.role is not None:
                 self._attachments.release(
-                    binding.instance_uuid, binding.role, binding.attempt)
+                    binding.instance_uuid, binding.role, binding.attempt
+                )
             case drift.Step.ACTIVATE if binding.role is not None:
                 self._attachments.move(
-                    binding.instance_uuid, binding.role, arq.Role.ACTIVE)
+                    binding.instance_uuid, binding.role, arq.Role.ACTIVE
+                )
             case drift.Step.TAKE_BACK:
                 self._attachments.take_back(binding)
             case drift.Step.RECOVER:
                 self._attachments.recover(binding)
             case drift.Step.DELETE:
                 self._api.delete_unadopted(
-                    binding.instance_uuid, binding.arq_uuids)
+                    binding.instance_uuid, binding.arq_uuids
+                )
 
     @staticmethod
     def _log(repair: drift.Repair) -> None:
         binding = repair.binding
-        level = (logging.ERROR if repair.step is drift.Step.TELL
-                 else logging.WARNING)
-        LOG.log(level, 'The accelerators of instance %s (%s, ARQs %s) are '
-                '%s: %s', binding.instance_uuid,
-                binding.role or 'not adopted', ', '.join(binding.arq_uuids),
-                repair.step.value, repair.why,
-                instance_uuid=binding.instance_uuid)
+        level = (
+            logging.ERROR
+            if repair.step is drift.Step.TELL
+            else logging.WARNING
+        )
+        LOG.log(
+            level,
+            'The accelerators of instance %s (%s, ARQs %s) are %s: %s',
+            binding.instance_uuid,
+            binding.role or 'not adopted',
+            ', '.join(binding.arq_uuids),
+            repair.step.value,
+            repair.why,
+            instance_uuid=binding.instance_uuid,
+        )
 
-    def _repair_mdevs(self, mdevs: tuple[pci_function.Mdev, ...],
-                      view: view_model.View,
-                      host: drift.Host) -> None:
+    def _repair_mdevs(
+        self,
+        mdevs: tuple[pci_function.Mdev, ...],
+        view: view_model.View,
+        host: drift.Host,
+    ) -> None:
         handles = view.handles
-        ours = {mdev.uuid for mdev in mdevs if mdev.uuid in handles
-                and (mdev.parent, mdev.type) == (
-                    handles[mdev.uuid].address,
-                    handles[mdev.uuid].mdev_type)}
+        ours = {
+            mdev.uuid
+            for mdev in mdevs
+            if mdev.uuid in handles
+            and (mdev.parent, mdev.type)
+            == (handles[mdev.uuid].address, handles[mdev.uuid].mdev_type)
+        }
         orphans = drift.orphans(
             ours,
-            {request.handle.uuid for request
-             in self._attachments.held.arqs()},
-            {request.handle.uuid for listed in host.listed
-             for request in listed.arqs})
+            {request.handle.uuid for request in self._attachments.held.arqs()},
+            {
+                request.handle.uuid
+                for listed in host.listed
+                for request in listed.arqs
+            },
+        )
         if not orphans:
             return
         in_guests = frozenset().union(*self._guests.devices().values())
         for uuid in drift.orphans(orphans, in_guests):
-            LOG.warning('The mediated device %s of %s is destroyed: it is '
-                        'ours and nobody has it', uuid,
-                        handles[uuid].address)
+            LOG.warning(
+                'The mediated device %s of %s is destroyed: it is '
+                'ours and nobody has it',
+                uuid,
+                handles[uuid].address,
+            )
             with _next_time(f'The mediated device {uuid} is still there'):
                 self._attachments.unplug_unheld(handles[uuid])
 
     def _repair_allocations(
-            self, consumers: Mapping[str, allocations.Resources],
-            host: drift.Host) -> None:
+        self, consumers: Mapping[str, allocations.Resources], host: drift.Host
+    ) -> None:
         """Remove allocations that were stale in the previous pass, too."""
         stale = frozenset(drift.stale_consumers(host, consumers))
         for uuid in stale & self._stale:
-            LOG.warning('What instance %s has in Placement of accelerators '
-                        'of this host is taken away, it is on host %s: %s',
-                        uuid, host.servers[uuid].host, consumers[uuid])
+            LOG.warning(
+                'What instance %s has in Placement of accelerators '
+                'of this host is taken away, it is on host %s: %s',
+                uuid,
+                host.servers[uuid].host,
+                consumers[uuid],
+            )
             with _next_time(f'Instance {uuid} still has it'):
                 allocations.take_away(uuid, consumers[uuid])
         self._stale = stale

@@ -40,15 +40,19 @@ class RoleMoves:
     :param unplug: makes devices free of their guest, or raises DeviceError
     """
 
-    def __init__(self, journal: journal_module.Journal,
-                 api: accelerator_api.AcceleratorApi,
-                 unplug: Callable[[Iterable[arq.Arq]], None]) -> None:
+    def __init__(
+        self,
+        journal: journal_module.Journal,
+        api: accelerator_api.AcceleratorApi,
+        unplug: Callable[[Iterable[arq.Arq]], None],
+    ) -> None:
         self._journal = journal
         self._api = api
         self._unplug = unplug
 
-    def move(self, instance_uuid: str, source: arq.Role,
-             target: arq.Role) -> None:
+    def move(
+        self, instance_uuid: str, source: arq.Role, target: arq.Role
+    ) -> None:
         """Journal the move, if the source holds anything, and tell the API.
 
         :raises DeviceError: a device of the target is stuck, or the journal
@@ -60,14 +64,21 @@ class RoleMoves:
         replaced = self._journal.read(instance_uuid, target)
         if replaced is not None:
             moving = {request.handle.uuid for request in entry.arqs}
-            self._unplug(request for request in replaced.arqs
-                         if request.handle.uuid not in moving)
+            self._unplug(
+                request
+                for request in replaced.arqs
+                if request.handle.uuid not in moving
+            )
         # If the API has not heard of the last move, it knows the role before.
-        known = (source if entry.moved_from in (None, target)
-                 else entry.moved_from)
+        known = (
+            source if entry.moved_from in (None, target) else entry.moved_from
+        )
         moved = dataclasses.replace(
-            entry, role=target, moved_from=known,
-            attempt=self._journal.next_attempt(instance_uuid))
+            entry,
+            role=target,
+            moved_from=known,
+            attempt=self._journal.next_attempt(instance_uuid),
+        )
         self._journal.write(moved)
         # If this fails, the next tell() or start removes what is left.
         self._remove_left_or_warn(moved)
@@ -78,23 +89,33 @@ class RoleMoves:
 
         :raises AcceleratorError: it does not know one yet.
         """
-        entries = [entry for entry in self._journal.entries()
-                   if entry.instance_uuid == instance_uuid]
+        entries = [
+            entry
+            for entry in self._journal.entries()
+            if entry.instance_uuid == instance_uuid
+        ]
         # An older entry of the same ARQs is only left over from a move: the
         # newest entry has them.
         for entry in sorted(entries, key=lambda each: -each.attempt):
-            if (entry.moved_from is None
-                    or entry != self._journal.read(
-                        instance_uuid, entry.role)):
+            if entry.moved_from is None or entry != self._journal.read(
+                instance_uuid, entry.role
+            ):
                 continue
             self._remove_left(entry)
             self._tell(entry, entry.moved_from)
 
     def _tell(self, entry: journal_module.Entry, source: arq.Role) -> None:
         told, _nothing = attempts.agreed(
-            self._journal, entry, lambda attempt: self._api.move(
-                entry.instance_uuid, source, entry.role, attempt,
-                [request.uuid for request in entry.arqs]))
+            self._journal,
+            entry,
+            lambda attempt: self._api.move(
+                entry.instance_uuid,
+                source,
+                entry.role,
+                attempt,
+                [request.uuid for request in entry.arqs],
+            ),
+        )
         self._journal.write(dataclasses.replace(told, moved_from=None))
 
     def tell_or_warn(self, instance_uuid: str) -> None:
@@ -102,10 +123,14 @@ class RoleMoves:
         try:
             self.tell(instance_uuid)
         except exceptions.AcceleratorError as error:
-            LOG.warning('The accelerator API does not know yet which role '
-                        'the accelerators of instance %s have, trying again '
-                        'later: %s', instance_uuid, error,
-                        instance_uuid=instance_uuid)
+            LOG.warning(
+                'The accelerator API does not know yet which role '
+                'the accelerators of instance %s have, trying again '
+                'later: %s',
+                instance_uuid,
+                error,
+                instance_uuid=instance_uuid,
+            )
 
     def finish_interrupted(self) -> None:
         """Remove the entries that interrupted moves have left behind."""
@@ -117,10 +142,13 @@ class RoleMoves:
         try:
             self._remove_left(entry)
         except exceptions.DeviceError as error:
-            LOG.warning('A move of the accelerators of instance %s is not '
-                        'finished, trying again later: %s',
-                        entry.instance_uuid, error,
-                        instance_uuid=entry.instance_uuid)
+            LOG.warning(
+                'A move of the accelerators of instance %s is not '
+                'finished, trying again later: %s',
+                entry.instance_uuid,
+                error,
+                instance_uuid=entry.instance_uuid,
+            )
 
     def _remove_left(self, entry: journal_module.Entry) -> None:
         """Remove older entries of the ARQs that an entry has taken over.
@@ -132,7 +160,9 @@ class RoleMoves:
         """
         moved = {request.uuid for request in entry.arqs}
         for left in self._journal.entries():
-            if (left.instance_uuid == entry.instance_uuid
-                    and left.attempt < entry.attempt
-                    and moved & {request.uuid for request in left.arqs}):
+            if (
+                left.instance_uuid == entry.instance_uuid
+                and left.attempt < entry.attempt
+                and moved & {request.uuid for request in left.arqs}
+            ):
                 self._journal.remove(left)

@@ -75,8 +75,10 @@ class Cycle:
         except RuntimeError as error:
             # Nova ends its threads before its last tasks, such as a delete.
             self._idle.set()
-            LOG.info('The accelerators of this host are not reported any '
-                     'more: %s', error)
+            LOG.info(
+                'The accelerators of this host are not reported any more: %s',
+                error,
+            )
 
     def _work(self) -> None:
         while True:

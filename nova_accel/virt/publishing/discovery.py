@@ -45,12 +45,14 @@ class Inventory:
     refused: tuple[str, ...] = ()
 
 
-def discover(node_devices: node_devices_module.NodeDevices,
-             drivers: Mapping[str, base.Driver],
-             specs: Sequence[device_spec.DeviceSpec],
-             claims: nova_claims.NovaClaims,
-             in_use: Callable[[], Mapping[str, str]],
-             host_use: Callable[[], host_use_module.HostUse]) -> Inventory:
+def discover(
+    node_devices: node_devices_module.NodeDevices,
+    drivers: Mapping[str, base.Driver],
+    specs: Sequence[device_spec.DeviceSpec],
+    claims: nova_claims.NovaClaims,
+    in_use: Callable[[], Mapping[str, str]],
+    host_use: Callable[[], host_use_module.HostUse],
+) -> Inventory:
     """Find the devices that the operator's lines match.
 
     A device that cannot be used is refused, and the rest of the host works.
@@ -67,13 +69,16 @@ def discover(node_devices: node_devices_module.NodeDevices,
     # Physical functions come first: a line often matches a card and its
     # virtual functions. So the parts of a card are known before they are
     # looked at themselves.
-    for function in sorted(host.functions.values(), key=lambda each: (
-            each.parent_address is not None, each.address)):
+    for function in sorted(
+        host.functions.values(),
+        key=lambda each: (each.parent_address is not None, each.address),
+    ):
         spec = search.line_for(function, specs)
         if spec is not None:
             search.add(function, spec)
     return Inventory(
-        tuple(search.devices), (*host.unreadable, *search.refused))
+        tuple(search.devices), (*host.unreadable, *search.refused)
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,18 +89,23 @@ class _Owner:
     spec: device_spec.DeviceSpec
 
     def __str__(self) -> str:
-        return (f'{self.device.address} ([nova_accel] device_spec = '
-                f'{self.spec.text})')
+        return (
+            f'{self.device.address} ([nova_accel] device_spec = '
+            f'{self.spec.text})'
+        )
 
 
 class _Search:
     """A search, with all that it has found so far."""
 
-    def __init__(self, host: node_devices_module.HostDevices,
-                 drivers: Mapping[str, base.Driver],
-                 claims: nova_claims.NovaClaims,
-                 in_use: Mapping[str, str],
-                 host_use: host_use_module.HostUse) -> None:
+    def __init__(
+        self,
+        host: node_devices_module.HostDevices,
+        drivers: Mapping[str, base.Driver],
+        claims: nova_claims.NovaClaims,
+        in_use: Mapping[str, str],
+        host_use: host_use_module.HostUse,
+    ) -> None:
         self.devices: list[device_model.Device] = []
         self.refused: list[str] = []
         self._host = host
@@ -105,14 +115,17 @@ class _Search:
         self._host_use = host_use
         self._owners: dict[pci_address.PciAddress, _Owner] = {}
         # Card and type of handle -> the device that hands out such handles.
-        self._uses: dict[tuple[pci_address.PciAddress,
-                               attach_handle.HandleType], _Owner] = {}
+        self._uses: dict[
+            tuple[pci_address.PciAddress, attach_handle.HandleType], _Owner
+        ] = {}
         # Card -> the line that offers its virtual functions in its place.
-        self._in_parts: dict[pci_address.PciAddress,
-                             device_spec.DeviceSpec] = {}
+        self._in_parts: dict[
+            pci_address.PciAddress, device_spec.DeviceSpec
+        ] = {}
 
     def line_for(
-        self, function: pci_function.PciFunction,
+        self,
+        function: pci_function.PciFunction,
         specs: Sequence[device_spec.DeviceSpec],
     ) -> device_spec.DeviceSpec | None:
         """The line that rules a function.
@@ -121,15 +134,17 @@ class _Search:
         offers virtual functions in the card's place.
         """
         return device_spec.first_match(
-            specs, function.address, function.vendor_id,
-            function.product_id) or self._in_parts.get(function.card)
+            specs, function.address, function.vendor_id, function.product_id
+        ) or self._in_parts.get(function.card)
 
-    def add(self, function: pci_function.PciFunction,
-            spec: device_spec.DeviceSpec) -> None:
+    def add(
+        self, function: pci_function.PciFunction, spec: device_spec.DeviceSpec
+    ) -> None:
         """Add the function's device, or the reason why it is refused."""
         # If a card is one device by a line, so are its virtual functions.
         owner = self._owners.get(function.address) or self._owners.get(
-            function.card)
+            function.card
+        )
         if owner is not None and owner.spec == spec:
             return
         try:
@@ -138,8 +153,9 @@ class _Search:
             driver.check_cleaning(spec)
             device = driver.discover(function, spec, self._host)
             if device is None:
-                self._check_not_novas(self._claims.on_functions(
-                    [function.address], self._host))
+                self._check_not_novas(
+                    self._claims.on_functions([function.address], self._host)
+                )
                 self._in_parts[function.address] = spec
             else:
                 self._add_device(_identified(device, self._host), spec)
@@ -149,11 +165,16 @@ class _Search:
         except exceptions.AcceleratorError as error:
             # If Nova has the device, that is the reason to tell, whatever
             # else is wrong.
-            self._refuse(function.address, spec, self._claims.on_functions(
-                [function.address], self._host) or error)
+            self._refuse(
+                function.address,
+                spec,
+                self._claims.on_functions([function.address], self._host)
+                or error,
+            )
 
-    def _add_device(self, device: device_model.Device,
-                    spec: device_spec.DeviceSpec) -> None:
+    def _add_device(
+        self, device: device_model.Device, spec: device_spec.DeviceSpec
+    ) -> None:
         """:raises DeviceError: no guest can have any part of the device."""
         self._check_not_taken(device)
         owner = _Owner(device, spec)
@@ -162,23 +183,34 @@ class _Search:
         self._check_not_novas(self._claims.on_device(device, self._host))
         attachable.check(device, self._host)
         region_types.check(device, self.devices)
-        self.devices.append(self._without_the_hosts(
-            self._free_units(device, spec), spec))
+        self.devices.append(
+            self._without_the_hosts(self._free_units(device, spec), spec)
+        )
         self._uses.update(dict.fromkeys(self._uses_of(device), owner))
 
-    def _refuse(self, address: pci_address.PciAddress,
-                spec: device_spec.DeviceSpec, reason: object) -> None:
+    def _refuse(
+        self,
+        address: pci_address.PciAddress,
+        spec: device_spec.DeviceSpec,
+        reason: object,
+    ) -> None:
         self.refused.append(
-            f'{address} ([nova_accel] device_spec = {spec.text}): {reason}')
+            f'{address} ([nova_accel] device_spec = {spec.text}): {reason}'
+        )
 
-    def _uses_of(self, device: device_model.Device) -> set[
-            tuple[pci_address.PciAddress, attach_handle.HandleType]]:
+    def _uses_of(
+        self, device: device_model.Device
+    ) -> set[tuple[pci_address.PciAddress, attach_handle.HandleType]]:
         """The cards whose parts a device hands out, and the handles' types."""
         functions = self._host.functions
-        return {(functions[address].card if address in functions else address,
-                 handle.type)
-                for handle in device.handles
-                for address in (handle.address, *handle.functions)}
+        return {
+            (
+                functions[address].card if address in functions else address,
+                handle.type,
+            )
+            for handle in device.handles
+            for address in (handle.address, *handle.functions)
+        }
 
     def _check_not_novas(self, claim: str | None) -> None:
         """:raises DeviceError: there is a claim."""
@@ -187,19 +219,24 @@ class _Search:
 
     def _check_not_taken(self, device: device_model.Device) -> None:
         """:raises DeviceError: the device shares a part with another one."""
-        for address in sorted(device.addresses & self._owners.keys(),
-                              key=lambda each: (each != device.address, each)):
+        for address in sorted(
+            device.addresses & self._owners.keys(),
+            key=lambda each: (each != device.address, each),
+        ):
             raise exceptions.DeviceError(
-                f'{address} is a part of {self._owners[address]}')
+                f'{address} is a part of {self._owners[address]}'
+            )
         for card, type_ in sorted(self._uses_of(device)):
             (other,) = set(attach_handle.HandleType) - {type_}
             if (card, other) in self._uses:
                 raise exceptions.DeviceError(
                     f'the card {card} is carved otherwise for '
-                    f'{self._uses[card, other]}')
+                    f'{self._uses[card, other]}'
+                )
 
-    def _free_units(self, device: device_model.Device,
-                    spec: device_spec.DeviceSpec) -> device_model.Device:
+    def _free_units(
+        self, device: device_model.Device, spec: device_spec.DeviceSpec
+    ) -> device_model.Device:
         """The device without the units that a stranger's guest has.
 
         :raises DeviceError: none is left.
@@ -216,7 +253,8 @@ class _Search:
                     reasons.append(reason)
             if free or not deployable.handles:
                 deployables.append(
-                    dataclasses.replace(deployable, handles=tuple(free)))
+                    dataclasses.replace(deployable, handles=tuple(free))
+                )
         if reasons and not deployables:
             raise exceptions.DeviceError('; '.join(reasons))
         for reason in reasons:
@@ -224,8 +262,8 @@ class _Search:
         return dataclasses.replace(device, deployables=tuple(deployables))
 
     def _without_the_hosts(
-            self, device: device_model.Device,
-            spec: device_spec.DeviceSpec) -> device_model.Device:
+        self, device: device_model.Device, spec: device_spec.DeviceSpec
+    ) -> device_model.Device:
         """The device without the units that the host itself uses.
 
         If the host uses every unit, the device is published as faulty.
@@ -233,47 +271,75 @@ class _Search:
         :raises DeviceError: it cannot be read which units the host uses.
         """
         reasons = {
-            handle.uuid: reason for handle in device.handles
+            handle.uuid: reason
+            for handle in device.handles
             for address in handle.functions
-            if (reason := self._host_use.reason(address)) is not None}
+            if (reason := self._host_use.reason(address)) is not None
+        }
         if not reasons:
             return device
         if all(handle.uuid in reasons for handle in device.handles):
             return dataclasses.replace(
-                device, fault=device.fault or '; '.join(reasons.values()))
+                device, fault=device.fault or '; '.join(reasons.values())
+            )
         for reason in reasons.values():
             self._refuse(device.address, spec, reason)
-        return dataclasses.replace(device, deployables=tuple(
-            dataclasses.replace(deployable, handles=tuple(
-                handle for handle in deployable.handles
-                if handle.uuid not in reasons))
-            for deployable in device.deployables))
+        return dataclasses.replace(
+            device,
+            deployables=tuple(
+                dataclasses.replace(
+                    deployable,
+                    handles=tuple(
+                        handle
+                        for handle in deployable.handles
+                        if handle.uuid not in reasons
+                    ),
+                )
+                for deployable in device.deployables
+            ),
+        )
 
     def _stranger(self, handle: attach_handle.AttachHandle) -> str | None:
-        parts = map(str, handle.functions) if handle.functions else [
-            handle.uuid]
+        parts = (
+            map(str, handle.functions) if handle.functions else [handle.uuid]
+        )
         for part in parts:
             if part in self._in_use:
-                return (f'guest {self._in_use[part]} has {part}, and is none '
-                        'of Nova\'s')
+                return (
+                    f'guest {self._in_use[part]} has {part}, and is none '
+                    'of Nova\'s'
+                )
         return None
 
 
-def _identified(device: device_model.Device,
-                host: node_devices_module.HostDevices) -> device_model.Device:
+def _identified(
+    device: device_model.Device, host: node_devices_module.HostDevices
+) -> device_model.Device:
     """The device, with the serial number of its card in each handle.
 
     A handle keeps an identity that the driver has set.
     """
+
     def identity(handle: attach_handle.AttachHandle) -> str | None:
         function = host.functions.get(handle.address)
         card = function and host.functions.get(function.card)
         serial = handle.identity or (card and card.card_serial_number)
-        return reason.told(
-            serial, device_model.MAX_ATTRIBUTE_LENGTH) if serial else None
+        return (
+            reason.told(serial, device_model.MAX_ATTRIBUTE_LENGTH)
+            if serial
+            else None
+        )
 
-    return dataclasses.replace(device, deployables=tuple(
-        dataclasses.replace(deployable, handles=tuple(
-            dataclasses.replace(handle, identity=identity(handle))
-            for handle in deployable.handles))
-        for deployable in device.deployables))
+    return dataclasses.replace(
+        device,
+        deployables=tuple(
+            dataclasses.replace(
+                deployable,
+                handles=tuple(
+                    dataclasses.replace(handle, identity=identity(handle))
+                    for handle in deployable.handles
+                ),
+            )
+            for deployable in device.deployables
+        ),
+    )

@@ -34,10 +34,14 @@ class GivenTraits:
 
     def __init__(self, path: pathlib.Path) -> None:
         self._file: memory_file.MemoryFile[Given] = memory_file.MemoryFile(
-            path, _from_json, _to_json, {},
+            path,
+            _from_json,
+            _to_json,
+            {},
             'traits that devices had before are not removed',
             'Traits that devices have now would not be removed after a '
-            'restart')
+            'restart',
+        )
 
     def read(self) -> Given:
         return self._file.value

@@ -39,16 +39,22 @@ def ours(tree: provider_tree.ProviderTree) -> list[str]:
     return [data.uuid for data, is_ours in _providers(tree) if is_ours]
 
 
-def allocated(tree: provider_tree.ProviderTree,
-              allocations: Allocations) -> tuple[matching.Provider, ...]:
+def allocated(
+    tree: provider_tree.ProviderTree, allocations: Allocations
+) -> tuple[matching.Provider, ...]:
     """Our providers in this tree, with what is allocated of each.
 
     During an evacuation the allocations name the providers of two hosts.
     """
     return tuple(
-        matching.Provider(uuid, allocations[uuid]['resources'],
-                          frozenset(tree.data(uuid).traits))
-        for uuid in ours(tree) if uuid in allocations)
+        matching.Provider(
+            uuid,
+            allocations[uuid]['resources'],
+            frozenset(tree.data(uuid).traits),
+        )
+        for uuid in ours(tree)
+        if uuid in allocations
+    )
 
 
 def present(
@@ -61,13 +67,21 @@ def present(
 
     :param given: provider uuid -> the traits that we gave, or wanted to give
     """
-    return [provider_layout.Present(
-        data.uuid, {resource_class: provider_layout.Units(
-            inventory['total'], inventory['reserved'])
-            for resource_class, inventory in data.inventory.items()},
-        frozenset(data.traits), data.parent_uuid)
+    return [
+        provider_layout.Present(
+            data.uuid,
+            {
+                resource_class: provider_layout.Units(
+                    inventory['total'], inventory['reserved']
+                )
+                for resource_class, inventory in data.inventory.items()
+            },
+            frozenset(data.traits),
+            data.parent_uuid,
+        )
         for data, is_ours in _providers(tree)
-        if is_ours or data.uuid in given]
+        if is_ours or data.uuid in given
+    ]
 
 
 def _providers(tree: provider_tree.ProviderTree) -> Iterator[tuple[Any, bool]]:
@@ -75,24 +89,37 @@ def _providers(tree: provider_tree.ProviderTree) -> Iterator[tuple[Any, bool]]:
     nodenames = [root.name for root in tree.roots]
     for uuid in tree.get_provider_uuids():
         data = tree.data(uuid)
-        yield data, naming.OWNERSHIP_TRAIT in data.traits and any(
-            naming.is_provider_name(data.name, nodename)
-            for nodename in nodenames)
+        yield (
+            data,
+            naming.OWNERSHIP_TRAIT in data.traits
+            and any(
+                naming.is_provider_name(data.name, nodename)
+                for nodename in nodenames
+            ),
+        )
 
 
-def apply(tree: provider_tree.ProviderTree, nodename: str,
-          changes: provider_layout.Changes) -> None:
+def apply(
+    tree: provider_tree.ProviderTree,
+    nodename: str,
+    changes: provider_layout.Changes,
+) -> None:
     """Make the changes in our part of the tree; touch nothing else."""
     for provider in changes.put:
         if not tree.exists(provider.uuid):
-            tree.new_child(provider.name, provider.parent or nodename,
-                           uuid=provider.uuid)
+            tree.new_child(
+                provider.name, provider.parent or nodename, uuid=provider.uuid
+            )
         # Traits are added, not set: an operator's own stay.
         tree.add_traits(provider.uuid, *provider.traits)
     for uuid, inventory in changes.inventories.items():
-        tree.update_inventory(uuid, {
-            resource_class: _inventory(units)
-            for resource_class, units in inventory.items()})
+        tree.update_inventory(
+            uuid,
+            {
+                resource_class: _inventory(units)
+                for resource_class, units in inventory.items()
+            },
+        )
     for uuid, traits in changes.stale.items():
         tree.remove_traits(uuid, *traits)
     for uuid in changes.remove:
@@ -100,5 +127,11 @@ def apply(tree: provider_tree.ProviderTree, nodename: str,
 
 
 def _inventory(units: provider_layout.Units) -> dict[str, Any]:
-    return {'total': units.total, 'reserved': units.reserved, 'min_unit': 1,
-            'max_unit': units.total, 'step_size': 1, 'allocation_ratio': 1.0}
+    return {
+        'total': units.total,
+        'reserved': units.reserved,
+        'min_unit': 1,
+        'max_unit': units.total,
+        'step_size': 1,
+        'allocation_ratio': 1.0,
+    }

@@ -47,10 +47,14 @@ class Providers:
     :param cleaner: knows which units the next orders will call unclean
     """
 
-    def __init__(self, nodename: str, board: view_model.Board,
-                 cleaner: cleaning.Cleaner,
-                 attachments: attachments_module.Attachments,
-                 given_traits: given_traits_module.GivenTraits) -> None:
+    def __init__(
+        self,
+        nodename: str,
+        board: view_model.Board,
+        cleaner: cleaning.Cleaner,
+        attachments: attachments_module.Attachments,
+        given_traits: given_traits_module.GivenTraits,
+    ) -> None:
         self._nodename = nodename
         self._board = board
         self._cleaner = cleaner
@@ -73,8 +77,11 @@ class Providers:
         self._looks += 1
         self._starting = threading.get_ident() if self._looks == 1 else None
 
-    def update(self, tree: provider_tree.ProviderTree,
-               allocations: reshape.Allocations | None) -> bool:
+    def update(
+        self,
+        tree: provider_tree.ProviderTree,
+        allocations: reshape.Allocations | None,
+    ) -> bool:
         """Make our part of the tree what it should be.
 
         :param allocations: all allocations in the tree, to be edited here;
@@ -96,21 +103,34 @@ class Providers:
         present = tree_module.present(tree, given)
         held = self._held()
         inventories = occupancy.inventories(
-            layout, view.unusable(orders) | self._cleaner.awaited
-            | self._attachments.held.releasing(), held)
+            layout,
+            view.unusable(orders)
+            | self._cleaner.awaited
+            | self._attachments.held.releasing(),
+            held,
+        )
         if orders is None:
-            inventories = occupancy.keep_reserved(inventories, held, {
-                provider.uuid: provider.units for provider in present})
+            inventories = occupancy.keep_reserved(
+                inventories,
+                held,
+                {provider.uuid: provider.units for provider in present},
+            )
         if allocations is not None:
-            inventories = occupancy.fit(inventories, reshape.allocated(
-                allocations, layout.uuids.union(
-                    provider.uuid for provider in present)))
+            inventories = occupancy.fit(
+                inventories,
+                reshape.allocated(
+                    allocations,
+                    layout.uuids.union(provider.uuid for provider in present),
+                ),
+            )
         changes = provider_layout.diff(
-            layout, inventories, present, self._unused, given)
+            layout, inventories, present, self._unused, given
+        )
         # A trait that is remembered but not given does no harm. A trait that
         # is given but not remembered would never be removed after a restart.
         self._given_traits.write(
-            provider_layout.now_given(layout, changes, given))
+            provider_layout.now_given(layout, changes, given)
+        )
         tree_module.apply(tree, self._nodename, changes)
         self._unwanted = changes.unwanted
         return bool(changes)
@@ -128,23 +148,26 @@ class Providers:
         if not (unwanted or targets):
             self._unused = frozenset()
             return
-        consumers = allocations_module.of_consumers(sorted(
-            unwanted | targets))
+        consumers = allocations_module.of_consumers(sorted(unwanted | targets))
         self._unused = unwanted.difference(*consumers.values())
         if moved.moves:
             self._end_reshape(moved, consumers)
 
-    def _end_reshape(self, moved: reshape.Moved,
-                     consumers: Mapping[
-                         str, allocations_module.Resources]) -> None:
+    def _end_reshape(
+        self,
+        moved: reshape.Moved,
+        consumers: Mapping[str, allocations_module.Resources],
+    ) -> None:
         if moved.is_in(consumers):
             left = [move for move in moved.moves if not self._follow(move)]
             if left:
                 return
         else:
-            LOG.warning('Placement has not moved the allocations of the '
-                        'accelerators of this host: their providers change '
-                        'when nova-compute starts the next time')
+            LOG.warning(
+                'Placement has not moved the allocations of the '
+                'accelerators of this host: their providers change '
+                'when nova-compute starts the next time'
+            )
         if self._moved is moved:
             self._moved = reshape.Moved()
 
@@ -156,16 +179,24 @@ class Providers:
         try:
             self._attachments.follow(move)
         except exceptions.DeviceError as error:
-            LOG.warning('It is not journaled that instance %s has its '
-                        'accelerator %s from provider %s now, trying again '
-                        'later: %s', move.instance_uuid, move.handle_uuid,
-                        move.target, error)
+            LOG.warning(
+                'It is not journaled that instance %s has its '
+                'accelerator %s from provider %s now, trying again '
+                'later: %s',
+                move.instance_uuid,
+                move.handle_uuid,
+                move.target,
+                error,
+            )
             return False
         return True
 
-    def _reshape(self, layout: provider_layout.Layout,
-                 allocations: reshape.Allocations) -> None:
-        """:raises ReshapeFailed: Nova does not tell which migrations it has.
+    def _reshape(
+        self, layout: provider_layout.Layout, allocations: reshape.Allocations
+    ) -> None:
+        """Move allocations to where the inventories have moved.
+
+        :raises ReshapeFailed: Nova does not tell which migrations it has.
         """
         held = self._attachments.held.bindings()
         if not reshape.needed(layout, held):
@@ -173,21 +204,35 @@ class Providers:
         try:
             migrations = servers.of_migrations(
                 allocations.keys()
-                - {binding.instance_uuid for binding in held})
-        except (exception.NovaException,
-                oslo_messaging.MessagingException) as error:
+                - {binding.instance_uuid for binding in held}
+            )
+        except (
+            exception.NovaException,
+            oslo_messaging.MessagingException,
+        ) as error:
             raise exception.ReshapeFailed(error=error) from error
         self._moved = reshape.make(layout, held, allocations, migrations)
         for move in self._moved.moves:
-            LOG.info('Instance %s (%s) has its accelerator %s from provider '
-                     '%s now, no more from %s', move.instance_uuid, move.role,
-                     move.handle_uuid, move.target, move.source)
+            LOG.info(
+                'Instance %s (%s) has its accelerator %s from provider '
+                '%s now, no more from %s',
+                move.instance_uuid,
+                move.role,
+                move.handle_uuid,
+                move.target,
+                move.source,
+            )
 
     def _held(self) -> dict[str, provider_layout.Place]:
         """Attach handle uuid -> where Placement has it allocated."""
         targets = self._moved.targets
-        return {request.handle.uuid: targets.get(
-            request.handle.uuid, provider_layout.Place(
-                request.device_rp_uuid, request.resource_class))
+        return {
+            request.handle.uuid: targets.get(
+                request.handle.uuid,
+                provider_layout.Place(
+                    request.device_rp_uuid, request.resource_class
+                ),
+            )
             for binding in self._attachments.held.bindings()
-            for request in binding.arqs}
+            for request in binding.arqs
+        }

@@ -43,10 +43,14 @@ class Publisher:
     :param discover: looks at the hardware
     """
 
-    def __init__(self, node: view_model.Node,
-                 discover: Callable[[], discovery.Inventory],
-                 api: accelerator_api.AcceleratorApi,
-                 board: view_model.Board, cycle: cycle_module.Cycle) -> None:
+    def __init__(
+        self,
+        node: view_model.Node,
+        discover: Callable[[], discovery.Inventory],
+        api: accelerator_api.AcceleratorApi,
+        board: view_model.Board,
+        cycle: cycle_module.Cycle,
+    ) -> None:
         self._node = node
         self._discover = discover
         self._api = api
@@ -65,8 +69,12 @@ class Publisher:
                 LOG.error('Accelerator refused: %s', reason)
         self._refused = refused
         view = view_model.View(
-            self._node.uuid, published.devices, provider_layout.layout(
-                self._node.nodename, self._node.uuid, published.devices))
+            self._node.uuid,
+            published.devices,
+            provider_layout.layout(
+                self._node.nodename, self._node.uuid, published.devices
+            ),
+        )
         if view != self._board.view:
             self._published.clear()
             self._board.view = view
@@ -82,7 +90,8 @@ class Publisher:
         if not self._published.wait(timeout_s):
             raise exceptions.ServiceUnavailable(
                 f'the accelerator API has not accepted the report of host '
-                f'{self._node.nodename} within {timeout_s} s')
+                f'{self._node.nodename} within {timeout_s} s'
+            )
 
     def report(self) -> None:
         """Report the present view to the API, and get its orders.
@@ -90,12 +99,17 @@ class Publisher:
         :raises AcceleratorError: it has not accepted the report.
         """
         view, orders = self._board.view, self._board.orders
-        devices = [device.to_report(self._node.uuid, view.layout.rp_uuids)
-                   for device in view.devices]
+        devices = [
+            device.to_report(self._node.uuid, view.layout.rp_uuids)
+            for device in view.devices
+        ]
         newer = self._api.report(
-            self._node.uuid, self._node.service_host,
-            _digest(self._node, devices), devices,
-            orders.revision if orders else None)
+            self._node.uuid,
+            self._node.service_host,
+            _digest(self._node, devices),
+            devices,
+            orders.revision if orders else None,
+        )
         if newer is not None:
             self._board.orders = newer
         if view is self._board.view:

@@ -25,16 +25,30 @@ class AcmeDriver(base.Driver):
     def discover(self, function, spec, host):
         if function.vendor_id != 'ac3e':
             raise exceptions.DeviceError('it is no card of ACME')
-        engines = [host.functions[address]
-                   for address in function.virtual_functions
-                   if address in host.functions]
+        engines = [
+            host.functions[address]
+            for address in function.virtual_functions
+            if address in host.functions
+        ]
         if not engines:
             raise exceptions.DeviceError('it has no engines')
         known = facts.of(function, spec, 'AICHIP')
-        return known.device([known.deployable('engines', [
-            attach_handle.AttachHandle(
-                naming.derived_uuid(self._node_uuid, engine.name, 'engine'),
-                engine.address) for engine in engines])])
+        return known.device(
+            [
+                known.deployable(
+                    'engines',
+                    [
+                        attach_handle.AttachHandle(
+                            naming.derived_uuid(
+                                self._node_uuid, engine.name, 'engine'
+                            ),
+                            engine.address,
+                        )
+                        for engine in engines
+                    ],
+                )
+            ]
+        )
 
     def plug(self, handle):
         if self._sysfs.read(handle.address, 'acme/state') == 'failed':

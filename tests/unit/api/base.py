@@ -51,10 +51,15 @@ TRAITS = ['CUSTOM_FAKE_DEVICE', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG']
 #: What a host says of a programming that has ended.
 RECORD = {
     'device_uuid': '00000000-0000-4000-8000-000000000001',
-    'region': 'region0', 'bitstream_id': NOBODY, 'project_id': PROJECT,
-    'user_id': 'user', 'instance_uuid': INSTANCE,
+    'region': 'region0',
+    'bitstream_id': NOBODY,
+    'project_id': PROJECT,
+    'user_id': 'user',
+    'instance_uuid': INSTANCE,
     'started_at': '2026-11-21T12:00:00.5+00:00',
-    'finished_at': '2026-11-21T12:00:08+00:00', 'failure': 'CRC error'}
+    'finished_at': '2026-11-21T12:00:08+00:00',
+    'failure': 'CRC error',
+}
 
 
 def numbered_uuid(number: int) -> str:
@@ -64,23 +69,52 @@ def numbered_uuid(number: int) -> str:
 def report(functions: int = 4, is_cleaned: bool = False) -> dict[str, Any]:
     """A host with one FPGA that has so many functions."""
     return {
-        'node_uuid': NODE, 'service_host': HOSTNAME, 'orders_seen': None,
-        'digest': f'digest-{functions}-{is_cleaned}', 'devices': [{
-            'uuid': numbered_uuid(1), 'name': 'pci_0000_0c_00_0',
-            'type': 'FPGA', 'vendor_id': '8086', 'vendor': 'INTEL',
-            'product_id': '09c4', 'product': 'PAC_ARRIA10',
-            'address': '0000:0c:00.0', 'driver': 'fake', 'numa_node': 0,
-            'fault': None, 'attributes': {'firmware': '1.2.3'},
-            'deployables': [{
-                'uuid': numbered_uuid(2), 'name': 'region0', 'rp_uuid': RP,
-                'resource_class': 'FPGA', 'traits': TRAITS,
-                'is_cleaned': is_cleaned, 'region': 'region0',
-                'bitstream_id': None,
-                'attach_handles': [{
-                    'uuid': numbered_uuid(16 + number), 'type': 'PCI',
-                    'info': {'domain': '0000', 'bus': '0c', 'device': '00',
-                             'function': f'{number}'},
-                } for number in range(functions)]}]}]}
+        'node_uuid': NODE,
+        'service_host': HOSTNAME,
+        'orders_seen': None,
+        'digest': f'digest-{functions}-{is_cleaned}',
+        'devices': [
+            {
+                'uuid': numbered_uuid(1),
+                'name': 'pci_0000_0c_00_0',
+                'type': 'FPGA',
+                'vendor_id': '8086',
+                'vendor': 'INTEL',
+                'product_id': '09c4',
+                'product': 'PAC_ARRIA10',
+                'address': '0000:0c:00.0',
+                'driver': 'fake',
+                'numa_node': 0,
+                'fault': None,
+                'attributes': {'firmware': '1.2.3'},
+                'deployables': [
+                    {
+                        'uuid': numbered_uuid(2),
+                        'name': 'region0',
+                        'rp_uuid': RP,
+                        'resource_class': 'FPGA',
+                        'traits': TRAITS,
+                        'is_cleaned': is_cleaned,
+                        'region': 'region0',
+                        'bitstream_id': None,
+                        'attach_handles': [
+                            {
+                                'uuid': numbered_uuid(16 + number),
+                                'type': 'PCI',
+                                'info': {
+                                    'domain': '0000',
+                                    'bus': '0c',
+                                    'device': '00',
+                                    'function': f'{number}',
+                                },
+                            }
+                            for number in range(functions)
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
 
 
 class ConfiguredTestCase(testtools.TestCase):
@@ -92,38 +126,50 @@ class ConfiguredTestCase(testtools.TestCase):
     def setUp(self) -> None:
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        conf.CONF([], project='nova', default_config_files=[],
-                  default_config_dirs=[])
+        conf.CONF(
+            [], project='nova', default_config_files=[], default_config_dirs=[]
+        )
         self.addCleanup(conf.CONF.reset)
 
 
 class ApiTestCase(ConfiguredTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.useFixture(database.Database())
         self.api = app.factory({})
 
-    def call(self, method: str, path: str, body: Any = None, *,
-             roles: tuple[str, ...] = ADMIN, project: str = PROJECT,
-             token: bool = False, version: str | None = '2.3',
-             raw: bytes | None = None) -> webob.Response:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        roles: tuple[str, ...] = ADMIN,
+        project: str = PROJECT,
+        token: bool = False,
+        version: str | None = '2.3',
+        raw: bytes | None = None,
+    ) -> webob.Response:
         """The answer to a request below ``/accelerator/v2``.
 
         :param token: whether Nova vouches for it with a service token
         :param raw: a body that is not JSON
         """
         request = webob.Request.blank(
-            path, method=method, base_url='http://HOST/accelerator/v2')
+            path, method=method, base_url='http://HOST/accelerator/v2'
+        )
         if body is not None or raw is not None:
             request.body = json.dumps(body).encode() if raw is None else raw
             request.content_type = 'application/json'
         if version is not None:
             request.headers['OpenStack-API-Version'] = f'accelerator {version}'
         request.environ['nova.context'] = nova_context.RequestContext(
-            user_id='user', project_id=project, roles=list(roles),
+            user_id='user',
+            project_id=project,
+            roles=list(roles),
             is_admin='admin' in roles,
-            service_roles=['service'] if token else [])
+            service_roles=['service'] if token else [],
+        )
         answer = request.get_response(self.api)
         # Whose text is not always UTF-8.
         described.check(method, request.environ['PATH_INFO'], answer)
@@ -142,42 +188,73 @@ class ApiTestCase(ConfiguredTestCase):
         fault = json.loads(answer.json['error_message'])
         return str(fault['faultstring'])
 
-    def report_host(self, functions: int = 4,
-                    is_cleaned: bool = False) -> Any:
+    def report_host(self, functions: int = 4, is_cleaned: bool = False) -> Any:
         """What the host is told."""
-        return self.ok('PUT', f'/hosts/{HOSTNAME}',
-                       report(functions, is_cleaned), roles=SERVICE)
+        return self.ok(
+            'PUT',
+            f'/hosts/{HOSTNAME}',
+            report(functions, is_cleaned),
+            roles=SERVICE,
+        )
 
     def clean_host(self, functions: int = 4) -> None:
         """Report what is cleaned after each guest, and that it is clean."""
         orders = self.report_host(functions, is_cleaned=True)['orders']
-        self.ok('PUT', f'/hosts/{HOSTNAME}/cleaning', {
-            'revision': orders['revision'], 'cleaned': orders['uncleaned'],
-            'failed': {}}, roles=SERVICE)
+        self.ok(
+            'PUT',
+            f'/hosts/{HOSTNAME}/cleaning',
+            {
+                'revision': orders['revision'],
+                'cleaned': orders['uncleaned'],
+                'failed': {},
+            },
+            roles=SERVICE,
+        )
 
     def create_profile(self, name: str = 'profile', *groups: Any) -> Any:
-        return self.ok('POST', '/device_profiles', [
-            {'name': name, 'groups': list(groups) or [GROUP]}])
+        return self.ok(
+            'POST',
+            '/device_profiles',
+            [{'name': name, 'groups': list(groups) or [GROUP]}],
+        )
 
     def create_arq(self, project: str = PROJECT) -> str:
-        [arq] = self.ok('POST', '/accelerator_requests',
-                        {'device_profile_name': 'profile'}, roles=MEMBER,
-                        project=project)['arqs']
+        [arq] = self.ok(
+            'POST',
+            '/accelerator_requests',
+            {'device_profile_name': 'profile'},
+            roles=MEMBER,
+            project=project,
+        )['arqs']
         return str(arq['uuid'])
 
     def bind(self, *arqs: str, instance: str = INSTANCE) -> None:
-        self.ok('PATCH', '/accelerator_requests',
-                {arq: patch(instance) for arq in arqs}, roles=MEMBER,
-                token=True)
+        self.ok(
+            'PATCH',
+            '/accelerator_requests',
+            {arq: patch(instance) for arq in arqs},
+            roles=MEMBER,
+            token=True,
+        )
 
 
-def patch(instance: str = INSTANCE, rp: str = RP, hostname: str = HOSTNAME,
-          **more: str) -> list[dict[str, str]]:
+def patch(
+    instance: str = INSTANCE,
+    rp: str = RP,
+    hostname: str = HOSTNAME,
+    **more: str,
+) -> list[dict[str, str]]:
     """The operations that bind one ARQ."""
-    fields = {'hostname': hostname, 'device_rp_uuid': rp,
-              'instance_uuid': instance, **more}
-    return [{'op': 'add', 'path': f'/{name}', 'value': value}
-            for name, value in fields.items()]
+    fields = {
+        'hostname': hostname,
+        'device_rp_uuid': rp,
+        'instance_uuid': instance,
+        **more,
+    }
+    return [
+        {'op': 'add', 'path': f'/{name}', 'value': value}
+        for name, value in fields.items()
+    ]
 
 
 class SilentHosts(fixtures.Fixture):
@@ -185,5 +262,6 @@ class SilentHosts(fixtures.Fixture):
 
     def _setUp(self) -> None:
         with engine.writer() as connection:
-            connection.execute(sa.update(schema.HOSTS).values(
-                reported_at=clock.ago(3600)))
+            connection.execute(
+                sa.update(schema.HOSTS).values(reported_at=clock.ago(3600))
+            )

@@ -26,9 +26,11 @@ _DOCUMENT = openapi.document()
 _BASE = '/accelerator/v2'
 
 #: Path, method, what it does.
-OPERATIONS = [(path, method, operation)
-              for path, methods in openapi.OPERATIONS.items()
-              for method, operation in methods.items()]
+OPERATIONS = [
+    (path, method, operation)
+    for path, methods in openapi.OPERATIONS.items()
+    for method, operation in methods.items()
+]
 
 
 def template(path: str) -> str | None:
@@ -40,8 +42,7 @@ def template(path: str) -> str | None:
     return None
 
 
-def operation(method: str,
-              path: str) -> tuple[str, str, openapi.Operation]:
+def operation(method: str, path: str) -> tuple[str, str, openapi.Operation]:
     known = template(path)
     assert known is not None, path
     return known, method, openapi.OPERATIONS[known][method]
@@ -70,7 +71,9 @@ def check(method: str, path: str, answer: webob.Response) -> None:
 @functools.cache
 def validator(path: str, method: str, status: str) -> Any:
     schema = _DOCUMENT['paths'][_BASE + path][method]['responses'][status][
-        'content']['application/json']['schema']
+        'content'
+    ]['application/json']['schema']
     # What it refers to, in the place where it looks for that.
-    return jsonschema.Draft202012Validator({
-        **schema, 'components': _DOCUMENT['components']})
+    return jsonschema.Draft202012Validator(
+        {**schema, 'components': _DOCUMENT['components']}
+    )

@@ -22,7 +22,6 @@ BITSTREAM = base.numbered_uuid(77)
 
 
 class ProgrammingTestCase(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.bus = self.useFixture(message_bus.MessageBus())
@@ -40,8 +39,12 @@ class ProgrammingTestCase(base.ApiTestCase):
         """The only time that the host was asked: for what, by whom."""
         [(deployable, wanted, asker, _context)] = self.host.asked
         self.host.asked.clear()
-        return (deployable, wanted.bitstream_id, asker.project_id,
-                asker.instance_uuid)
+        return (
+            deployable,
+            wanted.bitstream_id,
+            asker.project_id,
+            asker.instance_uuid,
+        )
 
     def be_silent(self) -> None:
         self.useFixture(base.SilentHosts())

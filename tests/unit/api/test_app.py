@@ -19,11 +19,11 @@ from unit.api import base
 
 
 class FactoryTest(base.ApiTestCase):
-
     def test_does_not_start_without_a_database(self) -> None:
         conf.CONF.set_override('connection', None, 'nova_accel_database')
         error = self.assertRaises(
-            exceptions.ConfigurationError, app.factory, {})
+            exceptions.ConfigurationError, app.factory, {}
+        )
         self.assertIn('[nova_accel_database] connection', str(error))
 
     def test_versions_are_public(self) -> None:

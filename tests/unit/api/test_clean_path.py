@@ -22,7 +22,6 @@ from nova_accel.api import clean_path
 
 
 class TestCleanPath(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         #: The paths that reach what logs them.
@@ -36,8 +35,8 @@ class TestCleanPath(testtools.TestCase):
             return webob.Response()
 
         return webob.Request.blank(
-            '/' + parse.quote_from_bytes(path)).get_response(
-                clean_path.factory({})(application))
+            '/' + parse.quote_from_bytes(path)
+        ).get_response(clean_path.factory({})(application))
 
     def test_good_ones(self) -> None:
         for path in (b'', b'devices', 'zu heiß'.encode(), b'\xff'):
@@ -45,8 +44,14 @@ class TestCleanPath(testtools.TestCase):
         self.assertEqual(4, len(self.logged))
 
     def test_those_that_could_forge_lines(self) -> None:
-        for path in (b'a\n2026-01-01 INFO all is well', b'\r', b'\x1b[2J',
-                     '\u2028'.encode(), '\x85'.encode(), b'a\0'):
+        for path in (
+            b'a\n2026-01-01 INFO all is well',
+            b'\r',
+            b'\x1b[2J',
+            '\u2028'.encode(),
+            '\x85'.encode(),
+            b'a\0',
+        ):
             answer = self.ask(path)
             self.assertEqual(400, answer.status_int)
             self.assertIn('control character', answer.text)

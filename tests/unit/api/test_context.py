@@ -20,7 +20,6 @@ from nova_accel.api import request as request_module
 
 
 class TestContext(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
@@ -31,29 +30,53 @@ class TestContext(testtools.TestCase):
         @webob.dec.wsgify
         def application(request: webob.Request) -> webob.Response:
             found = request_module.context(request)
-            return webob.Response(json_body={
-                name: getattr(found, name) for name in (
-                    'user_id', 'project_id', 'roles', 'service_roles',
-                    'is_admin', 'service_catalog')})
+            return webob.Response(
+                json_body={
+                    name: getattr(found, name)
+                    for name in (
+                        'user_id',
+                        'project_id',
+                        'roles',
+                        'service_roles',
+                        'is_admin',
+                        'service_catalog',
+                    )
+                }
+            )
 
-        return webob.Request.blank('/devices', headers={
-            name.replace('_', '-'): value for name, value in headers.items()
-        }).get_response(context.factory({})(application))
+        return webob.Request.blank(
+            '/devices',
+            headers={
+                name.replace('_', '-'): value
+                for name, value in headers.items()
+            },
+        ).get_response(context.factory({})(application))
 
     def test_says_who_asks(self) -> None:
         answer = self.context_of(
-            X_User_Id='u1', X_Project_Id='p1', X_Roles='member,reader',
+            X_User_Id='u1',
+            X_Project_Id='p1',
+            X_Roles='member,reader',
             X_Service_Roles='service',
-            X_Service_Catalog='[{"type": "image"}, {"type": "other"}]')
-        self.assertEqual({
-            'user_id': 'u1', 'project_id': 'p1', 'roles': ['member', 'reader'],
-            'service_roles': ['service'], 'is_admin': False,
-            'service_catalog': [{'type': 'image'}]}, answer.json)
+            X_Service_Catalog='[{"type": "image"}, {"type": "other"}]',
+        )
+        self.assertEqual(
+            {
+                'user_id': 'u1',
+                'project_id': 'p1',
+                'roles': ['member', 'reader'],
+                'service_roles': ['service'],
+                'is_admin': False,
+                'service_catalog': [{'type': 'image'}],
+            },
+            answer.json,
+        )
 
     def test_roles_alone_say_who_is_an_administrator(self) -> None:
         answer = self.context_of(X_User_Id='u1', X_Roles='admin')
-        self.assertEqual((['admin'], False),
-                         (answer.json['roles'], answer.json['is_admin']))
+        self.assertEqual(
+            (['admin'], False), (answer.json['roles'], answer.json['is_admin'])
+        )
 
     def test_nobody_is_refused(self) -> None:
         self.assertEqual(401, self.context_of(X_Roles='admin').status_int)

@@ -29,12 +29,33 @@ from unit.api import described
 _TEXTS = st.text(st.characters())
 
 _VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS
-    | st.sampled_from([base.NOBODY, base.RP, 2 ** 63, -1, 1e308, '0', 'FPGA',
-                       'Bound', '\0', 'a' * 256, [], {}]),
-    lambda inner: (st.lists(inner, max_size=4)
-                   | st.dictionaries(_TEXTS, inner, max_size=4)),
-    max_leaves=8)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | _TEXTS
+    | st.sampled_from(
+        [
+            base.NOBODY,
+            base.RP,
+            2**63,
+            -1,
+            1e308,
+            '0',
+            'FPGA',
+            'Bound',
+            '\0',
+            'a' * 256,
+            [],
+            {},
+        ]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(_TEXTS, inner, max_size=4)
+    ),
+    max_leaves=8,
+)
 
 _METHODS = ('GET', 'PUT', 'DELETE', 'PATCH', 'POST', 'HEAD')
 
@@ -42,68 +63,160 @@ _BINDING = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
 
 #: Good requests, that each example spoils in one place.
 _REQUESTS: tuple[tuple[str, str, Any], ...] = (
-    ('POST', '/device_profiles',
-     [{'name': 'a', 'groups': [base.GROUP], 'description': 'b',
-       'uuid': base.NOBODY}]),
-    ('POST', '/accelerator_requests',
-     {'device_profile_name': 'profile', 'image_uuid': base.NOBODY}),
-    ('PATCH', '/accelerator_requests',
-     {base.NOBODY: base.patch(project_id='p')}),
-    ('PUT', f'/device_profiles/{base.NOBODY}',
-     {'name': 'a', 'groups': [base.GROUP], 'description': 'b'}),
-    ('POST', '/attributes',
-     {'attribute': {'deployable_id': 1, 'key': 'a', 'value': 'b'}}),
-    ('POST', '/attributes',
-     {'deployable_id': base.NOBODY, 'key': 'a', 'value': 'b'}),
-    ('PATCH', f'/accelerator_requests/{base.NOBODY}',
-     {base.NOBODY: base.patch()}),
+    (
+        'POST',
+        '/device_profiles',
+        [
+            {
+                'name': 'a',
+                'groups': [base.GROUP],
+                'description': 'b',
+                'uuid': base.NOBODY,
+            }
+        ],
+    ),
+    (
+        'POST',
+        '/accelerator_requests',
+        {'device_profile_name': 'profile', 'image_uuid': base.NOBODY},
+    ),
+    (
+        'PATCH',
+        '/accelerator_requests',
+        {base.NOBODY: base.patch(project_id='p')},
+    ),
+    (
+        'PUT',
+        f'/device_profiles/{base.NOBODY}',
+        {'name': 'a', 'groups': [base.GROUP], 'description': 'b'},
+    ),
+    (
+        'POST',
+        '/attributes',
+        {'attribute': {'deployable_id': 1, 'key': 'a', 'value': 'b'}},
+    ),
+    (
+        'POST',
+        '/attributes',
+        {'deployable_id': base.NOBODY, 'key': 'a', 'value': 'b'},
+    ),
+    (
+        'PATCH',
+        f'/accelerator_requests/{base.NOBODY}',
+        {base.NOBODY: base.patch()},
+    ),
     ('PUT', f'/hosts/{base.HOSTNAME}', base.report(2)),
-    ('PUT', f'/hosts/{base.HOSTNAME}/cleaning', {
-        'revision': 1, 'cleaned': [base.numbered_uuid(16)],
-        'failed': {base.numbered_uuid(17): 'why'}}),
-    ('PUT', f'/hosts/{base.HOSTNAME}/programmings/{base.NOBODY}',
-     base.RECORD),
-    ('PATCH', f'/deployables/{base.NOBODY}/program', [
-        {'op': 'replace', 'path': '/bitstream_id',
-         'value': [{'image_uuid': base.NOBODY}]}]),
-    ('PATCH', f'/deployables/{base.NOBODY}/program/{base.NOBODY}', [
-        {'op': 'replace', 'path': '/bitstream_id',
-         'value': [{'image_uuid': base.NOBODY}]}]),
-    ('POST', f'/fpga/{base.NOBODY}',
-     {'glance_bitstream_uuid': base.NOBODY}),
-    ('POST', f'/bitstreams/{base.NOBODY}/prefetch',
-     {'hostnames': ['compute-2']}),
-    ('PUT', _BINDING, {
-        'attempt': 1, 'project_id': 'p', 'device_profile_name': 'profile',
-        'image_uuid': base.NOBODY, 'providers': {
-            base.RP: {'allocated': {'FPGA': 1}, 'traits': base.TRAITS}}}),
+    (
+        'PUT',
+        f'/hosts/{base.HOSTNAME}/cleaning',
+        {
+            'revision': 1,
+            'cleaned': [base.numbered_uuid(16)],
+            'failed': {base.numbered_uuid(17): 'why'},
+        },
+    ),
+    ('PUT', f'/hosts/{base.HOSTNAME}/programmings/{base.NOBODY}', base.RECORD),
+    (
+        'PATCH',
+        f'/deployables/{base.NOBODY}/program',
+        [
+            {
+                'op': 'replace',
+                'path': '/bitstream_id',
+                'value': [{'image_uuid': base.NOBODY}],
+            }
+        ],
+    ),
+    (
+        'PATCH',
+        f'/deployables/{base.NOBODY}/program/{base.NOBODY}',
+        [
+            {
+                'op': 'replace',
+                'path': '/bitstream_id',
+                'value': [{'image_uuid': base.NOBODY}],
+            }
+        ],
+    ),
+    ('POST', f'/fpga/{base.NOBODY}', {'glance_bitstream_uuid': base.NOBODY}),
+    (
+        'POST',
+        f'/bitstreams/{base.NOBODY}/prefetch',
+        {'hostnames': ['compute-2']},
+    ),
+    (
+        'PUT',
+        _BINDING,
+        {
+            'attempt': 1,
+            'project_id': 'p',
+            'device_profile_name': 'profile',
+            'image_uuid': base.NOBODY,
+            'providers': {
+                base.RP: {'allocated': {'FPGA': 1}, 'traits': base.TRAITS}
+            },
+        },
+    ),
     ('PUT', f'{_BINDING}/arqs', {'attempt': 1, 'arqs': [base.NOBODY]}),
     ('PUT', f'/hosts/{base.HOSTNAME}/provisioning', {'arqs': [base.NOBODY]}),
 )
 
 #: What a path or a query of the document is filled with, besides any text.
-_PIECES = (base.HOSTNAME, base.INSTANCE, base.NOBODY, base.RP,
-           base.numbered_uuid(1), base.numbered_uuid(2), 'active', 'old',
-           'profile', 'resolved', 'FPGA', '0x8086', '1', '-1', '', ',')
+_PIECES = (
+    base.HOSTNAME,
+    base.INSTANCE,
+    base.NOBODY,
+    base.RP,
+    base.numbered_uuid(1),
+    base.numbered_uuid(2),
+    'active',
+    'old',
+    'profile',
+    'resolved',
+    'FPGA',
+    '0x8086',
+    '1',
+    '-1',
+    '',
+    ',',
+)
 
-_PATHS = ('/attributes/{}', '/attributes?deployable_id={}',
-          '/attributes?key={}', '/deployables/{}', '/deployables?hostname={}',
-          '/programmings?{}={}', '/programmings?limit={}',
-          '/programmings?marker={}',
-          '/device_profiles/{}/explain', '/programmings?project_id={}',
-          '/devices?sort={}',
-          '/deployables?marker={}', '/device_profiles?limit=1&sort={}:{}',
-          '/accelerator_requests?sort=state&marker={}',
-          '/accelerator_requests?state={}', '/fpga/{}',
-          '/hosts/h/programmings/{}', '/devices/{}',
-          '/deployables/{}/program/{}', '/devices/{}/disable',
-          '/devices?type={}',
-          '/devices?vendor={}', '/devices?hostname={}', '/device_profiles/{}',
-          '/accelerator_requests/{}', '/hosts/{}',
-          '/hosts/h/instances/{}/active', '/hosts/{}/instances/{}/{}',
-          '/device_profiles?name={}', '/device_profiles?value={}',
-          '/accelerator_requests?instance={}', '/accelerator_requests?{}={}',
-          '/accelerator_requests?arqs={}', f'{_BINDING}?attempt={{}}')
+_PATHS = (
+    '/attributes/{}',
+    '/attributes?deployable_id={}',
+    '/attributes?key={}',
+    '/deployables/{}',
+    '/deployables?hostname={}',
+    '/programmings?{}={}',
+    '/programmings?limit={}',
+    '/programmings?marker={}',
+    '/device_profiles/{}/explain',
+    '/programmings?project_id={}',
+    '/devices?sort={}',
+    '/deployables?marker={}',
+    '/device_profiles?limit=1&sort={}:{}',
+    '/accelerator_requests?sort=state&marker={}',
+    '/accelerator_requests?state={}',
+    '/fpga/{}',
+    '/hosts/h/programmings/{}',
+    '/devices/{}',
+    '/deployables/{}/program/{}',
+    '/devices/{}/disable',
+    '/devices?type={}',
+    '/devices?vendor={}',
+    '/devices?hostname={}',
+    '/device_profiles/{}',
+    '/accelerator_requests/{}',
+    '/hosts/{}',
+    '/hosts/h/instances/{}/active',
+    '/hosts/{}/instances/{}/{}',
+    '/device_profiles?name={}',
+    '/device_profiles?value={}',
+    '/accelerator_requests?instance={}',
+    '/accelerator_requests?{}={}',
+    '/accelerator_requests?arqs={}',
+    f'{_BINDING}?attempt={{}}',
+)
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -137,27 +250,37 @@ def _spoil(draw: st.DrawFn, body: Any) -> None:
 
 def _good_bodies() -> dict[tuple[str, str], Any]:
     """(method, path of the document) -> a body that is accepted there."""
-    return {(method, described.template(path)): body
-            for method, path, body in _REQUESTS}
+    return {
+        (method, described.template(path)): body
+        for method, path, body in _REQUESTS
+    }
 
 
-_PIECE = (st.sampled_from(_PIECES).map(str.encode)
-          | st.binary(min_size=1)
-          | _TEXTS.map(lambda text: text.encode(errors='surrogatepass')))
+_PIECE = (
+    st.sampled_from(_PIECES).map(str.encode)
+    | st.binary(min_size=1)
+    | _TEXTS.map(lambda text: text.encode(errors='surrogatepass'))
+)
 
 
 @st.composite
 def _calls(draw: st.DrawFn) -> tuple[str, str, Any]:
     """A call of one operation of the document, right or wrong anywhere."""
     path, method, operation = draw(st.sampled_from(described.OPERATIONS))
-    filled = re.sub('{[^}]*}', lambda _item: parse.quote_from_bytes(
-        draw(_PIECE)), path)
-    arguments = draw(st.lists(st.tuples(
-        st.sampled_from([*operation.query, 'unknown']), _PIECE), max_size=3))
+    filled = re.sub(
+        '{[^}]*}', lambda _item: parse.quote_from_bytes(draw(_PIECE)), path
+    )
+    arguments = draw(
+        st.lists(
+            st.tuples(st.sampled_from([*operation.query, 'unknown']), _PIECE),
+            max_size=3,
+        )
+    )
     if arguments:
         filled += '?' + '&'.join(
             f'{name}={parse.quote_from_bytes(piece)}'
-            for name, piece in arguments)
+            for name, piece in arguments
+        )
     body = None
     if operation.body is not None:
         body = copy.deepcopy(_good_bodies()[method, path])
@@ -167,7 +290,6 @@ def _calls(draw: st.DrawFn) -> tuple[str, str, Any]:
 
 
 class FuzzTest(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         # Hosts that are in no cell.
@@ -176,13 +298,18 @@ class FuzzTest(base.ApiTestCase):
         self.report_host()
 
     def send(self, method: str, path: str, body: Any = None) -> None:
-        answer = self.call(method, path, body, token=True, version='latest',
-                           roles=base.ADMIN + base.SERVICE)
+        answer = self.call(
+            method,
+            path,
+            body,
+            token=True,
+            version='latest',
+            roles=base.ADMIN + base.SERVICE,
+        )
         self.assertLess(answer.status_int, 500, self.log.output)
 
     @hypothesis.given(st.sampled_from(_REQUESTS), _VALUES)
-    def test_any_body(self, good: tuple[str, str, Any],
-                      body: Any) -> None:
+    def test_any_body(self, good: tuple[str, str, Any], body: Any) -> None:
         self.send(*good[:2], body)
 
     @hypothesis.given(_spoilt())
@@ -191,14 +318,17 @@ class FuzzTest(base.ApiTestCase):
 
     @hypothesis.given(
         st.sampled_from(_METHODS),
-        st.sampled_from(_PATHS), st.binary(min_size=1) | _TEXTS.map(
-            lambda text: text.encode(errors='surrogatepass')))
+        st.sampled_from(_PATHS),
+        st.binary(min_size=1)
+        | _TEXTS.map(lambda text: text.encode(errors='surrogatepass')),
+    )
     def test_any_path(self, method: str, path: str, piece: bytes) -> None:
         self.send(method, path.replace('{}', parse.quote_from_bytes(piece)))
 
     # Five times as many as others: 10,000 with the long profile.
     @hypothesis.settings(
-        max_examples=5 * hypothesis.settings.default.max_examples)
+        max_examples=5 * hypothesis.settings.default.max_examples
+    )
     @hypothesis.given(_calls())
     def test_any_operation(self, call: tuple[str, str, Any]) -> None:
         self.send(*call)
@@ -208,6 +338,10 @@ class FuzzTest(base.ApiTestCase):
             _path, _method, operation = described.operation(method, path)
             request.check(body, operation.body)
         self.assertEqual(
-            {(method, path) for path, method, operation
-             in described.OPERATIONS if operation.body is not None},
-            _good_bodies().keys())
+            {
+                (method, path)
+                for path, method, operation in described.OPERATIONS
+                if operation.body is not None
+            },
+            _good_bodies().keys(),
+        )

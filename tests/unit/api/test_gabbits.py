@@ -54,7 +54,8 @@ class Cloud(fixture.GabbiFixture):
             parts.enter_context(fixtures.FakeLogger())
             api = parts.enter_context(accelerator_api.AcceleratorApi())
             answer = api.adapter.put(
-                f'/hosts/{base.HOSTNAME}', json=base.report())
+                f'/hosts/{base.HOSTNAME}', json=base.report()
+            )
             assert answer.status_code == 200, answer.text
             self._parts = parts.pop_all()
 
@@ -75,7 +76,8 @@ def _application() -> urlmap.URLMap:
     applications = urlmap.URLMap()
     applications['/accelerator'] = app.versions_factory({})
     applications['/accelerator/v2/+'] = context.Context(
-        _described(app.factory({})))
+        _described(app.factory({}))
+    )
     return applications
 
 
@@ -85,17 +87,23 @@ def _serve(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
     return answer
 
 
-def load_tests(loader: unittest.TestLoader, tests: unittest.TestSuite,
-               pattern: str | None) -> unittest.TestSuite:
+def load_tests(
+    loader: unittest.TestLoader, tests: unittest.TestSuite, pattern: str | None
+) -> unittest.TestSuite:
     """What unittest asks a module for: here also a test of each request."""
-    tests.addTest(driver.build_tests(
-        str(_DIRECTORY), loader, intercept=lambda: _serve,
-        fixture_module=sys.modules[__name__], test_loader_name=__name__))
+    tests.addTest(
+        driver.build_tests(
+            str(_DIRECTORY),
+            loader,
+            intercept=lambda: _serve,
+            fixture_module=sys.modules[__name__],
+            test_loader_name=__name__,
+        )
+    )
     return tests
 
 
 class FilesTest(testtools.TestCase):
-
     def test_a_name_is_of_one_request_and_has_no_dot(self) -> None:
         """A name is a part of the test's id, in lower case."""
         for path in _DIRECTORY.glob('*.yaml'):

@@ -17,26 +17,34 @@ from unit.api import base
 
 
 class LogInTest(base.ApiTestCase):
-
     def answer(self, path: str, status: int = 401) -> webob.Response:
         refusal = webob.Response(
-            status=status, json_body={'error': {'code': status}},
-            headers={'WWW-Authenticate': 'Keystone uri="http://HOST"'})
+            status=status,
+            json_body={'error': {'code': status}},
+            headers={'WWW-Authenticate': 'Keystone uri="http://HOST"'},
+        )
         refusal.content_type = 'application/json'
         application = log_in.factory({})(refusal)
         return webob.Request.blank(
-            path, base_url='http://HOST/accelerator/v2').get_response(
-                application)
+            path, base_url='http://HOST/accelerator/v2'
+        ).get_response(application)
 
     def test_says_it_in_the_spec_s_words(self) -> None:
         answer = self.answer(f'/fpga/{base.NOBODY}')
-        self.assertEqual((401, {'error': 'Log in'}),
-                         (answer.status_int, answer.json))
+        self.assertEqual(
+            (401, {'error': 'Log in'}), (answer.status_int, answer.json)
+        )
         self.assertIn('HOST', answer.headers['WWW-Authenticate'])
 
     def test_leaves_all_else_alone(self) -> None:
-        for path, status in (('/devices', 401), (f'/fpga/{base.NOBODY}', 200),
-                             (f'/fpga/{base.NOBODY}', 503), ('/', 401)):
+        for path, status in (
+            ('/devices', 401),
+            (f'/fpga/{base.NOBODY}', 200),
+            (f'/fpga/{base.NOBODY}', 503),
+            ('/', 401),
+        ):
             answer = self.answer(path, status)
-            self.assertEqual((status, {'error': {'code': status}}),
-                             (answer.status_int, answer.json))
+            self.assertEqual(
+                (status, {'error': {'code': status}}),
+                (answer.status_int, answer.json),
+            )

@@ -17,30 +17,37 @@ from nova_accel import conf
 from unit.api import base
 
 #: List -> the name that it has in the body.
-_LISTS = {'device_profiles': 'device_profiles', 'devices': 'devices',
-          'deployables': 'deployables', 'accelerator_requests': 'arqs',
-          'programmings': 'programmings'}
+_LISTS = {
+    'device_profiles': 'device_profiles',
+    'devices': 'devices',
+    'deployables': 'deployables',
+    'accelerator_requests': 'arqs',
+    'programmings': 'programmings',
+}
 
 
 class PagingTest(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         report = base.report()
         [device] = report['devices']
-        report['devices'] = [_numbered(device, number)
-                             for number in range(3)]
+        report['devices'] = [_numbered(device, number) for number in range(3)]
         self.ok('PUT', f'/hosts/{base.HOSTNAME}', report, roles=base.SERVICE)
         for name in ('profile', 'b', 'a'):
             self.create_profile(name)
             self.create_arq()
         for number in range(3):
-            self.ok('PUT', f'/hosts/{base.HOSTNAME}/programmings/'
-                    f'{base.numbered_uuid(100 + number)}', base.RECORD,
-                    roles=base.SERVICE)
+            self.ok(
+                'PUT',
+                f'/hosts/{base.HOSTNAME}/programmings/'
+                f'{base.numbered_uuid(100 + number)}',
+                base.RECORD,
+                roles=base.SERVICE,
+            )
 
-    def pages(self, path: str, query: str,
-              version: str = '2.6') -> list[list[Any]]:
+    def pages(
+        self, path: str, query: str, version: str = '2.6'
+    ) -> list[list[Any]]:
         """All pages, as a client finds them that follows the links."""
         name, pages = _LISTS[path], []
         url = f'/{path}?{query}'
@@ -58,32 +65,54 @@ class PagingTest(base.ApiTestCase):
             self.assertEqual(3, len(expected))
             pages = self.pages(path, 'limit=2')
             self.assertEqual([2, 1], [len(page) for page in pages])
-            self.assertEqual(expected, [each for page in pages
-                                        for each in page])
+            self.assertEqual(
+                expected, [each for page in pages for each in page]
+            )
 
     def test_sorted(self) -> None:
         for path, name in _LISTS.items():
-            expected = sorted(each['uuid'] for each in self.ok(
-                'GET', f'/{path}', version='2.6')[name])
+            expected = sorted(
+                each['uuid']
+                for each in self.ok('GET', f'/{path}', version='2.6')[name]
+            )
             for direction in ('asc', 'desc'):
-                self.assertEqual(expected, [
-                    each['uuid'] for page in self.pages(
-                        path, f'limit=1&sort=uuid:{direction}')
-                    for each in page])
+                self.assertEqual(
+                    expected,
+                    [
+                        each['uuid']
+                        for page in self.pages(
+                            path, f'limit=1&sort=uuid:{direction}'
+                        )
+                        for each in page
+                    ],
+                )
                 expected.reverse()
 
     def test_a_page_of_what_is_filtered(self) -> None:
         pages = self.pages('device_profiles', 'name=a,b&limit=1&sort=name')
-        self.assertEqual([['a'], ['b'], []], [
-            [each['name'] for each in page] for page in pages])
+        self.assertEqual(
+            [['a'], ['b'], []],
+            [[each['name'] for each in page] for page in pages],
+        )
 
     def test_bad_arguments(self) -> None:
         for path in _LISTS:
-            for query in ('limit=0', 'limit=x', f'marker={base.NOBODY}',
-                          'marker=x', 'sort=nope', 'sort=uuid:up', 'sort='):
+            for query in (
+                'limit=0',
+                'limit=x',
+                f'marker={base.NOBODY}',
+                'marker=x',
+                'sort=nope',
+                'sort=uuid:up',
+                'sort=',
+            ):
                 culprit = query.partition('=')[0]
-                self.assertIn(culprit, self.refused(
-                    400, 'GET', f'/{path}?{query}', version='2.6').lower())
+                self.assertIn(
+                    culprit,
+                    self.refused(
+                        400, 'GET', f'/{path}?{query}', version='2.6'
+                    ).lower(),
+                )
 
     def test_a_whole_list_has_an_end(self) -> None:
         self.assertEqual(10000, conf.CONF.nova_accel.max_unpaged)
@@ -92,33 +121,51 @@ class PagingTest(base.ApiTestCase):
             if path == 'programmings':
                 continue
             conf.CONF.set_override('max_unpaged', 3, 'nova_accel')
-            self.assertEqual([name], [*self.ok(
-                'GET', f'/{path}', version='2.5')])
+            self.assertEqual(
+                [name], [*self.ok('GET', f'/{path}', version='2.5')]
+            )
             conf.CONF.set_override('max_unpaged', 2, 'nova_accel')
-            self.assertIn('more than 2: filter them, or ask for pages',
-                          self.refused(400, 'GET', f'/{path}'))
+            self.assertIn(
+                'more than 2: filter them, or ask for pages',
+                self.refused(400, 'GET', f'/{path}'),
+            )
             self.assertEqual(2, len(self.pages(path, 'limit=2')))
         # Those of one deployable are few.
-        self.assertIn('more than 2: ask for those of one deployable',
-                      self.refused(400, 'GET', '/attributes'))
+        self.assertIn(
+            'more than 2: ask for those of one deployable',
+            self.refused(400, 'GET', '/attributes'),
+        )
 
     def test_from_2_6_on(self) -> None:
         for path, name in _LISTS.items():
-            unknown = ['sort'] if path == 'programmings' else [
-                'limit', 'marker', 'sort']
+            unknown = (
+                ['sort']
+                if path == 'programmings'
+                else ['limit', 'marker', 'sort']
+            )
             for argument in unknown:
                 self.assertEqual(
-                    f'Unknown argument: "{argument}"', self.refused(
-                        400, 'GET', f'/{path}?{argument}=1', version='2.5'))
-            self.assertEqual([name], [*self.ok(
-                'GET', f'/{path}', version='2.5')])
+                    f'Unknown argument: "{argument}"',
+                    self.refused(
+                        400, 'GET', f'/{path}?{argument}=1', version='2.5'
+                    ),
+                )
+            self.assertEqual(
+                [name], [*self.ok('GET', f'/{path}', version='2.5')]
+            )
 
 
 def _numbered(device: dict[str, Any], number: int) -> dict[str, Any]:
     """A device like this one."""
     [deployable] = device['deployables']
     return {
-        **device, 'uuid': base.numbered_uuid(200 + number),
-        'deployables': [{
-            **deployable, 'uuid': base.numbered_uuid(300 - number),
-            'attach_handles': []}]}
+        **device,
+        'uuid': base.numbered_uuid(200 + number),
+        'deployables': [
+            {
+                **deployable,
+                'uuid': base.numbered_uuid(300 - number),
+                'attach_handles': [],
+            }
+        ],
+    }

@@ -33,49 +33,112 @@ _BINDING = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}/active'
 
 #: Call -> (method, path, body, who may).
 _CALLS = {
-    'list_profiles': ('GET', '/device_profiles', None,
-                      'admin manager member reader service vouched'),
-    'show_profile': ('GET', '/device_profiles/profile', None,
-                     'admin manager member reader service vouched'),
+    'list_profiles': (
+        'GET',
+        '/device_profiles',
+        None,
+        'admin manager member reader service vouched',
+    ),
+    'show_profile': (
+        'GET',
+        '/device_profiles/profile',
+        None,
+        'admin manager member reader service vouched',
+    ),
     'create_profile': ('POST', '/device_profiles', _PROFILE, 'admin'),
-    'explain_profile': ('GET', '/device_profiles/profile/explain', None,
-                        'admin'),
+    'explain_profile': (
+        'GET',
+        '/device_profiles/profile/explain',
+        None,
+        'admin',
+    ),
     'update_profile': ('PUT', f'/device_profiles/{base.NOBODY}', {}, 'admin'),
-    'delete_profile': ('DELETE', '/device_profiles?value=profile', None,
-                       'admin'),
-    'delete_profile_uuid': ('DELETE', f'/device_profiles/{base.NOBODY}',
-                            None, 'admin'),
-    'list_arqs': ('GET', '/accelerator_requests', None,
-                  'admin manager member reader service vouched'),
-    'show_arq': ('GET', f'/accelerator_requests/{base.NOBODY}', None,
-                 'admin manager member reader service vouched'),
-    'create_arqs': ('POST', '/accelerator_requests',
-                    {'device_profile_name': 'profile'},
-                    'admin manager member service vouched'),
-    'bind_arqs': ('PATCH', '/accelerator_requests',
-                  {base.NOBODY: base.patch()}, 'service vouched'),
+    'delete_profile': (
+        'DELETE',
+        '/device_profiles?value=profile',
+        None,
+        'admin',
+    ),
+    'delete_profile_uuid': (
+        'DELETE',
+        f'/device_profiles/{base.NOBODY}',
+        None,
+        'admin',
+    ),
+    'list_arqs': (
+        'GET',
+        '/accelerator_requests',
+        None,
+        'admin manager member reader service vouched',
+    ),
+    'show_arq': (
+        'GET',
+        f'/accelerator_requests/{base.NOBODY}',
+        None,
+        'admin manager member reader service vouched',
+    ),
+    'create_arqs': (
+        'POST',
+        '/accelerator_requests',
+        {'device_profile_name': 'profile'},
+        'admin manager member service vouched',
+    ),
+    'bind_arqs': (
+        'PATCH',
+        '/accelerator_requests',
+        {base.NOBODY: base.patch()},
+        'service vouched',
+    ),
     'bind_arqs_of_project': (
-        'PATCH', '/accelerator_requests',
-        {base.NOBODY: base.patch(project_id='p')}, 'service'),
-    'bind_arq': ('PATCH', f'/accelerator_requests/{base.NOBODY}',
-                 {base.NOBODY: base.patch()}, 'service vouched'),
-    'delete_arq': ('DELETE', f'/accelerator_requests/{base.NOBODY}', None,
-                   'admin manager member service vouched'),
-    'delete_arqs': ('DELETE', f'/accelerator_requests?arqs={base.NOBODY}',
-                    None, 'admin manager member service vouched'),
+        'PATCH',
+        '/accelerator_requests',
+        {base.NOBODY: base.patch(project_id='p')},
+        'service',
+    ),
+    'bind_arq': (
+        'PATCH',
+        f'/accelerator_requests/{base.NOBODY}',
+        {base.NOBODY: base.patch()},
+        'service vouched',
+    ),
+    'delete_arq': (
+        'DELETE',
+        f'/accelerator_requests/{base.NOBODY}',
+        None,
+        'admin manager member service vouched',
+    ),
+    'delete_arqs': (
+        'DELETE',
+        f'/accelerator_requests?arqs={base.NOBODY}',
+        None,
+        'admin manager member service vouched',
+    ),
     'delete_instance_arqs': (
-        'DELETE', f'/accelerator_requests?instance={base.INSTANCE}', None,
-        'service vouched'),
-    'report_host': ('PUT', f'/hosts/{base.HOSTNAME}', base.report(),
-                    'service'),
+        'DELETE',
+        f'/accelerator_requests?instance={base.INSTANCE}',
+        None,
+        'service vouched',
+    ),
+    'report_host': (
+        'PUT',
+        f'/hosts/{base.HOSTNAME}',
+        base.report(),
+        'service',
+    ),
     'report_cleaning': (
-        'PUT', f'/hosts/{base.HOSTNAME}/cleaning',
-        {'revision': 0, 'cleaned': [], 'failed': {}}, 'service'),
+        'PUT',
+        f'/hosts/{base.HOSTNAME}/cleaning',
+        {'revision': 0, 'cleaned': [], 'failed': {}},
+        'service',
+    ),
     'list_deployables': ('GET', '/deployables', None, 'admin'),
     'show_deployable': ('GET', _DEPLOYABLE, None, 'admin'),
     'program_deployable': (
-        'PATCH', f'{_DEPLOYABLE}/program', {},
-        'admin manager member service vouched'),
+        'PATCH',
+        f'{_DEPLOYABLE}/program',
+        {},
+        'admin manager member service vouched',
+    ),
     'list_attributes': ('GET', '/attributes', None, 'admin'),
     'show_attribute': ('GET', _ATTRIBUTE, None, 'admin'),
     'create_attribute': ('POST', '/attributes', {}, 'admin'),
@@ -83,17 +146,27 @@ _CALLS = {
     'list_programmings': ('GET', '/programmings', None, 'admin'),
     'prefetch': ('POST', f'/bitstreams/{base.NOBODY}/prefetch', {}, 'admin'),
     'report_programming': (
-        'PUT', f'/hosts/{base.HOSTNAME}/programmings/{base.NOBODY}', {},
-        'service'),
+        'PUT',
+        f'/hosts/{base.HOSTNAME}/programmings/{base.NOBODY}',
+        {},
+        'service',
+    ),
     'list_devices': ('GET', '/devices', None, 'admin'),
     'show_device': ('GET', _DEVICE, None, 'admin'),
     'disable_device': ('POST', f'{_DEVICE}/disable', None, 'admin'),
     'enable_device': ('POST', f'{_DEVICE}/enable', None, 'admin'),
-    'list_bindings': ('GET', f'/hosts/{base.HOSTNAME}/instances', None,
-                      'service'),
+    'list_bindings': (
+        'GET',
+        f'/hosts/{base.HOSTNAME}/instances',
+        None,
+        'service',
+    ),
     'delete_unadopted': (
-        'DELETE', f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}'
-                  f'?arqs={base.NOBODY}', None, 'service'),
+        'DELETE',
+        f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}?arqs={base.NOBODY}',
+        None,
+        'service',
+    ),
     'get_binding': ('GET', _BINDING, None, 'service'),
     'acquire': ('PUT', _BINDING, {}, 'service'),
     'adopt': ('PUT', f'{_BINDING}/arqs', {}, 'service'),
@@ -113,10 +186,11 @@ _CALLERS: dict[str, tuple[tuple[str, ...], bool]] = {
 
 
 class DefaultsTest(testscenarios.WithScenarios, base.ApiTestCase):
-
     scenarios = [
         (f'{call},{caller}', {'name': call, 'caller': caller})
-        for call in _CALLS for caller in _CALLERS]
+        for call in _CALLS
+        for caller in _CALLERS
+    ]
     name: str
     caller: str
 
@@ -124,14 +198,17 @@ class DefaultsTest(testscenarios.WithScenarios, base.ApiTestCase):
         self.create_profile()
         method, path, body, allowed = _CALLS[self.name]
         roles, token = _CALLERS[self.caller]
-        answer = self.call(method, path, body, roles=roles, token=token,
-                           version='latest')
-        self.assertEqual(self.caller in allowed.split(),
-                         answer.status_int != 403, answer.text)
+        answer = self.call(
+            method, path, body, roles=roles, token=token, version='latest'
+        )
+        self.assertEqual(
+            self.caller in allowed.split(),
+            answer.status_int != 403,
+            answer.text,
+        )
 
 
 class EnforcerTest(base.ApiTestCase):
-
     def test_the_operator_may_change_a_rule(self) -> None:
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         rules = path / 'policy.yaml'
@@ -139,8 +216,7 @@ class EnforcerTest(base.ApiTestCase):
         # It registers the options.
         policy.get_enforcer()
         conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
-        self.addCleanup(conf.CONF.clear_override, 'policy_file',
-                        'oslo_policy')
+        self.addCleanup(conf.CONF.clear_override, 'policy_file', 'oslo_policy')
         policy.get_enforcer.cache_clear()
         self.addCleanup(policy.get_enforcer.cache_clear)
         self.refused(403, 'GET', '/device_profiles')
@@ -148,9 +224,11 @@ class EnforcerTest(base.ApiTestCase):
 
     def test_a_system_token_is_out_of_scope(self) -> None:
         context = nova_context.RequestContext(
-            system_scope='all', roles=list(base.ADMIN), is_admin=False)
-        self.assertFalse(policy.allows(
-            context, 'nova_accel:device_profile:list'))
+            system_scope='all', roles=list(base.ADMIN), is_admin=False
+        )
+        self.assertFalse(
+            policy.allows(context, 'nova_accel:device_profile:list')
+        )
 
     def test_all_rules_are_documented_and_ours(self) -> None:
         rules = policies.list_rules()
@@ -161,25 +239,34 @@ class EnforcerTest(base.ApiTestCase):
             self.assertTrue(rule.description.endswith('.'))
             self.assertTrue(rule.operations)
             self.assertRegex(
-                rule.check_str, r'^\w*roles?:\w+( or \w*roles?:\w+)*$')
+                rule.check_str, r'^\w*roles?:\w+( or \w*roles?:\w+)*$'
+            )
             for operation in rule.operations:
                 self.assertTrue(operation['path'].startswith('/v2/'))
 
     def test_each_call_of_the_api_is_in_the_description_of_a_rule(
-            self) -> None:
-        calls = {(method, f'/v2{path}') for path, methods
-                 in routes.API.items() for method in methods}
-        described = {(operation['method'], operation['path'])
-                     for rule in policies.list_rules()
-                     for operation in rule.operations}
+        self,
+    ) -> None:
+        calls = {
+            (method, f'/v2{path}')
+            for path, methods in routes.API.items()
+            for method in methods
+        }
+        described = {
+            (operation['method'], operation['path'])
+            for rule in policies.list_rules()
+            for operation in rule.operations
+        }
         # The same as a call of another path.
         described.add(('PATCH', '/v2/deployables/{uuid}/program/{same_uuid}'))
         self.assertEqual(calls, described)
 
     def test_each_name_of_a_rule_has_one(self) -> None:
         names = {
-            value for module in vars(policies).values()
-            if inspect.ismodule(module) for value in vars(module).values()
-            if isinstance(value, str) and value.startswith('nova_accel:')}
-        self.assertEqual(
-            names, {rule.name for rule in policies.list_rules()})
+            value
+            for module in vars(policies).values()
+            if inspect.ismodule(module)
+            for value in vars(module).values()
+            if isinstance(value, str) and value.startswith('nova_accel:')
+        }
+        self.assertEqual(names, {rule.name for rule in policies.list_rules()})

@@ -19,17 +19,23 @@ from nova_accel.api import representation
 
 
 class TestRepresentation(testtools.TestCase):
-
     def test_a_link_leads_to_where_the_client_came(self):
         request = webob.Request.blank(
-            '/device_profiles', base_url='https://cloud:8774/accelerator/v2')
+            '/device_profiles', base_url='https://cloud:8774/accelerator/v2'
+        )
         self.assertEqual(
-            [{'href': 'https://cloud:8774/accelerator/v2/device_profiles/u',
-              'rel': 'self'}],
-            representation.link(request, 'device_profiles', 'u'))
+            [
+                {
+                    'href': 'https://cloud:8774/accelerator/v2/device_profiles/u',
+                    'rel': 'self',
+                }
+            ],
+            representation.link(request, 'device_profiles', 'u'),
+        )
 
     def test_times_have_their_offset(self):
         at = datetime.datetime(2026, 11, 20, 19, 10, 25, tzinfo=datetime.UTC)
         self.assertEqual(
             {'created_at': '2026-11-20T19:10:25+00:00', 'updated_at': None},
-            representation.times({'created_at': at, 'updated_at': None}))
+            representation.times({'created_at': at, 'updated_at': None}),
+        )

@@ -16,7 +16,6 @@ from unit.api import base
 
 
 class RouterTest(base.ApiTestCase):
-
     def test_refuses_another_method_and_names_the_right_ones(self) -> None:
         answer = self.call('PUT', '/accelerator_requests')
         self.assertEqual(405, answer.status_int)
@@ -26,15 +25,20 @@ class RouterTest(base.ApiTestCase):
         for path in ('', '/', '/nothing', '/device_profiles/a/b'):
             answer = self.call('GET', path)
             self.assertEqual(404, answer.status_int)
-            self.assertEqual('Not Found', json.loads(
-                answer.json['error_message'])['title'])
+            self.assertEqual(
+                'Not Found', json.loads(answer.json['error_message'])['title']
+            )
 
     def test_slash_at_the_end_says_nothing(self) -> None:
-        for path in ('/device_profiles', '/devices',
-                     '/devices/6ba7b810-9dad-11d1-80b4-00c04fd430c8'):
+        for path in (
+            '/device_profiles',
+            '/devices',
+            '/devices/6ba7b810-9dad-11d1-80b4-00c04fd430c8',
+        ):
             answers = [self.call('GET', path + end) for end in ('', '/')]
-            self.assertEqual(*(
-                (answer.status_int, answer.json) for answer in answers))
+            self.assertEqual(
+                *((answer.status_int, answer.json) for answer in answers)
+            )
         for path in ('/device_profiles', '/accelerator_requests'):
             answer = self.call('DELETE', f'{path}/')
             self.assertEqual(400, answer.status_int)

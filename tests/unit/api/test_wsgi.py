@@ -36,44 +36,72 @@ for path in paths:
 
 
 class WsgiTest(testtools.TestCase):
-
-    def start(self, connection: str, paths: str,
-              application: str = 'nova_accel',
-              ) -> subprocess.CompletedProcess[str]:
+    def start(
+        self,
+        connection: str,
+        paths: str,
+        application: str = 'nova_accel',
+    ) -> subprocess.CompletedProcess[str]:
         """Ask the pool's application, or another one of the file."""
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         nova_conf.write_api(directory, connection)
-        self.useFixture(fixtures.EnvironmentVariable(
-            'OS_NOVA_CONFIG_DIR', str(directory)))
+        self.useFixture(
+            fixtures.EnvironmentVariable('OS_NOVA_CONFIG_DIR', str(directory))
+        )
         return subprocess.run(
-            [sys.executable, '-c', _ASK], input=f'{application} {paths}',
-            text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            [sys.executable, '-c', _ASK],
+            input=f'{application} {paths}',
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
 
-    def test_serves_versions_to_anyone_and_the_rest_with_a_token(
-            self) -> None:
-        paths = ('/accelerator', '/accelerator/', '/accelerator/v2',
-                 '/accelerator/v2/', '/', '/v2',
-                 '/accelerator/v2/device_profiles', '/v2/device_profiles',
-                 '/accelerator/nothing', '/servers')
+    def test_serves_versions_to_anyone_and_the_rest_with_a_token(self) -> None:
+        paths = (
+            '/accelerator',
+            '/accelerator/',
+            '/accelerator/v2',
+            '/accelerator/v2/',
+            '/',
+            '/v2',
+            '/accelerator/v2/device_profiles',
+            '/v2/device_profiles',
+            '/accelerator/nothing',
+            '/servers',
+        )
         process = self.start('sqlite://', ' '.join(paths))
         self.assertEqual(
-            [f'{path} {status}' for path, status in zip(
-                paths, [200] * 6 + [401] * 2 + [404] * 2, strict=True)],
+            [
+                f'{path} {status}'
+                for path, status in zip(
+                    paths, [200] * 6 + [401] * 2 + [404] * 2, strict=True
+                )
+            ],
             # The others are the log.
-            [line for line in process.stdout.splitlines()
-             if line.startswith('/') and len(line.split()) == 2],
-            process.stdout)
+            [
+                line
+                for line in process.stdout.splitlines()
+                if line.startswith('/') and len(line.split()) == 2
+            ],
+            process.stdout,
+        )
 
     def test_no_path_forges_a_line_of_a_log(self) -> None:
         """Neither in the pool nor in nova-api, whose filter logs the path."""
         for paths, application in (
-                ('/accelerator/a%0A /accelerator/v2/a%0A', 'nova_accel'),
-                ('/a%0A', 'nova_accel_api')):
+            ('/accelerator/a%0A /accelerator/v2/a%0A', 'nova_accel'),
+            ('/a%0A', 'nova_accel_api'),
+        ):
             process = self.start('sqlite://', paths, application)
             self.assertEqual(
                 [f'{path} 400' for path in paths.split()],
-                [line for line in process.stdout.splitlines()
-                 if line.startswith('/')], process.stdout)
+                [
+                    line
+                    for line in process.stdout.splitlines()
+                    if line.startswith('/')
+                ],
+                process.stdout,
+            )
 
     def test_does_not_start_without_a_database(self) -> None:
         process = self.start('', '/')

@@ -33,17 +33,20 @@ def writing(data):
     def fetch(file):
         file.write(data)
         return hashlib.sha256(data).hexdigest()
+
     return fetch
 
 
 class CacheTestCase(testtools.TestCase):
-
     MAX_BYTES = 100
 
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path) / 'made' / 'cache'
+        self.directory = (
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+            / 'made'
+            / 'cache'
+        )
         self.cache = self.reopened()
 
     def reopened(self):
@@ -70,7 +73,6 @@ class CacheTestCase(testtools.TestCase):
 
 
 class TestCache(CacheTestCase):
-
     def test_a_file_is_named_by_its_content(self):
         entry = self.cache.add(described(b'bits'), writing(b'bits'))
         self.assertEqual(hashlib.sha256(b'bits').hexdigest(), entry.sha256)
@@ -80,8 +82,10 @@ class TestCache(CacheTestCase):
 
     def test_nobody_else_may_look(self):
         self.added(b'bits')
-        modes = {path.name: path.stat().st_mode & 0o777
-                 for path in self.directory.rglob('*')}
+        modes = {
+            path.name: path.stat().st_mode & 0o777
+            for path in self.directory.rglob('*')
+        }
         self.assertEqual(0o700, modes.pop('images'))
         self.assertEqual({0o600}, set(modes.values()))
         self.directory.chmod(0o755)
@@ -95,12 +99,17 @@ class TestCache(CacheTestCase):
 
     def test_an_image_that_changed_is_another_one(self):
         bitstream = self.added(b'bits')
-        for changes in ({'hash_value': '00' * 64},
-                        {'hash_algorithm': 'sha3_512'}, {'size': 5}):
-            self.assertFalse(self.has(
-                dataclasses.replace(bitstream, **changes)), changes)
-        self.assertTrue(self.has(
-            dataclasses.replace(bitstream, name='renamed')))
+        for changes in (
+            {'hash_value': '00' * 64},
+            {'hash_algorithm': 'sha3_512'},
+            {'size': 5},
+        ):
+            self.assertFalse(
+                self.has(dataclasses.replace(bitstream, **changes)), changes
+            )
+        self.assertTrue(
+            self.has(dataclasses.replace(bitstream, name='renamed'))
+        )
 
     def test_images_with_the_same_content_share_it(self):
         one, other = self.added(b'bits'), self.added(b'bits')
@@ -113,8 +122,9 @@ class TestCache(CacheTestCase):
             raise exceptions.BitstreamRefused('corrupt')
 
         bitstream = described(b'bits')
-        self.assertRaises(exceptions.BitstreamRefused, self.cache.add,
-                          bitstream, refusing)
+        self.assertRaises(
+            exceptions.BitstreamRefused, self.cache.add, bitstream, refusing
+        )
         self.assertEqual(set(), self.names())
         self.assertFalse(self.has(bitstream))
 
@@ -122,9 +132,14 @@ class TestCache(CacheTestCase):
         steps = []
         for name in ('fsync', 'replace'):
             real = getattr(os, name)
-            self.useFixture(fixtures.MonkeyPatch(
-                f'os.{name}', lambda *args, name=name, real=real:
-                steps.append(name) or real(*args)))
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'os.{name}',
+                    lambda *args, name=name, real=real: (
+                        steps.append(name) or real(*args)
+                    ),
+                )
+            )
         self.cache.add(described(b'bits'), writing(b'bits'))
         self.assertEqual(['fsync', 'replace', 'fsync'], steps[:3])
 
@@ -136,27 +151,31 @@ class TestCache(CacheTestCase):
         (self.directory / hashlib.sha256(b'gone').hexdigest()).unlink()
         self.cache = self.reopened()
         self.assertEqual({hashlib.sha256(b'bits').hexdigest()}, self.names())
-        self.assertEqual([f'{bitstream.id}.json'], [
-            path.name for path in (self.directory / 'images').iterdir()])
+        self.assertEqual(
+            [f'{bitstream.id}.json'],
+            [path.name for path in (self.directory / 'images').iterdir()],
+        )
         self.assertFalse(self.has(gone))
 
     def test_a_directory_that_is_none(self):
         file = self.directory.parent / 'file'
         file.write_text('')
-        error = self.assertRaises(exceptions.ConfigurationError, cache.Cache,
-                                  file, 100)
+        error = self.assertRaises(
+            exceptions.ConfigurationError, cache.Cache, file, 100
+        )
         self.assertIn('bitstream_cache_directory', str(error))
 
 
 class TestTricks(CacheTestCase):
-
     def test_an_id_that_is_a_path(self):
         bitstream = dataclasses.replace(
-            described(b'bits'), id='../../../tmp/x')
-        for call in (self.cache.pin,
-                     lambda found: self.cache.add(found, writing(b'bits'))):
-            self.assertRaises(
-                exceptions.BitstreamRefused, call, bitstream)
+            described(b'bits'), id='../../../tmp/x'
+        )
+        for call in (
+            self.cache.pin,
+            lambda found: self.cache.add(found, writing(b'bits')),
+        ):
+            self.assertRaises(exceptions.BitstreamRefused, call, bitstream)
 
     def test_an_index_that_points_elsewhere(self):
         bitstream = self.added(b'bits')
@@ -187,36 +206,40 @@ class TestTricks(CacheTestCase):
 
 
 class TestRoom(CacheTestCase):
-
     def test_the_least_recently_used_makes_room(self):
-        first, second = (self.added(bytes([n]) * 40, last_used_s=n)
-                         for n in (1, 2))
+        first, second = (
+            self.added(bytes([n]) * 40, last_used_s=n) for n in (1, 2)
+        )
         self.assertTrue(self.has(first))
         third = self.added(b'3' * 40)
-        self.assertEqual([True, False, True],
-                         [self.has(each) for each in (first, second, third)])
+        self.assertEqual(
+            [True, False, True],
+            [self.has(each) for each in (first, second, third)],
+        )
 
     def test_as_many_as_it_takes(self):
-        small = [self.added(bytes([n]) * 20, last_used_s=n)
-                 for n in range(5)]
+        small = [self.added(bytes([n]) * 20, last_used_s=n) for n in range(5)]
         self.added(b'x' * 50)
-        self.assertEqual([False, False, False, True, True],
-                         [self.has(each) for each in small])
+        self.assertEqual(
+            [False, False, False, True, True],
+            [self.has(each) for each in small],
+        )
 
     def test_what_is_in_use_stays(self):
         bitstream = self.added(b'a' * 60)
         entry = self.cache.pin(bitstream)
         large = described(b'b' * 50)
         error = self.assertRaises(
-            exceptions.DeviceError, self.cache.add, large,
-            writing(b'b' * 50))
+            exceptions.DeviceError, self.cache.add, large, writing(b'b' * 50)
+        )
         self.assertIn('bitstream_cache_size_mb', str(error))
         self.assertTrue(entry.path.exists())
         # Pinned by two, it stays until both are done.
         second = self.cache.pin(bitstream)
         self.cache.release(entry)
-        self.assertRaises(exceptions.DeviceError, self.cache.add, large,
-                          writing(b'b' * 50))
+        self.assertRaises(
+            exceptions.DeviceError, self.cache.add, large, writing(b'b' * 50)
+        )
         self.cache.release(second)
         self.cache.add(large, writing(b'b' * 50))
         self.assertFalse(self.has(bitstream))
@@ -224,8 +247,11 @@ class TestRoom(CacheTestCase):
     def test_what_is_coming_counts(self):
         def nested(file):
             self.assertRaises(
-                exceptions.DeviceError, self.cache.add,
-                described(b'b' * 50), writing(b'b' * 50))
+                exceptions.DeviceError,
+                self.cache.add,
+                described(b'b' * 50),
+                writing(b'b' * 50),
+            )
             return writing(b'a' * 60)(file)
 
         self.cache.add(described(b'a' * 60), nested)
@@ -242,20 +268,21 @@ class TestRoom(CacheTestCase):
 
 
 class TestFullDisk(CacheTestCase):
-
     def full(self, until, number=errno.ENOSPC):
         def allocate(_descriptor, _begin, _size):
             if not until():
                 raise OSError(number, os.strerror(number))
+
         self.useFixture(fixtures.MonkeyPatch('os.posix_fallocate', allocate))
 
     def test_others_make_room(self):
-        first, second = (self.added(bytes([n]), last_used_s=n)
-                         for n in (1, 2))
+        first, second = (self.added(bytes([n]), last_used_s=n) for n in (1, 2))
         self.full(until=lambda: len(self.names()) < 3)
         third = self.added(b'3')
-        self.assertEqual([False, True, True],
-                         [self.has(each) for each in (first, second, third)])
+        self.assertEqual(
+            [False, True, True],
+            [self.has(each) for each in (first, second, third)],
+        )
 
     def test_nothing_can_make_room(self):
         self.full(until=lambda: False)
@@ -267,8 +294,9 @@ class TestFullDisk(CacheTestCase):
         def fetch(_file):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-        self.assertRaises(exceptions.DeviceError, self.cache.add,
-                          described(b'bits'), fetch)
+        self.assertRaises(
+            exceptions.DeviceError, self.cache.add, described(b'bits'), fetch
+        )
         self.assertEqual(set(), self.names())
 
     def test_a_file_system_that_cannot_allocate(self):

@@ -45,15 +45,23 @@ class TestGlance(testtools.TestCase):
         self.stub = glance_stub.Glance(self.server.url, self.images)
         self.server.mount('/', webob.dec.wsgify(self.answer))
         for name, value, group in (
-                ('api_servers', [self.server.url], 'glance'),
-                ('num_retries', 0, 'glance')):
+            ('api_servers', [self.server.url], 'glance'),
+            ('num_retries', 0, 'glance'),
+        ):
             self.set(name, value, group)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.client.accelerator_api.auth_from_conf',
-            lambda: token_endpoint.Token(self.server.url, 'the-hosts')))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.client.accelerator_api.auth_from_conf',
+                lambda: token_endpoint.Token(self.server.url, 'the-hosts'),
+            )
+        )
         self.context = nova_context.RequestContext(
-            'user', 'project', is_admin=False, auth_token='the-callers',
-            overwrite=False)
+            'user',
+            'project',
+            is_admin=False,
+            auth_token='the-callers',
+            overwrite=False,
+        )
         self.glance = glance.Glance()
 
     def set(self, name, value, group):
@@ -62,7 +70,8 @@ class TestGlance(testtools.TestCase):
 
     def answer(self, request):
         self.requests.append(
-            (request.headers.get('X-Auth-Token'), request.path_qs))
+            (request.headers.get('X-Auth-Token'), request.path_qs)
+        )
         for path, answer in self.answers.items():
             if path in request.path_qs:
                 return answer
@@ -74,40 +83,50 @@ class TestGlance(testtools.TestCase):
         return bitstream_model.from_image(image)
 
     def test_show(self):
-        bitstream = self.add(vendor='Intel', function_uuid=UNKNOWN,
-                             img_signature='c2ln')
+        bitstream = self.add(
+            vendor='Intel', function_uuid=UNKNOWN, img_signature='c2ln'
+        )
         self.assertEqual(
-            bitstream, self.glance.show(bitstream.id, self.context))
+            bitstream, self.glance.show(bitstream.id, self.context)
+        )
         self.assertIsNotNone(bitstream.signature)
-        self.assertEqual({'the-callers'},
-                         {token for token, _path in self.requests})
+        self.assertEqual(
+            {'the-callers'}, {token for token, _path in self.requests}
+        )
 
     def test_properties_that_nova_does_not_know(self):
         image_id = self.images.add(DATA, **{'accel:function_name': 'fast'})
         image = self.glance.image(image_id, self.context)
-        self.assertEqual({'accel:function_name': 'fast'},
-                         image['properties'])
+        self.assertEqual({'accel:function_name': 'fast'}, image['properties'])
 
     def test_not_there(self):
         for status in (404, 403, 401):
             self.answers['v2/images/'] = webob.Response(status=status)
             error = self.assertRaises(
-                exceptions.BitstreamNotFound, self.glance.show, UNKNOWN,
-                self.context)
+                exceptions.BitstreamNotFound,
+                self.glance.show,
+                UNKNOWN,
+                self.context,
+            )
             self.assertIn(UNKNOWN, str(error))
 
     def test_no_answer(self):
         self.answers['v2/images'] = webob.Response(status=500)
-        for call in (lambda: self.glance.show(UNKNOWN, self.context),
-                     lambda: self.glance.tagged(self.context),
-                     lambda: list(self.glance.chunks(
-                         self.add(), self.context))):
+        for call in (
+            lambda: self.glance.show(UNKNOWN, self.context),
+            lambda: self.glance.tagged(self.context),
+            lambda: list(self.glance.chunks(self.add(), self.context)),
+        ):
             self.assertRaises(exceptions.ServiceUnavailable, call)
 
     def test_nobody_listens(self):
         self.set('api_servers', ['http://127.0.0.1:1'], 'glance')
-        self.assertRaises(exceptions.ServiceUnavailable, self.glance.show,
-                          UNKNOWN, self.context)
+        self.assertRaises(
+            exceptions.ServiceUnavailable,
+            self.glance.show,
+            UNKNOWN,
+            self.context,
+        )
 
     def test_tagged(self):
         bitstream = self.add(function_name='multiply')
@@ -118,15 +137,18 @@ class TestGlance(testtools.TestCase):
         deleted['status'] = 'deactivated'
         self.images.create(None, deleted)
         self.assertEqual([bitstream], self.glance.tagged(self.context))
-        self.assertEqual({'the-callers'},
-                         {token for token, _path in self.requests})
+        self.assertEqual(
+            {'the-callers'}, {token for token, _path in self.requests}
+        )
 
     def test_whose_image_it_is(self):
         image_id = self.images.add(DATA)
         self.images.show(None, image_id).update(
-            visibility='shared', is_public=False, owner='project')
+            visibility='shared', is_public=False, owner='project'
+        )
         self.assertEqual(
-            'project', self.glance.show(image_id, self.context).owner)
+            'project', self.glance.show(image_id, self.context).owner
+        )
         self.set('bitstream_projects', ['project'], 'nova_accel')
         self.assertIsNone(self.glance.show(image_id, self.context).owner)
         (found,) = self.glance.tagged(self.context)
@@ -135,13 +157,19 @@ class TestGlance(testtools.TestCase):
     def test_a_hostile_image_does_not_hide_the_others(self):
         log = self.useFixture(fixtures.FakeLogger())
         good = self.add(function_name='multiply')
-        for properties in ({'mappings': 'x'}, {'function_uuid': '---'},
-                           {'block_device_mapping': '[' * 65000}):
+        for properties in (
+            {'mappings': 'x'},
+            {'function_uuid': '---'},
+            {'block_device_mapping': '[' * 65000},
+        ):
             bad = self.images.add(DATA, **properties)
             self.assertEqual([good], self.glance.tagged(self.context))
             error = self.assertRaises(
-                exceptions.BitstreamRefused, self.glance.show, bad,
-                self.context)
+                exceptions.BitstreamRefused,
+                self.glance.show,
+                bad,
+                self.context,
+            )
             self.assertIn(bad, str(error))
             self.assertIn(bad, log.output)
 
@@ -151,8 +179,10 @@ class TestGlance(testtools.TestCase):
         self.assertEqual(DATA, b''.join(chunks))
         self.assertLess(1, len(chunks))
         # Nothing is asked with the host's own rights, as for a private one.
-        self.assertEqual({('the-callers', f'/v2/images/{bitstream.id}/file')},
-                         set(self.requests))
+        self.assertEqual(
+            {('the-callers', f'/v2/images/{bitstream.id}/file')},
+            set(self.requests),
+        )
 
     def test_data_is_not_fetched_in_advance(self):
         bitstream = self.add()
@@ -161,20 +191,31 @@ class TestGlance(testtools.TestCase):
 
     def test_no_data(self):
         bitstream = self.add(b'')
-        error = self.assertRaises(exceptions.BitstreamNotFound, list,
-                                  self.glance.chunks(bitstream, self.context))
+        error = self.assertRaises(
+            exceptions.BitstreamNotFound,
+            list,
+            self.glance.chunks(bitstream, self.context),
+        )
         self.assertIn('no data', str(error))
 
     def test_data_that_is_gone(self):
         bitstream = self.add()
         self.answers['/file'] = webob.Response(status=404)
-        self.assertRaises(exceptions.BitstreamNotFound, list,
-                          self.glance.chunks(bitstream, self.context))
+        self.assertRaises(
+            exceptions.BitstreamNotFound,
+            list,
+            self.glance.chunks(bitstream, self.context),
+        )
 
     def test_a_connection_that_breaks(self):
         bitstream = self.add()
         self.answers['/file'] = webob.Response(
-            content_type='application/octet-stream', app_iter=[DATA[:10]],
-            content_length=len(DATA))
-        self.assertRaises(exceptions.ServiceUnavailable, list,
-                          self.glance.chunks(bitstream, self.context))
+            content_type='application/octet-stream',
+            app_iter=[DATA[:10]],
+            content_length=len(DATA),
+        )
+        self.assertRaises(
+            exceptions.ServiceUnavailable,
+            list,
+            self.glance.chunks(bitstream, self.context),
+        )

@@ -27,7 +27,6 @@ CONTEXT = object()
 
 
 class SignatureTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.keys = self.useFixture(key_manager.KeyManager())
@@ -37,8 +36,11 @@ class SignatureTestCase(testtools.TestCase):
         self.addCleanup(conf.CONF.clear_override, name, group)
 
     def signed(self, certificate_id, data=DATA, **changes):
-        return bitstream_model.from_image(bitstreams.image(
-            DATA, **{**self.keys.sign(data, certificate_id), **changes}))
+        return bitstream_model.from_image(
+            bitstreams.image(
+                DATA, **{**self.keys.sign(data, certificate_id), **changes}
+            )
+        )
 
     def verify(self, bitstream):
         """Whether the signature was asked for, and is good."""
@@ -49,12 +51,17 @@ class SignatureTestCase(testtools.TestCase):
         return verifier is not None
 
     def refusal(self, bitstream):
-        return str(self.assertRaises(exceptions.BitstreamRefused,
-                                     signature.verifier, bitstream, CONTEXT))
+        return str(
+            self.assertRaises(
+                exceptions.BitstreamRefused,
+                signature.verifier,
+                bitstream,
+                CONTEXT,
+            )
+        )
 
 
 class TestPolicy(SignatureTestCase):
-
     def setUp(self):
         super().setUp()
         self.unsigned = bitstream_model.from_image(bitstreams.image(DATA))
@@ -64,8 +71,9 @@ class TestPolicy(SignatureTestCase):
     def test_if_present_is_the_default(self):
         self.assertFalse(self.verify(self.unsigned))
         self.assertTrue(self.verify(self.good))
-        self.assertRaises(cryptography.exceptions.InvalidSignature,
-                          self.verify, self.bad)
+        self.assertRaises(
+            cryptography.exceptions.InvalidSignature, self.verify, self.bad
+        )
 
     def test_off(self):
         self.set('bitstream_signatures', 'off')
@@ -77,8 +85,9 @@ class TestPolicy(SignatureTestCase):
         self.set('bitstream_signatures', 'required')
         self.assertIn('no signature', self.refusal(self.unsigned))
         self.assertTrue(self.verify(self.good))
-        self.assertRaises(cryptography.exceptions.InvalidSignature,
-                          self.verify, self.bad)
+        self.assertRaises(
+            cryptography.exceptions.InvalidSignature, self.verify, self.bad
+        )
 
     def test_required_of_the_operators_alone(self):
         """Nobody has signed what a project's image says of itself."""
@@ -95,24 +104,26 @@ class TestPolicy(SignatureTestCase):
 
 
 class TestMalformed(SignatureTestCase):
-
     def test_each_part(self):
         certificate_id = self.keys.issue()
         for name, value in (
-                ('img_signature', 'x'),
-                ('img_signature', ''),
-                ('img_signature_hash_method', 'MD5'),
-                ('img_signature_hash_method', ''),
-                ('img_signature_key_type', 'RSA-PSS'),
-                ('img_signature_key_type', 'ROT13'),
-                ('img_signature_certificate_uuid', ''),
-                ('img_signature_certificate_uuid', 'unknown')):
-            self.assertIn('cannot be verified', self.refusal(
-                self.signed(certificate_id, **{name: value})), (name, value))
+            ('img_signature', 'x'),
+            ('img_signature', ''),
+            ('img_signature_hash_method', 'MD5'),
+            ('img_signature_hash_method', ''),
+            ('img_signature_key_type', 'RSA-PSS'),
+            ('img_signature_key_type', 'ROT13'),
+            ('img_signature_certificate_uuid', ''),
+            ('img_signature_certificate_uuid', 'unknown'),
+        ):
+            self.assertIn(
+                'cannot be verified',
+                self.refusal(self.signed(certificate_id, **{name: value})),
+                (name, value),
+            )
 
 
 class TestTrust(SignatureTestCase):
-
     def setUp(self):
         super().setUp()
         self.authority = self.keys.issue()
@@ -131,14 +142,15 @@ class TestTrust(SignatureTestCase):
 
     def test_out_of_date(self):
         self.set('bitstream_trusted_certificates', [self.authority])
-        self.assertIn('valid date', self.refusal(
-            self.signed(self.keys.issue(self.authority, days=0))))
+        self.assertIn(
+            'valid date',
+            self.refusal(self.signed(self.keys.issue(self.authority, days=0))),
+        )
 
     def test_nova_s_trust(self):
         self.set('enable_certificate_validation', True, 'glance')
         self.assertIn('trusts none', self.refusal(self.issued))
-        self.set('default_trusted_certificate_ids', [self.authority],
-                 'glance')
+        self.set('default_trusted_certificate_ids', [self.authority], 'glance')
         self.assertTrue(self.verify(self.issued))
         self.set('bitstream_trusted_certificates', [self.keys.issue()])
         self.refusal(self.issued)

@@ -38,8 +38,16 @@ DATA = b'bits' * 1000
 CONTEXT = types.SimpleNamespace(project_id='mine')
 
 CARD = device.Device(
-    'pci_0000_81_00_0', 'FPGA', '8086', '09c4', 'Intel', 'PAC Arria10',
-    pci_address.PciAddress(0, 0x81, 0, 0), 'fake', ())
+    'pci_0000_81_00_0',
+    'FPGA',
+    '8086',
+    '09c4',
+    'Intel',
+    'PAC Arria10',
+    pci_address.PciAddress(0, 0x81, 0, 0),
+    'fake',
+    (),
+)
 REGION = region.Region('region1', REGION_TYPE)
 
 
@@ -62,7 +70,8 @@ class Glance:
         image_id = self._images.add(data, **properties)
         if owner is not None:
             self._images.show(None, image_id).update(
-                is_public=False, owner=owner)
+                is_public=False, owner=owner
+            )
         return bitstream_model.from_image(self._images.show(None, image_id))
 
     def show(self, bitstream_id, context):
@@ -73,8 +82,10 @@ class Glance:
 
     def tagged(self, context):
         assert context is CONTEXT
-        return [bitstream_model.from_image(image)
-                for image in self._images.detail(None)]
+        return [
+            bitstream_model.from_image(image)
+            for image in self._images.detail(None)
+        ]
 
     def chunks(self, bitstream, context):
         assert context is CONTEXT
@@ -84,12 +95,10 @@ class Glance:
 
 
 class StoreTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger(level=logging.INFO))
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.glance = Glance()
         self.store = self.reopened()
 
@@ -114,10 +123,10 @@ class StoreTestCase(testtools.TestCase):
 
 
 class TestResolve(StoreTestCase):
-
     def resolve(self, **wanted):
         return self.store.resolve(
-            bitstream_model.Wanted(**wanted), CARD, REGION, CONTEXT)
+            bitstream_model.Wanted(**wanted), CARD, REGION, CONTEXT
+        )
 
     def fault(self, fault, **wanted):
         return str(self.assertRaises(fault, self.resolve, **wanted))
@@ -125,7 +134,8 @@ class TestResolve(StoreTestCase):
     def texts(self, **wanted):
         """What is logged of what is not found, and what the caller reads."""
         error = self.assertRaises(
-            exceptions.BitstreamNotFound, self.resolve, **wanted)
+            exceptions.BitstreamNotFound, self.resolve, **wanted
+        )
         self.assertIn(str(CARD.address), str(error))
         self.assertNotIn(str(CARD.address), error.public)
         return str(error), error.public
@@ -137,8 +147,7 @@ class TestResolve(StoreTestCase):
 
     def test_another_projects_image_has_no_function(self):
         theirs = self.glance.add(owner='theirs', function_uuid=FUNCTION)
-        text = self.fault(
-            exceptions.BitstreamNotFound, function_id=FUNCTION)
+        text = self.fault(exceptions.BitstreamNotFound, function_id=FUNCTION)
         self.assertNotIn(theirs.id, text)
         mine = self.glance.add(owner='mine', function_uuid=FUNCTION)
         self.assertEqual(mine, self.resolve(function_id=FUNCTION))
@@ -147,48 +156,58 @@ class TestResolve(StoreTestCase):
 
     def test_an_id_that_does_not_fit(self):
         bitstream = self.glance.add(vendor='Xilinx', board='U250')
-        text = self.fault(exceptions.BitstreamRefused,
-                          bitstream_id=bitstream.id)
-        for part in (bitstream.id, 'region1 of 0000:81:00.0', 'Xilinx',
-                     'U250'):
+        text = self.fault(
+            exceptions.BitstreamRefused, bitstream_id=bitstream.id
+        )
+        for part in (
+            bitstream.id,
+            'region1 of 0000:81:00.0',
+            'Xilinx',
+            'U250',
+        ):
             self.assertIn(part, text)
 
     def test_an_id_that_is_not_there(self):
         self.fault(exceptions.BitstreamNotFound, bitstream_id=FUNCTION)
 
     def test_by_function(self):
-        bitstream = self.glance.add(function_uuid=FUNCTION,
-                                    function_name='multiply')
-        self.glance.add(function_uuid=FUNCTION, function_name='multiply',
-                        region_uuid=FUNCTION)
+        bitstream = self.glance.add(
+            function_uuid=FUNCTION, function_name='multiply'
+        )
+        self.glance.add(
+            function_uuid=FUNCTION,
+            function_name='multiply',
+            region_uuid=FUNCTION,
+        )
         self.glance.add()
         self.assertEqual(bitstream, self.resolve(function_id=FUNCTION))
         self.assertEqual(bitstream, self.resolve(function_name='multiply'))
 
     def test_more_than_one(self):
-        found = [self.glance.add(name=name, function_uuid=FUNCTION)
-                 for name in ('fast', 'small')]
+        found = [
+            self.glance.add(name=name, function_uuid=FUNCTION)
+            for name in ('fast', 'small')
+        ]
         for text in self.texts(function_id=FUNCTION):
             self.assertIn('2 bitstreams', text)
             for each in found:
                 self.assertIn(f'{each.name!r} ({each.id})', text)
 
     def test_none_fits(self):
-        found = self.glance.add(name='other', function_name='multiply',
-                                vendor='Xilinx')
+        found = self.glance.add(
+            name='other', function_name='multiply', vendor='Xilinx'
+        )
         for text in self.texts(function_name='multiply'):
             for part in ('multiply', found.id, 'its vendor is Xilinx'):
                 self.assertIn(part, text)
 
     def test_there_is_none(self):
         self.glance.add(function_name='multiply')
-        text = self.fault(exceptions.BitstreamNotFound,
-                          function_name='divide')
+        text = self.fault(exceptions.BitstreamNotFound, function_name='divide')
         self.assertIn("no bitstream with function 'divide' fits", text)
 
 
 class TestFetched(StoreTestCase):
-
     def test_downloaded_once(self):
         bitstream = self.glance.add()
         self.assertEqual((DATA, len(DATA)), self.fetch(bitstream))
@@ -201,16 +220,21 @@ class TestFetched(StoreTestCase):
         bitstream = self.glance.add()
         found = []
         self.glance.may_answer.clear()
-        threads = [threading.Thread(
-            target=lambda: found.append(self.fetch(bitstream)))
-            for _number in range(4)]
+        threads = [
+            threading.Thread(
+                target=lambda: found.append(self.fetch(bitstream))
+            )
+            for _number in range(4)
+        ]
         for thread in threads:
             thread.start()
         self.glance.may_answer.set()
         for thread in threads:
             thread.join()
-        self.assertEqual([(DATA, 0)] * 3 + [(DATA, len(DATA))],
-                         sorted(found, key=lambda pair: pair[1]))
+        self.assertEqual(
+            [(DATA, 0)] * 3 + [(DATA, len(DATA))],
+            sorted(found, key=lambda pair: pair[1]),
+        )
         self.assertEqual([bitstream.id], self.glance.downloads)
 
     def test_pinned_while_it_is_used(self):
@@ -237,23 +261,27 @@ class TestFetched(StoreTestCase):
     def test_an_image_that_changed(self):
         bitstream = self.glance.add()
         self.fetch(bitstream)
-        changed = dataclasses.replace(self.glance.add(b'n' * 10),
-                                      id=bitstream.id)
+        changed = dataclasses.replace(
+            self.glance.add(b'n' * 10), id=bitstream.id
+        )
         self.glance.answers = [b'n' * 10]
         self.assertEqual((b'n' * 10, 10), self.fetch(changed))
 
     def test_too_large(self):
         self.set('bitstream_max_size_mb', 1)
         bitstream = dataclasses.replace(
-            self.glance.add(), size=1024 * 1024 + 1)
+            self.glance.add(), size=1024 * 1024 + 1
+        )
         self.assertIn('bitstream_max_size_mb', self.refusal(bitstream))
         self.assertEqual([], self.glance.downloads)
 
     def test_what_is_wrong_leaves_nothing(self):
         bitstream = self.glance.add()
-        for answer, why in (([DATA[:-1]], 'truncated'),
-                            ([DATA, b'x'], 'more than'),
-                            ([b'x' * len(DATA)], 'corrupt')):
+        for answer, why in (
+            ([DATA[:-1]], 'truncated'),
+            ([DATA, b'x'], 'more than'),
+            ([b'x' * len(DATA)], 'corrupt'),
+        ):
             self.glance.answers = answer
             self.assertIn(why, self.refusal(bitstream))
             self.assertEqual([], self.files())
@@ -270,10 +298,13 @@ class TestFetched(StoreTestCase):
     def test_too_slow(self):
         self.set('bitstream_fetch_timeout_s', 1)
         clock = itertools.count()
-        self.useFixture(fixtures.MonkeyPatch(
-            'time.monotonic', lambda: next(clock)))
-        self.assertIn('bitstream_fetch_timeout_s', self.refusal(
-            self.glance.add(), exceptions.ServiceUnavailable))
+        self.useFixture(
+            fixtures.MonkeyPatch('time.monotonic', lambda: next(clock))
+        )
+        self.assertIn(
+            'bitstream_fetch_timeout_s',
+            self.refusal(self.glance.add(), exceptions.ServiceUnavailable),
+        )
         self.assertEqual([], self.files())
 
     def test_damaged_in_the_cache(self):
@@ -293,9 +324,13 @@ class TestKept(StoreTestCase):
 
     def kept(self, sha256=None):
         with self.store.kept(
-                sha256 or hashlib.sha256(DATA).hexdigest()) as file:
-            return file and (file.path.read_bytes(), file.sha256,
-                             file.downloaded_bytes)
+            sha256 or hashlib.sha256(DATA).hexdigest()
+        ) as file:
+            return file and (
+                file.path.read_bytes(),
+                file.sha256,
+                file.downloaded_bytes,
+            )
 
     def test_what_was_fetched(self):
         self.assertIsNone(self.kept())
@@ -303,7 +338,8 @@ class TestKept(StoreTestCase):
         self.store = self.reopened()
         self.glance.show = self.glance.chunks = None
         self.assertEqual(
-            (DATA, hashlib.sha256(DATA).hexdigest(), 0), self.kept())
+            (DATA, hashlib.sha256(DATA).hexdigest(), 0), self.kept()
+        )
 
     def test_what_was_damaged(self):
         self.fetch(self.glance.add())
@@ -326,7 +362,6 @@ class TestKept(StoreTestCase):
 
 
 class TestSigned(StoreTestCase):
-
     def setUp(self):
         super().setUp()
         self.keys = self.useFixture(key_manager.KeyManager())
@@ -361,25 +396,28 @@ class TestSigned(StoreTestCase):
         bitstream = self.add()
         self.fetch(bitstream)
         resigned = dataclasses.replace(
-            bitstream, signature=self.add(b'other').signature)
+            bitstream, signature=self.add(b'other').signature
+        )
         self.assertIn('signature', self.refusal(resigned))
         self.assertEqual([], self.files())
 
 
 class TestPrefetch(StoreTestCase):
-
     def test_downloads_before_it_is_needed(self):
         bitstream = self.glance.add()
         self.store.prefetch(bitstream.id, CONTEXT)
         self.assertEqual((DATA, 0), self.fetch(bitstream))
 
     def test_what_the_caller_may_not_see(self):
-        self.assertRaises(exceptions.BitstreamNotFound, self.store.prefetch,
-                          FUNCTION, CONTEXT)
+        self.assertRaises(
+            exceptions.BitstreamNotFound,
+            self.store.prefetch,
+            FUNCTION,
+            CONTEXT,
+        )
 
 
 class TestFromConf(StoreTestCase):
-
     def test_the_operators_directory(self):
         self.set('bitstream_cache_directory', str(self.directory / 'its'))
         store.from_conf()

@@ -28,7 +28,8 @@ DATA = b''.join(CHUNKS)
 
 def described(hash_algorithm='sha512'):
     return bitstream_model.from_image(
-        bitstreams.image(DATA, hash_algorithm=hash_algorithm))
+        bitstreams.image(DATA, hash_algorithm=hash_algorithm)
+    )
 
 
 class Verifier:
@@ -54,10 +55,12 @@ def verified(bitstream, chunks=CHUNKS, verifier=None):
 
 
 class TestVerification(testtools.TestCase):
-
     def refusal(self, *args, **kwargs):
-        return str(self.assertRaises(
-            exceptions.BitstreamRefused, verified, *args, **kwargs))
+        return str(
+            self.assertRaises(
+                exceptions.BitstreamRefused, verified, *args, **kwargs
+            )
+        )
 
     def test_passes_what_is_right(self):
         for algorithm in ('sha256', 'sha512', 'sha3_384', 'blake2b'):
@@ -72,6 +75,7 @@ class TestVerification(testtools.TestCase):
         def endless():
             while True:
                 yield b'more'
+
         self.assertIn('more than', self.refusal(described(), endless()))
 
     def test_waits_for_a_slow_hash(self):
@@ -89,10 +93,12 @@ class TestVerification(testtools.TestCase):
                 came.append(number)
                 yield b''
 
-        passing = verification.Verification(
-            described(), Slow(b'')).passing(endless())
+        passing = verification.Verification(described(), Slow(b'')).passing(
+            endless()
+        )
         reader = threading.Thread(
-            target=lambda: list(itertools.islice(passing, 100)))
+            target=lambda: list(itertools.islice(passing, 100))
+        )
         reader.start()
         reader.join(0.5)
         self.assertTrue(reader.is_alive())
@@ -104,21 +110,28 @@ class TestVerification(testtools.TestCase):
 
     def test_another_hash(self):
         for algorithm in ('sha256', 'sha512'):
-            self.assertIn('corrupt', self.refusal(
-                described(algorithm), [b'first', b'sEcond']))
+            self.assertIn(
+                'corrupt',
+                self.refusal(described(algorithm), [b'first', b'sEcond']),
+            )
 
     def test_signature(self):
         verified(described(), verifier=Verifier(DATA))
-        self.assertIn('signature', self.refusal(
-            described(), verifier=Verifier(b'other')))
+        self.assertIn(
+            'signature', self.refusal(described(), verifier=Verifier(b'other'))
+        )
 
 
 class TestCheckDescribed(testtools.TestCase):
-
     def refusal(self, max_bytes=100, **changes):
-        return str(self.assertRaises(
-            exceptions.BitstreamRefused, verification.check_described,
-            dataclasses.replace(described(), **changes), max_bytes))
+        return str(
+            self.assertRaises(
+                exceptions.BitstreamRefused,
+                verification.check_described,
+                dataclasses.replace(described(), **changes),
+                max_bytes,
+            )
+        )
 
     def test_size(self):
         verification.check_described(described(), len(DATA))
@@ -126,8 +139,11 @@ class TestCheckDescribed(testtools.TestCase):
         self.assertIn('0 bytes', self.refusal(size=0))
 
     def test_hash(self):
-        for changes in ({'hash_value': None}, {'hash_algorithm': None},
-                        {'hash_algorithm': 'md5'},
-                        {'hash_algorithm': 'sha1'},
-                        {'hash_algorithm': 'shake_128'}):
+        for changes in (
+            {'hash_value': None},
+            {'hash_algorithm': None},
+            {'hash_algorithm': 'md5'},
+            {'hash_algorithm': 'sha1'},
+            {'hash_algorithm': 'shake_128'},
+        ):
             self.assertIn('no hash', self.refusal(**changes), changes)

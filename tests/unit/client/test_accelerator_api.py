@@ -42,7 +42,6 @@ INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 
 
 class TestAcceleratorApi(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
@@ -51,16 +50,27 @@ class TestAcceleratorApi(testtools.TestCase):
 
     def report(self, host=None, orders_seen=None):
         host = host or self.host
-        devices = [found.to_report(host.node_uuid, host.layout().rp_uuids)
-                   for found in host.devices()]
+        devices = [
+            found.to_report(host.node_uuid, host.layout().rp_uuids)
+            for found in host.devices()
+        ]
         return self.client.report(
-            host.node_uuid, 'service', str(host), devices, orders_seen)
+            host.node_uuid, 'service', str(host), devices, orders_seen
+        )
 
     def acquire(self, attempt=1, profile='fpga', trait='CUSTOM_REGION0'):
         return self.client.acquire(
-            INSTANCE, arq.Role.ACTIVE, attempt, 'project', profile,
-            [matching.Provider(self.host.rp_uuid(), {'FPGA': 1},
-                               frozenset({trait}))])
+            INSTANCE,
+            arq.Role.ACTIVE,
+            attempt,
+            'project',
+            profile,
+            [
+                matching.Provider(
+                    self.host.rp_uuid(), {'FPGA': 1}, frozenset({trait})
+                )
+            ],
+        )
 
     def test_orders_and_cleaning(self):
         host = dataclasses.replace(self.host, cleaned=True)
@@ -71,21 +81,24 @@ class TestAcceleratorApi(testtools.TestCase):
         self.assertIsNone(self.report(host, told.revision))
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (bound,) = self.acquire()
-        device.set_status(host.device_uuid(),
-                          device_model.Status.MAINTAINING)
+        device.set_status(host.device_uuid(), device_model.Status.MAINTAINING)
         self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
         told = self.report(host, told.revision)
         handle = bound.handle.uuid
         self.assertEqual(
-            orders.Orders(4, frozenset({host.device_uuid()}),
-                          frozenset({handle})), told)
+            orders.Orders(
+                4, frozenset({host.device_uuid()}), frozenset({handle})
+            ),
+            told,
+        )
         for failed in ('I/O error', '', '\0' * 9999):
             self.client.cleaning([], {handle: failed}, told.revision)
             self.assertEqual({handle}, self.report(host).uncleaned)
         self.client.cleaning([handle], {}, told.revision)
         self.assertEqual(
             orders.Orders(5, frozenset({host.device_uuid()})),
-            self.report(host, told.revision))
+            self.report(host, told.revision),
+        )
 
     def sent(self):
         """Of each request whether, and of how many devices, it tells."""
@@ -95,7 +108,7 @@ class TestAcceleratorApi(testtools.TestCase):
         def record(method, path, json=None, **kwargs):
             sent.append(len(json['devices']) if 'devices' in json else None)
             # What web servers have to let through, says the manual.
-            self.assertLess(len(jsonutils.dumps(json)), 2 ** 23)
+            self.assertLess(len(jsonutils.dumps(json)), 2**23)
             return call(method, path, json=json, **kwargs)
 
         self.client._call = record
@@ -143,27 +156,55 @@ class TestAcceleratorApi(testtools.TestCase):
 
     def functions(self, bus):
         """A thousand functions of a card, as the report has them."""
+
         def uuid(kind, number):
             return f'{kind:08}-0000-4000-8000-{bus:06}{number:06}'
 
         address = pci_address.PciAddress(0, bus, 0, 0)
-        return [{
-            'uuid': uuid(1, number), 'name': f'pci_{bus}_{number}',
-            'type': 'QAT', 'vendor_id': '8086', 'vendor': 'Intel',
-            'product_id': '37c9', 'product': 'C62x', 'address': str(address),
-            'driver': 'pci', 'numa_node': 0, 'fault': None, 'attributes': {
-                'pci_class': '0b4000', 'upstream': '0000:00:01.0'},
-            'deployables': [{
-                'uuid': uuid(2, number), 'name': 'qat',
-                'rp_uuid': uuid(4, 0), 'resource_class': 'CUSTOM_QAT',
-                'traits': ['CUSTOM_QAT_INTEL_C62X_VF'], 'is_cleaned': False,
-                'region': None, 'bitstream_id': None, 'attach_handles': [{
-                    'uuid': uuid(3, number), 'type': 'PCI',
-                    'info': address.parts}]}]} for number in range(1000)]
+        return [
+            {
+                'uuid': uuid(1, number),
+                'name': f'pci_{bus}_{number}',
+                'type': 'QAT',
+                'vendor_id': '8086',
+                'vendor': 'Intel',
+                'product_id': '37c9',
+                'product': 'C62x',
+                'address': str(address),
+                'driver': 'pci',
+                'numa_node': 0,
+                'fault': None,
+                'attributes': {
+                    'pci_class': '0b4000',
+                    'upstream': '0000:00:01.0',
+                },
+                'deployables': [
+                    {
+                        'uuid': uuid(2, number),
+                        'name': 'qat',
+                        'rp_uuid': uuid(4, 0),
+                        'resource_class': 'CUSTOM_QAT',
+                        'traits': ['CUSTOM_QAT_INTEL_C62X_VF'],
+                        'is_cleaned': False,
+                        'region': None,
+                        'bitstream_id': None,
+                        'attach_handles': [
+                            {
+                                'uuid': uuid(3, number),
+                                'type': 'PCI',
+                                'info': address.parts,
+                            }
+                        ],
+                    }
+                ],
+            }
+            for number in range(1000)
+        ]
 
     def tell(self, devices, digest):
         return self.client.report(
-            self.host.node_uuid, 'service', digest, devices)
+            self.host.node_uuid, 'service', digest, devices
+        )
 
     def test_a_report_that_is_cut_short(self):
         few = self.functions(0)
@@ -179,8 +220,9 @@ class TestAcceleratorApi(testtools.TestCase):
             return call(*args, **kwargs)
 
         self.client._call = fail_later
-        self.assertRaises(exceptions.ServiceUnavailable, self.tell,
-                          devices, 'more')
+        self.assertRaises(
+            exceptions.ServiceUnavailable, self.tell, devices, 'more'
+        )
         self.client._call = call
         # What the API has is neither the one nor the other.
         self.tell(few, 'few')
@@ -189,18 +231,27 @@ class TestAcceleratorApi(testtools.TestCase):
         self.assertEqual(2000, self.units())
 
     def test_parts_of_another_report(self):
-        facts = {'node_uuid': self.host.node_uuid, 'service_host': 'service',
-                 'orders_seen': None}
+        facts = {
+            'node_uuid': self.host.node_uuid,
+            'service_host': 'service',
+            'orders_seen': None,
+        }
         (one, two, *_more) = self.functions(0)
         first = {**facts, 'digest': 'a', 'devices': [one], 'part': 0}
         last = {**facts, 'devices': [two], 'part': 1, 'others': [one['uuid']]}
         path = f'/hosts/{self.host.hostname}'
         self.client._call('PUT', path, json=first)
-        for refused in ({**last, 'digest': 'b'},
-                        {**last, 'digest': 'a', 'others': [INSTANCE]}):
+        for refused in (
+            {**last, 'digest': 'b'},
+            {**last, 'digest': 'a', 'others': [INSTANCE]},
+        ):
             error = self.assertRaises(
-                exceptions.Conflict, self.client._call, 'PUT', path,
-                json=refused)
+                exceptions.Conflict,
+                self.client._call,
+                'PUT',
+                path,
+                json=refused,
+            )
             self.assertIn('begin the report again', str(error))
         self.assertEqual(1, self.units())
         self.client._call('PUT', path, json={**last, 'digest': 'a'})
@@ -210,24 +261,39 @@ class TestAcceleratorApi(testtools.TestCase):
         self.report()
         for cleaned, failed in (([INSTANCE], {}), ([], {INSTANCE: 'why'})):
             error = self.assertRaises(
-                exceptions.NotFound, self.client.cleaning, cleaned, failed, 1)
+                exceptions.NotFound, self.client.cleaning, cleaned, failed, 1
+            )
             self.assertIn(INSTANCE, str(error))
 
     def test_what_was_reported_can_be_acquired_and_released(self):
         self.report()
-        device_profile.create('fpga', [
-            {'resources:FPGA': '1', 'trait:CUSTOM_REGION0': 'required',
-             'accel:function_name': 'gzip'}])
+        device_profile.create(
+            'fpga',
+            [
+                {
+                    'resources:FPGA': '1',
+                    'trait:CUSTOM_REGION0': 'required',
+                    'accel:function_name': 'gzip',
+                }
+            ],
+        )
         (bound,) = self.acquire()
-        ((handle,),) = (deployable.handles
-                        for device in self.host.devices()
-                        for deployable in device.deployables)
+        ((handle,),) = (
+            deployable.handles
+            for device in self.host.devices()
+            for deployable in device.deployables
+        )
         self.assertEqual(
             (arq.State.BOUND, 'fpga', 0, 'gzip', self.host.rp_uuid(), handle),
-            (bound.state, bound.device_profile_name,
-             bound.device_profile_group_id,
-             bound.group['accel:function_name'], bound.device_rp_uuid,
-             bound.handle))
+            (
+                bound.state,
+                bound.device_profile_name,
+                bound.device_profile_group_id,
+                bound.group['accel:function_name'],
+                bound.device_rp_uuid,
+                bound.handle,
+            ),
+        )
         self.assertEqual((bound,), self.acquire())
         self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
         self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
@@ -237,8 +303,13 @@ class TestAcceleratorApi(testtools.TestCase):
         group = {'resources:FPGA': '1', 'accel:function_name': 'gzip'}
         (bound,) = self.acquire(profile=[group])
         self.assertEqual(
-            ('', 0, group), (bound.device_profile_name,
-                             bound.device_profile_group_id, bound.group))
+            ('', 0, group),
+            (
+                bound.device_profile_name,
+                bound.device_profile_group_id,
+                bound.group,
+            ),
+        )
         self.assertEqual((bound,), self.acquire(profile=[group]))
 
     def test_what_nova_has_bound_can_be_adopted_and_released(self):
@@ -246,16 +317,30 @@ class TestAcceleratorApi(testtools.TestCase):
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (made,) = accelerator_request.create('fpga', 'project')
         error = self.assertRaises(
-            exceptions.Conflict, self.client.adopt, INSTANCE,
-            arq.Role.ACTIVE, 1, [made['uuid']])
+            exceptions.Conflict,
+            self.client.adopt,
+            INSTANCE,
+            arq.Role.ACTIVE,
+            1,
+            [made['uuid']],
+        )
         self.assertIn(made['uuid'], str(error))
-        accelerator_request.bind({made['uuid']: {
-            'hostname': 'compute-1', 'instance_uuid': INSTANCE,
-            'device_rp_uuid': self.host.rp_uuid()}})
+        accelerator_request.bind(
+            {
+                made['uuid']: {
+                    'hostname': 'compute-1',
+                    'instance_uuid': INSTANCE,
+                    'device_rp_uuid': self.host.rp_uuid(),
+                }
+            }
+        )
         (bound,) = self.client.adopt(
-            INSTANCE, arq.Role.ACTIVE, 1, (made['uuid'],))
-        self.assertEqual((made['uuid'], arq.State.BOUND, 'fpga'), (
-            bound.uuid, bound.state, bound.device_profile_name))
+            INSTANCE, arq.Role.ACTIVE, 1, (made['uuid'],)
+        )
+        self.assertEqual(
+            (made['uuid'], arq.State.BOUND, 'fpga'),
+            (bound.uuid, bound.state, bound.device_profile_name),
+        )
         self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
         self.assertEqual([], accelerator_request.get_all())
 
@@ -268,10 +353,18 @@ class TestAcceleratorApi(testtools.TestCase):
         self.client.move(*move)
         self.assertEqual(
             [(bound.uuid, 'old')],
-            [(row['uuid'], row['role'])
-             for row in accelerator_request.get_all()])
-        self.assertRaises(exceptions.StaleAttempt, self.client.release,
-                          INSTANCE, arq.Role.ACTIVE, 1)
+            [
+                (row['uuid'], row['role'])
+                for row in accelerator_request.get_all()
+            ],
+        )
+        self.assertRaises(
+            exceptions.StaleAttempt,
+            self.client.release,
+            INSTANCE,
+            arq.Role.ACTIVE,
+            1,
+        )
         self.client.release(INSTANCE, arq.Role.OLD, 2)
         self.assertRaises(exceptions.StaleAttempt, self.client.move, *move)
         self.assertEqual([], accelerator_request.get_all())
@@ -282,36 +375,67 @@ class TestAcceleratorApi(testtools.TestCase):
         (bound,) = self.acquire()
         for uuids, state in (([bound.uuid], 'Provisioning'), ([], 'Bound')):
             self.client.provisioning(uuids)
-            self.assertEqual([state], [
-                row['state'] for row in accelerator_request.get_all()])
+            self.assertEqual(
+                [state],
+                [row['state'] for row in accelerator_request.get_all()],
+            )
 
     def test_programming(self):
         asker = programming_model.Asker('project', 'user', INSTANCE)
         zone = datetime.timezone(datetime.timedelta(hours=2))
         begun = programming_model.Record(
-            self.host.device_uuid(), INSTANCE, 'region0', INSTANCE, asker,
-            datetime.datetime(2026, 11, 21, 14, 0, 0, 999999, zone))
+            self.host.device_uuid(),
+            INSTANCE,
+            'region0',
+            INSTANCE,
+            asker,
+            datetime.datetime(2026, 11, 21, 14, 0, 0, 999999, zone),
+        )
         ended = dataclasses.replace(
-            begun, failure='\0' * 9999,
-            finished_at=begun.started_at + datetime.timedelta(minutes=1))
+            begun,
+            failure='\0' * 9999,
+            finished_at=begun.started_at + datetime.timedelta(minutes=1),
+        )
         for record, finished_at, failure in (
-                (begun, None, None), (begun, None, None),
-                (ended, '2026-11-21T12:01:00+00:00', '?' * 1023)):
+            (begun, None, None),
+            (begun, None, None),
+            (ended, '2026-11-21T12:01:00+00:00', '?' * 1023),
+        ):
             self.client.programming(record)
             (row,) = programming.get_all(hostname='compute-1')
             self.assertEqual(
-                (record.uuid, INSTANCE, 'region0', INSTANCE, INSTANCE,
-                 'project', 'user', '2026-11-21T12:00:00+00:00', failure),
-                (row['uuid'], row['device_uuid'], row['region'],
-                 row['bitstream_id'], row['instance_uuid'],
-                 row['project_id'], row['user_id'],
-                 row['started_at'].isoformat(), row['failure']))
+                (
+                    record.uuid,
+                    INSTANCE,
+                    'region0',
+                    INSTANCE,
+                    INSTANCE,
+                    'project',
+                    'user',
+                    '2026-11-21T12:00:00+00:00',
+                    failure,
+                ),
+                (
+                    row['uuid'],
+                    row['device_uuid'],
+                    row['region'],
+                    row['bitstream_id'],
+                    row['instance_uuid'],
+                    row['project_id'],
+                    row['user_id'],
+                    row['started_at'].isoformat(),
+                    row['failure'],
+                ),
+            )
             self.assertEqual(
                 finished_at,
-                row['finished_at'] and row['finished_at'].isoformat())
+                row['finished_at'] and row['finished_at'].isoformat(),
+            )
         error = self.assertRaises(
-            exceptions.Conflict, self.api.client('compute-2').programming,
-            ended)
+            exceptions.Conflict,
+            self.api.client('compute-2').programming,
+            ended,
+        )
         self.assertIn('compute-1', str(error))
 
     def test_what_is_held_on_another_host(self):
@@ -320,8 +444,9 @@ class TestAcceleratorApi(testtools.TestCase):
         bound = self.acquire()
         other = client.AcceleratorApi(self.client._adapter, 'compute-2')
         for hostname, held in (('compute-1', bound), ('compute-2', ())):
-            self.assertEqual(held, other.held_on(
-                hostname, INSTANCE, arq.Role.ACTIVE))
+            self.assertEqual(
+                held, other.held_on(hostname, INSTANCE, arq.Role.ACTIVE)
+            )
 
     def test_what_the_host_has_is_listed(self):
         self.report()
@@ -331,48 +456,70 @@ class TestAcceleratorApi(testtools.TestCase):
         (listed,) = self.client.bindings()
         self.assertEqual(
             (INSTANCE, arq.Role.ACTIVE, 1, (bound.uuid,), (bound,)),
-            (listed.instance_uuid, listed.role, listed.attempt,
-             listed.arq_uuids, listed.arqs))
+            (
+                listed.instance_uuid,
+                listed.role,
+                listed.attempt,
+                listed.arq_uuids,
+                listed.arqs,
+            ),
+        )
         self.assertEqual([], self.api.client('compute-2').bindings())
 
     def test_what_nova_has_bound_can_be_deleted(self):
         self.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (made,) = accelerator_request.create('fpga', 'project')
-        accelerator_request.bind({made['uuid']: {
-            'hostname': 'compute-1', 'instance_uuid': INSTANCE,
-            'device_rp_uuid': self.host.rp_uuid()}})
+        accelerator_request.bind(
+            {
+                made['uuid']: {
+                    'hostname': 'compute-1',
+                    'instance_uuid': INSTANCE,
+                    'device_rp_uuid': self.host.rp_uuid(),
+                }
+            }
+        )
         for _again in range(2):
             self.client.delete_unadopted(INSTANCE, (made['uuid'],))
             self.assertEqual([], accelerator_request.get_all())
 
     def test_many_of_them_go_in_urls_that_web_servers_take(self):
         self.report()
-        request = self.useFixture(fixtures.MockPatchObject(
-            self.api.adapter, 'request',
-            wraps=self.api.adapter.request)).mock
+        request = self.useFixture(
+            fixtures.MockPatchObject(
+                self.api.adapter, 'request', wraps=self.api.adapter.request
+            )
+        ).mock
         uuids = [str(uuid.UUID(int=number)) for number in range(100)]
         self.client.delete_unadopted(INSTANCE, uuids)
-        asked = [call.kwargs['params']['arqs']
-                 for call in request.call_args_list]
+        asked = [
+            call.kwargs['params']['arqs'] for call in request.call_args_list
+        ]
         self.assertEqual(uuids, ','.join(asked).split(','))
         self.assertLess(max(map(len, asked)), 2000)
 
     def test_faults_arrive_as_what_they_were(self):
         error = self.assertRaises(exceptions.NotFound, self.acquire)
         self.assertIn('fpga', str(error))
-        device_profile.create('fpga', [
-            {'resources:FPGA': '1', 'trait:CUSTOM_REGION0': 'required'}])
+        device_profile.create(
+            'fpga',
+            [{'resources:FPGA': '1', 'trait:CUSTOM_REGION0': 'required'}],
+        )
         error = self.assertRaises(exceptions.NotFound, self.acquire)
         self.assertIn(self.host.rp_uuid(), str(error))
         self.report()
         self.assertRaises(
-            exceptions.NoAssignment, self.acquire, trait='CUSTOM_OTHER')
+            exceptions.NoAssignment, self.acquire, trait='CUSTOM_OTHER'
+        )
         self.acquire(attempt=5)
         self.assertRaises(exceptions.StaleAttempt, self.acquire, attempt=4)
         error = self.assertRaises(
-            exceptions.InvalidRequest, self.client.release, 'not-a-uuid',
-            arq.Role.ACTIVE, 1)
+            exceptions.InvalidRequest,
+            self.client.release,
+            'not-a-uuid',
+            arq.Role.ACTIVE,
+            1,
+        )
         self.assertIn('not-a-uuid', str(error))
 
     def test_an_api_that_is_away(self):
@@ -390,23 +537,27 @@ class TestAcceleratorApi(testtools.TestCase):
 
         broken = client.AcceleratorApi(Proxy(None), 'compute-1')
         error = self.assertRaises(
-            exceptions.ServiceUnavailable, broken.release, INSTANCE,
-            arq.Role.ACTIVE, 1)
+            exceptions.ServiceUnavailable,
+            broken.release,
+            INSTANCE,
+            arq.Role.ACTIVE,
+            1,
+        )
         self.assertIn('502', str(error))
 
 
 class TestAdapterFromConf(testtools.TestCase):
-
     def test_no_credentials(self):
         error = self.assertRaises(
-            exceptions.ConfigurationError, client.adapter_from_conf)
+            exceptions.ConfigurationError, client.adapter_from_conf
+        )
         self.assertIn('[nova_accel_client] auth_type', str(error))
 
     def test_a_plugin_without_its_options(self):
         self.addCleanup(nova_conf.forget_credentials)
         CONF.set_override('auth_type', 'password', 'nova_accel_client')
-        self.addCleanup(
-            CONF.clear_override, 'auth_type', 'nova_accel_client')
+        self.addCleanup(CONF.clear_override, 'auth_type', 'nova_accel_client')
         error = self.assertRaises(
-            exceptions.ConfigurationError, client.adapter_from_conf)
+            exceptions.ConfigurationError, client.adapter_from_conf
+        )
         self.assertIn('[nova_accel_client]', str(error))

@@ -21,42 +21,60 @@ from rig.stubs import nova_records
 
 
 class TestAllocations(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.nova = self.useFixture(nova_records.NovaRecords())
         self.nova.allocations = {
             'first': {'fpga': {'FPGA': 1}, 'gpu': {'VGPU': 2}},
-            'second': {'gpu': {'VGPU': 1}, 'node': {'VCPU': 4}}}
+            'second': {'gpu': {'VGPU': 1}, 'node': {'VCPU': 4}},
+        }
 
     def test_what_each_has_of_the_providers(self):
         self.assertEqual({}, allocations.of_consumers([]))
         self.assertEqual(
-            {'first': {'fpga': {'FPGA': 1}, 'gpu': {'VGPU': 2}},
-             'second': {'gpu': {'VGPU': 1}}},
-            allocations.of_consumers(['fpga', 'gpu']))
+            {
+                'first': {'fpga': {'FPGA': 1}, 'gpu': {'VGPU': 2}},
+                'second': {'gpu': {'VGPU': 1}},
+            },
+            allocations.of_consumers(['fpga', 'gpu']),
+        )
         self.assertEqual(2, len(self.nova.calls))
 
     def test_what_one_has_of_all_providers(self):
         self.assertEqual(
-            {'gpu': {'resources': {'VGPU': 1}},
-             'node': {'resources': {'VCPU': 4}}},
-            allocations.of_consumer('second'))
+            {
+                'gpu': {'resources': {'VGPU': 1}},
+                'node': {'resources': {'VCPU': 4}},
+            },
+            allocations.of_consumer('second'),
+        )
         self.assertEqual({}, allocations.of_consumer('third'))
 
     def test_what_is_taken_away(self):
         allocations.take_away('second', {'gpu': {'VGPU': 1}})
         self.assertEqual(
-            {'node': {'VCPU': 4}}, self.nova.allocations['second'])
+            {'node': {'VCPU': 4}}, self.nova.allocations['second']
+        )
 
     def test_no_answer(self):
-        for fault in (ks_exceptions.ConnectFailure(),
-                      exception.ResourceProviderAllocationRetrievalFailed(
-                          rp_uuid='gpu', error='')):
+        for fault in (
+            ks_exceptions.ConnectFailure(),
+            exception.ResourceProviderAllocationRetrievalFailed(
+                rp_uuid='gpu', error=''
+            ),
+        ):
             self.nova.fault = fault
-            self.assertRaises(exceptions.ServiceUnavailable,
-                              allocations.of_consumers, ['gpu'])
-            self.assertRaises(exceptions.ServiceUnavailable,
-                              allocations.of_consumer, 'first')
-            self.assertRaises(exceptions.ServiceUnavailable,
-                              allocations.take_away, 'first', {})
+            self.assertRaises(
+                exceptions.ServiceUnavailable,
+                allocations.of_consumers,
+                ['gpu'],
+            )
+            self.assertRaises(
+                exceptions.ServiceUnavailable, allocations.of_consumer, 'first'
+            )
+            self.assertRaises(
+                exceptions.ServiceUnavailable,
+                allocations.take_away,
+                'first',
+                {},
+            )

@@ -24,23 +24,30 @@ HERE, THERE = 'here', 'there'
 
 
 class TestUseOf(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.nova = self.useFixture(nova_records.NovaRecords())
 
     def test_only_one_that_is_stopped_without_a_task_is_stopped(self):
         for vm_state, task_state, expected in (
-                ('stopped', None, True), ('stopped', 'powering-on', False),
-                ('stopped', 'deleting', False), ('active', None, False),
-                ('suspended', None, False), ('paused', None, False),
-                ('rescued', None, False), ('resized', None, False),
-                ('error', None, False)):
+            ('stopped', None, True),
+            ('stopped', 'powering-on', False),
+            ('stopped', 'deleting', False),
+            ('active', None, False),
+            ('suspended', None, False),
+            ('paused', None, False),
+            ('rescued', None, False),
+            ('resized', None, False),
+            ('error', None, False),
+        ):
             instance = self.nova.add_instance(
-                HERE, vm_state=vm_state, task_state=task_state)
+                HERE, vm_state=vm_state, task_state=task_state
+            )
             self.assertEqual(
                 programming.Holder('project', expected),
-                servers.holder(instance.uuid), (vm_state, task_state))
+                servers.holder(instance.uuid),
+                (vm_state, task_state),
+            )
 
     def test_one_that_is_gone(self):
         self.assertRaises(exceptions.Conflict, servers.holder, 'gone')
@@ -49,11 +56,11 @@ class TestUseOf(testtools.TestCase):
         instance = self.nova.add_instance(HERE, vm_state='stopped')
         self.nova.fault = oslo_messaging.MessagingTimeout()
         self.assertRaises(
-            exceptions.ServiceUnavailable, servers.holder, instance.uuid)
+            exceptions.ServiceUnavailable, servers.holder, instance.uuid
+        )
 
 
 class TestOfHost(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.nova = self.useFixture(nova_records.NovaRecords())
@@ -70,10 +77,14 @@ class TestOfHost(testtools.TestCase):
         gone = self.nova.add_instance(HERE)
         del self.nova.instances[gone.uuid]
         self.assertEqual(
-            [drift.Server(HERE, 'active', 'spawning'),
-             drift.Server(THERE, 'active', is_resized=True),
-             drift.Server(None, 'building'), None],
-            self.found(here, there, nowhere, gone))
+            [
+                drift.Server(HERE, 'active', 'spawning'),
+                drift.Server(THERE, 'active', is_resized=True),
+                drift.Server(None, 'building'),
+                None,
+            ],
+            self.found(here, there, nowhere, gone),
+        )
 
     def test_only_those_that_are_asked_for(self):
         self.nova.add_instance(HERE)
@@ -81,65 +92,85 @@ class TestOfHost(testtools.TestCase):
         self.assertEqual(3, len(self.nova.calls))
 
     def test_migrations_of_the_host(self):
-        for status in ('migrating', 'finished', 'running', 'preparing',
-                       'post-migrating', 'accepted'):
+        for status in (
+            'migrating',
+            'finished',
+            'running',
+            'preparing',
+            'post-migrating',
+            'accepted',
+        ):
             instance = self.nova.add_instance(THERE)
             for source, destination in ((HERE, THERE), (THERE, HERE)):
                 self.nova.migrations.clear()
-                self.nova.add_migration(
-                    instance, status, source, destination)
+                self.nova.add_migration(instance, status, source, destination)
                 self.assertEqual(
                     [drift.Server(THERE, 'active', is_migrating=True)],
-                    self.found(instance))
+                    self.found(instance),
+                )
 
     def test_a_live_migration_that_has_no_destination_yet(self):
         instance = self.nova.add_instance(THERE)
         self.nova.add_migration(
-            instance, 'accepted', THERE, None, 'live-migration')
+            instance, 'accepted', THERE, None, 'live-migration'
+        )
         self.assertEqual(
             [drift.Server(THERE, 'active', is_migrating=True)],
-            self.found(instance))
+            self.found(instance),
+        )
 
     def test_migrations_that_are_over_or_others(self):
         instance = self.nova.add_instance(HERE)
-        for status in ('confirmed', 'reverted', 'error', 'failed',
-                       'completed', 'cancelled', 'done'):
+        for status in (
+            'confirmed',
+            'reverted',
+            'error',
+            'failed',
+            'completed',
+            'cancelled',
+            'done',
+        ):
             self.nova.add_migration(instance, status, HERE, THERE)
         self.nova.add_migration(instance, 'migrating', 'x', 'y')
-        self.assertEqual(
-            [drift.Server(HERE, 'active')], self.found(instance))
+        self.assertEqual([drift.Server(HERE, 'active')], self.found(instance))
 
     def test_one_that_moves_between_cells(self):
         """Its record in this one may be hidden."""
         instance = self.nova.add_instance(THERE)
         self.nova.add_migration(instance, 'finished', HERE, THERE)
         del self.nova.instances[instance.uuid]
-        self.assertEqual([drift.Server(None, is_migrating=True)],
-                         self.found(instance))
+        self.assertEqual(
+            [drift.Server(None, is_migrating=True)], self.found(instance)
+        )
 
     def test_migrations_are_asked_for_first(self):
         self.found(self.nova.add_instance(THERE))
         self.assertEqual(
-            [*['MigrationList.get_by_filters'] * 2,
-             'InstanceList.get_by_host', 'InstanceList.get_by_filters'],
-            self.nova.calls)
+            [
+                *['MigrationList.get_by_filters'] * 2,
+                'InstanceList.get_by_host',
+                'InstanceList.get_by_filters',
+            ],
+            self.nova.calls,
+        )
 
     def test_nova_does_not_answer(self):
         self.nova.fault = oslo_messaging.MessagingTimeout()
         self.assertRaises(
-            oslo_messaging.MessagingTimeout, servers.of_host, HERE, [])
+            oslo_messaging.MessagingTimeout, servers.of_host, HERE, []
+        )
 
 
 class TestOfMigrations(testtools.TestCase):
-
     def test_which_consumers_are_migrations(self):
         nova = self.useFixture(nova_records.NovaRecords())
         instance = nova.add_instance(HERE)
         for _number in range(2):
             nova.add_migration(instance, 'finished', HERE, HERE)
         uuid = nova.migrations[0].uuid
-        self.assertEqual({uuid: instance.uuid},
-                         servers.of_migrations({uuid, instance.uuid}))
+        self.assertEqual(
+            {uuid: instance.uuid}, servers.of_migrations({uuid, instance.uuid})
+        )
 
     def test_nobody_is_asked_of_nothing(self):
         nova = self.useFixture(nova_records.NovaRecords())

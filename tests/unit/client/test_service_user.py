@@ -23,28 +23,33 @@ from rig.serving import nova_conf
 from rig.serving import wsgi_server
 from rig.stubs import keystone
 
-USER = keystone.User('1' * 32, 'nova', 'secret',
-                     keystone.Project('a' * 32, 'service'), ('service',))
+USER = keystone.User(
+    '1' * 32,
+    'nova',
+    'secret',
+    keystone.Project('a' * 32, 'service'),
+    ('service',),
+)
 
 
 class TestContext(testtools.TestCase):
-
     def configure(self, url):
         self.addCleanup(nova_conf.forget_credentials)
         self.useFixture(config_fixture.Config(CONF)).load_raw_values(
-            'nova_accel_client', **nova_conf.credentials(url, USER))
+            'nova_accel_client', **nova_conf.credentials(url, USER)
+        )
 
     def test_asks_as_the_hosts_user_and_keeps_its_token(self):
         server = self.useFixture(wsgi_server.WsgiServer())
         self.configure(
-            server.mount('/', keystone.Keystone(server.url, [USER])))
+            server.mount('/', keystone.Keystone(server.url, [USER]))
+        )
         context = service_user.context()
         session = ks_session.Session()
         auth = context.get_auth_plugin()
         self.assertEqual(USER.id, auth.get_user_id(session))
         token = auth.get_token(session)
-        self.assertEqual(
-            token, context.get_auth_plugin().get_token(session))
+        self.assertEqual(token, context.get_auth_plugin().get_token(session))
         self.assertTrue(context.is_admin)
 
     def test_leaves_the_callers_context_alone(self):
@@ -55,5 +60,6 @@ class TestContext(testtools.TestCase):
 
     def test_no_credentials(self):
         error = self.assertRaises(
-            exceptions.ConfigurationError, service_user.context)
+            exceptions.ConfigurationError, service_user.context
+        )
         self.assertIn('[nova_accel_client] auth_type', str(error))

@@ -40,8 +40,9 @@ class DriftTestCase(testtools.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        CONF([], project='nova', default_config_files=[],
-             default_config_dirs=[])
+        CONF(
+            [], project='nova', default_config_files=[], default_config_dirs=[]
+        )
         self.addCleanup(CONF.reset)
         self.log = self.useFixture(fixtures.FakeLogger())
         self.useFixture(database.Database())
@@ -50,27 +51,44 @@ class DriftTestCase(testtools.TestCase):
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         self.servers: dict[str, drift.Server] = {}
         self.asked: list[int] = []
-        for name, fake in (('connect', lambda: None),
-                           ('servers', self.ask)):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova_accel.cmd.cells.{name}', fake))
+        for name, fake in (('connect', lambda: None), ('servers', self.ask)):
+            self.useFixture(
+                fixtures.MonkeyPatch(f'nova_accel.cmd.cells.{name}', fake)
+            )
 
     def ask(self, uuids: set[str]) -> dict[str, drift.Server]:
         self.asked.append(len(uuids))
-        return {uuid: server for uuid, server in self.servers.items()
-                if uuid in uuids}
+        return {
+            uuid: server
+            for uuid, server in self.servers.items()
+            if uuid in uuids
+        }
 
     def acquire(self, role: str = 'active') -> None:
-        binding.acquire(binding.Request(
-            SERVER, 'compute-1', role, 1, 'project', 'fpga',
-            (self.host.allocated(),)))
+        binding.acquire(
+            binding.Request(
+                SERVER,
+                'compute-1',
+                role,
+                1,
+                'project',
+                'fpga',
+                (self.host.allocated(),),
+            )
+        )
 
     def bind(self) -> str:
         """As Nova's Cyborg client does."""
         (made,) = accelerator_request.create('fpga', 'project')
-        accelerator_request.bind({made['uuid']: {
-            'hostname': 'compute-1', 'instance_uuid': SERVER,
-            'device_rp_uuid': self.host.rp_uuid()}})
+        accelerator_request.bind(
+            {
+                made['uuid']: {
+                    'hostname': 'compute-1',
+                    'instance_uuid': SERVER,
+                    'device_rp_uuid': self.host.rp_uuid(),
+                }
+            }
+        )
         uuid: str = made['uuid']
         return uuid
 
@@ -79,16 +97,20 @@ class DriftTestCase(testtools.TestCase):
 
     def taken(self) -> int:
         with engine.reader() as connection:
-            return int(connection.scalar(
-                sa.select(sa.func.count()).select_from(
-                    schema.ATTACH_HANDLES).where(
-                    schema.ATTACH_HANDLES.c.arq_uuid.is_not(None))) or 0)
+            return int(
+                connection.scalar(
+                    sa.select(sa.func.count())
+                    .select_from(schema.ATTACH_HANDLES)
+                    .where(schema.ATTACH_HANDLES.c.arq_uuid.is_not(None))
+                )
+                or 0
+            )
 
-    def age(self, table: sa.Table, name: str,
-            age: datetime.timedelta) -> None:
+    def age(self, table: sa.Table, name: str, age: datetime.timedelta) -> None:
         with engine.writer() as connection:
             connection.execute(
-                sa.update(table).values({name: schema.now() - age}))
+                sa.update(table).values({name: schema.now() - age})
+            )
 
     def silence(self) -> None:
         self.age(schema.HOSTS, 'reported_at', datetime.timedelta(hours=1))

@@ -32,13 +32,17 @@ from unit.cmd import base
 
 
 class TestAudit(base.DriftTestCase):
-
     def run_audit(self, *arguments: str) -> tuple[int, str]:
         """The exit status and what is printed."""
         output, errors = io.StringIO(), io.StringIO()
-        command = audit.Audit(types.SimpleNamespace(
-            stdout=output, stderr=errors,
-            options=types.SimpleNamespace(debug=False)), None)
+        command = audit.Audit(
+            types.SimpleNamespace(
+                stdout=output,
+                stderr=errors,
+                options=types.SimpleNamespace(debug=False),
+            ),
+            None,
+        )
         command.cmd_name = 'audit'
         parser = command.get_parser('audit')
         status = command.run(parser.parse_args([*arguments, '-f', 'csv']))
@@ -52,9 +56,11 @@ class TestAudit(base.DriftTestCase):
         self.assert_clean()
         self.assertEqual([], self.asked)
         self.acquire()
-        for server in (drift.Server(base.HERE),
-                       drift.Server(base.THERE, is_migrating=True),
-                       drift.Server(None, task_state='spawning')):
+        for server in (
+            drift.Server(base.HERE),
+            drift.Server(base.THERE, is_migrating=True),
+            drift.Server(None, task_state='spawning'),
+        ):
             self.servers[base.SERVER] = server
             self.assert_clean()
 
@@ -63,8 +69,13 @@ class TestAudit(base.DriftTestCase):
         self.servers[base.SERVER] = drift.Server(base.THERE)
         status, text = self.run_audit()
         self.assertEqual(1, status)
-        for part in ('compute-1', base.SERVER, uuid, f'on host {base.THERE}',
-                     'delete them'):
+        for part in (
+            'compute-1',
+            base.SERVER,
+            uuid,
+            f'on host {base.THERE}',
+            'delete them',
+        ):
             self.assertIn(part, text)
         self.assertEqual(1, self.taken())
         status, text = self.run_audit('--fix')
@@ -77,8 +88,9 @@ class TestAudit(base.DriftTestCase):
         """A guest may have it."""
         self.acquire()
         for silent, remedy in (
-                (False, 'the host will unplug and free them'),
-                (True, 'nova-accel-manage host forget')):
+            (False, 'the host will unplug and free them'),
+            (True, 'nova-accel-manage host forget'),
+        ):
             if silent:
                 self.silence()
             for arguments in ((), ('--fix',)):
@@ -93,12 +105,14 @@ class TestAudit(base.DriftTestCase):
         self.servers[base.SERVER] = drift.Server(base.HERE)
         with engine.writer() as connection:
             connection.execute(
-                sa.update(schema.ATTACH_HANDLES).values(arq_uuid=None))
+                sa.update(schema.ATTACH_HANDLES).values(arq_uuid=None)
+            )
         status, text = self.run_audit('--fix')
         self.assertEqual(1, status)
         self.assertIn('not all of its ARQs have a device', text)
         self.servers[base.SERVER] = drift.Server(
-            base.HERE, task_state='rebuilding')
+            base.HERE, task_state='rebuilding'
+        )
         self.assert_clean()
 
     def test_what_is_made_again_after_a_reboot_of_the_host(self) -> None:
@@ -106,7 +120,8 @@ class TestAudit(base.DriftTestCase):
         self.servers[base.SERVER] = drift.Server(base.HERE)
         with engine.writer() as connection:
             connection.execute(
-                sa.update(schema.ARQS).values(state='Provisioning'))
+                sa.update(schema.ARQS).values(state='Provisioning')
+            )
         self.assert_clean()
 
     def test_what_nobody_has_bound(self) -> None:
@@ -126,7 +141,8 @@ class TestAudit(base.DriftTestCase):
             connection.execute(
                 sa.update(schema.ATTACH_HANDLES)
                 .where(schema.ATTACH_HANDLES.c.uuid == handle)
-                .values(arq_uuid=made['uuid']))
+                .values(arq_uuid=made['uuid'])
+            )
         self.assertEqual(1, self.run_audit()[0])
         self.assertEqual(0, self.run_audit('--fix')[0])
         self.assertEqual(0, self.taken())
@@ -139,8 +155,11 @@ class TestAudit(base.DriftTestCase):
             binding.adopt((base.SERVER, 'compute-1', 'active'), 1, [uuid])
             return servers(uuids)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.cmd.cells.servers', adopted_meanwhile))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.cmd.cells.servers', adopted_meanwhile
+            )
+        )
         self.run_audit('--fix')
         self.assertEqual(1, self.taken())
 
@@ -151,7 +170,8 @@ class TestAudit(base.DriftTestCase):
             raise exceptions.ServiceUnavailable('the database is away')
 
         with fixtures.MonkeyPatch(
-                'nova_accel.db.binding.delete_unadopted', fail):
+            'nova_accel.db.binding.delete_unadopted', fail
+        ):
             status, text = self.run_audit('--fix')
         self.assertEqual(1, status)
         self.assertIn('failed: the database is away', text)
@@ -162,19 +182,27 @@ class TestAudit(base.DriftTestCase):
         def fail(_uuids: set[str]) -> None:
             raise RuntimeError('Nova is away')
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.cmd.cells.servers', fail))
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.cmd.cells.servers', fail)
+        )
         self.assertEqual((2, 'Nova is away\n'), self.run_audit('--fix'))
         self.assertEqual(1, self.taken())
 
     def test_hosts_are_read_in_pages(self) -> None:
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.cmd.audit.PAGE', 2))
+        self.useFixture(fixtures.MonkeyPatch('nova_accel.cmd.audit.PAGE', 2))
         for number in range(2, 6):
             other = reports.SimulatedHost(f'compute-{number}')
             other.report()
-            binding.acquire(binding.Request(
-                uuidutils.generate_uuid(), other.hostname, 'active', 1,
-                'project', 'fpga', (other.allocated(),)))
+            binding.acquire(
+                binding.Request(
+                    uuidutils.generate_uuid(),
+                    other.hostname,
+                    'active',
+                    1,
+                    'project',
+                    'fpga',
+                    (other.allocated(),),
+                )
+            )
         self.assertEqual(4, len(list(audit.find())))
         self.assertEqual([1, 2, 1], self.asked)

@@ -33,24 +33,34 @@ from unit.cmd import base
 
 
 class TestForget(base.DriftTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.other = reports.SimulatedHost('compute-2')
         self.other.report()
-        binding.acquire(binding.Request(
-            base.SERVER, 'compute-2', 'active', 1, 'project', 'fpga',
-            (self.other.allocated(),)))
+        binding.acquire(
+            binding.Request(
+                base.SERVER,
+                'compute-2',
+                'active',
+                1,
+                'project',
+                'fpga',
+                (self.other.allocated(),),
+            )
+        )
         self.before = self.everything()
 
     def everything(self) -> dict[str, Any]:
         with engine.reader() as connection:
-            return {table.name: connection.execute(table.select()).all()
-                    for table in schema.METADATA.sorted_tables}
+            return {
+                table.name: connection.execute(table.select()).all()
+                for table in schema.METADATA.sorted_tables
+            }
 
     def forget(self) -> None:
         host.Forget(types.SimpleNamespace(stdout=io.StringIO()), None).run(
-            types.SimpleNamespace(hostname='compute-1'))
+            types.SimpleNamespace(hostname='compute-1')
+        )
 
     def assert_refused(self, fault: type[Exception], *parts: str) -> None:
         before = self.everything()
@@ -66,8 +76,14 @@ class TestForget(base.DriftTestCase):
         self.servers[base.SERVER] = drift.Server(base.THERE)
         self.forget()
         left = self.everything()
-        for name in ('hosts', 'devices', 'deployables', 'attach_handles',
-                     'arqs', 'bindings'):
+        for name in (
+            'hosts',
+            'devices',
+            'deployables',
+            'attach_handles',
+            'arqs',
+            'bindings',
+        ):
             self.assertEqual(1, len(left[name]), name)
         self.assertEqual('compute-2', left['hosts'][0].hostname)
         self.assertEqual('compute-2', left['arqs'][0].hostname)
@@ -80,9 +96,11 @@ class TestForget(base.DriftTestCase):
         self.silence()
         output = io.StringIO()
         host.Forget(types.SimpleNamespace(stdout=output), None).run(
-            types.SimpleNamespace(hostname='compute-1'))
-        self.assertIn('2 attach_handles deleted\n1 arqs deleted\n',
-                      output.getvalue())
+            types.SimpleNamespace(hostname='compute-1')
+        )
+        self.assertIn(
+            '2 attach_handles deleted\n1 arqs deleted\n', output.getvalue()
+        )
 
     def test_refused_while_it_reports(self) -> None:
         self.assert_refused(exceptions.Conflict, 'compute-1', '180 s')
@@ -97,9 +115,10 @@ class TestForget(base.DriftTestCase):
         self.acquire()
         self.silence()
         for server in (
-                drift.Server(base.HERE),
-                drift.Server(base.THERE, is_migrating=True),
-                drift.Server(None, task_state='rebuilding')):
+            drift.Server(base.HERE),
+            drift.Server(base.THERE, is_migrating=True),
+            drift.Server(None, task_state='rebuilding'),
+        ):
             self.servers[base.SERVER] = server
             self.assert_refused(exceptions.Conflict, base.SERVER)
 
@@ -114,28 +133,41 @@ class TestRemove(base.DriftTestCase):
         self.pci = self.provider('compute-1_pci', parent=root)
         card = self.provider('compute-1_accel_card', parent=root, ours=True)
         self.region = self.provider(
-            'compute-1_accel_card_region0', parent=card, ours=True)
+            'compute-1_accel_card_region0', parent=card, ours=True
+        )
 
-    def provider(self, name: str, uuid: str | None = None,
-                 parent: str | None = None, ours: bool = False) -> str:
+    def provider(
+        self,
+        name: str,
+        uuid: str | None = None,
+        parent: str | None = None,
+        ours: bool = False,
+    ) -> str:
         with fixtures.MonkeyPatch(
-                'oslo_utils.uuidutils.generate_uuid',
-                lambda: uuid or str(uuid_module.uuid4())):
+            'oslo_utils.uuidutils.generate_uuid',
+            lambda: uuid or str(uuid_module.uuid4()),
+        ):
             return self.placement.add_provider(
-                name, {'FPGA': 2}, parent,
-                [naming.OWNERSHIP_TRAIT] if ours else ())
+                name,
+                {'FPGA': 2},
+                parent,
+                [naming.OWNERSHIP_TRAIT] if ours else (),
+            )
 
     def remove(self) -> str:
         output = io.StringIO()
         host.Remove(types.SimpleNamespace(stdout=output), None).run(
-            types.SimpleNamespace(hostname='compute-1'))
+            types.SimpleNamespace(hostname='compute-1')
+        )
         return output.getvalue()
 
     def providers(self) -> list[str]:
-        answer = scheduling.checked(self.placement.client.get(
-            '/resource_providers', version='1.20'))
+        answer = scheduling.checked(
+            self.placement.client.get('/resource_providers', version='1.20')
+        )
         return sorted(
-            each['name'] for each in answer.json()['resource_providers'])
+            each['name'] for each in answer.json()['resource_providers']
+        )
 
     def assert_refused(self, fault: type[Exception], part: str) -> None:
         self.assertIn(part, str(self.assertRaises(fault, self.remove)))
@@ -147,8 +179,11 @@ class TestRemove(base.DriftTestCase):
         output = self.remove()
         self.assertEqual(['compute-1', 'compute-1_pci'], self.providers())
         self.assertEqual([], host_rows.get_all(180))
-        for part in ('compute-1_accel_card_region0 deleted in Placement',
-                     '2 attach_handles deleted', 'Not removed: '):
+        for part in (
+            'compute-1_accel_card_region0 deleted in Placement',
+            '2 attach_handles deleted',
+            'Not removed: ',
+        ):
             self.assertIn(part, output)
 
     def test_refused_while_it_reports(self) -> None:
@@ -163,11 +198,18 @@ class TestRemove(base.DriftTestCase):
     def test_refused_while_placement_has_anything_allocated(self) -> None:
         """A server that became ACTIVE without its device."""
         self.silence()
-        scheduling.checked(self.placement.client.put(
-            f'/allocations/{base.SERVER}', {
-                'allocations': {self.region: {'resources': {'FPGA': 1}}},
-                'project_id': 'project', 'user_id': 'user',
-                'consumer_generation': None}, version='1.28'))
+        scheduling.checked(
+            self.placement.client.put(
+                f'/allocations/{base.SERVER}',
+                {
+                    'allocations': {self.region: {'resources': {'FPGA': 1}}},
+                    'project_id': 'project',
+                    'user_id': 'user',
+                    'consumer_generation': None,
+                },
+                version='1.28',
+            )
+        )
         self.assert_refused(exceptions.Conflict, base.SERVER)
 
     def test_a_host_that_is_not_known(self) -> None:
@@ -178,7 +220,8 @@ class TestRemove(base.DriftTestCase):
     def test_placement_is_away(self) -> None:
         self.silence()
         with fixtures.MonkeyPatch(
-                'keystoneauth1.adapter.Adapter.get', _refuse):
+            'keystoneauth1.adapter.Adapter.get', _refuse
+        ):
             self.assertRaises(exceptions.ServiceUnavailable, self.remove)
         self.remove()
 

@@ -22,11 +22,9 @@ from nova_accel.db import engine
 
 
 class TestManage(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.output, self.errors = io.StringIO(), io.StringIO()
         self.useFixture(fixtures.MonkeyPatch('sys.stdout', self.output))
         self.useFixture(fixtures.MonkeyPatch('sys.stderr', self.errors))
@@ -36,13 +34,18 @@ class TestManage(testtools.TestCase):
         engine.manager.cache_clear()
         self.addCleanup(engine.manager.cache_clear)
 
-    def run_command(self, *command: str,
-                    configuration: str | None = None) -> int:
+    def run_command(
+        self, *command: str, configuration: str | None = None
+    ) -> int:
         engine.CONF.clear()
         path = self.directory / 'nova.conf'
-        path.write_text(configuration or (
-            '[nova_accel_database]\n'
-            f'connection = sqlite:///{self.directory}/accelerators.sqlite\n'))
+        path.write_text(
+            configuration
+            or (
+                '[nova_accel_database]\n'
+                f'connection = sqlite:///{self.directory}/accelerators.sqlite\n'
+            )
+        )
         return manage.main(['--config-file', str(path), *command])
 
     def test_sync(self) -> None:
@@ -65,16 +68,19 @@ class TestManage(testtools.TestCase):
         self.assertNotIn('Traceback', self.errors.getvalue())
 
     def test_unset_connection(self) -> None:
-        self.assertEqual(1, self.run_command(
-            'db', 'sync', configuration='[DEFAULT]\n'))
-        self.assertIn('[nova_accel_database] connection',
-                      self.errors.getvalue())
+        self.assertEqual(
+            1, self.run_command('db', 'sync', configuration='[DEFAULT]\n')
+        )
+        self.assertIn(
+            '[nova_accel_database] connection', self.errors.getvalue()
+        )
         self.assertNotIn('Traceback', self.errors.getvalue())
 
     def test_missing_configuration(self) -> None:
         missing = str(self.directory / 'frob.conf')
         self.assertEqual(
-            1, manage.main(['--config-file', missing, 'db', 'sync']))
+            1, manage.main(['--config-file', missing, 'db', 'sync'])
+        )
         self.assertIn(missing, self.errors.getvalue())
 
     def test_without_a_command(self) -> None:

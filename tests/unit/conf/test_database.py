@@ -19,11 +19,12 @@ CLIENTS_WAIT_S = 30
 
 
 class TestLimits(testtools.TestCase):
-
     def test_an_answer_comes_before_its_client_gives_up(self) -> None:
-        default = {option.name: option.default
-                   for option in database.LIMIT_OPTS}
+        default = {
+            option.name: option.default for option in database.LIMIT_OPTS
+        }
         self.assertLess(
             default['deadline_s'] + 2 * default['answer_timeout_s'],
-            CLIENTS_WAIT_S)
+            CLIENTS_WAIT_S,
+        )
         self.assertLess(default['lock_wait_s'], default['deadline_s'])

@@ -19,12 +19,14 @@ from nova_accel.conf import opts
 
 
 class TestListOpts(testtools.TestCase):
-
     def test_each_group_once(self) -> None:
         groups = [group for group, _options in opts.list_opts()]
         self.assertEqual(sorted(set(groups)), sorted(groups))
-        for group in ('nova_accel', 'nova_accel_client',
-                      'nova_accel_database'):
+        for group in (
+            'nova_accel',
+            'nova_accel_client',
+            'nova_accel_database',
+        ):
             self.assertIn(group, groups)
 
     def test_what_is_listed_is_registered(self) -> None:
@@ -37,15 +39,19 @@ class TestListOpts(testtools.TestCase):
     def test_options_of_the_database_are_not_those_of_nova(self) -> None:
         listed = dict(opts.list_opts())['nova_accel_database']
         self.assertIn('connection', [option.name for option in listed])
-        conf.CONF.set_override('connection', 'sqlite://',
-                               'nova_accel_database')
-        self.addCleanup(conf.CONF.clear_override, 'connection',
-                        'nova_accel_database')
+        conf.CONF.set_override(
+            'connection', 'sqlite://', 'nova_accel_database'
+        )
+        self.addCleanup(
+            conf.CONF.clear_override, 'connection', 'nova_accel_database'
+        )
         self.assertNotEqual('sqlite://', conf.CONF.database.connection)
 
     def test_sample_can_be_generated(self) -> None:
         generated = cfg.ConfigOpts()
         generator.register_cli_opts(generated)
-        generated(['--namespace', 'nova_accel', '--output-file', '/dev/null'],
-                  default_config_files=[])
+        generated(
+            ['--namespace', 'nova_accel', '--output-file', '/dev/null'],
+            default_config_files=[],
+        )
         generator.generate(generated)

@@ -30,7 +30,6 @@ OPTION = '[nova_accel_database] connection'
 
 
 class TestConfiguration(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -39,16 +38,21 @@ class TestConfiguration(testtools.TestCase):
         for name, value in {'connection': connection, **options}.items():
             engine.CONF.set_override(name, value, 'nova_accel_database')
             self.addCleanup(
-                engine.CONF.clear_override, name, 'nova_accel_database')
+                engine.CONF.clear_override, name, 'nova_accel_database'
+            )
         engine.manager.cache_clear()
         self.addCleanup(engine.manager.cache_clear)
 
     def test_unusable_connection_names_the_option_only(self) -> None:
-        for connection in (None, '', 'user:secret@server',
-                           'frob://user:secret@server/nova_accel',
-                           'mysql+frob://user:secret@server/nova_accel',
-                           'oracle+oracledb://user:secret@server/nova_accel',
-                           'mssql://user:secret@server/nova_accel'):
+        for connection in (
+            None,
+            '',
+            'user:secret@server',
+            'frob://user:secret@server/nova_accel',
+            'mysql+frob://user:secret@server/nova_accel',
+            'oracle+oracledb://user:secret@server/nova_accel',
+            'mssql://user:secret@server/nova_accel',
+        ):
             self.configure(connection)
             for call in (engine.check_configured, device_profile.get_all):
                 error = self.assertRaises(exceptions.ConfigurationError, call)
@@ -57,20 +61,25 @@ class TestConfiguration(testtools.TestCase):
                 self.assertIsNone(error.__cause__)
 
     def test_usable_connection(self) -> None:
-        for connection in ('sqlite:////var/lib/nova/accelerators.sqlite',
-                           'mysql+pymysql://user:secret@server/nova_accel',
-                           'postgresql://user:secret@server/nova_accel'):
+        for connection in (
+            'sqlite:////var/lib/nova/accelerators.sqlite',
+            'mysql+pymysql://user:secret@server/nova_accel',
+            'postgresql://user:secret@server/nova_accel',
+        ):
             self.configure(connection)
             engine.check_configured()
 
     def test_server_that_does_not_answer(self) -> None:
         for driver in ('mysql+pymysql', 'postgresql+psycopg2'):
-            self.configure(f'{driver}://user:secret@127.0.0.1:1/nova_accel',
-                           max_retries=0)
+            self.configure(
+                f'{driver}://user:secret@127.0.0.1:1/nova_accel', max_retries=0
+            )
             error = self.assertRaises(
-                exceptions.ServiceUnavailable, device_profile.get_all)
-            self.assertEqual('the database of accelerators does not answer',
-                             str(error))
+                exceptions.ServiceUnavailable, device_profile.get_all
+            )
+            self.assertEqual(
+                'the database of accelerators does not answer', str(error)
+            )
             self.assertIn('127.0.0.1', self.log.output)
             self.assertNotIn('secret', self.log.output)
 
@@ -83,10 +92,14 @@ class TestConfiguration(testtools.TestCase):
                 self.addCleanup(end.cancel)
                 self.configure(
                     f'{driver}://user@127.0.0.1:{silent.getsockname()[1]}/x',
-                    max_retries=0, answer_timeout_s=2, deadline_s=3)
+                    max_retries=0,
+                    answer_timeout_s=2,
+                    deadline_s=3,
+                )
                 begin = time.monotonic()
                 self.assertRaises(
-                    exceptions.ServiceUnavailable, device_profile.get_all)
+                    exceptions.ServiceUnavailable, device_profile.get_all
+                )
                 self.assertLess(time.monotonic() - begin, 10, driver)
 
     def test_new_configuration_after_the_cache_is_cleared(self) -> None:
@@ -97,7 +110,6 @@ class TestConfiguration(testtools.TestCase):
 
 
 class TestRetried(testtools.TestCase):
-
     def test_whoever_has_a_transaction_begins_it_again(self) -> None:
         package = pathlib.Path(db.__file__).parent
         careless = [
@@ -105,8 +117,10 @@ class TestRetried(testtools.TestCase):
             for path in package.glob('*.py')
             for function in ast.walk(ast.parse(path.read_text()))
             if isinstance(function, ast.FunctionDef)
-            and re.search(r'\bengine\.(reader|writer)\(',
-                          ast.unparse(function))
-            and 'engine.retried' not in map(
-                ast.unparse, function.decorator_list)]
+            and re.search(
+                r'\bengine\.(reader|writer)\(', ast.unparse(function)
+            )
+            and 'engine.retried'
+            not in map(ast.unparse, function.decorator_list)
+        ]
         self.assertEqual([], careless)

@@ -26,7 +26,8 @@ class _Refused(psycopg2.OperationalError):
 
 def of_mysql(number: int) -> sa_exc.OperationalError:
     return sa_exc.OperationalError(
-        'SELECT 1', None, pymysql.err.OperationalError(number, 'at host'))
+        'SELECT 1', None, pymysql.err.OperationalError(number, 'at host')
+    )
 
 
 def of_postgresql(pgcode: str) -> sa_exc.OperationalError:
@@ -37,39 +38,57 @@ def of_postgresql(pgcode: str) -> sa_exc.OperationalError:
 
 def of_text(text: str) -> sa_exc.OperationalError:
     return sa_exc.OperationalError(
-        'SELECT 1', None, psycopg2.OperationalError(text))
+        'SELECT 1', None, psycopg2.OperationalError(text)
+    )
 
 
 class TestUnavailable(testtools.TestCase):
-
     def test_kinds(self) -> None:
         for words, told in {
-                'db sync': (
-                    of_mysql(1146), of_mysql(1054), of_postgresql('42P01'),
-                    of_text('no such table: arqs')),
-                'does not exist': (
-                    of_mysql(1049), of_postgresql('3D000'),
-                    of_text('FATAL:  database "frob" does not exist'),
-                    of_text('unable to open database file')),
-                'refuses the user': (
-                    of_mysql(1045), of_mysql(1044), of_mysql(1142),
-                    of_postgresql('28P01'), of_postgresql('42501'), of_text(
-                        'FATAL:  password authentication failed for user')),
-                'is read-only': (
-                    of_mysql(1290), of_postgresql('25006'),
-                    of_text('attempt to write a readonly database')),
-                'has no space left': (
-                    of_mysql(1021), of_mysql(1114), of_postgresql('53100'),
-                    of_text('database or disk is full')),
-                'has no connection left': (
-                    of_mysql(1040), of_postgresql('53300'),
-                    of_text('FATAL:  sorry, too many clients already')),
-                'took too long': (
-                    of_mysql(1969), of_postgresql('57014')),
-                'too busy': (sa_exc.TimeoutError(),),
-                'does not answer': (
-                    of_mysql(2003), of_postgresql('57P01'),
-                    of_text('could not connect'))}.items():
+            'db sync': (
+                of_mysql(1146),
+                of_mysql(1054),
+                of_postgresql('42P01'),
+                of_text('no such table: arqs'),
+            ),
+            'does not exist': (
+                of_mysql(1049),
+                of_postgresql('3D000'),
+                of_text('FATAL:  database "frob" does not exist'),
+                of_text('unable to open database file'),
+            ),
+            'refuses the user': (
+                of_mysql(1045),
+                of_mysql(1044),
+                of_mysql(1142),
+                of_postgresql('28P01'),
+                of_postgresql('42501'),
+                of_text('FATAL:  password authentication failed for user'),
+            ),
+            'is read-only': (
+                of_mysql(1290),
+                of_postgresql('25006'),
+                of_text('attempt to write a readonly database'),
+            ),
+            'has no space left': (
+                of_mysql(1021),
+                of_mysql(1114),
+                of_postgresql('53100'),
+                of_text('database or disk is full'),
+            ),
+            'has no connection left': (
+                of_mysql(1040),
+                of_postgresql('53300'),
+                of_text('FATAL:  sorry, too many clients already'),
+            ),
+            'took too long': (of_mysql(1969), of_postgresql('57014')),
+            'too busy': (sa_exc.TimeoutError(),),
+            'does not answer': (
+                of_mysql(2003),
+                of_postgresql('57P01'),
+                of_text('could not connect'),
+            ),
+        }.items():
             for fault in told:
                 unavailable = faults.unavailable(fault)
                 self.assertIn(words, str(unavailable))
@@ -77,7 +96,9 @@ class TestUnavailable(testtools.TestCase):
 
     def test_faults_of_what_was_asked(self) -> None:
         for fault in (
-                sa_exc.DataError('SELECT 1', None, pymysql.err.DataError(
-                    1406, 'Data too long')),
-                sa_exc.IntegrityError('SELECT 1', None, _Refused('twice'))):
+            sa_exc.DataError(
+                'SELECT 1', None, pymysql.err.DataError(1406, 'Data too long')
+            ),
+            sa_exc.IntegrityError('SELECT 1', None, _Refused('twice')),
+        ):
             self.assertIsNone(faults.unavailable(fault))

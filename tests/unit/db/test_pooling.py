@@ -21,19 +21,21 @@ from nova_accel.db import pooling
 
 
 class TestPooling(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         directory = self.useFixture(fixtures.TempDir()).path
         self.engine = sa.create_engine(
             f'sqlite:///{directory}/file?plugin=nova_accel',
-            poolclass=sa.QueuePool)
+            poolclass=sa.QueuePool,
+        )
         self.addCleanup(self.engine.dispose)
         self.now = 100.0
-        self.useFixture(fixtures.MockPatch(
-            'time.monotonic', side_effect=lambda: self.now))
-        self.pings = self.useFixture(fixtures.MockPatchObject(
-            self.engine.dialect, 'do_ping')).mock
+        self.useFixture(
+            fixtures.MockPatch('time.monotonic', side_effect=lambda: self.now)
+        )
+        self.pings = self.useFixture(
+            fixtures.MockPatchObject(self.engine.dialect, 'do_ping')
+        ).mock
 
     def connection(self) -> object:
         """What the pool gives, and gets back at once."""
@@ -63,8 +65,9 @@ class TestPooling(testtools.TestCase):
 
     def test_nothing_is_rolled_back_twice(self) -> None:
         self.connection()
-        rollback = self.useFixture(fixtures.MockPatchObject(
-            self.engine.dialect, 'do_rollback')).mock
+        rollback = self.useFixture(
+            fixtures.MockPatchObject(self.engine.dialect, 'do_rollback')
+        ).mock
         with self.engine.begin() as connection:
             connection.execute(sa.text('SELECT 1'))
         self.assertEqual(0, rollback.call_count)

@@ -21,14 +21,18 @@ import testtools
 from nova_accel.db import schema
 
 ZONES = st.integers(-14 * 60, 14 * 60).map(
-    lambda minutes: datetime.timezone(datetime.timedelta(minutes=minutes)))
+    lambda minutes: datetime.timezone(datetime.timedelta(minutes=minutes))
+)
 
 
 class TestUtcDateTime(testtools.TestCase):
-
-    @hypothesis.given(st.datetimes(
-        datetime.datetime(1971, 1, 1), datetime.datetime(2100, 1, 1),
-        timezones=ZONES))
+    @hypothesis.given(
+        st.datetimes(
+            datetime.datetime(1971, 1, 1),
+            datetime.datetime(2100, 1, 1),
+            timezones=ZONES,
+        )
+    )
     def test_same_moment_comes_back(self, moment: datetime.datetime) -> None:
         type_, dialect = schema.UtcDateTime(), sqlite.dialect()
         stored = type_.process_bind_param(moment, dialect)
@@ -39,14 +43,17 @@ class TestUtcDateTime(testtools.TestCase):
 
 
 class TestTables(testtools.TestCase):
-
     def test_indexes_fit_into_those_of_innodb(self) -> None:
         for table in schema.METADATA.tables.values():
             keys = [list(index.columns) for index in table.indexes] + [
-                list(constraint.columns) for constraint in table.constraints
-                if isinstance(constraint, sa.UniqueConstraint)]
+                list(constraint.columns)
+                for constraint in table.constraints
+                if isinstance(constraint, sa.UniqueConstraint)
+            ]
             for columns in keys:
                 # Four bytes is what a character of utf8mb4 may take.
-                size = sum(4 * (getattr(column.type, 'length', None) or 2)
-                           for column in columns)
+                size = sum(
+                    4 * (getattr(column.type, 'length', None) or 2)
+                    for column in columns
+                )
                 self.assertLessEqual(size, 3072, f'{table.name} {columns}')

@@ -21,7 +21,6 @@ from nova_accel.db import watchdog
 
 
 class TestWatchdog(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -72,6 +71,13 @@ class TestWatchdog(testtools.TestCase):
         for _again in range(3):
             here, _there = self.connection()
             watchdog.release(self.watch(here, 60))
-        self.assertEqual(1, len([
-            thread for thread in threading.enumerate()
-            if thread.name == 'nova_accel-database']))
+        self.assertEqual(
+            1,
+            len(
+                [
+                    thread
+                    for thread in threading.enumerate()
+                    if thread.name == 'nova_accel-database'
+                ]
+            ),
+        )

@@ -27,16 +27,19 @@ def the_address(number, bus='3d'):
 
 def sriov(address, vendor_id, product_id, virtual_id, units, **more):
     """A card and its virtual functions."""
-    virtual = [the_address(number + 1, address[5:7])
-               for number in range(units)]
-    return [a_function(address, vendor_id, product_id, virtual=virtual,
-                       **more),
-            *(a_function(each, vendor_id, virtual_id, parent=address)
-              for each in virtual)]
+    virtual = [
+        the_address(number + 1, address[5:7]) for number in range(units)
+    ]
+    return [
+        a_function(address, vendor_id, product_id, virtual=virtual, **more),
+        *(
+            a_function(each, vendor_id, virtual_id, parent=address)
+            for each in virtual
+        ),
+    ]
 
 
-class DriverTestCase(driver_conformance.DriverConformance,
-                     testtools.TestCase):
+class DriverTestCase(driver_conformance.DriverConformance, testtools.TestCase):
     """Its subclasses are asked to set what the mixin wants."""
 
     CARD = '0000:3d:00.0'
@@ -44,7 +47,8 @@ class DriverTestCase(driver_conformance.DriverConformance,
 
     def assert_refused(self, *texts, address=None, **keys):
         error = self.assertRaises(
-            exceptions.DeviceError, self.discover, address, **keys)
+            exceptions.DeviceError, self.discover, address, **keys
+        )
         for text in texts:
             self.assertIn(text, str(error))
 
@@ -54,14 +58,22 @@ class DriverTestCase(driver_conformance.DriverConformance,
         if bitstream is not None:
             (directory / 'first').write_bytes(bitstream)
         error = self.assertRaises(
-            exceptions.DeviceError, self.a_driver().program, device, region,
-            directory / 'first', timeout_s)
+            exceptions.DeviceError,
+            self.a_driver().program,
+            device,
+            region,
+            directory / 'first',
+            timeout_s,
+        )
         for text in texts:
             self.assertIn(text, str(error))
 
     def handles(self, device):
-        return [handle for deployable in device.deployables
-                for handle in deployable.handles]
+        return [
+            handle
+            for deployable in device.deployables
+            for handle in deployable.handles
+        ]
 
     def addresses(self, device):
         return [str(handle.address) for handle in self.handles(device)]

@@ -37,7 +37,9 @@ rm -f {state}/fault
 """
 
 # The kernel, which the name of a file is written to: `tee .../firmware`.
-_TEE = _HEAD + """
+_TEE = (
+    _HEAD
+    + """
 manager=$(dirname "$1")
 file={firmware}/$(cat)
 stat -c %a "$file" >{state}/mode
@@ -49,8 +51,11 @@ fi
 [ "$fault" = lie ] || echo operating >"$manager/state"
 sha256sum <"$file" >"$manager/../../contents"
 """
+)
 
-_FPGASUPDATE = _HEAD + """
+_FPGASUPDATE = (
+    _HEAD
+    + """
 say() {{ printf '[2021-07-19 16:31:36,123] %s\\n' "$1"; }}
 say '[WARNING ] Update starting. Please do not interrupt.'
 if [ "$fault" = fail ]; then
@@ -71,8 +76,11 @@ say '[INFO    ]
 Partial Reconfiguration OK'
 say '[INFO    ] Total time: 0:00:01.712345'
 """
+)
 
-_XRT_SMI = _HEAD + """
+_XRT_SMI = (
+    _HEAD
+    + """
 if [ "$fault" = fail ]; then
     echo "ERROR: Could not program device $3 : failed to load xclbin:" \\
         "Invalid argument" >&2
@@ -82,9 +90,12 @@ fi
     od -An -tx1 | tr -d ' \\n' >{sysfs}/devices/pci0000:00/$3/xclbinuuid
 echo "INFO: xrt-smi program succeeded on $3"
 """
+)
 
 # The uuid of a shell is in its metadata; here it is where that of an image is.
-_XBMGMT = _HEAD + """
+_XBMGMT = (
+    _HEAD
+    + """
 case "$5" in *.xsabin) ;; *) exit 2 ;; esac
 echo "Programming shell on device [$3]..."
 echo "Partition file: $5"
@@ -99,6 +110,7 @@ fi
 }} >>{sysfs}/devices/pci0000:00/$3/logic_uuids
 echo 'Programmed shell successfully'
 """
+)
 
 
 class Tools(fixtures.Fixture):
@@ -116,22 +128,39 @@ class Tools(fixtures.Fixture):
     def _setUp(self):
         root = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.tools, self.firmware, self._state = (
-            root / name for name in ('bin', 'firmware', 'state'))
+            root / name for name in ('bin', 'firmware', 'state')
+        )
         for directory in (self.tools, self.firmware, self._state):
             directory.mkdir()
-        for name, text in (('tee', _TEE), ('fpgasupdate', _FPGASUPDATE),
-                           ('xrt-smi', _XRT_SMI), ('xbmgmt', _XBMGMT)):
-            (self.tools / name).write_text(text.format(
-                state=self._state, firmware=self.firmware,
-                sysfs=self._sysfs))
+        for name, text in (
+            ('tee', _TEE),
+            ('fpgasupdate', _FPGASUPDATE),
+            ('xrt-smi', _XRT_SMI),
+            ('xbmgmt', _XBMGMT),
+        ):
+            (self.tools / name).write_text(
+                text.format(
+                    state=self._state,
+                    firmware=self.firmware,
+                    sysfs=self._sysfs,
+                )
+            )
             (self.tools / name).chmod(0o755)
-        self.useFixture(fixtures.EnvironmentVariable(
-            'PATH', f'{self.tools}:{os.environ["PATH"]}'))
-        for name, value in (('SYSFS', self._sysfs),
-                            ('FIRMWARE', self.firmware),
-                            ('RUN', self._state)):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova_accel.privileged.fpga.{name}', value))
+        self.useFixture(
+            fixtures.EnvironmentVariable(
+                'PATH', f'{self.tools}:{os.environ["PATH"]}'
+            )
+        )
+        for name, value in (
+            ('SYSFS', self._sysfs),
+            ('FIRMWARE', self.firmware),
+            ('RUN', self._state),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.privileged.fpga.{name}', value
+                )
+            )
         self.addCleanup(privileged.fpga_pctxt.set_client_mode, True)
         privileged.fpga_pctxt.set_client_mode(False)
 
@@ -153,21 +182,37 @@ class Tools(fixtures.Fixture):
 
 def gbs(type_uuid, signed=False):
     """An image for OPAE."""
-    metadata = json.dumps({'version': 1, 'afu-image': {
-        'interface-uuid': 'ce489693-98f0-5f33-946d-560708be108a',
-        'accelerator-clusters': [{
-            'name': 'nlb_mode_0', 'total-contexts': 1,
-            'accelerator-type-uuid': type_uuid}]}}).encode()
+    metadata = json.dumps(
+        {
+            'version': 1,
+            'afu-image': {
+                'interface-uuid': 'ce489693-98f0-5f33-946d-560708be108a',
+                'accelerator-clusters': [
+                    {
+                        'name': 'nlb_mode_0',
+                        'total-contexts': 1,
+                        'accelerator-type-uuid': type_uuid,
+                    }
+                ],
+            },
+        }
+    ).encode()
     blocks = b'\x19\xfd\xea\xb6' + bytes(4) + b'\x02' + bytes(1015)
-    return ((blocks if signed else b'') + b'XeonFPGA\xb7GBSv001'
-            + len(metadata).to_bytes(4, 'little') + metadata
-            + b'\n' + bytes(64))
+    return (
+        (blocks if signed else b'')
+        + b'XeonFPGA\xb7GBSv001'
+        + len(metadata).to_bytes(4, 'little')
+        + metadata
+        + b'\n'
+        + bytes(64)
+    )
 
 
 def xclbin(image_uuid):
     """An image for the Xilinx Runtime."""
-    return (b'xclbin2\x00' + bytes(408) + uuid.UUID(image_uuid).bytes
-            + bytes(64))
+    return (
+        b'xclbin2\x00' + bytes(408) + uuid.UUID(image_uuid).bytes + bytes(64)
+    )
 
 
 class FpgaTestCase(base.DriverTestCase):

@@ -38,11 +38,17 @@ class FakeNvme(fixtures.Fixture):
     :ivar serial: of the drive that is there, by what is asked as root
     """
 
-    def __init__(self, fake_sysfs, address, sanicap=0, cmic=0, oacs=FORMAT,
-                 fna=0):
+    def __init__(
+        self, fake_sysfs, address, sanicap=0, cmic=0, oacs=FORMAT, fna=0
+    ):
         self.sysfs, self.address = fake_sysfs, address
-        self.fields = {328: (sanicap, 4), 76: (cmic, 1), 256: (oacs, 2),
-                       524: (fna, 1), 78: (NUMBER, 2)}
+        self.fields = {
+            328: (sanicap, 4),
+            76: (cmic, 1),
+            256: (oacs, 2),
+            524: (fna, 1),
+            78: (NUMBER, 2),
+        }
         self.calls = []
         self.statuses = [0]
         self.keeps = set()
@@ -53,15 +59,27 @@ class FakeNvme(fixtures.Fixture):
 
     def _setUp(self):
         self.sysfs.set(
-            self.address, nvme__nvme3__state='live', nvme__nvme3__model='X',
+            self.address,
+            nvme__nvme3__state='live',
+            nvme__nvme3__model='X',
             nvme__nvme3__serial=SERIAL,
             nvme__nvme3__nvme3n1__nsid='1',
-            nvme__nvme3__nvme3c3n2__nsid='2')
-        for name in ('identify', 'sanitize_log', 'sanitize',
-                     'format_namespace', 'is_blank',
-                     'allocated_namespaces', 'controllers'):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova_accel.privileged.nvme.{name}', getattr(self, name)))
+            nvme__nvme3__nvme3c3n2__nsid='2',
+        )
+        for name in (
+            'identify',
+            'sanitize_log',
+            'sanitize',
+            'format_namespace',
+            'is_blank',
+            'allocated_namespaces',
+            'controllers',
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.privileged.nvme.{name}', getattr(self, name)
+                )
+            )
 
     def check(self, address, serial):
         assert address == str(self.address)
@@ -72,7 +90,7 @@ class FakeNvme(fixtures.Fixture):
         self.check(address, serial)
         data = bytearray(4096)
         for offset, (value, size) in self.fields.items():
-            data[offset:offset + size] = value.to_bytes(size, 'little')
+            data[offset : offset + size] = value.to_bytes(size, 'little')
         return bytes(data)
 
     def allocated_namespaces(self, address, serial):
@@ -91,7 +109,7 @@ class FakeNvme(fixtures.Fixture):
         if len(self.statuses) > 1:
             del self.statuses[0]
         # The bits above are how often it has overwritten.
-        return bytes([0xff, 0xff, 0b1000 | status, 1]) + bytes(508)
+        return bytes([0xFF, 0xFF, 0b1000 | status, 1]) + bytes(508)
 
     def sanitize(self, address, serial, action):
         self.check(address, serial)

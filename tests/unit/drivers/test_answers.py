@@ -29,10 +29,12 @@ NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 CARD = '0000:3d:00.0'
 
 (FUNCTION, *VIRTUAL) = base.sriov(CARD, '8086', '09c4', '09c5', 2)
-(SPEC,) = device_spec.parse([json.dumps(
-    {'vendor_id': '8086', 'driver': 'fake'})], ['fake'])
+(SPEC,) = device_spec.parse(
+    [json.dumps({'vendor_id': '8086', 'driver': 'fake'})], ['fake']
+)
 DEVICE = driver.FakeFpgaDriver(None, None, NODE_UUID).discover(
-    FUNCTION, SPEC, node_devices.HostDevices({FUNCTION.address: FUNCTION}))
+    FUNCTION, SPEC, node_devices.HostDevices({FUNCTION.address: FUNCTION})
+)
 PART = DEVICE.deployables[0]
 (HANDLE,) = PART.handles
 
@@ -42,8 +44,12 @@ def changed(**fields):
 
 
 def with_part(**fields):
-    return changed(deployables=(
-        dataclasses.replace(PART, **fields), *DEVICE.deployables[1:]))
+    return changed(
+        deployables=(
+            dataclasses.replace(PART, **fields),
+            *DEVICE.deployables[1:],
+        )
+    )
 
 
 def with_handle(**fields):
@@ -53,56 +59,94 @@ def with_handle(**fields):
 class TestDevice(testscenarios.WithScenarios, testtools.TestCase):
     """What would fail for the whole host is refused."""
 
-    scenarios = [(name, {'found': found, 'texts': texts}) for (
-        name, found, *texts) in (
-        ('no device', 'a card', 'the device', 'a card'),
-        ('a number', 7, 'the device', '7'),
-        ('another name', changed(name='pci_0000_3e_00_0'),
-         'name', 'pci_0000_3e_00_0'),
-        ('another address', changed(
-            address=pci_address.PciAddress(0, 0x3e, 0, 0)),
-         'address', 'bus=62'),
-        ('another driver', changed(driver='pci'), 'driver', 'pci'),
-        ('an unknown type', changed(type='TOASTER'), 'TOASTER'),
-        ('a fault that is none', changed(fault=KeyError('x')), 'fault'),
-        ('no text', changed(vendor=None), 'vendor', 'None'),
-        ('a flag', changed(numa_node=True), 'numa_node', 'True'),
-        ('no tuple', changed(deployables=list(DEVICE.deployables)),
-         'deployables'),
-        ('no deployable', changed(deployables=('region0',)), 'region0'),
-        ('attributes', changed(attributes={'firmware': 7}), 'firmware'),
-        ('no attributes', changed(attributes=None), 'attributes'),
-        ('twice the same part', changed(deployables=(PART, PART)),
-         'it has two deployables region0'),
-        ('twice the same handle', with_part(handles=(HANDLE, HANDLE)),
-         'it has two attach handles'),
-        ('twice the same region', changed(
-            regions=(region.Region('region0'), region.Region('region0'))),
-         'it has two regions'),
-        ('an unknown region', with_part(region='region9'), 'region9'),
-        ('no name', with_part(name=''), 'no name of a deployable'),
-        ('a long name', with_part(name='x' * 256), 'no name of a deployable'),
-        ('a line feed', with_part(name='a\nb'), 'no name of a deployable'),
-        ('a set that may change', with_part(traits={'CUSTOM_X'}), 'traits'),
-        ('no trait', with_part(traits=frozenset({'---'})), "'---'"),
-        ('a long trait', with_part(traits=frozenset({'A' * 256})), 'AAA'),
-        ('no resource class', with_part(resource_class='f p'), "'f p'"),
-        ('no uuid', with_handle(uuid='first'), "'first'"),
-        ('no address', with_handle(address=CARD), 'address', CARD),
-        ('an address of texts', with_handle(
-            address=pci_address.PciAddress('0', '3d', '0', '0')), 'domain'),
-        ('no function', with_handle(further_functions=(CARD,)), CARD),
-    )]
+    scenarios = [
+        (name, {'found': found, 'texts': texts})
+        for (name, found, *texts) in (
+            ('no device', 'a card', 'the device', 'a card'),
+            ('a number', 7, 'the device', '7'),
+            (
+                'another name',
+                changed(name='pci_0000_3e_00_0'),
+                'name',
+                'pci_0000_3e_00_0',
+            ),
+            (
+                'another address',
+                changed(address=pci_address.PciAddress(0, 0x3E, 0, 0)),
+                'address',
+                'bus=62',
+            ),
+            ('another driver', changed(driver='pci'), 'driver', 'pci'),
+            ('an unknown type', changed(type='TOASTER'), 'TOASTER'),
+            ('a fault that is none', changed(fault=KeyError('x')), 'fault'),
+            ('no text', changed(vendor=None), 'vendor', 'None'),
+            ('a flag', changed(numa_node=True), 'numa_node', 'True'),
+            (
+                'no tuple',
+                changed(deployables=list(DEVICE.deployables)),
+                'deployables',
+            ),
+            ('no deployable', changed(deployables=('region0',)), 'region0'),
+            ('attributes', changed(attributes={'firmware': 7}), 'firmware'),
+            ('no attributes', changed(attributes=None), 'attributes'),
+            (
+                'twice the same part',
+                changed(deployables=(PART, PART)),
+                'it has two deployables region0',
+            ),
+            (
+                'twice the same handle',
+                with_part(handles=(HANDLE, HANDLE)),
+                'it has two attach handles',
+            ),
+            (
+                'twice the same region',
+                changed(
+                    regions=(
+                        region.Region('region0'),
+                        region.Region('region0'),
+                    )
+                ),
+                'it has two regions',
+            ),
+            ('an unknown region', with_part(region='region9'), 'region9'),
+            ('no name', with_part(name=''), 'no name of a deployable'),
+            (
+                'a long name',
+                with_part(name='x' * 256),
+                'no name of a deployable',
+            ),
+            ('a line feed', with_part(name='a\nb'), 'no name of a deployable'),
+            (
+                'a set that may change',
+                with_part(traits={'CUSTOM_X'}),
+                'traits',
+            ),
+            ('no trait', with_part(traits=frozenset({'---'})), "'---'"),
+            ('a long trait', with_part(traits=frozenset({'A' * 256})), 'AAA'),
+            ('no resource class', with_part(resource_class='f p'), "'f p'"),
+            ('no uuid', with_handle(uuid='first'), "'first'"),
+            ('no address', with_handle(address=CARD), 'address', CARD),
+            (
+                'an address of texts',
+                with_handle(
+                    address=pci_address.PciAddress('0', '3d', '0', '0')
+                ),
+                'domain',
+            ),
+            ('no function', with_handle(further_functions=(CARD,)), CARD),
+        )
+    ]
 
     def test_it_is_refused(self):
         error = self.assertRaises(
-            ValueError, answers.device, self.found, FUNCTION, SPEC)
+            ValueError, answers.device, self.found, FUNCTION, SPEC
+        )
         for text in self.texts:
             self.assertIn(text, str(error))
 
 
 class TestAnswers(testtools.TestCase):
-
     def test_a_device(self):
         self.assertIs(DEVICE, answers.device(DEVICE, FUNCTION, SPEC))
 
@@ -111,7 +155,8 @@ class TestAnswers(testtools.TestCase):
 
     def test_a_mediated_device(self):
         handle = attach_handle.AttachHandle(
-            HANDLE.uuid, HANDLE.address, mdev_type='nvidia-11')
+            HANDLE.uuid, HANDLE.address, mdev_type='nvidia-11'
+        )
         found = with_part(handles=(handle,))
         self.assertIs(found, answers.device(found, FUNCTION, SPEC))
 

@@ -15,7 +15,6 @@ from unit.drivers import base
 
 
 class TestAscend(base.DriverTestCase):
-
     driver = ascend.AscendDriver
     spec = {'vendor_id': '19e5'}
 
@@ -25,5 +24,6 @@ class TestAscend(base.DriverTestCase):
     def test_processor(self):
         device = self.discover()
         self.assertEqual(('AICHIP', True), (device.type, device.pooled))
-        self.assertEqual([{'CUSTOM_AICHIP_HUAWEI_ASCEND_910B'}],
-                         self.traits(device))
+        self.assertEqual(
+            [{'CUSTOM_AICHIP_HUAWEI_ASCEND_910B'}], self.traits(device)
+        )

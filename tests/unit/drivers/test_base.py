@@ -21,37 +21,47 @@ from nova_accel.testing import sysfs as fake_sysfs
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 FUNCTIONS = tuple(
-    pci_address.PciAddress(0, 0x3d, 0, number) for number in range(2))
+    pci_address.PciAddress(0, 0x3D, 0, number) for number in range(2)
+)
 
 
 class TestClean(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.done = []
         self.sysfs = self.useFixture(fake_sysfs.FakeSysfs()).sysfs
         for name in ('reset', 'run'):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova_accel.drivers.cleaning.{name}',
-                lambda what, address, name=name: self.done.append(
-                    (name, what, address))))
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.drivers.cleaning.{name}',
+                    lambda what, address, name=name: self.done.append(
+                        (name, what, address)
+                    ),
+                )
+            )
 
     def clean(self, *cleaning):
         pci.PciDriver(None, self.sysfs, NODE_UUID).clean(
             attach_handle.AttachHandle(
-                'uuid', FUNCTIONS[0], further_functions=FUNCTIONS[1:],
-                cleaning=cleaning))
+                'uuid',
+                FUNCTIONS[0],
+                further_functions=FUNCTIONS[1:],
+                cleaning=cleaning,
+            )
+        )
         return self.done
 
     def test_reset_of_all_functions(self):
-        self.assertEqual([('reset', self.sysfs, function)
-                          for function in FUNCTIONS], self.clean('reset'))
+        self.assertEqual(
+            [('reset', self.sysfs, function) for function in FUNCTIONS],
+            self.clean('reset'),
+        )
 
     def test_command_for_all_functions(self):
         self.assertEqual(
-            [('run', ['/bin/wipe', '-v'], function)
-             for function in FUNCTIONS],
-            self.clean('command', '/bin/wipe', '-v'))
+            [('run', ['/bin/wipe', '-v'], function) for function in FUNCTIONS],
+            self.clean('command', '/bin/wipe', '-v'),
+        )
 
     def test_nothing(self):
         self.assertEqual([], self.clean('none'))
@@ -59,6 +69,5 @@ class TestClean(testtools.TestCase):
 
     def test_what_it_does_not_know(self):
         """Of a driver that was another one's before nova-compute started."""
-        error = self.assertRaises(
-            exceptions.DeviceError, self.clean, 'format')
+        error = self.assertRaises(exceptions.DeviceError, self.clean, 'format')
         self.assertIn("'format'", str(error))

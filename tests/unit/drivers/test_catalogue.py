@@ -26,18 +26,19 @@ from nova_accel.model import naming
 
 
 class TestCatalogue(testtools.TestCase):
-
     def test_known(self):
-        self.assertEqual(catalogue.Entry('QAT', 'Intel', 'C62x VF'),
-                         catalogue.look_up('8086', '37c9'))
+        self.assertEqual(
+            catalogue.Entry('QAT', 'Intel', 'C62x VF'),
+            catalogue.look_up('8086', '37c9'),
+        )
 
     def test_known_vendor(self):
-        self.assertEqual(catalogue.Entry(vendor='NVIDIA'),
-                         catalogue.look_up('10de', 'ffff'))
+        self.assertEqual(
+            catalogue.Entry(vendor='NVIDIA'), catalogue.look_up('10de', 'ffff')
+        )
 
     def test_unknown(self):
-        self.assertEqual(catalogue.Entry(),
-                         catalogue.look_up('ffff', '37c9'))
+        self.assertEqual(catalogue.Entry(), catalogue.look_up('ffff', '37c9'))
 
     def test_ids_are_those_of_pci_functions(self):
         for ids in catalogue.entries():
@@ -53,47 +54,66 @@ class TestCatalogue(testtools.TestCase):
         for ids, entry in catalogue.entries().items():
             if ids[1] is not None:
                 trait = naming.device_trait(
-                    entry.type, entry.vendor, entry.product)
+                    entry.type, entry.vendor, entry.product
+                )
                 self.assertTrue(os_traits.is_custom(trait), ids)
                 self.assertFalse(trait.endswith('_'), trait)
 
     def test_a_virtual_function_is_told_from_its_card(self):
-        names = {(entry.vendor, entry.product) for ids, entry
-                 in catalogue.entries().items() if ids[1] is not None}
+        names = {
+            (entry.vendor, entry.product)
+            for ids, entry in catalogue.entries().items()
+            if ids[1] is not None
+        }
         for vendor, product in names:
             if product.endswith(' VF') and vendor != 'Mellanox':
                 self.assertIn((vendor, product.removesuffix(' VF')), names)
 
 
 class TestOperatorsFile(testtools.TestCase):
-
     def read(self, text):
         file = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path, 'catalogue.yaml')
+            self.useFixture(fixtures.TempDir()).path, 'catalogue.yaml'
+        )
         file.write_text(text)
         self.useFixture(config_fixture.Config(conf.CONF)).config(
-            group='nova_accel', catalogue_file=str(file))
+            group='nova_accel', catalogue_file=str(file)
+        )
 
     def test_adds(self):
-        self.read('{"8086": {"name": Intel, "products": '
-                  '{"QAT": {"4948": 6xxx}}}, "ac3e": {"name": ACME}}')
-        self.assertEqual(catalogue.Entry('QAT', 'Intel', '6xxx'),
-                         catalogue.look_up('8086', '4948'))
-        self.assertEqual(catalogue.Entry('QAT', 'Intel', 'C62x VF'),
-                         catalogue.look_up('8086', '37c9'))
-        self.assertEqual(catalogue.Entry(vendor='ACME'),
-                         catalogue.look_up('ac3e', '0001'))
+        self.read(
+            '{"8086": {"name": Intel, "products": '
+            '{"QAT": {"4948": 6xxx}}}, "ac3e": {"name": ACME}}'
+        )
+        self.assertEqual(
+            catalogue.Entry('QAT', 'Intel', '6xxx'),
+            catalogue.look_up('8086', '4948'),
+        )
+        self.assertEqual(
+            catalogue.Entry('QAT', 'Intel', 'C62x VF'),
+            catalogue.look_up('8086', '37c9'),
+        )
+        self.assertEqual(
+            catalogue.Entry(vendor='ACME'), catalogue.look_up('ac3e', '0001')
+        )
 
     def test_overrules(self):
-        self.read('{"8086": {"name": Old Intel, "products": '
-                  '{"AICHIP": {"37c9": Fast}}}}')
-        self.assertEqual(catalogue.Entry('AICHIP', 'Old Intel', 'Fast'),
-                         catalogue.look_up('8086', '37c9'))
-        self.assertEqual(catalogue.Entry('QAT', 'Old Intel', 'C62x'),
-                         catalogue.look_up('8086', '37c8'))
+        self.read(
+            '{"8086": {"name": Old Intel, "products": '
+            '{"AICHIP": {"37c9": Fast}}}}'
+        )
+        self.assertEqual(
+            catalogue.Entry('AICHIP', 'Old Intel', 'Fast'),
+            catalogue.look_up('8086', '37c9'),
+        )
+        self.assertEqual(
+            catalogue.Entry('QAT', 'Old Intel', 'C62x'),
+            catalogue.look_up('8086', '37c8'),
+        )
 
     def test_unusable(self):
         self.read('{8086: {"name": Intel}}')
         error = self.assertRaises(
-            exceptions.ConfigurationError, catalogue.entries)
+            exceptions.ConfigurationError, catalogue.entries
+        )
         self.assertIn('catalogue_file', str(error))

@@ -31,31 +31,40 @@ GOOD = """
 
 
 class TestRead(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.file = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path, 'catalogue.yaml')
+            self.useFixture(fixtures.TempDir()).path, 'catalogue.yaml'
+        )
 
     def assert_refused(self, text, *reasons):
         self.file.write_text(text)
-        error = self.assertRaises(exceptions.ConfigurationError,
-                                  catalogue_file.read, str(self.file))
-        for reason in (f'[nova_accel] catalogue_file = {self.file}: ',
-                       *reasons):
+        error = self.assertRaises(
+            exceptions.ConfigurationError, catalogue_file.read, str(self.file)
+        )
+        for reason in (
+            f'[nova_accel] catalogue_file = {self.file}: ',
+            *reasons,
+        ):
             self.assertIn(reason, str(error))
 
     def test_good(self):
         self.file.write_text(GOOD)
         self.assertEqual(
-            {'8086': {'name': 'Intel', 'products': {'QAT': {'4948': '6xxx'}}},
-             'ac3e': {'name': 'ACME'}},
-            catalogue_file.read(str(self.file)))
+            {
+                '8086': {
+                    'name': 'Intel',
+                    'products': {'QAT': {'4948': '6xxx'}},
+                },
+                'ac3e': {'name': 'ACME'},
+            },
+            catalogue_file.read(str(self.file)),
+        )
 
     def test_no_file(self):
         error = self.assertRaises(
-            exceptions.ConfigurationError, catalogue_file.read,
-            str(self.file))
+            exceptions.ConfigurationError, catalogue_file.read, str(self.file)
+        )
         self.assertIn('No such file', str(error))
 
     def test_no_yaml(self):
@@ -63,8 +72,9 @@ class TestRead(testtools.TestCase):
 
     def test_no_text(self):
         self.file.write_bytes(b'\xff\xfe\xfd')
-        self.assertRaises(exceptions.ConfigurationError, catalogue_file.read,
-                          str(self.file))
+        self.assertRaises(
+            exceptions.ConfigurationError, catalogue_file.read, str(self.file)
+        )
 
     def test_empty(self):
         self.assert_refused('', 'None')
@@ -91,4 +101,7 @@ class TestRead(testtools.TestCase):
     def test_one_product_is_of_one_type(self):
         self.assert_refused(
             GOOD.replace('"ac3e"', '    FPGA:\n      "4948": FX\n"ac3e"'),
-            '8086/4948', 'QAT', 'FPGA')
+            '8086/4948',
+            'QAT',
+            'FPGA',
+        )

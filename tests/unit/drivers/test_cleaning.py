@@ -25,7 +25,6 @@ ADDRESS = pci_address.PciAddress.parse('0000:3d:00.0')
 
 
 class TestReset(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.fake = self.useFixture(fake_sysfs.FakeSysfs())
@@ -38,7 +37,7 @@ class TestReset(testtools.TestCase):
         self.assertEqual([(ADDRESS, '1')], self.written)
 
     def test_an_old_kernel(self):
-        other = pci_address.PciAddress(0, 0x3d, 0, 1)
+        other = pci_address.PciAddress(0, 0x3D, 0, 1)
         self.fake.set(other, reset='')
         cleaning.reset(self.fake.sysfs, other)
         self.assertEqual([(other, '1')], self.written)
@@ -47,16 +46,20 @@ class TestReset(testtools.TestCase):
         for methods in ('', 'pm', 'pm bus'):
             self.fake.set(ADDRESS, reset_method=methods)
             error = self.assertRaises(
-                exceptions.DeviceError, cleaning.reset, self.fake.sysfs,
-                ADDRESS)
+                exceptions.DeviceError,
+                cleaning.reset,
+                self.fake.sysfs,
+                ADDRESS,
+            )
             self.assertIn(f'reset_method is {methods!r}', str(error))
         self.assertEqual([], self.written)
 
     def test_a_function_that_has_none(self):
-        other = pci_address.PciAddress(0, 0x3d, 0, 1)
+        other = pci_address.PciAddress(0, 0x3D, 0, 1)
         self.fake.set(other)
-        self.assertRaises(exceptions.DeviceError, cleaning.reset,
-                          self.fake.sysfs, other)
+        self.assertRaises(
+            exceptions.DeviceError, cleaning.reset, self.fake.sysfs, other
+        )
 
     def test_it_does_not_come_back(self):
         def refuse(_address, _value):
@@ -64,16 +67,15 @@ class TestReset(testtools.TestCase):
 
         self.fake.on_write['reset'] = refuse
         error = self.assertRaises(
-            exceptions.DeviceError, cleaning.reset, self.fake.sysfs, ADDRESS)
+            exceptions.DeviceError, cleaning.reset, self.fake.sysfs, ADDRESS
+        )
         self.assertIn('Inappropriate', str(error))
 
 
 class TestRun(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
 
     def script(self, text):
         path = self.directory / 'clean'
@@ -83,31 +85,42 @@ class TestRun(testtools.TestCase):
 
     def assert_refused(self, text, *command):
         error = self.assertRaises(
-            exceptions.DeviceError, cleaning.run, command, ADDRESS)
+            exceptions.DeviceError, cleaning.run, command, ADDRESS
+        )
         for part in (str(ADDRESS), command[0], text):
             self.assertIn(part, str(error))
 
     def test_the_address_is_added_and_there_is_no_shell(self):
         seen = self.directory / 'seen'
-        cleaning.run((self.script('printf "%s\\n" "$@" >"$1"'), str(seen),
-                      '$HOME; *'), ADDRESS)
-        self.assertEqual([str(seen), '$HOME; *', str(ADDRESS)],
-                         seen.read_text().splitlines())
+        cleaning.run(
+            (self.script('printf "%s\\n" "$@" >"$1"'), str(seen), '$HOME; *'),
+            ADDRESS,
+        )
+        self.assertEqual(
+            [str(seen), '$HOME; *', str(ADDRESS)],
+            seen.read_text().splitlines(),
+        )
 
     def test_exit_status(self):
         self.assert_refused(
-            'exit status 3, no', self.script('echo no >&2; exit 3'))
+            'exit status 3, no', self.script('echo no >&2; exit 3')
+        )
 
     def test_not_there(self):
         self.assert_refused('clean', str(self.directory / 'clean'))
 
     def test_too_long(self):
         """What it has started ends with it."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.drivers.cleaning.COMMAND_TIMEOUT_S', 0.5))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.drivers.cleaning.COMMAND_TIMEOUT_S', 0.5
+            )
+        )
         child = self.directory / 'child'
-        self.assert_refused('not finished after 0.5 s', self.script(
-            f'sleep 60 & echo $! >{child}; wait'))
+        self.assert_refused(
+            'not finished after 0.5 s',
+            self.script(f'sleep 60 & echo $! >{child}; wait'),
+        )
         state = pathlib.Path('/proc', child.read_text().strip(), 'stat')
         for _time in range(100):
             # Whoever adopted it may be slow to bury it.

@@ -26,15 +26,16 @@ BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
 
 
 def a_function(vendor_id='8086', product_id='37c9', **more):
-    address = pci_address.PciAddress(0, 0x3d, 1, 0)
+    address = pci_address.PciAddress(0, 0x3D, 1, 0)
     return pci_function.PciFunction(
-        address.node_device, address, vendor_id, product_id, **more)
+        address.node_device, address, vendor_id, product_id, **more
+    )
 
 
 def a_spec(**keys):
     return device_spec.parse(
-        [json.dumps({'vendor_id': '*', 'driver': 'pci', **keys})],
-        ['pci'])[0]
+        [json.dumps({'vendor_id': '*', 'driver': 'pci', **keys})], ['pci']
+    )[0]
 
 
 def a_device(function, spec):
@@ -44,63 +45,95 @@ def a_device(function, spec):
 
 
 class TestFacts(testtools.TestCase):
-
     def test_known_device(self):
         device, deployable = a_device(
             a_function(vendor='Intel Corp.', product='QAT', numa_node=1),
-            a_spec())
+            a_spec(),
+        )
         self.assertEqual(
             ('QAT', 'Intel', 'C62x VF', 1, 'pci', 'pci_0000_3d_01_0'),
-            (device.type, device.vendor, device.product, device.numa_node,
-             device.driver, device.name))
+            (
+                device.type,
+                device.vendor,
+                device.product,
+                device.numa_node,
+                device.driver,
+                device.name,
+            ),
+        )
         self.assertEqual('CUSTOM_QAT', deployable.resource_class)
         self.assertEqual({'CUSTOM_QAT_INTEL_C62X_VF'}, deployable.traits)
         self.assertEqual(frozenset(), device.operator_traits)
 
     def test_operators_line_overrules(self):
-        device, deployable = a_device(a_function(), a_spec(
-            type='FPGA', resource_class='CUSTOM_RC', pool=True,
-            traits=['CUSTOM_RACK_7']))
+        device, deployable = a_device(
+            a_function(),
+            a_spec(
+                type='FPGA',
+                resource_class='CUSTOM_RC',
+                pool=True,
+                traits=['CUSTOM_RACK_7'],
+            ),
+        )
         self.assertEqual(('FPGA', True), (device.type, device.pooled))
         self.assertEqual('CUSTOM_RC', deployable.resource_class)
-        self.assertEqual({'CUSTOM_FPGA_INTEL_C62X_VF', 'CUSTOM_RACK_7'},
-                         deployable.traits)
+        self.assertEqual(
+            {'CUSTOM_FPGA_INTEL_C62X_VF', 'CUSTOM_RACK_7'}, deployable.traits
+        )
         self.assertEqual({'CUSTOM_RACK_7'}, device.operator_traits)
 
     def test_unknown_device_has_its_ids_in_the_trait(self):
         """The host's own names differ from host to host."""
         device, deployable = a_device(
             a_function('beef', '0001', vendor='Beef Inc.', product='X [1]'),
-            a_spec(type='GPU'))
-        self.assertEqual(('Beef Inc.', 'X [1]'),
-                         (device.vendor, device.product))
+            a_spec(type='GPU'),
+        )
+        self.assertEqual(
+            ('Beef Inc.', 'X [1]'), (device.vendor, device.product)
+        )
         self.assertEqual({'CUSTOM_GPU_BEEF_0001'}, deployable.traits)
 
     def test_nameless_device(self):
         device, _deployable = a_device(
-            a_function('8086', '0001'), a_spec(type='GPU'))
+            a_function('8086', '0001'), a_spec(type='GPU')
+        )
         self.assertEqual(('Intel', '0001'), (device.vendor, device.product))
 
     def test_unknown_type(self):
         error = self.assertRaises(
-            exceptions.DeviceError, facts.of, a_function('beef', '0001'),
-            a_spec())
+            exceptions.DeviceError,
+            facts.of,
+            a_function('beef', '0001'),
+            a_spec(),
+        )
         self.assertIn('beef:0001', str(error))
         self.assertIn('"type"', str(error))
 
     def test_attributes_are_those_that_stay(self):
         device, _deployable = a_device(
             a_function(
-                class_code='0b4000', iommu_group=12,
+                class_code='0b4000',
+                iommu_group=12,
                 max_virtual_functions=16,
                 link_max=pci_function.Link(16, 8),
-                link=pci_function.Link(2.5, 8), driver='vfio-pci',
-                upstream=pci_address.PciAddress(0, 0x3c, 0, 0),
-                vpd={'part_number': 'X'}), a_spec())
-        self.assertEqual({
-            'pci_class': '0b4000', 'iommu_group': '12', 'link': '16 GT/s x8',
-            'max_virtual_functions': '16', 'upstream': '0000:3c:00.0',
-            'part_number': 'X'}, device.attributes)
+                link=pci_function.Link(2.5, 8),
+                driver='vfio-pci',
+                upstream=pci_address.PciAddress(0, 0x3C, 0, 0),
+                vpd={'part_number': 'X'},
+            ),
+            a_spec(),
+        )
+        self.assertEqual(
+            {
+                'pci_class': '0b4000',
+                'iommu_group': '12',
+                'link': '16 GT/s x8',
+                'max_virtual_functions': '16',
+                'upstream': '0000:3c:00.0',
+                'part_number': 'X',
+            },
+            device.attributes,
+        )
 
     def test_attributes_that_nobody_knows(self):
         device, _deployable = a_device(a_function(), a_spec())
@@ -110,20 +143,29 @@ class TestFacts(testtools.TestCase):
         known = facts.of(a_function(), a_spec())
         self.assertEqual(
             {'CUSTOM_QAT_INTEL_C62X_VF', 'CUSTOM_A', 'CUSTOM_B'},
-            known.deployable('one', (), 'CUSTOM_A', 'CUSTOM_B').traits)
+            known.deployable('one', (), 'CUSTOM_A', 'CUSTOM_B').traits,
+        )
 
     def test_cleaning(self):
         handle = attach_handle.AttachHandle(
-            'uuid', pci_address.PciAddress(0, 0x3d, 1, 0))
+            'uuid', pci_address.PciAddress(0, 0x3D, 1, 0)
+        )
         for keys, how in (
-                ({}, ()), ({'clean': 'none'}, ()),
-                ({'clean': 'reset'}, ('reset',)),
-                ({'clean': 'command', 'clean_command': ['/bin/wipe', '-v']},
-                 ('command', '/bin/wipe', '-v')),
-                ({'clean': 'program', 'clean_bitstream': BITSTREAM},
-                 ('program', BITSTREAM))):
+            ({}, ()),
+            ({'clean': 'none'}, ()),
+            ({'clean': 'reset'}, ('reset',)),
+            (
+                {'clean': 'command', 'clean_command': ['/bin/wipe', '-v']},
+                ('command', '/bin/wipe', '-v'),
+            ),
+            (
+                {'clean': 'program', 'clean_bitstream': BITSTREAM},
+                ('program', BITSTREAM),
+            ),
+        ):
             deployable = facts.of(a_function(), a_spec(**keys)).deployable(
-                'one', [handle])
+                'one', [handle]
+            )
             self.assertIs(bool(how), deployable.is_cleaned)
             self.assertEqual(how, deployable.handles[0].cleaning)
 
@@ -131,7 +173,8 @@ class TestFacts(testtools.TestCase):
         unknown = a_function('beef', '0001')
         self.assertEqual('SSD', facts.of(unknown, a_spec(), 'SSD').type)
         self.assertEqual(
-            'TIME', facts.of(unknown, a_spec(type='TIME'), 'SSD').type)
+            'TIME', facts.of(unknown, a_spec(type='TIME'), 'SSD').type
+        )
         self.assertEqual('QAT', facts.of(a_function(), a_spec(), 'SSD').type)
 
     def test_a_card_in_parts(self):

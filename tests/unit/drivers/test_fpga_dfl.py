@@ -30,39 +30,58 @@ class TestFpgaDfl(base.DriverTestCase):
     spec = {'vendor_id': '8086', 'product_id': '09c4'}
 
     def functions(self):
-        self.sysfs.set(self.CARD, **{
-            f'{ENGINE}__bitstream_id': '0x23000410010309',
-            f'{ENGINE}__ports_num': '1',
-            f'{ENGINE}__errors__catfatal_errors': '0x0'})
+        self.sysfs.set(
+            self.CARD,
+            **{
+                f'{ENGINE}__bitstream_id': '0x23000410010309',
+                f'{ENGINE}__ports_num': '1',
+                f'{ENGINE}__errors__catfatal_errors': '0x0',
+            },
+        )
         self.have_regions(TYPE)
         self.have_port(1, AFU)
-        return [*base.sriov(self.CARD, '8086', '09c4', '09c5', 2),
-                base.a_function('0000:4d:00.0', '8086', '0b30')]
+        return [
+            *base.sriov(self.CARD, '8086', '09c4', '09c5', 2),
+            base.a_function('0000:4d:00.0', '8086', '0b30'),
+        ]
 
     def have_regions(self, *types):
         for number, type_uuid in enumerate(types):
-            self.sysfs.set(self.CARD, **{
-                f'{ENGINE}__dfl-fme-region.{number}__fpga_region__'
-                f'region{number + 1}__compat_id': type_uuid})
+            self.sysfs.set(
+                self.CARD,
+                **{
+                    f'{ENGINE}__dfl-fme-region.{number}__fpga_region__'
+                    f'region{number + 1}__compat_id': type_uuid
+                },
+            )
 
     def have_port(self, number, afu_id):
-        self.sysfs.set(base.the_address(number), **{
-            f'fpga_region__region{number + 8}__dfl-port.{number}__afu_id':
-            afu_id})
+        port = f'fpga_region__region{number + 8}__dfl-port.{number}'
+        self.sysfs.set(base.the_address(number), **{f'{port}__afu_id': afu_id})
 
     def test_region(self):
         device = self.discover()
         self.assertEqual(('FPGA', None), (device.type, device.fault))
         self.assertEqual(
             {'bitstream_id': '0x23000410010309', 'ports_num': '1'},
-            device.attributes)
-        region = ('CUSTOM_FPGA_INTEL_REGION_'
-                  'CE489693_98F0_5F33_946D_560708BE108A')
+            device.attributes,
+        )
+        region = (
+            'CUSTOM_FPGA_INTEL_REGION_CE489693_98F0_5F33_946D_560708BE108A'
+        )
         card = 'CUSTOM_FPGA_INTEL_PAC_ARRIA10'
         self.assertEqual(
-            [{card, region, 'CUSTOM_FPGA_INTEL_FUNCTION_'
-                            'D8424DC4_A4A3_C413_F89E_433683F9040B'},
-             {card, region}], self.traits(device))
+            [
+                {
+                    card,
+                    region,
+                    'CUSTOM_FPGA_INTEL_FUNCTION_'
+                    'D8424DC4_A4A3_C413_F89E_433683F9040B',
+                },
+                {card, region},
+            ],
+            self.traits(device),
+        )
 
     def test_a_port_that_a_guest_has(self):
         """What it does is hidden; it is the same unit."""
@@ -70,21 +89,26 @@ class TestFpgaDfl(base.DriverTestCase):
         self.sysfs.remove(base.the_address(1))
         after = self.discover()
         self.assertEqual(self.handles(before), self.handles(after))
-        self.assertEqual([each.name for each in before.deployables],
-                         [each.name for each in after.deployables])
+        self.assertEqual(
+            [each.name for each in before.deployables],
+            [each.name for each in after.deployables],
+        )
 
     def test_several_regions(self):
         self.have_regions(TYPE, OTHER_TYPE)
         self.have_port(2, AFU)
         device = self.discover()
-        self.assertEqual(['region0', 'region1'],
-                         [each.name for each in device.deployables])
-        self.assertEqual([base.the_address(1), base.the_address(2)],
-                         self.addresses(device))
+        self.assertEqual(
+            ['region0', 'region1'], [each.name for each in device.deployables]
+        )
+        self.assertEqual(
+            [base.the_address(1), base.the_address(2)], self.addresses(device)
+        )
 
     def test_errors_of_the_card(self):
-        self.sysfs.set(self.CARD, **{
-            f'{ENGINE}__errors__catfatal_errors': '0x10'})
+        self.sysfs.set(
+            self.CARD, **{f'{ENGINE}__errors__catfatal_errors': '0x10'}
+        )
         self.assertIn('0x10', self.discover().fault)
 
     def test_a_card_without_its_driver(self):
@@ -92,11 +116,12 @@ class TestFpgaDfl(base.DriverTestCase):
 
 
 class TestProgramming(fake_fpga.FpgaTestCase):
-
     driver = fpga_dfl.FpgaDflDriver
     spec = {'vendor_id': '8086', 'product_id': '09c4'}
-    bitstreams = (fake_fpga.gbs(AFU_ID),
-                  fake_fpga.gbs(OTHER_AFU_ID, signed=True))
+    bitstreams = (
+        fake_fpga.gbs(AFU_ID),
+        fake_fpga.gbs(OTHER_AFU_ID, signed=True),
+    )
 
     def functions(self):
         self.have_regions(TYPE)
@@ -105,15 +130,21 @@ class TestProgramming(fake_fpga.FpgaTestCase):
 
     def have_regions(self, *types):
         for number, type_uuid in enumerate(types):
-            self.sysfs.set(self.CARD, **{
-                f'{ENGINE}__dfl-fme-region.{number}__fpga_region__'
-                f'region{number + 1}__compat_id': type_uuid})
+            self.sysfs.set(
+                self.CARD,
+                **{
+                    f'{ENGINE}__dfl-fme-region.{number}__fpga_region__'
+                    f'region{number + 1}__compat_id': type_uuid
+                },
+            )
 
     def have_ports(self, afu_id):
         for number in (1, 2):
-            self.sysfs.set(base.the_address(number), **{
-                f'fpga_region__region{number + 8}__dfl-port.{number}__afu_id':
-                afu_id.replace('-', '')})
+            port = f'fpga_region__region{number + 8}__dfl-port.{number}'
+            self.sysfs.set(
+                base.the_address(number),
+                **{f'{port}__afu_id': afu_id.replace('-', '')},
+            )
 
     def test_opae_is_told_the_cards_full_address(self):
         device, region, directory = self._to_program()
@@ -121,14 +152,15 @@ class TestProgramming(fake_fpga.FpgaTestCase):
         (call,) = self.tools.log
         self.assertTrue(call.startswith('fpgasupdate --yes /'), call)
         self.assertTrue(call.endswith('/bitstream.gbs 0000:3d:00.0'), call)
-        self.assertEqual(OTHER_AFU_ID,
-                         self.a_driver().loaded(device, region))
+        self.assertEqual(OTHER_AFU_ID, self.a_driver().loaded(device, region))
 
     def test_opae_fails(self):
         self.tools.fail()
         self.assert_not_programmed(
-            'exit status 5', 'Error writing bitstream to FPGA: exception',
-            'Partial Reconfiguration failed')
+            'exit status 5',
+            'Error writing bitstream to FPGA: exception',
+            'Partial Reconfiguration failed',
+        )
 
     def test_opae_hangs(self):
         self.tools.fail('hang')
@@ -141,8 +173,11 @@ class TestProgramming(fake_fpga.FpgaTestCase):
 
     def test_images_of_the_card_itself(self):
         """fpgasupdate would write its static part, or its controller."""
-        for image in (b'', b'\x19\xfd\xea\xb6' + bytes(2000),
-                      b'XeonFPGA\xb7GBSv001\x02\x00\x00\x00{}'):
+        for image in (
+            b'',
+            b'\x19\xfd\xea\xb6' + bytes(2000),
+            b'XeonFPGA\xb7GBSv001\x02\x00\x00\x00{}',
+        ):
             self.assert_not_programmed('region0', bitstream=image)
         self.assertEqual([], self.tools.log)
 
@@ -154,6 +189,9 @@ class TestProgramming(fake_fpga.FpgaTestCase):
         device = self.discover()
         self.sysfs.remove(base.the_address(2))
         error = self.assertRaises(
-            exceptions.DeviceError, self.a_driver().loaded, device,
-            device.regions[0])
+            exceptions.DeviceError,
+            self.a_driver().loaded,
+            device,
+            device.regions[0],
+        )
         self.assertIn(base.the_address(2), str(error))

@@ -33,40 +33,55 @@ class FpgaTests:
 
     def functions(self):
         self.have_regions(TYPE)
-        self.sysfs.set(self.CARD, fpga_manager__fpga0__state='operating',
-                       fpga_manager__fpga0__name='Slot 0',
-                       fpga_manager__fpga0__firmware='')
-        return [*base.sriov(self.CARD, '10ee', '5000', '5001', 2),
-                base.a_function('0000:4d:00.0', '10ee', '5000')]
+        self.sysfs.set(
+            self.CARD,
+            fpga_manager__fpga0__state='operating',
+            fpga_manager__fpga0__name='Slot 0',
+            fpga_manager__fpga0__firmware='',
+        )
+        return [
+            *base.sriov(self.CARD, '10ee', '5000', '5001', 2),
+            base.a_function('0000:4d:00.0', '10ee', '5000'),
+        ]
 
     def have_regions(self, *types, card=None):
         for number, type_uuid in enumerate(types):
-            self.sysfs.set(card or self.CARD, **{
-                f'fpga_region__region{number}__compat_id': type_uuid})
+            self.sysfs.set(
+                card or self.CARD,
+                **{f'fpga_region__region{number}__compat_id': type_uuid},
+            )
 
 
 class TestFpgaRegion(FpgaTests, fake_fpga.FpgaTestCase):
-
     def test_several_functions_in_a_region(self):
         device = self.discover()
-        self.assertEqual(('FPGA', False, None, {'manager': 'Slot 0'}),
-                         (device.type, device.pooled, device.fault,
-                          device.attributes))
-        self.assertEqual(['region0_function0', 'region0_function1'],
-                         [each.name for each in device.deployables])
-        self.assertEqual([base.the_address(1), base.the_address(2)],
-                         self.addresses(device))
+        self.assertEqual(
+            ('FPGA', False, None, {'manager': 'Slot 0'}),
+            (device.type, device.pooled, device.fault, device.attributes),
+        )
+        self.assertEqual(
+            ['region0_function0', 'region0_function1'],
+            [each.name for each in device.deployables],
+        )
+        self.assertEqual(
+            [base.the_address(1), base.the_address(2)], self.addresses(device)
+        )
         for traits in self.traits(device):
             self.assertEqual(
-                {'CUSTOM_FPGA_XILINX_ALVEO_U200',
-                 'CUSTOM_FPGA_XILINX_REGION_'
-                 'CE489693_98F0_5F33_946D_560708BE108A'}, traits)
+                {
+                    'CUSTOM_FPGA_XILINX_ALVEO_U200',
+                    'CUSTOM_FPGA_XILINX_REGION_'
+                    'CE489693_98F0_5F33_946D_560708BE108A',
+                },
+                traits,
+            )
 
     def test_one_id_may_have_several_region_types(self):
         self.have_regions(TYPE, OTHER_TYPE)
         device = self.discover()
-        self.assertEqual(['region0', 'region1'],
-                         [each.name for each in device.deployables])
+        self.assertEqual(
+            ['region0', 'region1'], [each.name for each in device.deployables]
+        )
         first, second = self.traits(device)
         self.assertEqual(1, len(first - second))
         self.assertEqual(1, len(second - first))
@@ -96,13 +111,19 @@ class TestFpgaRegion(FpgaTests, fake_fpga.FpgaTestCase):
 
     def test_a_state_of_error(self):
         self.assert_not_programmed(
-            'region0 of 0000:3d:00.0', 'exit status 1', 'Invalid argument',
-            bitstream=b'garbage')
+            'region0 of 0000:3d:00.0',
+            'exit status 1',
+            'Invalid argument',
+            bitstream=b'garbage',
+        )
         self.assertEqual([], list(self.tools.firmware.iterdir()))
         device = self.discover()
         error = self.assertRaises(
-            exceptions.DeviceError, self.a_driver().loaded, device,
-            device.regions[0])
+            exceptions.DeviceError,
+            self.a_driver().loaded,
+            device,
+            device.regions[0],
+        )
         self.assertIn('write init error', str(error))
 
     def test_written_and_not_operating(self):
@@ -116,8 +137,12 @@ class TestFpgaRegion(FpgaTests, fake_fpga.FpgaTestCase):
         self.assertEqual([], list(self.tools.firmware.iterdir()))
 
     def test_a_manager_that_takes_no_firmware(self):
-        (self.sysfs.root / 'devices/pci0000:00' / self.CARD
-         / 'fpga_manager/fpga0/firmware').unlink()
+        (
+            self.sysfs.root
+            / 'devices/pci0000:00'
+            / self.CARD
+            / 'fpga_manager/fpga0/firmware'
+        ).unlink()
         self.assert_not_programmed('no attribute "firmware"')
 
     def test_regions_whose_manager_is_not_known(self):
@@ -128,19 +153,22 @@ class TestFpgaRegion(FpgaTests, fake_fpga.FpgaTestCase):
         """The guest that had the whole card may have programmed it."""
         device = self.discover()
         before = self.a_driver().loaded(device, device.regions[0])
-        managers = (self.sysfs.root / 'devices/pci0000:00' / self.CARD
-                    / 'fpga_manager')
+        managers = (
+            self.sysfs.root / 'devices/pci0000:00' / self.CARD / 'fpga_manager'
+        )
         (managers / 'fpga0').rename(managers.parent / 'gone')
         self.sysfs.set(self.CARD, fpga_manager__fpga0__state='operating')
         self.assertNotEqual(
-            before, self.a_driver().loaded(device, device.regions[0]))
+            before, self.a_driver().loaded(device, device.regions[0])
+        )
 
     def test_an_attribute_that_tells(self):
         device = self.discover(contents_attribute='contents')
         (region,) = device.regions
         driver = self.a_driver()
         self.assertRaises(
-            exceptions.DeviceError, driver.loaded, device, region)
+            exceptions.DeviceError, driver.loaded, device, region
+        )
         _device, _region, directory = self._to_program()
         told = set()
         for name in ('first', 'second'):
@@ -163,7 +191,6 @@ class TestFpgaRegion(FpgaTests, fake_fpga.FpgaTestCase):
 
 
 class TestWhole(FpgaTests, fake_fpga.FpgaTestCase):
-
     address = '0000:4d:00.0'
     spec = {'vendor_id': '10ee', 'whole': True}
     # It has two regions, which its guest programs.
@@ -171,32 +198,40 @@ class TestWhole(FpgaTests, fake_fpga.FpgaTestCase):
 
     def functions(self):
         self.have_regions(TYPE, OTHER_TYPE, card=self.address)
-        return [base.a_function(self.address, '10ee', '5000'),
-                base.a_function('0000:4d:00.1', '10ee', '5001')]
+        return [
+            base.a_function(self.address, '10ee', '5000'),
+            base.a_function('0000:4d:00.1', '10ee', '5001'),
+        ]
 
     def test_one_accelerator(self):
         (handle,) = self.handles(self.discover())
-        self.assertEqual([self.address, '0000:4d:00.1'],
-                         [str(each) for each in handle.functions])
+        self.assertEqual(
+            [self.address, '0000:4d:00.1'],
+            [str(each) for each in handle.functions],
+        )
 
     def test_it_cannot_be_programmed_blank(self):
         self.assert_refused(
-            '"clean": "program"', clean='program',
-            clean_bitstream='6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33')
+            '"clean": "program"',
+            clean='program',
+            clean_bitstream='6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33',
+        )
 
     def test_it_has_to_be_said(self):
         self.assert_refused('"whole": true', whole=None)
 
 
 class TestWholeOfOneRegion(FpgaTests, fake_fpga.FpgaTestCase):
-
     address = '0000:4d:00.0'
     spec = {'vendor_id': '10ee', 'whole': True}
 
     def functions(self):
         self.have_regions(TYPE, card=self.address)
-        self.sysfs.set(self.address, fpga_manager__fpga0__state='operating',
-                       fpga_manager__fpga0__firmware='')
+        self.sysfs.set(
+            self.address,
+            fpga_manager__fpga0__state='operating',
+            fpga_manager__fpga0__firmware='',
+        )
         return [base.a_function(self.address, '10ee', '5000')]
 
     def test_it_is_programmed_as_a_region(self):
@@ -204,26 +239,35 @@ class TestWholeOfOneRegion(FpgaTests, fake_fpga.FpgaTestCase):
         (card,) = device.deployables
         self.assertEqual(('card', 'region0'), (card.name, card.region))
         self.assertEqual(['region0'], [each.name for each in device.regions])
-        self.assertIn('CUSTOM_FPGA_XILINX_REGION_'
-                      'CE489693_98F0_5F33_946D_560708BE108A', card.traits)
+        self.assertIn(
+            'CUSTOM_FPGA_XILINX_REGION_CE489693_98F0_5F33_946D_560708BE108A',
+            card.traits,
+        )
 
     def test_a_card_that_a_guest_has(self):
         """The kernel's driver is away; it is the same unit."""
         before = self.discover()
-        self.node_devices = simulated_mdevs.SimulatedMdevs([
-            dataclasses.replace(function, driver='vfio-pci')
-            for function in self.functions()])
+        self.node_devices = simulated_mdevs.SimulatedMdevs(
+            [
+                dataclasses.replace(function, driver='vfio-pci')
+                for function in self.functions()
+            ]
+        )
         self.sysfs.remove(self.address)
         after = self.discover()
         self.assertEqual(self.handles(before), self.handles(after))
         self.assertEqual('region0', after.deployables[0].region)
-        self.assertRaises(exceptions.DeviceError, self.a_driver().loaded,
-                          after, after.regions[0])
+        self.assertRaises(
+            exceptions.DeviceError,
+            self.a_driver().loaded,
+            after,
+            after.regions[0],
+        )
 
 
 class TestInOrder(testtools.TestCase):
-
     def test_numbers(self):
         self.assertEqual(
             ['region2', 'region10'],
-            fpga_region.in_order(['region10', 'region2']))
+            fpga_region.in_order(['region10', 'region2']),
+        )

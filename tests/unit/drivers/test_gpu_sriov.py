@@ -15,7 +15,6 @@ from unit.drivers import base
 
 
 class GpuTests:
-
     driver = gpu_sriov.GpuSriovDriver
 
     def test_units(self):
@@ -25,15 +24,14 @@ class GpuTests:
         self.assertEqual('VGPU', deployable.resource_class)
         self.assertEqual({self.TRAIT}, deployable.traits)
         self.assertEqual(
-            [base.the_address(1), base.the_address(2)],
-            self.addresses(device))
+            [base.the_address(1), base.the_address(2)], self.addresses(device)
+        )
 
     def test_virtual_function_alone(self):
         self.assert_refused(self.CARD, address=base.the_address(1))
 
 
 class TestIntel(GpuTests, base.DriverTestCase):
-
     spec = {'vendor_id': '8086'}
     TRAIT = 'CUSTOM_VGPU_INTEL_DATA_CENTER_GPU_FLEX_170'
 
@@ -42,7 +40,6 @@ class TestIntel(GpuTests, base.DriverTestCase):
 
 
 class TestAmd(GpuTests, base.DriverTestCase):
-
     spec = {'vendor_id': '1002'}
     TRAIT = 'CUSTOM_VGPU_AMD_INSTINCT_MI300X'
 
@@ -57,9 +54,10 @@ class TestNoFunctions(base.DriverTestCase):
     spec = {'vendor_id': '8086'}
 
     def functions(self):
-        return [*base.sriov(self.CARD, '8086', '56c0', '56c0', 1),
-                base.a_function('0000:4d:00.0', '8086', '56c0')]
+        return [
+            *base.sriov(self.CARD, '8086', '56c0', '56c0', 1),
+            base.a_function('0000:4d:00.0', '8086', '56c0'),
+        ]
 
     def test_none(self):
-        self.assert_refused(
-            'no virtual functions', address='0000:4d:00.0')
+        self.assert_refused('no virtual functions', address='0000:4d:00.0')

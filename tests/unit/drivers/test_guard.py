@@ -29,17 +29,21 @@ REGION = region.Region('region0')
 
 CALLS = {
     'discover': (test_answers.FUNCTION, test_answers.SPEC, None),
-    'plug': (HANDLE,), 'unplug': (HANDLE,), 'check_migratable': (HANDLE,),
-    'loaded': (DEVICE, REGION), 'program': (DEVICE, REGION, 'path', 1),
-    'loaded_shell': (DEVICE,), 'load_shell': (DEVICE, 'path', 1),
-    'check_cleaning': (test_answers.SPEC,), 'clean': (HANDLE,),
+    'plug': (HANDLE,),
+    'unplug': (HANDLE,),
+    'check_migratable': (HANDLE,),
+    'loaded': (DEVICE, REGION),
+    'program': (DEVICE, REGION, 'path', 1),
+    'loaded_shell': (DEVICE,),
+    'load_shell': (DEVICE, 'path', 1),
+    'check_cleaning': (test_answers.SPEC,),
+    'clean': (HANDLE,),
 }
 
 ANSWERS = {'discover': DEVICE, 'loaded': '6f2a', 'loaded_shell': '6f2b'}
 
 
 class Unspeakable(Exception):
-
     def __repr__(self):
         raise ValueError('not even that')
 
@@ -68,7 +72,6 @@ for _name in CALLS:
 
 
 class GuardTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -77,6 +80,7 @@ class GuardTestCase(testtools.TestCase):
 
     def have(self, error=None, answer=None):
         """The driver raises, or answers, from now on."""
+
         def act(name, *arguments):
             self.asked = name, arguments
             if error is not None:
@@ -87,7 +91,6 @@ class GuardTestCase(testtools.TestCase):
 
 
 class TestMethods(testscenarios.WithScenarios, GuardTestCase):
-
     scenarios = [(name, {'name': name}) for name in CALLS]
 
     def call(self):
@@ -106,18 +109,27 @@ class TestMethods(testscenarios.WithScenarios, GuardTestCase):
         self.assertEqual('', self.log.output)
 
     def test_a_text_without_an_end(self):
-        self.have(exceptions.DeviceError('x' * 10 ** 6))
+        self.have(exceptions.DeviceError('x' * 10**6))
         error = self.assertRaises(exceptions.DeviceError, self.call)
         self.assertLess(len(str(error)), 2000)
 
     def test_anything_else(self):
-        for raised in (OSError(5, 'Input/output error'), KeyError('firmware'),
-                       exceptions.StaleAttempt('newer'), SystemExit(1),
-                       RecursionError(), UnicodeError(), Unspeakable()):
+        for raised in (
+            OSError(5, 'Input/output error'),
+            KeyError('firmware'),
+            exceptions.StaleAttempt('newer'),
+            SystemExit(1),
+            RecursionError(),
+            UnicodeError(),
+            Unspeakable(),
+        ):
             self.have(raised)
             error = self.assertRaises(exceptions.DeviceError, self.call)
-            for text in ('driver acme', f'{self.name}()',
-                         type(raised).__name__):
+            for text in (
+                'driver acme',
+                f'{self.name}()',
+                type(raised).__name__,
+            ):
                 self.assertIn(text, str(error))
 
     def test_what_is_to_end_the_process(self):
@@ -150,31 +162,43 @@ class TestMethods(testscenarios.WithScenarios, GuardTestCase):
 
 
 class TestGuard(GuardTestCase):
-
     def test_no_method_is_forgotten(self):
-        public = {name for name, _value in inspect.getmembers(
-            driver_base.Driver, inspect.isfunction)
-            if not name.startswith('_')}
+        public = {
+            name
+            for name, _value in inspect.getmembers(
+                driver_base.Driver, inspect.isfunction
+            )
+            if not name.startswith('_')
+        }
         self.assertEqual(public, CALLS.keys())
         self.assertLessEqual(public, vars(guard.Guard).keys())
 
     def test_no_flag_is_forgotten(self):
-        flags = {name: value for name, value
-                 in vars(driver_base.Driver).items()
-                 if not name.startswith('_') and not callable(value)}
+        flags = {
+            name: value
+            for name, value in vars(driver_base.Driver).items()
+            if not name.startswith('_') and not callable(value)
+        }
         for name, value in flags.items():
-            setattr(self.driver, name, frozenset({'mine'})
-                    if isinstance(value, frozenset) else not value)
+            setattr(
+                self.driver,
+                name,
+                frozenset({'mine'})
+                if isinstance(value, frozenset)
+                else not value,
+            )
         guarded = guard.Guard('acme', lambda: self.driver)
         self.assertEqual(
             {name: getattr(self.driver, name) for name in flags},
-            {name: getattr(guarded, name) for name in flags})
+            {name: getattr(guarded, name) for name in flags},
+        )
 
     def test_a_name_that_cannot_be(self):
         """The contract of discover has one error more."""
         self.have(exceptions.InvalidName('no trait can be made'))
-        self.assertRaises(exceptions.InvalidName, self.guard.discover,
-                          *CALLS['discover'])
+        self.assertRaises(
+            exceptions.InvalidName, self.guard.discover, *CALLS['discover']
+        )
 
     def test_one_that_is_not_made(self):
         def fail():
@@ -186,8 +210,8 @@ class TestGuard(GuardTestCase):
             self.log.reset_output()
             for name, arguments in CALLS.items():
                 error = self.assertRaises(
-                    exceptions.DeviceError, getattr(broken, name),
-                    *arguments)
+                    exceptions.DeviceError, getattr(broken, name), *arguments
+                )
                 self.assertIn('driver acme cannot be used', str(error))
             self.assertEqual('', self.log.output)
 
@@ -201,6 +225,8 @@ class TestGuard(GuardTestCase):
     def test_of_which_device(self):
         self.have(KeyError('x'))
         error = self.assertRaises(
-            exceptions.DeviceError, self.guard.plug,
-            attach_handle.AttachHandle(HANDLE.uuid, HANDLE.address))
+            exceptions.DeviceError,
+            self.guard.plug,
+            attach_handle.AttachHandle(HANDLE.uuid, HANDLE.address),
+        )
         self.assertIn(str(HANDLE.address), str(error))

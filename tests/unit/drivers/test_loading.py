@@ -34,7 +34,6 @@ class Broken(base.Driver):
 
 
 class TestLoading(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -64,21 +63,35 @@ class TestLoading(testtools.TestCase):
         with open(leaves, 'w') as file:
             file.write('import sys; sys.exit(1)')
         for path in (asserts, leaves):
-            self.useFixture(fixtures.MonkeyPatch('sys.path', [
-                *__import__('sys').path, path.rpartition('/')[0]]))
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    'sys.path',
+                    [*__import__('sys').path, path.rpartition('/')[0]],
+                )
+            )
         self.install(
-            missing='nowhere.to_be:Found', none='os:nothing',
-            asserts='asserts:Driver', leaves='leaves:Driver', number='sys:pi',
-            constructor=f'{__name__}:Broken')
+            missing='nowhere.to_be:Found',
+            none='os:nothing',
+            asserts='asserts:Driver',
+            leaves='leaves:Driver',
+            number='sys:pi',
+            constructor=f'{__name__}:Broken',
+        )
         drivers = self.load()
         for name, text in (
-                ('missing', 'nowhere.to_be:Found'), ('none', 'os:nothing'),
-                ('asserts', 'no licence'), ('leaves', 'SystemExit'),
-                ('number', 'sys:pi'), ('constructor', 'libacme.so.1')):
+            ('missing', 'nowhere.to_be:Found'),
+            ('none', 'os:nothing'),
+            ('asserts', 'no licence'),
+            ('leaves', 'SystemExit'),
+            ('number', 'sys:pi'),
+            ('constructor', 'libacme.so.1'),
+        ):
             self.assertIn(name, loading.names())
             error = self.assertRaises(
-                exceptions.DeviceError, drivers[name].unplug,
-                test_answers.HANDLE)
+                exceptions.DeviceError,
+                drivers[name].unplug,
+                test_answers.HANDLE,
+            )
             for part in (f'driver {name} ', text):
                 self.assertIn(part, str(error))
                 self.assertIn(part, self.log.output)

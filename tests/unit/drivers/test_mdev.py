@@ -47,15 +47,17 @@ def an_address(function=0):
 def a_card(number=0, product_id='13f2', **more):
     address = an_address(number)
     return pci_function.PciFunction(
-        address.node_device, address, '10de', product_id, **more)
+        address.node_device, address, '10de', product_id, **more
+    )
 
 
 def discover(function, *others, mdevs=(), sysfs=NO_SYSFS, **keys):
     host = node_devices.HostDevices(
-        {each.address: each for each in (function, *others)}, tuple(mdevs))
+        {each.address: each for each in (function, *others)}, tuple(mdevs)
+    )
     (spec,) = device_spec.parse(
-        [json.dumps({'vendor_id': '10de', 'driver': 'mdev', **keys})],
-        ['mdev'])
+        [json.dumps({'vendor_id': '10de', 'driver': 'mdev', **keys})], ['mdev']
+    )
     driver = mdev.MdevDriver(None, sysfs, NODE_UUID)
     return driver.discover(function, spec, host)
 
@@ -70,7 +72,6 @@ def uuids(device):
 
 
 class TestDiscover(testtools.TestCase):
-
     def test_card(self):
         device = discover(a_card(mdev_types={'nvidia-11': 16}))
         self.assertEqual(('VGPU', False), (device.type, device.pooled))
@@ -78,35 +79,51 @@ class TestDiscover(testtools.TestCase):
         self.assertEqual('VGPU', deployable.resource_class)
         self.assertEqual(
             {'CUSTOM_VGPU_NVIDIA_TESLA_M60', 'CUSTOM_NVIDIA_13F2_NVIDIA_11'},
-            deployable.traits)
+            deployable.traits,
+        )
         self.assertEqual(
             {(an_address(), 'nvidia-11')},
-            {(handle.address, handle.mdev_type) for handle in units(device)})
+            {(handle.address, handle.mdev_type) for handle in units(device)},
+        )
         self.assertEqual(16, len(set(uuids(device))))
 
     def test_the_name_of_a_type_is_a_trait_too(self):
         """As Cyborg has it, so that its profiles match."""
         fake = self.useFixture(fake_sysfs.FakeSysfs())
         card = a_card(mdev_types={'nvidia-11': 16, 'nvidia-12': 8})
-        for mdev_type, name in (('nvidia-11', 'GRID M60-0B'),
-                                ('nvidia-12', '---')):
-            fake.set(card.address, **{
-                f'mdev_supported_types__{mdev_type}__name': name})
+        for mdev_type, name in (
+            ('nvidia-11', 'GRID M60-0B'),
+            ('nvidia-12', '---'),
+        ):
+            fake.set(
+                card.address,
+                **{f'mdev_supported_types__{mdev_type}__name': name},
+            )
         by_type = {}
         for mdev_type in card.mdev_types:
             (deployable,) = discover(
-                card, sysfs=fake.sysfs, mdev_type=mdev_type).deployables
+                card, sysfs=fake.sysfs, mdev_type=mdev_type
+            ).deployables
             by_type[mdev_type] = deployable.traits
         self.assertEqual(
-            {'nvidia-11': {'CUSTOM_VGPU_NVIDIA_TESLA_M60',
-                           'CUSTOM_NVIDIA_13F2_NVIDIA_11',
-                           'CUSTOM_NVIDIA_13F2_M60_0B'},
-             'nvidia-12': {'CUSTOM_VGPU_NVIDIA_TESLA_M60',
-                           'CUSTOM_NVIDIA_13F2_NVIDIA_12'}}, by_type)
+            {
+                'nvidia-11': {
+                    'CUSTOM_VGPU_NVIDIA_TESLA_M60',
+                    'CUSTOM_NVIDIA_13F2_NVIDIA_11',
+                    'CUSTOM_NVIDIA_13F2_M60_0B',
+                },
+                'nvidia-12': {
+                    'CUSTOM_VGPU_NVIDIA_TESLA_M60',
+                    'CUSTOM_NVIDIA_13F2_NVIDIA_12',
+                },
+            },
+            by_type,
+        )
 
     def test_card_of_another_kind(self):
         (deployable,) = discover(
-            a_card(mdev_types={'qat': 1}), type='QAT').deployables
+            a_card(mdev_types={'qat': 1}), type='QAT'
+        ).deployables
         self.assertEqual('CUSTOM_QAT', deployable.resource_class)
 
     def test_the_only_type_is_chosen(self):
@@ -118,51 +135,63 @@ class TestDiscover(testtools.TestCase):
         self.assertEqual(8, len(units(device)))
         for keys in ({}, {'mdev_type': 'nvidia-13'}):
             error = self.assertRaises(
-                exceptions.DeviceError, discover, card, **keys)
+                exceptions.DeviceError, discover, card, **keys
+            )
             self.assertIn('nvidia-11, nvidia-12', str(error))
 
     def test_uuids_of_another_type_are_others(self):
         card = a_card(mdev_types={'nvidia-11': 4, 'nvidia-12': 4})
         self.assertFalse(
             set(uuids(discover(card, mdev_type='nvidia-11')))
-            & set(uuids(discover(card, mdev_type='nvidia-12'))))
+            & set(uuids(discover(card, mdev_type='nvidia-12')))
+        )
 
     def test_no_types(self):
-        error = self.assertRaises(
-            exceptions.DeviceError, discover, a_card())
+        error = self.assertRaises(exceptions.DeviceError, discover, a_card())
         self.assertIn('no mediated devices', str(error))
 
     def test_others_took_it_all(self):
         error = self.assertRaises(
-            exceptions.DeviceError, discover,
+            exceptions.DeviceError,
+            discover,
             a_card(mdev_types={'nvidia-11': 0}),
-            mdevs=[pci_function.Mdev(FOREIGN, 'nvidia-11', an_address())])
+            mdevs=[pci_function.Mdev(FOREIGN, 'nvidia-11', an_address())],
+        )
         self.assertIn('nvidia-11', str(error))
 
     def test_cards_that_make_other_types_are_not_in_one_pool(self):
         card = a_card(mdev_types={'nvidia-11': 4, 'nvidia-12': 4})
         ours, same, other = (
             discover(card, mdev_type=mdev_type, pool=True)
-            for mdev_type in ('nvidia-11', 'nvidia-11', 'nvidia-12'))
+            for mdev_type in ('nvidia-11', 'nvidia-11', 'nvidia-12')
+        )
         self.assertTrue(ours.pooled)
         self.assertEqual(ours.operator_traits, same.operator_traits)
         self.assertNotEqual(ours.operator_traits, other.operator_traits)
 
     @hypothesis.given(
         ours=strategies.sets(strategies.integers(0, 15)),
-        foreign=strategies.integers(0, 16))
+        foreign=strategies.integers(0, 16),
+    )
     def test_units_are_what_is_ours_and_what_can_be_made(self, ours, foreign):
         foreign = min(foreign, 16 - len(ours))
         all_uuids = uuids(discover(a_card(mdev_types={'nvidia-11': 16})))
         made = {all_uuids[index] for index in ours}
-        others = {naming.derived_uuid(FOREIGN, str(number))
-                  for number in range(foreign)}
+        others = {
+            naming.derived_uuid(FOREIGN, str(number))
+            for number in range(foreign)
+        }
         available = 16 - len(ours) - foreign
         hypothesis.assume(made or available)
-        found = uuids(discover(
-            a_card(mdev_types={'nvidia-11': available}),
-            mdevs=[pci_function.Mdev(uuid, 'nvidia-11', an_address())
-                   for uuid in made | others]))
+        found = uuids(
+            discover(
+                a_card(mdev_types={'nvidia-11': available}),
+                mdevs=[
+                    pci_function.Mdev(uuid, 'nvidia-11', an_address())
+                    for uuid in made | others
+                ],
+            )
+        )
         self.assertEqual(16 - foreign, len(found))
         self.assertEqual(len(found), len(set(found)))
         self.assertTrue(made <= set(found) <= set(all_uuids))
@@ -174,47 +203,56 @@ class TestVirtualFunctions(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.functions = [
-            a_card(number, '2236', parent_address=an_address(0),
-                   mdev_types={'nvidia-592': 1}) for number in range(1, 5)]
-        self.card = a_card(0, '2236', virtual_functions=tuple(
-            function.address for function in self.functions))
+            a_card(
+                number,
+                '2236',
+                parent_address=an_address(0),
+                mdev_types={'nvidia-592': 1},
+            )
+            for number in range(1, 5)
+        ]
+        self.card = a_card(
+            0,
+            '2236',
+            virtual_functions=tuple(
+                function.address for function in self.functions
+            ),
+        )
 
     def test_the_card_is_one_device(self):
         device = discover(self.card, *self.functions)
         self.assertEqual(an_address(0), device.address)
         self.assertEqual(
             [function.address for function in self.functions],
-            [handle.address for handle in units(device)])
+            [handle.address for handle in units(device)],
+        )
         self.assertEqual(4, len(set(uuids(device))))
 
     def test_one_alone(self):
         device = discover(self.functions[1], *self.functions)
         self.assertEqual(an_address(2), device.address)
-        self.assertEqual([an_address(2)],
-                         [handle.address for handle in units(device)])
+        self.assertEqual(
+            [an_address(2)], [handle.address for handle in units(device)]
+        )
 
     def test_those_that_make_none_are_left_out(self):
         without = a_card(4, '2236', parent_address=an_address(0))
         device = discover(self.card, *self.functions[:3], without)
         self.assertEqual(3, len(units(device)))
-        self.assertRaises(exceptions.DeviceError,
-                          discover, self.card, without)
+        self.assertRaises(exceptions.DeviceError, discover, self.card, without)
 
 
 class TestPlug(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         fake = self.useFixture(libvirt.Libvirt(devices.pci_info()))
         self.node_devices = node_devices.NodeDevices(fake.host)
-        self.driver = mdev.MdevDriver(
-            self.node_devices, NO_SYSFS, NODE_UUID)
+        self.driver = mdev.MdevDriver(self.node_devices, NO_SYSFS, NODE_UUID)
 
     def device(self):
         host = self.node_devices.look()
         (spec,) = device_spec.parse([devices.GPU_SPEC], ['mdev'])
-        return self.driver.discover(
-            host.functions[an_address()], spec, host)
+        return self.driver.discover(host.functions[an_address()], spec, host)
 
     def mdevs(self):
         return sorted(each.uuid for each in self.node_devices.look().mdevs)
@@ -225,9 +263,9 @@ class TestPlug(testtools.TestCase):
             self.driver.plug(handle)
         self.assertEqual(sorted(uuids(device)), self.mdevs())
         one_more = attach_handle.AttachHandle(
-            FOREIGN, an_address(), 'nvidia-11')
-        self.assertRaises(
-            exceptions.DeviceError, self.driver.plug, one_more)
+            FOREIGN, an_address(), 'nvidia-11'
+        )
+        self.assertRaises(exceptions.DeviceError, self.driver.plug, one_more)
         self.assertEqual(device, self.device())
 
     def test_unplug(self):
@@ -253,48 +291,67 @@ class SeveralTypes:
 
     def describe(self, address):
         for mdev_type, units in self.TYPES.items():
-            self.sysfs.set(address, **{
-                f'mdev_supported_types__{mdev_type}__description':
-                f'num_heads=4, frl_config=60, framebuffer={24 // units}G, '
-                f'max_resolution=4096x2160, max_instance={units}'})
+            self.sysfs.set(
+                address,
+                **{
+                    f'mdev_supported_types__{mdev_type}__description': (
+                        'num_heads=4, frl_config=60, '
+                        f'framebuffer={24 // units}G, '
+                        f'max_resolution=4096x2160, max_instance={units}'
+                    )
+                },
+            )
 
     def units(self, **keys):
-        return {each.name: len(each.handles)
-                for each in self.discover(**keys).deployables}
+        return {
+            each.name: len(each.handles)
+            for each in self.discover(**keys).deployables
+        }
 
     def make_foreign(self, mdev_type, address):
         self.node_devices.create_mdev(
-            FOREIGN, pci_address.PciAddress.parse(address), mdev_type)
+            FOREIGN, pci_address.PciAddress.parse(address), mdev_type
+        )
 
 
 class TestSeveralTypes(SeveralTypes, base.DriverTestCase):
-
-    spec = {'vendor_id': '10de',
-            'mdev_types': {'nvidia-12': 1, 'nvidia-6': 1, 'nvidia-1': 6}}
+    spec = {
+        'vendor_id': '10de',
+        'mdev_types': {'nvidia-12': 1, 'nvidia-6': 1, 'nvidia-1': 6},
+    }
 
     def functions(self):
         self.describe(self.CARD)
-        return [base.a_function(self.CARD, '10de', '2236',
-                                mdev_types=self.TYPES)]
+        return [
+            base.a_function(self.CARD, '10de', '2236', mdev_types=self.TYPES)
+        ]
 
     def test_each_is_a_part_with_its_trait(self):
         device = self.discover()
-        self.assertEqual({'nvidia-12': 1, 'nvidia-6': 1, 'nvidia-1': 6},
-                         self.units())
+        self.assertEqual(
+            {'nvidia-12': 1, 'nvidia-6': 1, 'nvidia-1': 6}, self.units()
+        )
         for deployable in device.deployables:
             digits = deployable.name.removeprefix('nvidia-')
-            self.assertEqual({'CUSTOM_VGPU_NVIDIA_A10',
-                              f'CUSTOM_NVIDIA_2236_NVIDIA_{digits}'},
-                             deployable.traits)
+            self.assertEqual(
+                {
+                    'CUSTOM_VGPU_NVIDIA_A10',
+                    f'CUSTOM_NVIDIA_2236_NVIDIA_{digits}',
+                },
+                deployable.traits,
+            )
 
     def test_never_more_than_the_card_has(self):
         self.assertEqual(
             {'nvidia-12': 1, 'nvidia-6': 2},
-            self.units(mdev_types={'nvidia-12': 1, 'nvidia-6': 4,
-                                   'nvidia-1': 6}))
+            self.units(
+                mdev_types={'nvidia-12': 1, 'nvidia-6': 4, 'nvidia-1': 6}
+            ),
+        )
         self.assertEqual(
             {'nvidia-1': 23},
-            self.units(mdev_types={'nvidia-1': 23, 'nvidia-6': 1}))
+            self.units(mdev_types={'nvidia-1': 23, 'nvidia-6': 1}),
+        )
 
     def test_what_others_have_made_is_not_offered(self):
         self.make_foreign('nvidia-12', self.CARD)
@@ -303,13 +360,16 @@ class TestSeveralTypes(SeveralTypes, base.DriverTestCase):
     @hypothesis.given(strategies.data())
     def test_what_is_offered_can_be_made(self, data):
         types = data.draw(strategies.permutations(sorted(self.TYPES)))
-        wanted = {mdev_type: data.draw(strategies.integers(1, 30))
-                  for mdev_type in types}
+        wanted = {
+            mdev_type: data.draw(strategies.integers(1, 30))
+            for mdev_type in types
+        }
         # What there was is forgotten between two examples.
         self.node_devices = simulated_mdevs.SimulatedMdevs(self.functions())
         if data.draw(strategies.booleans()):
             self.make_foreign(
-                data.draw(strategies.sampled_from(types)), self.CARD)
+                data.draw(strategies.sampled_from(types)), self.CARD
+            )
         before = self.discover(mdev_types=wanted)
         handles = data.draw(strategies.permutations(self.handles(before)))
         for handle in handles:
@@ -317,8 +377,10 @@ class TestSeveralTypes(SeveralTypes, base.DriverTestCase):
             self.assertEqual(before, self.discover(mdev_types=wanted))
 
     def test_a_type_that_the_card_does_not_make(self):
-        self.assert_refused('nvidia-1, nvidia-12, nvidia-6',
-                            mdev_types={'nvidia-1': 1, 'nvidia-7': 1})
+        self.assert_refused(
+            'nvidia-1, nvidia-12, nvidia-6',
+            mdev_types={'nvidia-1': 1, 'nvidia-7': 1},
+        )
 
     def test_both_keys(self):
         self.assert_refused('both', mdev_type='nvidia-1')
@@ -326,48 +388,62 @@ class TestSeveralTypes(SeveralTypes, base.DriverTestCase):
     def test_types_that_say_nothing_of_their_size(self):
         self.sysfs.remove(self.CARD)
         self.assert_refused('max_instance')
-        self.assertEqual({'nvidia-6': 3},
-                         self.units(mdev_types={'nvidia-6': 3}))
+        self.assertEqual(
+            {'nvidia-6': 3}, self.units(mdev_types={'nvidia-6': 3})
+        )
 
 
 class TestSeveralTypesOnVirtualFunctions(SeveralTypes, base.DriverTestCase):
     """Each makes one, of any type that the card still has room for."""
 
-    spec = {'vendor_id': '10de',
-            'mdev_types': {'nvidia-12': 1, 'nvidia-6': 2}}
+    spec = {'vendor_id': '10de', 'mdev_types': {'nvidia-12': 1, 'nvidia-6': 2}}
 
     def functions(self):
         card, *functions = base.sriov(self.CARD, '10de', '2236', '2236', 8)
         for function in functions:
             self.describe(function.address)
-        return [card, *(dataclasses.replace(
-            function, mdev_types=dict.fromkeys(self.TYPES, 1))
-            for function in functions)]
+        return [
+            card,
+            *(
+                dataclasses.replace(
+                    function, mdev_types=dict.fromkeys(self.TYPES, 1)
+                )
+                for function in functions
+            ),
+        ]
 
     def test_they_are_dealt_out(self):
         self.assertEqual({'nvidia-12': 1, 'nvidia-6': 2}, self.units())
-        self.assertEqual([base.the_address(number) for number in (1, 2, 3)],
-                         self.addresses(self.discover()))
+        self.assertEqual(
+            [base.the_address(number) for number in (1, 2, 3)],
+            self.addresses(self.discover()),
+        )
 
     def test_one_type_up_to_what_the_card_has(self):
         """Not as many as there are functions."""
-        self.assertEqual({'nvidia-6': 4}, self.units(
-            mdev_types=None, mdev_type='nvidia-6'))
+        self.assertEqual(
+            {'nvidia-6': 4}, self.units(mdev_types=None, mdev_type='nvidia-6')
+        )
         self.make_foreign('nvidia-12', base.the_address(8))
-        self.assertEqual({'nvidia-6': 2}, self.units(
-            mdev_types=None, mdev_type='nvidia-6'))
+        self.assertEqual(
+            {'nvidia-6': 2}, self.units(mdev_types=None, mdev_type='nvidia-6')
+        )
 
     def test_a_function_is_a_part_of_its_card(self):
         self.assert_refused(self.CARD, address=base.the_address(8))
 
 
 class TestConformance(base.DriverTestCase):
-
     driver = mdev.MdevDriver
     spec = {'vendor_id': '10de', 'mdev_type': 'nvidia-11'}
     takes_any = True
 
     def functions(self):
-        return [base.a_function(
-            self.CARD, '10de', '13f2',
-            mdev_types={'nvidia-11': 16, 'nvidia-12': 8})]
+        return [
+            base.a_function(
+                self.CARD,
+                '10de',
+                '13f2',
+                mdev_types={'nvidia-11': 16, 'nvidia-12': 8},
+            )
+        ]

@@ -15,7 +15,6 @@ from unit.drivers import base
 
 
 class TestNic(base.DriverTestCase):
-
     driver = nic.NicDriver
     spec = {'vendor_id': '15b3', 'physical_network': 'physnet1'}
     address = base.the_address(1)
@@ -27,8 +26,10 @@ class TestNic(base.DriverTestCase):
 
     def test_virtual_function(self):
         device = self.discover()
-        self.assertEqual(('NIC', True, {'uplink': 'ens1f0'}),
-                         (device.type, device.pooled, device.attributes))
+        self.assertEqual(
+            ('NIC', True, {'uplink': 'ens1f0'}),
+            (device.type, device.pooled, device.attributes),
+        )
         (handle,) = self.handles(device)
         self.assertEqual('physnet1', handle.physical_network)
         self.assertIn('CUSTOM_PHYSNET_PHYSNET1', self.traits(device)[0])

@@ -15,28 +15,31 @@ from unit.drivers import base
 
 
 class TestNvidiaGpu(base.DriverTestCase):
-
     driver = nvidia_gpu.NvidiaGpuDriver
     spec = {'vendor_id': '10de'}
 
     def functions(self):
         return [
             base.a_function(self.CARD, '10de', '1eb8'),
-            *(base.a_function(f'0000:3d:00.{number}', '10de', product)
-              for number, product in ((1, '10f8'), (2, '1ad8'), (3, '1ad9'))),
+            *(
+                base.a_function(f'0000:3d:00.{number}', '10de', product)
+                for number, product in ((1, '10f8'), (2, '1ad8'), (3, '1ad9'))
+            ),
             *base.sriov('0000:4d:00.0', '10de', '2236', '2236', 2),
-            base.a_function('0000:5d:00.0', '10de', '1eb8',
-                            mdev_types={'nvidia-222': 16})]
+            base.a_function(
+                '0000:5d:00.0', '10de', '1eb8', mdev_types={'nvidia-222': 16}
+            ),
+        ]
 
     def test_the_card_is_one_unit(self):
         device = self.discover()
         self.assertEqual(('GPU', True), (device.type, device.pooled))
-        self.assertEqual([{'CUSTOM_GPU_NVIDIA_TESLA_T4'}],
-                         self.traits(device))
+        self.assertEqual([{'CUSTOM_GPU_NVIDIA_TESLA_T4'}], self.traits(device))
         (handle,) = self.handles(device)
         self.assertEqual(
             [f'0000:3d:00.{number}' for number in range(4)],
-            [str(function) for function in handle.functions])
+            [str(function) for function in handle.functions],
+        )
 
     def test_its_other_functions_are_no_gpus(self):
         self.assert_refused('function 0', address='0000:3d:00.1')
@@ -45,12 +48,15 @@ class TestNvidiaGpu(base.DriverTestCase):
         self.assert_refused('2 virtual functions', address='0000:4d:00.0')
 
     def test_a_virtual_function(self):
-        self.assert_refused('virtual function',
-                            address=base.the_address(1, '4d'))
+        self.assert_refused(
+            'virtual function', address=base.the_address(1, '4d')
+        )
 
     def test_a_card_with_mediated_devices(self):
         (handle,) = self.handles(self.discover('0000:5d:00.0'))
         self.node_devices.create_mdev(
-            '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f', handle.address,
-            'nvidia-222')
+            '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f',
+            handle.address,
+            'nvidia-222',
+        )
         self.assert_refused('1 mediated device', address='0000:5d:00.0')

@@ -20,13 +20,15 @@ from nova_accel.model import pci_address
 from unit.drivers import base
 
 #: How many of a type the card makes alone.
-TYPES = {'557': ('NVIDIA A40-24Q', 2), '558': ('NVIDIA A40-12Q', 4),
-         '700': ('NVIDIA A100-1-5C', 7)}
+TYPES = {
+    '557': ('NVIDIA A40-24Q', 2),
+    '558': ('NVIDIA A40-12Q', 4),
+    '700': ('NVIDIA A100-1-5C', 7),
+}
 FUNCTIONS = [base.the_address(number) for number in range(1, 9)]
 
 
 class TestNvidiaVfio(base.DriverTestCase):
-
     driver = nvidia_vfio.NvidiaVfioDriver
     spec = {'vendor_id': '10de', 'vgpu_types': {'557': 1, '558': 2}}
 
@@ -34,42 +36,63 @@ class TestNvidiaVfio(base.DriverTestCase):
         for address in FUNCTIONS:
             self.sysfs.set(address, nvidia__current_vgpu_type='0')
         self.sysfs.on_write['nvidia/current_vgpu_type'] = (
-            lambda _address, _value: self.say_what_fits())
+            lambda _address, _value: self.say_what_fits()
+        )
         self.say_what_fits()
         return base.sriov(self.CARD, '10de', '2235', '2235', 8)
 
     def current(self, address):
         return vfio_vgpu.VfioVgpu(self.sysfs.sysfs).current(
-            pci_address.PciAddress.parse(address))
+            pci_address.PciAddress.parse(address)
+        )
 
     def say_what_fits(self):
         """As the card does, for each function as if it were the last."""
-        left = 1 - sum(fractions.Fraction(1, TYPES[current][1])
-                       for current in map(self.current, FUNCTIONS)
-                       if current != '0')
-        fitting = [f'{id_:6}: {name}' for id_, (name, most) in TYPES.items()
-                   if left >= fractions.Fraction(1, most)]
+        left = 1 - sum(
+            fractions.Fraction(1, TYPES[current][1])
+            for current in map(self.current, FUNCTIONS)
+            if current != '0'
+        )
+        fitting = [
+            f'{id_:6}: {name}'
+            for id_, (name, most) in TYPES.items()
+            if left >= fractions.Fraction(1, most)
+        ]
         for address in FUNCTIONS:
-            self.sysfs.set(address, nvidia__creatable_vgpu_types='\n'.join(
-                ['ID    : vGPU Name', *fitting]
-                if self.current(address) == '0' else []))
+            self.sysfs.set(
+                address,
+                nvidia__creatable_vgpu_types='\n'.join(
+                    ['ID    : vGPU Name', *fitting]
+                    if self.current(address) == '0'
+                    else []
+                ),
+            )
 
     def test_each_type_is_a_part(self):
         device = self.discover()
         self.assertEqual(('VGPU', False), (device.type, device.pooled))
-        self.assertEqual(['nvidia-557', 'nvidia-558'],
-                         [each.name for each in device.deployables])
+        self.assertEqual(
+            ['nvidia-557', 'nvidia-558'],
+            [each.name for each in device.deployables],
+        )
         self.assertEqual(FUNCTIONS[:3], self.addresses(device))
         self.assertEqual(
             ['557', '558', '558'],
-            [handle.vgpu_type for handle in self.handles(device)])
-        self.assertFalse(any(handle.is_managed
-                             for handle in self.handles(device)))
-        for traits, type_id in zip(self.traits(device), ('557', '558'),
-                                   strict=True):
+            [handle.vgpu_type for handle in self.handles(device)],
+        )
+        self.assertFalse(
+            any(handle.is_managed for handle in self.handles(device))
+        )
+        for traits, type_id in zip(
+            self.traits(device), ('557', '558'), strict=True
+        ):
             self.assertEqual(
-                {'CUSTOM_VGPU_NVIDIA_A40',
-                 f'CUSTOM_NVIDIA_2235_NVIDIA_{type_id}'}, traits)
+                {
+                    'CUSTOM_VGPU_NVIDIA_A40',
+                    f'CUSTOM_NVIDIA_2235_NVIDIA_{type_id}',
+                },
+                traits,
+            )
 
     def test_mig_backed(self):
         device = self.discover(vgpu_types={'700': 7})
@@ -84,8 +107,9 @@ class TestNvidiaVfio(base.DriverTestCase):
         self.sysfs.set(FUNCTIONS[6], nvidia__current_vgpu_type='558')
         self.say_what_fits()
         device = self.discover()
-        self.assertEqual(['nvidia-558'],
-                         [each.name for each in device.deployables])
+        self.assertEqual(
+            ['nvidia-558'], [each.name for each in device.deployables]
+        )
 
     def test_a_function_that_is_of_another_type(self):
         self.sysfs.set(FUNCTIONS[0], nvidia__current_vgpu_type='558')
@@ -96,8 +120,9 @@ class TestNvidiaVfio(base.DriverTestCase):
         self.assert_refused('"vgpu_types"', vgpu_types=None)
 
     def test_more_than_there_are_functions(self):
-        self.assert_refused('the line has 9 vGPUs', '8 of its 8',
-                            vgpu_types={'557': 9})
+        self.assert_refused(
+            'the line has 9 vGPUs', '8 of its 8', vgpu_types={'557': 9}
+        )
 
     def test_a_card_of_the_other_framework(self):
         for address in FUNCTIONS:
@@ -120,7 +145,7 @@ class TestNvidiaVfio(base.DriverTestCase):
 
     def test_no_vgpu(self):
         handle = attach_handle.AttachHandle(
-            'handle', pci_address.PciAddress.parse(FUNCTIONS[0]))
-        self.assertRaises(
-            exceptions.DeviceError, self.a_driver().plug, handle)
+            'handle', pci_address.PciAddress.parse(FUNCTIONS[0])
+        )
+        self.assertRaises(exceptions.DeviceError, self.a_driver().plug, handle)
         self.a_driver().unplug(handle)

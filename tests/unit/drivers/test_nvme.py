@@ -17,14 +17,14 @@ from unit.drivers import fake_nvme
 
 
 class NvmeTests:
-
     driver = nvme.NvmeDriver
     spec = {'vendor_id': '1b36'}
     takes_any = True
 
     def drive(self, address, **abilities):
-        return self.useFixture(fake_nvme.FakeNvme(
-            self.sysfs, address, **abilities))
+        return self.useFixture(
+            fake_nvme.FakeNvme(self.sysfs, address, **abilities)
+        )
 
     def clean(self, **keys):
         (handle,) = self.handles(self.discover(**keys))
@@ -32,17 +32,16 @@ class NvmeTests:
 
 
 class TestCard(NvmeTests, base.DriverTestCase):
-
     def functions(self):
         return [base.a_function(self.CARD, '1b36', '0010')]
 
     def test_card(self):
         self.drive(self.CARD)
         device = self.discover()
-        self.assertEqual(('SSD', True, None,
-                          {'model': 'X', 'serial': fake_nvme.SERIAL}),
-                         (device.type, device.pooled, device.fault,
-                          device.attributes))
+        self.assertEqual(
+            ('SSD', True, None, {'model': 'X', 'serial': fake_nvme.SERIAL}),
+            (device.type, device.pooled, device.fault, device.attributes),
+        )
         self.assertTrue(device.deployables[0].is_cleaned)
 
     def test_the_drive_that_is_there(self):
@@ -75,8 +74,10 @@ class TestCard(NvmeTests, base.DriverTestCase):
         self.assertEqual([('sanitize', 2)], drive.calls)
 
     def test_formatted_if_it_cannot_be_sanitized(self):
-        for abilities in ({}, {'sanicap': fake_nvme.BLOCKS,
-                               'cmic': fake_nvme.SHARED}):
+        for abilities in (
+            {},
+            {'sanicap': fake_nvme.BLOCKS, 'cmic': fake_nvme.SHARED},
+        ):
             drive = self.drive(self.CARD, **abilities)
             self.clean()
             self.assertEqual([('format', 2), ('format', 1)], drive.calls)
@@ -85,8 +86,9 @@ class TestCard(NvmeTests, base.DriverTestCase):
         drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)
         self.clean(clean='format')
         self.clean(clean='sanitize')
-        self.assertEqual([('format', 2), ('format', 1), ('sanitize', 2)],
-                         drive.calls)
+        self.assertEqual(
+            [('format', 2), ('format', 1), ('sanitize', 2)], drive.calls
+        )
 
     def test_the_hosts_own_is_neither_erased_nor_given_away(self):
         drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)
@@ -108,14 +110,16 @@ class TestCard(NvmeTests, base.DriverTestCase):
     def test_with_the_operators_command(self):
         drive = self.drive(self.CARD, sanicap=fake_nvme.BLOCKS)
         self.assertRaises(
-            exceptions.DeviceError, self.clean, clean='command',
-            clean_command=['/bin/false'])
+            exceptions.DeviceError,
+            self.clean,
+            clean='command',
+            clean_command=['/bin/false'],
+        )
         self.clean(clean='command', clean_command=['/bin/true'])
         self.assertEqual([], drive.calls)
 
 
 class TestVirtualFunction(NvmeTests, base.DriverTestCase):
-
     address = base.the_address(1)
 
     def functions(self):
@@ -129,10 +133,8 @@ class TestVirtualFunction(NvmeTests, base.DriverTestCase):
 
     def test_never_sanitized(self):
         """It would erase what the other functions have."""
-        drive = self.drive(self.address, sanicap=fake_nvme.BLOCKS,
-                           cmic=0)
-        self.assertRaises(
-            exceptions.DeviceError, self.clean, clean='sanitize')
+        drive = self.drive(self.address, sanicap=fake_nvme.BLOCKS, cmic=0)
+        self.assertRaises(exceptions.DeviceError, self.clean, clean='sanitize')
         self.assertEqual([], drive.calls)
         self.clean()
         self.assertEqual([('format', 2), ('format', 1)], drive.calls)

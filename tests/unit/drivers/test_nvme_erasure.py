@@ -24,21 +24,23 @@ ADDRESS = pci_address.PciAddress.parse('0000:3d:00.0')
 
 
 class ControllerTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
         self.sleeps = []
-        self.useFixture(fixtures.MonkeyPatch(
-            'tenacity.nap.time.sleep', self.sleeps.append))
+        self.useFixture(
+            fixtures.MonkeyPatch('tenacity.nap.time.sleep', self.sleeps.append)
+        )
 
     def drive(self, **abilities):
         return self.useFixture(
-            fake_nvme.FakeNvme(self.sysfs, ADDRESS, **abilities))
+            fake_nvme.FakeNvme(self.sysfs, ADDRESS, **abilities)
+        )
 
     def controller(self, serial=None):
         return nvme_erasure.Controller(
-            self.sysfs.sysfs, ADDRESS, serial, bound_within_s=0)
+            self.sysfs.sysfs, ADDRESS, serial, bound_within_s=0
+        )
 
     def assert_refused(self, text, method, *arguments):
         error = self.assertRaises(exceptions.DeviceError, method, *arguments)
@@ -47,7 +49,6 @@ class ControllerTestCase(testtools.TestCase):
 
 
 class TestController(ControllerTestCase):
-
     def test_not_bound(self):
         self.assert_refused('driver nvme', self.controller)
 
@@ -57,8 +58,11 @@ class TestController(ControllerTestCase):
         def identify(_address, _serial):
             raise FileNotFoundError(2, 'No such file', 'nvme')
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.nvme.identify', identify))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.nvme.identify', identify
+            )
+        )
         self.assert_refused('No such file', self.controller)
 
     def test_another_drive(self):
@@ -74,17 +78,18 @@ class TestController(ControllerTestCase):
             controller = self.controller()
             drive.serial = 'S2'
             self.assert_refused(
-                'there is S2', getattr(controller, method), *arguments)
+                'there is S2', getattr(controller, method), *arguments
+            )
             self.assertEqual([], drive.calls)
 
 
 class TestSanitize(ControllerTestCase):
-
     def test_the_best_that_it_can(self):
         for sanicap, action in (
-                (fake_nvme.OVERWRITE, 3),
-                (fake_nvme.OVERWRITE | fake_nvme.CRYPTO, 4),
-                (fake_nvme.CRYPTO | fake_nvme.BLOCKS, 2)):
+            (fake_nvme.OVERWRITE, 3),
+            (fake_nvme.OVERWRITE | fake_nvme.CRYPTO, 4),
+            (fake_nvme.CRYPTO | fake_nvme.BLOCKS, 2),
+        ):
             drive = self.drive(sanicap=sanicap)
             self.controller().sanitize(False)
             self.assertEqual([('sanitize', action)], drive.calls)
@@ -104,15 +109,19 @@ class TestSanitize(ControllerTestCase):
     def test_it_never_ends(self):
         drive = self.drive(sanicap=fake_nvme.BLOCKS)
         drive.statuses = [2]
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.drivers.nvme_erasure.SANITIZE_TIMEOUT_S', 0))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.drivers.nvme_erasure.SANITIZE_TIMEOUT_S', 0
+            )
+        )
         self.assert_refused('still', self.controller().sanitize, False)
 
     def test_it_would_erase_what_others_have(self):
         for abilities in (
-                {'sanicap': 0},
-                {'sanicap': fake_nvme.BLOCKS, 'cmic': fake_nvme.SHARED},
-                {'sanicap': fake_nvme.BLOCKS, 'cmic': fake_nvme.VIRTUAL}):
+            {'sanicap': 0},
+            {'sanicap': fake_nvme.BLOCKS, 'cmic': fake_nvme.SHARED},
+            {'sanicap': fake_nvme.BLOCKS, 'cmic': fake_nvme.VIRTUAL},
+        ):
             drive = self.drive(**abilities)
             controller = self.controller()
             self.assertFalse(controller.can_be_sanitized())
@@ -121,7 +130,6 @@ class TestSanitize(ControllerTestCase):
 
 
 class TestFormat(ControllerTestCase):
-
     def test_all_namespaces(self):
         drive = self.drive(cmic=fake_nvme.SHARED)
         self.controller().format()
@@ -146,7 +154,8 @@ class TestFormat(ControllerTestCase):
         directory = drive.sysfs.root / 'bus/pci/devices' / str(ADDRESS)
         for name in ('nvme3n1', 'nvme3c3n2'):
             (directory / 'nvme/nvme3' / name).rename(
-                directory / f'{name}-gone')
+                directory / f'{name}-gone'
+            )
         self.assert_refused('no namespace', self.controller().format)
 
     def test_a_detached_namespace(self):
@@ -159,16 +168,20 @@ class TestFormat(ControllerTestCase):
         self.assertEqual(set(), drive.data)
 
     def test_others_namespaces_that_may_be_detached(self):
-        drive = self.drive(oacs=fake_nvme.FORMAT | fake_nvme.MANAGES,
-                           cmic=fake_nvme.SHARED)
+        drive = self.drive(
+            oacs=fake_nvme.FORMAT | fake_nvme.MANAGES, cmic=fake_nvme.SHARED
+        )
         self.assert_refused('detached', self.controller().format)
         self.assertEqual([], drive.calls)
 
     def test_the_only_controller_of_what_others_could_be_in(self):
         """As QEMU's: only the subsystem's list says who is in it."""
-        abilities = {'oacs': fake_nvme.FORMAT | fake_nvme.MANAGES,
-                     'cmic': fake_nvme.SHARED, 'fna': fake_nvme.ERASES_ALL,
-                     'sanicap': fake_nvme.BLOCKS}
+        abilities = {
+            'oacs': fake_nvme.FORMAT | fake_nvme.MANAGES,
+            'cmic': fake_nvme.SHARED,
+            'fna': fake_nvme.ERASES_ALL,
+            'sanicap': fake_nvme.BLOCKS,
+        }
         drive = self.drive(**abilities)
         drive.controllers_listed = [fake_nvme.NUMBER]
         self.assertTrue(self.controller().can_be_sanitized())
@@ -185,8 +198,10 @@ class TestFormat(ControllerTestCase):
             self.assertEqual([], drive.calls)
 
     def test_a_virtual_function_is_never_the_only_one(self):
-        drive = self.drive(oacs=fake_nvme.FORMAT | fake_nvme.MANAGES,
-                           cmic=fake_nvme.VIRTUAL | fake_nvme.SHARED)
+        drive = self.drive(
+            oacs=fake_nvme.FORMAT | fake_nvme.MANAGES,
+            cmic=fake_nvme.VIRTUAL | fake_nvme.SHARED,
+        )
         drive.controllers_listed = [fake_nvme.NUMBER]
         self.assert_refused('other', self.controller().format)
 
@@ -203,10 +218,10 @@ class TestFormat(ControllerTestCase):
 
 
 class TestErrors(testtools.TestCase):
-
     def test_what_a_privileged_process_raises_comes_back_whole(self):
         """oslo.privsep makes it again from its arguments."""
         error = processutils.ProcessExecutionError(
-            stderr='refused', exit_code=1, cmd='nvme')
+            stderr='refused', exit_code=1, cmd='nvme'
+        )
         again = processutils.ProcessExecutionError(*error.args)
         self.assertEqual(('refused', 1), (again.stderr, again.exit_code))

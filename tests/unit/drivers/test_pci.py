@@ -34,20 +34,23 @@ NO_SYSFS = sysfs_module.Sysfs(pathlib.Path('/nowhere'))
 
 
 def an_address(function):
-    return pci_address.PciAddress(0, 0x3d, 1, function)
+    return pci_address.PciAddress(0, 0x3D, 1, function)
 
 
 def a_function(number, **more):
     address = an_address(number)
     return pci_function.PciFunction(
-        address.node_device, address, '8086', '37c9', **more)
+        address.node_device, address, '8086', '37c9', **more
+    )
 
 
 def discover(function, *others, node_uuid=NODE_UUID, sysfs=NO_SYSFS, **keys):
     host = node_devices.HostDevices(
-        {each.address: each for each in (function, *others)})
+        {each.address: each for each in (function, *others)}
+    )
     (spec,) = device_spec.parse(
-        [json.dumps({'vendor_id': '*', 'driver': 'pci', **keys})], ['pci'])
+        [json.dumps({'vendor_id': '*', 'driver': 'pci', **keys})], ['pci']
+    )
     driver = pci.PciDriver(None, sysfs, node_uuid)
     return driver.discover(function, spec, host)
 
@@ -58,7 +61,6 @@ def handle_of(device):
 
 
 class TestPciDriver(testtools.TestCase):
-
     def test_virtual_function(self):
         device = discover(a_function(1, parent_address=an_address(0)))
         self.assertEqual(an_address(1), device.address)
@@ -66,18 +68,24 @@ class TestPciDriver(testtools.TestCase):
         self.assertIsNone(handle_of(device).mdev_type)
 
     def test_physical_function_without_virtual_ones(self):
-        self.assertEqual(an_address(0),
-                         handle_of(discover(a_function(0))).address)
+        self.assertEqual(
+            an_address(0), handle_of(discover(a_function(0))).address
+        )
 
     def test_physical_function_with_virtual_ones(self):
         error = self.assertRaises(
-            exceptions.DeviceError, discover,
-            a_function(0, virtual_functions=(an_address(1), an_address(2))))
+            exceptions.DeviceError,
+            discover,
+            a_function(0, virtual_functions=(an_address(1), an_address(2))),
+        )
         self.assertIn('2 virtual functions', str(error))
 
     def test_pool(self):
-        for keys, pooled in (({}, True), ({'pool': True}, True),
-                             ({'pool': False}, False)):
+        for keys, pooled in (
+            ({}, True),
+            ({'pool': True}, True),
+            ({'pool': False}, False),
+        ):
             self.assertIs(pooled, discover(a_function(1), **keys).pooled)
 
     def test_physical_network(self):
@@ -91,19 +99,28 @@ class TestPciDriver(testtools.TestCase):
     def test_virtual_functions_that_its_line_asks_for(self):
         """The card is no device then; they are."""
         card, *_parts = pci_functions.virtual_functions(
-            a_function(0), 2, '37c9')
+            a_function(0), 2, '37c9'
+        )
         self.assertIsNone(discover(card, sriov_numvfs=2))
 
     def test_a_unit_of_several_functions(self):
         functions = [
-            dataclasses.replace(a_function(number), iommu_members=tuple(
-                map(an_address, (0, 2)))) for number in range(3)]
-        for unit, expected in (('function', ()), ('slot', (1, 2)),
-                               ('iommu_group', (2,))):
+            dataclasses.replace(
+                a_function(number),
+                iommu_members=tuple(map(an_address, (0, 2))),
+            )
+            for number in range(3)
+        ]
+        for unit, expected in (
+            ('function', ()),
+            ('slot', (1, 2)),
+            ('iommu_group', (2,)),
+        ):
             handle = handle_of(discover(*functions, unit=unit))
             self.assertEqual(an_address(0), handle.address)
-            self.assertEqual(tuple(map(an_address, expected)),
-                             handle.further_functions)
+            self.assertEqual(
+                tuple(map(an_address, expected)), handle.further_functions
+            )
 
     def test_what_needs_a_vgpu_type(self):
         self.fake = self.useFixture(fake_sysfs.FakeSysfs())
@@ -113,18 +130,24 @@ class TestPciDriver(testtools.TestCase):
         functions = [a_function(0), a_function(1)]
         for unit in ('function', 'slot'):
             error = self.assertRaises(
-                exceptions.DeviceError, discover, *functions[::-1],
-                sysfs=self.fake.sysfs, unit=unit)
+                exceptions.DeviceError,
+                discover,
+                *functions[::-1],
+                sysfs=self.fake.sysfs,
+                unit=unit,
+            )
             self.assertIn('0000:3d:01.1', str(error))
             self.assertIn('vGPU', str(error))
         discover(functions[0], sysfs=self.fake.sysfs)
 
     def test_handles_uuid(self):
         """The same at every look, unique in the cloud."""
-        handles = [handle_of(discover(
-            a_function(number), node_uuid=node_uuid)).uuid
-                   for _look in range(2) for number in (1, 2)
-                   for node_uuid in (NODE_UUID, NODE_UUID[:-1] + '2')]
+        handles = [
+            handle_of(discover(a_function(number), node_uuid=node_uuid)).uuid
+            for _look in range(2)
+            for number in (1, 2)
+            for node_uuid in (NODE_UUID, NODE_UUID[:-1] + '2')
+        ]
         self.assertEqual(handles[:4], handles[4:])
         self.assertEqual(4, len(set(handles)))
 
@@ -136,23 +159,28 @@ class TestPciDriver(testtools.TestCase):
 
 
 class TestCheckMigratable(testtools.TestCase):
-
     def check(self, driver, second=None):
         class NodeDevices:
             @staticmethod
             def function(address):
-                return a_function(address.function, driver=(
-                    driver if address == an_address(1) else second))
+                return a_function(
+                    address.function,
+                    driver=(driver if address == an_address(1) else second),
+                )
 
         pci.PciDriver(NodeDevices, None, NODE_UUID).check_migratable(
             attach_handle.AttachHandle(
-                'handle', an_address(1),
-                further_functions=(an_address(2),) if second else ()))
+                'handle',
+                an_address(1),
+                further_functions=(an_address(2),) if second else (),
+            )
+        )
 
     def test_each_function_of_a_unit(self):
         self.check('mlx5_vfio_pci', 'mlx5_vfio_pci')
         error = self.assertRaises(
-            exceptions.DeviceError, self.check, 'mlx5_vfio_pci', 'vfio-pci')
+            exceptions.DeviceError, self.check, 'mlx5_vfio_pci', 'vfio-pci'
+        )
         self.assertIn('0000:3d:01.2 is bound to vfio-pci', str(error))
 
     def test_a_driver_that_saves_the_devices_state(self):
@@ -160,16 +188,18 @@ class TestCheckMigratable(testtools.TestCase):
             self.check(driver)
 
     def test_any_other(self):
-        for driver, text in (('vfio-pci', 'bound to vfio-pci'),
-                             ('c6xxvf', 'bound to c6xxvf'),
-                             (None, 'bound to no driver')):
+        for driver, text in (
+            ('vfio-pci', 'bound to vfio-pci'),
+            ('c6xxvf', 'bound to c6xxvf'),
+            (None, 'bound to no driver'),
+        ):
             error = self.assertRaises(
-                exceptions.DeviceError, self.check, driver)
+                exceptions.DeviceError, self.check, driver
+            )
             self.assertIn(f'0000:3d:01.1 is {text}', str(error))
 
 
 class TestConformance(base.DriverTestCase):
-
     driver = pci.PciDriver
     spec = {'vendor_id': '8086', 'product_id': '37c9'}
     address = base.the_address(1)

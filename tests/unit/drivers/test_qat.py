@@ -15,31 +15,38 @@ from unit.drivers import base
 
 
 class TestQat(base.DriverTestCase):
-
     driver = qat.QatDriver
     spec = {'vendor_id': '8086', 'product_id': '4941'}
     address = base.the_address(1)
 
     def functions(self):
-        self.sysfs.set(self.CARD, qat__cfg_services='sym;asym',
-                       qat__state='up')
+        self.sysfs.set(
+            self.CARD, qat__cfg_services='sym;asym', qat__state='up'
+        )
         return base.sriov(self.CARD, '8086', '4940', '4941', 2)
 
     def test_virtual_function(self):
         device = self.discover()
-        self.assertEqual(('QAT', True, None),
-                         (device.type, device.pooled, device.fault))
+        self.assertEqual(
+            ('QAT', True, None), (device.type, device.pooled, device.fault)
+        )
         self.assertEqual({'services': 'sym;asym'}, device.attributes)
         (traits,) = self.traits(device)
-        self.assertEqual({'CUSTOM_QAT_INTEL_4XXX_VF',
-                          'CUSTOM_QAT_SERVICE_SYM',
-                          'CUSTOM_QAT_SERVICE_ASYM'}, traits)
+        self.assertEqual(
+            {
+                'CUSTOM_QAT_INTEL_4XXX_VF',
+                'CUSTOM_QAT_SERVICE_SYM',
+                'CUSTOM_QAT_SERVICE_ASYM',
+            },
+            traits,
+        )
 
     def test_other_services_are_another_pool(self):
         before = self.discover()
         self.sysfs.set(self.CARD, qat__cfg_services='dc')
-        self.assertNotEqual(before.operator_traits,
-                            self.discover().operator_traits)
+        self.assertNotEqual(
+            before.operator_traits, self.discover().operator_traits
+        )
 
     def test_a_card_that_says_nothing(self):
         self.sysfs.remove(self.CARD)

@@ -33,46 +33,53 @@ class Installed(fixtures.Fixture):
 
     def _setUp(self):
         site = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        project = tomllib.loads(
-            (PACKAGE / 'pyproject.toml').read_text())['project']
+        project = tomllib.loads((PACKAGE / 'pyproject.toml').read_text())[
+            'project'
+        ]
         installed = site / 'acme_nova-1.0.dist-info'
         installed.mkdir()
         (installed / 'METADATA').write_text(
             f'Metadata-Version: 2.1\nName: {project["name"]}\n'
-            f'Version: {project["version"]}\n')
-        (installed / 'entry_points.txt').write_text(''.join(
-            f'[{group}]\n' + ''.join(
-                f'{name} = {value}\n' for name, value in points.items())
-            for group, points in project['entry-points'].items()))
+            f'Version: {project["version"]}\n'
+        )
+        (installed / 'entry_points.txt').write_text(
+            ''.join(
+                f'[{group}]\n'
+                + ''.join(
+                    f'{name} = {value}\n' for name, value in points.items()
+                )
+                for group, points in project['entry-points'].items()
+            )
+        )
         (site / 'acme_nova').symlink_to(PACKAGE / 'acme_nova')
-        self.useFixture(fixtures.MonkeyPatch(
-            'sys.path', [*sys.path, str(site)]))
+        self.useFixture(
+            fixtures.MonkeyPatch('sys.path', [*sys.path, str(site)])
+        )
         self.addCleanup(sys.modules.pop, 'acme_nova', None)
 
 
 def acme():
     """The class, as it is loaded by its entry point."""
     with Installed():
-        (point,) = metadata.entry_points(
-            group=loading.NAMESPACE, name='acme')
+        (point,) = metadata.entry_points(group=loading.NAMESPACE, name='acme')
         return point.load()
 
 
 class TestEntryPoint(testtools.TestCase):
-
     def test_it_is_one_of_the_drivers(self):
         self.assertNotIn('acme', loading.names())
         self.useFixture(Installed())
         self.assertIn('acme', loading.names())
         self.assertIsInstance(
-            loading.load(None, None, NODE_UUID)['acme'], driver_base.Driver)
+            loading.load(None, None, NODE_UUID)['acme'], driver_base.Driver
+        )
         (spec,) = device_spec.parse(
-            ['{"vendor_id": "ac3e", "driver": "acme"}'], loading.names())
+            ['{"vendor_id": "ac3e", "driver": "acme"}'], loading.names()
+        )
         self.assertEqual('acme', spec.driver)
 
 
 class TestConformance(base.DriverTestCase):
-
     driver = acme()
     spec = {'vendor_id': 'ac3e'}
 
@@ -82,5 +89,4 @@ class TestConformance(base.DriverTestCase):
     def test_its_own_step(self):
         (handle, *_others) = self.handles(self.discover())
         self.sysfs.set(handle.address, acme__state='failed')
-        self.assertRaises(
-            exceptions.DeviceError, self.a_driver().plug, handle)
+        self.assertRaises(exceptions.DeviceError, self.a_driver().plug, handle)

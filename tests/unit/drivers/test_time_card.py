@@ -15,26 +15,31 @@ from unit.drivers import base
 
 
 class TestTimeCard(base.DriverTestCase):
-
     driver = time_card.TimeCardDriver
     spec = {'vendor_id': '1d9b'}
     takes_any = True
 
     def functions(self):
         self.sysfs.set(
-            self.CARD, timecard__ocp0__serialnum='fc:c2:3d:2e:d7:c0',
+            self.CARD,
+            timecard__ocp0__serialnum='fc:c2:3d:2e:d7:c0',
             timecard__ocp0__gnss_sync='SYNC',
-            timecard__ocp0__clock_source='PPS')
+            timecard__ocp0__clock_source='PPS',
+        )
         return [base.a_function(self.CARD, '1d9b', '0400')]
 
     def test_card(self):
         device = self.discover()
         self.assertEqual('TIME', device.type)
         self.assertEqual(
-            {'serialnum': 'fc:c2:3d:2e:d7:c0', 'gnss_sync': 'SYNC',
-             'clock_source': 'PPS'}, device.attributes)
-        self.assertEqual([{'CUSTOM_TIME_META_TIME_CARD'}],
-                         self.traits(device))
+            {
+                'serialnum': 'fc:c2:3d:2e:d7:c0',
+                'gnss_sync': 'SYNC',
+                'clock_source': 'PPS',
+            },
+            device.attributes,
+        )
+        self.assertEqual([{'CUSTOM_TIME_META_TIME_CARD'}], self.traits(device))
 
     def test_a_guest_has_it(self):
         self.sysfs.remove(self.CARD)

@@ -30,67 +30,91 @@ OTHER_IMAGE = '54754387-411c-4c16-8265-245b0241d0a2'
 
 
 class TestXrt(fake_fpga.FpgaTestCase):
-
     driver = xrt.XrtDriver
     spec = {'vendor_id': '10ee'}
     bitstreams = (fake_fpga.xclbin(IMAGE), fake_fpga.xclbin(OTHER_IMAGE))
 
     def functions(self):
         self.sysfs.set(
-            self.CARD, interface_uuids=INTERFACES, logic_uuids=SHELL,
-            dev_offline='0', **{
+            self.CARD,
+            interface_uuids=INTERFACES,
+            logic_uuids=SHELL,
+            dev_offline='0',
+            **{
                 'rom.m.4194304__VBNV': 'xilinx_u250_gen3x16_base_4',
                 'rom.m.4194304__ddr_bank_count_max': '4',
-                'rom.m.4194304__ddr_bank_size': '16'})
+                'rom.m.4194304__ddr_bank_size': '16',
+            },
+        )
         self.sysfs.set(USER, xclbinuuid=IMAGE)
-        return [base.a_function(self.CARD, '10ee', '5004'),
-                base.a_function(USER, '10ee', '5005'),
-                base.a_function('0000:4d:00.0', '10ee', 'd004')]
+        return [
+            base.a_function(self.CARD, '10ee', '5004'),
+            base.a_function(USER, '10ee', '5005'),
+            base.a_function('0000:4d:00.0', '10ee', 'd004'),
+        ]
 
     def test_the_guest_gets_the_user_function(self):
         device = self.discover()
         self.assertEqual([USER], self.addresses(device))
-        self.assertEqual([{
-            'CUSTOM_FPGA_XILINX_ALVEO_U250',
-            'CUSTOM_FPGA_XILINX_REGION_FB2B2C5A_19ED_6359_3FEA_95F51FBC8EB9',
-            'CUSTOM_FPGA_XILINX_FUNCTION_D8424DC4_A4A3_C413_F89E_433683F9040B',
-        }], self.traits(device))
+        self.assertEqual(
+            [
+                {
+                    'CUSTOM_FPGA_XILINX_ALVEO_U250',
+                    'CUSTOM_FPGA_XILINX_REGION_FB2B2C5A_19ED_6359_3FEA_95F51FBC8EB9',
+                    'CUSTOM_FPGA_XILINX_FUNCTION_D8424DC4_A4A3_C413_F89E_433683F9040B',
+                }
+            ],
+            self.traits(device),
+        )
 
     def test_attributes(self):
         self.assertEqual(
-            {'logic_uuids': 'fb2b2c5a-19ed-6359-3fea-95f51fbc8eb9',
-             'VBNV': 'xilinx_u250_gen3x16_base_4',
-             'ddr_bank_count_max': '4', 'ddr_bank_size': '16'},
-            self.discover().attributes)
+            {
+                'logic_uuids': 'fb2b2c5a-19ed-6359-3fea-95f51fbc8eb9',
+                'VBNV': 'xilinx_u250_gen3x16_base_4',
+                'ddr_bank_count_max': '4',
+                'ddr_bank_size': '16',
+            },
+            self.discover().attributes,
+        )
 
     def test_memory_is_told_to_people_alone(self):
         """Not to Placement, by no class and no trait, nor to a guest."""
         before = self.discover()
-        self.sysfs.set(self.CARD, **{
-            'rom.m.4194304__ddr_bank_count_max': '1',
-            'rom.m.4194304__ddr_bank_size': '64'})
+        self.sysfs.set(
+            self.CARD,
+            **{
+                'rom.m.4194304__ddr_bank_count_max': '1',
+                'rom.m.4194304__ddr_bank_size': '64',
+            },
+        )
         after = self.discover()
         self.assertNotEqual(before.attributes, after.attributes)
         self.assertEqual(
-            before, dataclasses.replace(after, attributes=before.attributes))
+            before, dataclasses.replace(after, attributes=before.attributes)
+        )
 
     def test_uuids_are_optional(self):
         self.sysfs.remove(self.CARD)
         self.sysfs.remove(USER)
-        self.assertEqual([{'CUSTOM_FPGA_XILINX_ALVEO_U250'}],
-                         self.traits(self.discover()))
+        self.assertEqual(
+            [{'CUSTOM_FPGA_XILINX_ALVEO_U250'}], self.traits(self.discover())
+        )
 
     def test_whole(self):
         (handle,) = self.handles(self.discover(whole=True))
-        self.assertEqual([self.CARD, USER],
-                         [str(each) for each in handle.functions])
+        self.assertEqual(
+            [self.CARD, USER], [str(each) for each in handle.functions]
+        )
 
     def test_xrt_is_told_the_users_full_address(self):
         device, region, directory = self._to_program()
         self.a_driver().program(device, region, directory / 'second', 60)
         (call,) = self.tools.log
-        self.assertTrue(call.startswith(
-            'xrt-smi program --device 0000:3d:00.1 --user /'), call)
+        self.assertTrue(
+            call.startswith('xrt-smi program --device 0000:3d:00.1 --user /'),
+            call,
+        )
         self.assertEqual(OTHER_IMAGE, self.a_driver().loaded(device, region))
 
     def test_by_its_former_name(self):
@@ -106,7 +130,8 @@ class TestXrt(fake_fpga.FpgaTestCase):
     def test_xrt_fails(self):
         self.tools.fail()
         self.assert_not_programmed(
-            'exit status 1', 'failed to load xclbin: Invalid argument')
+            'exit status 1', 'failed to load xclbin: Invalid argument'
+        )
 
     def test_xrt_hangs(self):
         self.tools.fail('hang')
@@ -126,8 +151,12 @@ class TestXrt(fake_fpga.FpgaTestCase):
         device = self.discover()
         for nothing in ('', '00000000-0000-0000-0000-000000000000'):
             self.sysfs.set(USER, xclbinuuid=nothing)
-            self.assertRaises(exceptions.DeviceError, self.a_driver().loaded,
-                              device, device.regions[0])
+            self.assertRaises(
+                exceptions.DeviceError,
+                self.a_driver().loaded,
+                device,
+                device.regions[0],
+            )
 
     def test_offline(self):
         self.sysfs.set(self.CARD, dev_offline='1')
@@ -140,20 +169,20 @@ class TestXrt(fake_fpga.FpgaTestCase):
     def a_card_with_its_base(self, **more):
         """It is in the flash, and there is no shell yet."""
         card = '0000:4d:00.0'
-        self.sysfs.set(card, logic_uuids=BASE, interface_uuids=BASE,
-                       dev_offline='0')
+        self.sysfs.set(
+            card, logic_uuids=BASE, interface_uuids=BASE, dev_offline='0'
+        )
         return self.discover(card, **more)
 
     def load_shell(self, device, shell=None, timeout_s=60):
-        path = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path, 'shell')
-        path.write_bytes(
-            fake_fpga.xclbin(IMAGE) if shell is None else shell)
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path, 'shell')
+        path.write_bytes(fake_fpga.xclbin(IMAGE) if shell is None else shell)
         self.a_driver().load_shell(device, path, timeout_s)
 
     def test_without_a_shell_it_is_there_for_one(self):
-        device = self.a_card_with_its_base(clean='program',
-                                           clean_bitstream=IMAGE)
+        device = self.a_card_with_its_base(
+            clean='program', clean_bitstream=IMAGE
+        )
         self.assertEqual([], self.handles(device))
         self.assertEqual(1, len(device.deployables))
         self.assertEqual((), device.regions)
@@ -165,14 +194,17 @@ class TestXrt(fake_fpga.FpgaTestCase):
         device = self.a_card_with_its_base()
         self.load_shell(device)
         (call,) = self.tools.log
-        self.assertTrue(call.startswith(
-            'xbmgmt program --device 0000:4d:00.0 --shell /'), call)
+        self.assertTrue(
+            call.startswith('xbmgmt program --device 0000:4d:00.0 --shell /'),
+            call,
+        )
         self.assertEqual(IMAGE, self.a_driver().loaded_shell(device))
 
     def test_another_shell(self):
         device = self.discover()
         self.assertEqual(
-            'fb2b2c5a-19ed-6359-3fea-95f51fbc8eb9', device.shell.shell_id)
+            'fb2b2c5a-19ed-6359-3fea-95f51fbc8eb9', device.shell.shell_id
+        )
         self.assertEqual(device.shell.shell_id, device.regions[0].shell_id)
         self.load_shell(device)
         self.assertEqual(IMAGE, self.a_driver().loaded_shell(device))
@@ -180,30 +212,37 @@ class TestXrt(fake_fpga.FpgaTestCase):
     def test_no_shell_is_loaded(self):
         device = self.a_card_with_its_base()
         for fault, timeout_s, why in (
-                ('fail', 60, 'uuid does not match BLP'),
-                ('hang', 0.5, 'not finished after 0.5 s')):
+            ('fail', 60, 'uuid does not match BLP'),
+            ('hang', 0.5, 'not finished after 0.5 s'),
+        ):
             self.tools.fail(fault)
             error = self.assertRaises(
-                exceptions.DeviceError, self.load_shell, device,
-                timeout_s=timeout_s)
+                exceptions.DeviceError,
+                self.load_shell,
+                device,
+                timeout_s=timeout_s,
+            )
             self.assertIn(why, str(error))
         (self.tools.tools / 'xbmgmt').unlink()
         error = self.assertRaises(
-            exceptions.DeviceError, self.load_shell, device)
+            exceptions.DeviceError, self.load_shell, device
+        )
         self.assertIn('xbmgmt is not installed', str(error))
 
     def test_what_is_no_shell(self):
         device = self.a_card_with_its_base()
         error = self.assertRaises(
-            exceptions.DeviceError, self.load_shell, device, b'no xsabin')
+            exceptions.DeviceError, self.load_shell, device, b'no xsabin'
+        )
         self.assertIn('no xclbin', str(error))
         self.assertEqual([], self.tools.log)
 
     def test_a_card_that_does_not_say_its_shell(self):
         device = self.a_card_with_its_base()
         self.sysfs.set(str(device.address), dev_offline='1')
-        self.assertRaises(exceptions.DeviceError,
-                          self.a_driver().loaded_shell, device)
+        self.assertRaises(
+            exceptions.DeviceError, self.a_driver().loaded_shell, device
+        )
         self.sysfs.remove(self.CARD)
         self.assertIsNone(self.discover().shell)
 

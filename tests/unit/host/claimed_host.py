@@ -60,11 +60,12 @@ def pci_info():
     for function in 0, 1:
         add_function(info, 0x86, '1da3', '1020', function)
     add_function(info, 0x87, '144d', 'a80a')
-    add_sriov(info, 0xae, 2, '10de', ('2235', '2235'))
+    add_sriov(info, 0xAE, 2, '10de', ('2235', '2235'))
     for name in 'pci_0000_ae_00_1', 'pci_0000_ae_00_2':
         card = info.devices[name]
         card.pci_device = card.pci_device.replace(
-            '</capability>', '</capability>' + _MDEV_TYPES, 1)
+            '</capability>', '</capability>' + _MDEV_TYPES, 1
+        )
         card.is_capable_of_mdevs = True
     return info
 
@@ -72,24 +73,47 @@ def pci_info():
 def add_function(info, bus, vendor_id, product_id, function=0):
     """Add a device that is no part of another."""
     return info.add_device(
-        dev_type='PCI', bus=bus, slot=0, function=function, numa_node=0,
-        iommu_group=bus * 256 + function, vend_id=vendor_id,
-        prod_id=product_id, prod_name='x', driver_name='x')
+        dev_type='PCI',
+        bus=bus,
+        slot=0,
+        function=function,
+        numa_node=0,
+        iommu_group=bus * 256 + function,
+        vend_id=vendor_id,
+        prod_id=product_id,
+        prod_name='x',
+        driver_name='x',
+    )
 
 
-def add_sriov(info, bus, virtual, vendor_id, product_ids, serial=None,
-              virtual_serial=None):
+def add_sriov(
+    info,
+    bus,
+    virtual,
+    vendor_id,
+    product_ids,
+    serial=None,
+    virtual_serial=None,
+):
     """Add a card with up to seven virtual functions."""
     for function in range(virtual + 1):
         number = serial if function == 0 else virtual_serial
         info.add_device(
-            dev_type='VF' if function else 'PF', bus=bus, slot=0,
-            function=function, numa_node=0, iommu_group=bus * 256 + function,
+            dev_type='VF' if function else 'PF',
+            bus=bus,
+            slot=0,
+            function=function,
+            numa_node=0,
+            iommu_group=bus * 256 + function,
             vf_ratio=0 if function else virtual,
-            parent=(bus, 0, 0) if function else None, vend_id=vendor_id,
-            prod_id=product_ids[bool(function)], prod_name='x',
-            driver_name='x', vpd_fields=number and {
-                'name': 'x', 'readonly': {'serial_number': number}})
+            parent=(bus, 0, 0) if function else None,
+            vend_id=vendor_id,
+            prod_id=product_ids[bool(function)],
+            prod_name='x',
+            driver_name='x',
+            vpd_fields=number
+            and {'name': 'x', 'readonly': {'serial_number': number}},
+        )
 
 
 class Sysfs(fixtures.Fixture):
@@ -103,11 +127,17 @@ class Sysfs(fixtures.Fixture):
         self._cards, self._interfaces = cards, interfaces
 
     def _setUp(self):
-        for name in ('is_physical_function', 'get_function_by_ifname',
-                     'get_vf_product_id_by_pf_addr',
-                     'get_pci_ids_by_pci_addr'):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova.pci.utils.{name}', getattr(self, name)))
+        for name in (
+            'is_physical_function',
+            'get_function_by_ifname',
+            'get_vf_product_id_by_pf_addr',
+            'get_pci_ids_by_pci_addr',
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova.pci.utils.{name}', getattr(self, name)
+                )
+            )
 
     def is_physical_function(self, domain, bus, slot, function):
         return f'{domain}:{bus}:{slot}.{function}' in self._cards
@@ -127,13 +157,16 @@ class Sysfs(fixtures.Fixture):
 
 
 #: Vendor and product ids, and those of its virtual functions.
-CARDS = {FPGA: ('8086', '09c4', '09c5'), QAT: ('8086', '37c8', '37c9'),
-         NIC: ('15b3', '101d', '101e'), SRIOV_GPU: ('10de', '2235', '2235')}
+CARDS = {
+    FPGA: ('8086', '09c4', '09c5'),
+    QAT: ('8086', '37c8', '37c9'),
+    NIC: ('15b3', '101d', '101e'),
+    SRIOV_GPU: ('10de', '2235', '2235'),
+}
 INTERFACES = {'ens5': NIC, 'ens5v0': '0000:85:00.1', 'eno1': '0000:01:00.0'}
 
 
 class ClaimedHostTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
@@ -142,7 +175,8 @@ class ClaimedHostTestCase(testtools.TestCase):
         self.fake = self.useFixture(libvirt.Libvirt(pci_info()))
         self.node_devices = node_devices.NodeDevices(self.fake.host)
         self.provider_configs = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+            self.useFixture(fixtures.TempDir()).path
+        )
 
     def configure(self, pci=(), vgpus=None, providers=None, **placement):
         """Configure Nova.
@@ -157,9 +191,14 @@ class ClaimedHostTestCase(testtools.TestCase):
         config.setUp()
         self.addCleanup(config.cleanUp)
         vgpus = vgpus or {}
-        config.config(group='pci', device_spec=[
-            line if isinstance(line, str) else json.dumps(line)
-            for line in pci], **placement)
+        config.config(
+            group='pci',
+            device_spec=[
+                line if isinstance(line, str) else json.dumps(line)
+                for line in pci
+            ],
+            **placement,
+        )
         config.config(group='devices', enabled_mdev_types=list(vgpus))
         nova_vgpus.Vgpus()
         for mdev_type, options in vgpus.items():
@@ -167,19 +206,26 @@ class ClaimedHostTestCase(testtools.TestCase):
                 options = {'device_addresses': list(options)}
             config.config(group=f'mdev_{mdev_type}', **options)
         for file, entries in (providers or {}).items():
-            (self.provider_configs / file).write_text(yaml.safe_dump({
-                'meta': {'schema_version': '1.0'}, 'providers': entries}))
-        config.config(group='compute', provider_config_location=str(
-            self.provider_configs))
+            (self.provider_configs / file).write_text(
+                yaml.safe_dump(
+                    {'meta': {'schema_version': '1.0'}, 'providers': entries}
+                )
+            )
+        config.config(
+            group='compute',
+            provider_config_location=str(self.provider_configs),
+        )
 
     def function(self, address):
         return self.node_devices.look().functions[
-            pci_address.PciAddress.parse(address)]
+            pci_address.PciAddress.parse(address)
+        ]
 
     def change(self, address, before, after):
         """Change the XML of a device of the host."""
         card = self.fake.connection.pci_info.devices[
-            pci_address.PciAddress.parse(address).node_device]
+            pci_address.PciAddress.parse(address).node_device
+        ]
         self.assertIn(before, card.pci_device)
         card.pci_device = card.pci_device.replace(before, after)
 
@@ -192,9 +238,13 @@ def an_entry(provider, *traits, method='name', **inventories):
     return {
         'identification': {method: provider},
         'traits': {'additional': list(traits)},
-        'inventories': {'additional': [
-            {resource_class: {'total': total}}
-            for resource_class, total in inventories.items()]}}
+        'inventories': {
+            'additional': [
+                {resource_class: {'total': total}}
+                for resource_class, total in inventories.items()
+            ]
+        },
+    }
 
 
 def nothing():

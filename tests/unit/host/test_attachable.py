@@ -34,78 +34,109 @@ def an_address(text):
 
 def a_function(address, *group, **facts):
     return pci_functions.function(
-        address, '10de', '13f2', with_functions=group, **facts)
+        address, '10de', '13f2', with_functions=group, **facts
+    )
 
 
 def a_host(*functions, mdevs=()):
     return node_devices.HostDevices(
-        {function.address: function for function in functions}, mdevs)
+        {function.address: function for function in functions}, mdevs
+    )
 
 
 def a_device(*handles):
     return device_model.Device(
-        'card', 'GPU', '10de', '13f2', 'NVIDIA', 'M60', handles[0].address,
-        'pci', (device_model.Deployable(
-            'function', 'PGPU', frozenset(), handles),))
+        'card',
+        'GPU',
+        '10de',
+        '13f2',
+        'NVIDIA',
+        'M60',
+        handles[0].address,
+        'pci',
+        (device_model.Deployable('function', 'PGPU', frozenset(), handles),),
+    )
 
 
 def a_handle(address, *others, mdev_type=None):
     return attach_handle.AttachHandle(
-        f'handle of {address}', an_address(address), mdev_type,
-        further_functions=tuple(map(an_address, others)))
+        f'handle of {address}',
+        an_address(address),
+        mdev_type,
+        further_functions=tuple(map(an_address, others)),
+    )
 
 
 class TestUnit(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.bridge = a_function('0000:80:01.0', is_bridge=True)
         group = ('0000:80:01.0', *SLOT[:2], '0000:82:00.0')
         self.functions = a_host(
-            self.bridge, *(a_function(address, *group) for address in SLOT),
-            a_function('0000:82:00.0', *group)).functions
+            self.bridge,
+            *(a_function(address, *group) for address in SLOT),
+            a_function('0000:82:00.0', *group),
+        ).functions
 
     def unit(self, address, kind):
-        return [str(member) for member in attachable.unit(
-            self.functions[an_address(address)], kind, self.functions)]
+        return [
+            str(member)
+            for member in attachable.unit(
+                self.functions[an_address(address)], kind, self.functions
+            )
+        ]
 
     def test_function(self):
-        self.assertEqual([SLOT[1]], self.unit(
-            SLOT[1], device_spec.Unit.FUNCTION))
+        self.assertEqual(
+            [SLOT[1]], self.unit(SLOT[1], device_spec.Unit.FUNCTION)
+        )
 
     def test_slot(self):
-        self.assertEqual([SLOT[1], SLOT[0], SLOT[2]], self.unit(
-            SLOT[1], device_spec.Unit.SLOT))
+        self.assertEqual(
+            [SLOT[1], SLOT[0], SLOT[2]],
+            self.unit(SLOT[1], device_spec.Unit.SLOT),
+        )
 
     def test_slot_of_a_card_is_not_that_of_its_virtual_functions(self):
         card, *parts = pci_functions.virtual_functions(
-            a_function('0000:83:00.0'), 9, '13f2')
+            a_function('0000:83:00.0'), 9, '13f2'
+        )
         self.functions = a_host(card, *parts).functions
-        self.assertEqual(['0000:83:00.0'], self.unit(
-            '0000:83:00.0', device_spec.Unit.SLOT))
-        self.assertEqual(['0000:83:01.0', '0000:83:01.1'], self.unit(
-            '0000:83:01.0', device_spec.Unit.SLOT))
+        self.assertEqual(
+            ['0000:83:00.0'], self.unit('0000:83:00.0', device_spec.Unit.SLOT)
+        )
+        self.assertEqual(
+            ['0000:83:01.0', '0000:83:01.1'],
+            self.unit('0000:83:01.0', device_spec.Unit.SLOT),
+        )
 
     def test_iommu_group_without_its_bridges(self):
-        self.assertEqual([SLOT[0], SLOT[1], '0000:82:00.0'], self.unit(
-            SLOT[0], device_spec.Unit.IOMMU_GROUP))
+        self.assertEqual(
+            [SLOT[0], SLOT[1], '0000:82:00.0'],
+            self.unit(SLOT[0], device_spec.Unit.IOMMU_GROUP),
+        )
 
     def test_without_an_iommu_group(self):
         function = a_function('0000:84:00.0')
         function = pci_function.PciFunction(
-            function.name, function.address, '10de', '13f2')
-        self.assertEqual((function.address,), attachable.unit(
-            function, device_spec.Unit.IOMMU_GROUP, self.functions))
+            function.name, function.address, '10de', '13f2'
+        )
+        self.assertEqual(
+            (function.address,),
+            attachable.unit(
+                function, device_spec.Unit.IOMMU_GROUP, self.functions
+            ),
+        )
 
 
 class TestCheck(testtools.TestCase):
-
     def check(self, host, *handles):
         attachable.check(a_device(*handles), host)
 
     def assert_refused(self, host, *handles, texts):
         error = self.assertRaises(
-            exceptions.DeviceError, self.check, host, *handles)
+            exceptions.DeviceError, self.check, host, *handles
+        )
         for text in texts:
             self.assertIn(text, str(error))
 
@@ -114,106 +145,157 @@ class TestCheck(testtools.TestCase):
 
     def test_bridges_do_not_count(self):
         bridge = a_function('0000:80:01.0', is_bridge=True)
-        self.check(a_host(bridge, a_function(SLOT[0], '0000:80:01.0')),
-                   a_handle(SLOT[0]))
+        self.check(
+            a_host(bridge, a_function(SLOT[0], '0000:80:01.0')),
+            a_handle(SLOT[0]),
+        )
 
     def test_what_libvirt_does_not_describe_may_be_no_bridge(self):
         self.assert_refused(
-            a_host(a_function(SLOT[0], '0000:80:01.0')), a_handle(SLOT[0]),
-            texts=['0000:80:01.0'])
+            a_host(a_function(SLOT[0], '0000:80:01.0')),
+            a_handle(SLOT[0]),
+            texts=['0000:80:01.0'],
+        )
 
     def test_others_in_its_iommu_group(self):
-        functions = [a_function(address, *SLOT, '0000:82:00.0', iommu_group=7)
-                     for address in (*SLOT, '0000:82:00.0')]
+        functions = [
+            a_function(address, *SLOT, '0000:82:00.0', iommu_group=7)
+            for address in (*SLOT, '0000:82:00.0')
+        ]
         self.assert_refused(
-            a_host(*functions), a_handle(SLOT[0]),
-            texts=['IOMMU group 7', f'with {SLOT[1]}, {SLOT[2]}, 0000:82:00.0',
-                   '"unit": "iommu_group"'])
-        self.check(a_host(*functions),
-                   a_handle(*SLOT, '0000:82:00.0'))
+            a_host(*functions),
+            a_handle(SLOT[0]),
+            texts=[
+                'IOMMU group 7',
+                f'with {SLOT[1]}, {SLOT[2]}, 0000:82:00.0',
+                '"unit": "iommu_group"',
+            ],
+        )
+        self.check(a_host(*functions), a_handle(*SLOT, '0000:82:00.0'))
 
     def test_others_in_its_slot(self):
         functions = [a_function(address, *SLOT) for address in SLOT]
         self.assert_refused(
-            a_host(*functions), a_handle(SLOT[0]),
-            texts=['"unit": "slot" or "iommu_group"'])
+            a_host(*functions),
+            a_handle(SLOT[0]),
+            texts=['"unit": "slot" or "iommu_group"'],
+        )
         self.check(a_host(*functions), a_handle(*SLOT))
 
     def test_each_function_of_a_unit_counts(self):
         self.assert_refused(
-            a_host(a_function(SLOT[0]), a_function(SLOT[1], SLOT[2]),
-                   a_function(SLOT[2], SLOT[1])),
-            a_handle(SLOT[0], SLOT[1]), texts=[SLOT[1], SLOT[2]])
+            a_host(
+                a_function(SLOT[0]),
+                a_function(SLOT[1], SLOT[2]),
+                a_function(SLOT[2], SLOT[1]),
+            ),
+            a_handle(SLOT[0], SLOT[1]),
+            texts=[SLOT[1], SLOT[2]],
+        )
 
     def test_no_iommu(self):
         address = an_address(SLOT[0])
         function = pci_function.PciFunction(
-            address.node_device, address, '10de', '13f2')
-        self.assert_refused(a_host(function), a_handle(SLOT[0]),
-                            texts=[SLOT[0], 'no IOMMU group'])
+            address.node_device, address, '10de', '13f2'
+        )
+        self.assert_refused(
+            a_host(function),
+            a_handle(SLOT[0]),
+            texts=[SLOT[0], 'no IOMMU group'],
+        )
 
     def test_a_bridge(self):
         self.assert_refused(
-            a_host(a_function(SLOT[0], is_bridge=True)), a_handle(SLOT[0]),
-            texts=[f'{SLOT[0]} is a bridge'])
+            a_host(a_function(SLOT[0], is_bridge=True)),
+            a_handle(SLOT[0]),
+            texts=[f'{SLOT[0]} is a bridge'],
+        )
 
     def test_gone(self):
-        for handle in (a_handle(SLOT[0]),
-                       a_handle(SLOT[0], mdev_type='nvidia-11')):
+        for handle in (
+            a_handle(SLOT[0]),
+            a_handle(SLOT[0], mdev_type='nvidia-11'),
+        ):
             self.assert_refused(a_host(), handle, texts=[SLOT[0], 'not among'])
 
     def test_virtual_functions_are_enabled(self):
         card, *parts = pci_functions.virtual_functions(
-            a_function(SLOT[0]), 2, '13f2')
+            a_function(SLOT[0]), 2, '13f2'
+        )
         host = a_host(card, *parts)
-        self.assert_refused(host, a_handle(SLOT[0]), texts=[
-            f'2 virtual functions of {SLOT[0]}'])
+        self.assert_refused(
+            host,
+            a_handle(SLOT[0]),
+            texts=[f'2 virtual functions of {SLOT[0]}'],
+        )
         self.check(host, *(a_handle(str(part.address)) for part in parts))
 
     def test_a_virtual_function_that_makes_mdevs(self):
         card, *parts = pci_functions.virtual_functions(
-            a_function(SLOT[0]), 2, '13f2', mdev_types={'nvidia-474': 1})
-        self.assert_refused(a_host(card, *parts), a_handle(SLOT[1]), texts=[
-            SLOT[1], 'nvidia-474', f'carved card {SLOT[0]}'])
+            a_function(SLOT[0]), 2, '13f2', mdev_types={'nvidia-474': 1}
+        )
+        self.assert_refused(
+            a_host(card, *parts),
+            a_handle(SLOT[1]),
+            texts=[SLOT[1], 'nvidia-474', f'carved card {SLOT[0]}'],
+        )
 
     def test_a_card_that_could_make_mdevs(self):
-        self.check(a_host(a_function(SLOT[0], mdev_types={'nvidia-11': 4})),
-                   a_handle(SLOT[0]))
+        self.check(
+            a_host(a_function(SLOT[0], mdev_types={'nvidia-11': 4})),
+            a_handle(SLOT[0]),
+        )
 
     def test_a_card_that_has_made_mdevs(self):
         mdev = pci_function.Mdev(MDEV, 'nvidia-11', an_address(SLOT[0]))
         card = a_function(SLOT[0], mdev_types={'nvidia-11': 4})
         self.assert_refused(
-            a_host(card, mdevs=(mdev,)), a_handle(SLOT[0]),
-            texts=[SLOT[0], '1 mediated devices'])
-        self.check(a_host(card, mdevs=(mdev,)),
-                   a_handle(SLOT[0], mdev_type='nvidia-11'))
+            a_host(card, mdevs=(mdev,)),
+            a_handle(SLOT[0]),
+            texts=[SLOT[0], '1 mediated devices'],
+        )
+        self.check(
+            a_host(card, mdevs=(mdev,)),
+            a_handle(SLOT[0], mdev_type='nvidia-11'),
+        )
 
     def test_mdevs_of_another_function_of_the_card(self):
         card, one, two = pci_functions.virtual_functions(
-            a_function(SLOT[0]), 2, '13f2')
+            a_function(SLOT[0]), 2, '13f2'
+        )
         mdev = pci_function.Mdev(MDEV, 'nvidia-474', one.address)
         self.assert_refused(
-            a_host(card, one, two, mdevs=(mdev,)), a_handle(SLOT[2]),
-            texts=[f'card {SLOT[0]} of {SLOT[2]} is carved'])
+            a_host(card, one, two, mdevs=(mdev,)),
+            a_handle(SLOT[2]),
+            texts=[f'card {SLOT[0]} of {SLOT[2]} is carved'],
+        )
 
     def test_a_function_in_two_units(self):
         host = a_host(a_function(SLOT[0]), a_function(SLOT[1]))
         self.assert_refused(
-            host, a_handle(SLOT[0]), a_handle(SLOT[1], SLOT[0]),
-            texts=[SLOT[0], 'two of its units'])
+            host,
+            a_handle(SLOT[0]),
+            a_handle(SLOT[1], SLOT[0]),
+            texts=[SLOT[0], 'two of its units'],
+        )
 
     def test_mdevs_of_one_card_are_many_units(self):
         card = a_function(SLOT[0], mdev_types={'nvidia-11': 4})
-        self.check(a_host(card), *(
-            a_handle(SLOT[0], mdev_type='nvidia-11') for _unit in range(4)))
+        self.check(
+            a_host(card),
+            *(a_handle(SLOT[0], mdev_type='nvidia-11') for _unit in range(4)),
+        )
 
 
 class TestLine(testtools.TestCase):
-
     def test_the_key_that_helps_is_one(self):
         for kind in device_spec.Unit:
-            (spec,) = device_spec.parse([json.dumps(
-                {'vendor_id': '10de', 'driver': 'pci', 'unit': kind})],
-                ['pci'])
+            (spec,) = device_spec.parse(
+                [
+                    json.dumps(
+                        {'vendor_id': '10de', 'driver': 'pci', 'unit': kind}
+                    )
+                ],
+                ['pci'],
+            )
             self.assertIs(kind, spec.unit)

@@ -24,45 +24,55 @@ NODES = ('nvidia3', 'dri/card1', 'dri/renderD129', 'accel/accel0')
 
 
 class GpuProcessesTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.fake = self.useFixture(fake_sysfs.FakeSysfs())
         self.opened = {}
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.gpu_nodes.opened', lambda: self.opened))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.gpu_nodes.opened', lambda: self.opened
+            )
+        )
 
     def uses(self):
-        return list(gpu_processes.GpuProcesses(
-            self.fake.sysfs).uses(ADDRESS))
+        return list(gpu_processes.GpuProcesses(self.fake.sysfs).uses(ADDRESS))
 
 
 class TestNodes(GpuProcessesTestCase):
-
     def setUp(self):
         super().setUp()
-        self.fake.set(ADDRESS, drm__card1__dev='226:1',
-                      **{'drm__card1-DP-1__status': 'disconnected'},
-                      drm__renderD129__dev='226:129', drm__version='1',
-                      accel__accel0__dev='261:0')
-        information = (self.fake.proc / 'driver/nvidia/gpus' / str(ADDRESS)
-                       / 'information')
+        self.fake.set(
+            ADDRESS,
+            drm__card1__dev='226:1',
+            **{'drm__card1-DP-1__status': 'disconnected'},
+            drm__renderD129__dev='226:129',
+            drm__version='1',
+            accel__accel0__dev='261:0',
+        )
+        information = (
+            self.fake.proc
+            / 'driver/nvidia/gpus'
+            / str(ADDRESS)
+            / 'information'
+        )
         information.parent.mkdir(parents=True)
-        information.write_text(
-            'Model: \t\t NVIDIA A40\nDevice Minor: \t 3\n')
+        information.write_text('Model: \t\t NVIDIA A40\nDevice Minor: \t 3\n')
 
     def test_open(self):
         for node in NODES:
             # As it comes from a process of oslo.privsep.
             self.opened = {node: ((812, 'python3'),)}
             self.assertEqual(
-                [f'process 812 (python3) has {node} open'], self.uses())
+                [f'process 812 (python3) has {node} open'], self.uses()
+            )
         use = host_use.HostUse(self.fake.sysfs)
         self.assertIn('python3', use.reason(ADDRESS))
 
     def test_of_others(self):
-        self.opened = {'nvidia0': [(812, 'python3')],
-                       'dri/card0': [(1, 'Xorg')]}
+        self.opened = {
+            'nvidia0': [(812, 'python3')],
+            'dri/card0': [(1, 'Xorg')],
+        }
         self.assertEqual([], self.uses())
 
     def test_the_persistence_daemon(self):
@@ -71,36 +81,45 @@ class TestNodes(GpuProcessesTestCase):
 
     def test_it_cannot_be_told(self):
         """As on a host whose rootwrap does not know the process."""
+
         def opened():
             raise processutils.ProcessExecutionError(stderr='Unauthorized')
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.gpu_nodes.opened', opened))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.gpu_nodes.opened', opened
+            )
+        )
         self.assertEqual([], self.uses())
 
 
 class TestWithoutNodes(GpuProcessesTestCase):
-
     def test_root_is_not_asked(self):
         self.fake.set(ADDRESS, driver_override='(null)')
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.gpu_nodes.opened', None))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.gpu_nodes.opened', None
+            )
+        )
         self.assertEqual([], self.uses())
 
 
 class TestKfd(GpuProcessesTestCase):
-
     def setUp(self):
         super().setUp()
         self.fake.set(ADDRESS, drm__renderD128__dev='226:128')
         self.kfd = self.fake.root / 'class/kfd/kfd'
-        for node, gpu, place in ((0, 0, 0), (1, 4711, 0x3d11),
-                                 (2, 4712, 0x3d18)):
+        for node, gpu, place in (
+            (0, 0, 0),
+            (1, 4711, 0x3D11),
+            (2, 4712, 0x3D18),
+        ):
             directory = self.kfd / f'topology/nodes/{node}'
             directory.mkdir(parents=True)
             (directory / 'gpu_id').write_text(f'{gpu}\n')
             (directory / 'properties').write_text(
-                f'cpu_cores_count 0\nlocation_id {place}\ndomain 1\n')
+                f'cpu_cores_count 0\nlocation_id {place}\ndomain 1\n'
+            )
 
     def memory(self, gpu, amount):
         process = self.kfd / 'proc/812'

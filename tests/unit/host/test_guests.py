@@ -47,7 +47,6 @@ DOMAIN = f'''
 
 
 class TestGuests(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.libvirt = self.useFixture(libvirt.Libvirt(devices.pci_info()))
@@ -61,7 +60,8 @@ class TestGuests(testtools.TestCase):
     def test_those_that_run(self):
         # It has no devices, which it would have to find.
         domain = self.libvirt.connection.defineXML(
-            re.sub(r'<hostdev.*</hostdev>', '', DOMAIN, flags=re.DOTALL))
+            re.sub(r'<hostdev.*</hostdev>', '', DOMAIN, flags=re.DOTALL)
+        )
         self.assertEqual(frozenset(), self.guests.running())
         domain.createWithFlags(0)
         self.assertEqual({UUID}, self.guests.running())
@@ -70,10 +70,16 @@ class TestGuests(testtools.TestCase):
         def fail(_host):
             raise exception.HypervisorUnavailable()
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.host.Host.get_connection', fail))
-        for ask in (self.guests.uuids, self.guests.running,
-                    self.guests.devices):
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.libvirt.host.Host.get_connection', fail
+            )
+        )
+        for ask in (
+            self.guests.uuids,
+            self.guests.running,
+            self.guests.devices,
+        ):
             fault = self.assertRaises(exceptions.DeviceError, ask)
             self.assertIn('libvirt does not list its guests', str(fault))
 
@@ -81,31 +87,39 @@ class TestGuests(testtools.TestCase):
         def raise_error(*_args, **_kwargs):
             raise libvirt.libvirt_error('away')
 
-        self.useFixture(fixtures.MonkeyPatch(
-            f'nova.virt.libvirt.{name}', raise_error))
+        self.useFixture(
+            fixtures.MonkeyPatch(f'nova.virt.libvirt.{name}', raise_error)
+        )
 
     def test_libvirt_does_not_answer(self):
         self.libvirt.connection.defineXML(DOMAIN)
         self.refuse('host.Host.list_guests')
-        for ask in (self.guests.uuids, self.guests.devices,
-                    self.guests.strangers):
+        for ask in (
+            self.guests.uuids,
+            self.guests.devices,
+            self.guests.strangers,
+        ):
             self.assertRaises(exceptions.DeviceError, ask)
 
     def test_devices(self):
         self.assertEqual({}, self.guests.devices())
         self.libvirt.connection.defineXML(DOMAIN)
-        self.assertEqual({UUID: {MDEV, '0000:82:00.1'}},
-                         self.guests.devices())
+        self.assertEqual({UUID: {MDEV, '0000:82:00.1'}}, self.guests.devices())
 
     def test_check_unused(self):
         address = pci_address.PciAddress(0, 0x82, 0, 1)
         beside = pci_address.PciAddress(0, 0x82, 0, 2)
-        used = (attach_handle.AttachHandle('1', address),
-                attach_handle.AttachHandle(
-                    '2', beside, further_functions=(address,)),
-                attach_handle.AttachHandle(MDEV, beside, 'nvidia-35'))
-        unused = (attach_handle.AttachHandle('3', beside),
-                  attach_handle.AttachHandle('4', address, 'nvidia-35'))
+        used = (
+            attach_handle.AttachHandle('1', address),
+            attach_handle.AttachHandle(
+                '2', beside, further_functions=(address,)
+            ),
+            attach_handle.AttachHandle(MDEV, beside, 'nvidia-35'),
+        )
+        unused = (
+            attach_handle.AttachHandle('3', beside),
+            attach_handle.AttachHandle('4', address, 'nvidia-35'),
+        )
         for handle in used + unused:
             self.guests.check_unused(handle)
         self.libvirt.connection.defineXML(DOMAIN)
@@ -113,9 +127,11 @@ class TestGuests(testtools.TestCase):
             self.guests.check_unused(handle)
         for handle in used:
             error = self.assertRaises(
-                exceptions.DeviceError, self.guests.check_unused, handle)
+                exceptions.DeviceError, self.guests.check_unused, handle
+            )
             self.assertEqual(
-                f'{handle.address} is in guest {UUID}', str(error))
+                f'{handle.address} is in guest {UUID}', str(error)
+            )
 
     def test_devices_are_not_described(self):
         self.libvirt.connection.defineXML(DOMAIN)
@@ -125,18 +141,27 @@ class TestGuests(testtools.TestCase):
     def test_a_guest_that_goes_meanwhile(self):
         def gone(*_args, **_kwargs):
             raise libvirt.libvirt_error(
-                'no domain', fakelibvirt.VIR_ERR_NO_DOMAIN)
+                'no domain', fakelibvirt.VIR_ERR_NO_DOMAIN
+            )
 
         self.libvirt.connection.defineXML(DOMAIN)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.guest.Guest.get_xml_desc', gone))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.libvirt.guest.Guest.get_xml_desc', gone
+            )
+        )
         self.assertEqual({}, self.guests.devices())
 
     def describe(self, devices):
         self.libvirt.connection.defineXML(DOMAIN)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.guest.Guest.get_xml_desc',
-            lambda _guest: f'<domain><devices>{devices}</devices></domain>'))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.libvirt.guest.Guest.get_xml_desc',
+                lambda _guest: (
+                    f'<domain><devices>{devices}</devices></domain>'
+                ),
+            )
+        )
         return self.guests.devices()[UUID]
 
     def test_whatever_a_function_is_to_the_guest(self):
@@ -153,27 +178,36 @@ class TestGuests(testtools.TestCase):
                 + address.format('0x10000', '0x01', '0x00', '0x0')
                 + "/></source><address type='pci' "
                 + address.format('0x0000', '0x00', '0x05', '0x0')
-                + "/></hostdev>"))
+                + "/></hostdev>"
+            ),
+        )
 
     def test_what_is_no_function(self):
-        self.assertEqual(frozenset(), self.describe(
-            "<hostdev type='usb'><source><address bus='1' device='2'/>"
-            "</source></hostdev><hostdev type='scsi'><source><adapter "
-            "name='scsi_host0'/><address bus='0' target='0' unit='0'/>"
-            "</source></hostdev><disk type='file'><source file='x'/></disk>"))
+        self.assertEqual(
+            frozenset(),
+            self.describe(
+                "<hostdev type='usb'><source><address bus='1' "
+                "device='2'/></source></hostdev><hostdev "
+                "type='scsi'><source><adapter name='scsi_host0'/><address "
+                "bus='0' target='0' unit='0'/></source></hostdev><disk "
+                "type='file'><source file='x'/></disk>"
+            ),
+        )
 
     def test_strangers(self):
         self.assertEqual({}, self.guests.strangers())
         self.libvirt.connection.defineXML(DOMAIN)
-        self.assertEqual({MDEV: UUID, '0000:82:00.1': UUID},
-                         self.guests.strangers())
+        self.assertEqual(
+            {MDEV: UUID, '0000:82:00.1': UUID}, self.guests.strangers()
+        )
 
     def test_guests_of_novas_are_none(self):
         """By the mark that Nova's own code makes."""
         instance = vconfig.LibvirtConfigGuestMetaNovaInstance()
         instance.package = '34.0.0'
         mark = etree.tostring(instance.format_dom(), encoding='unicode')
-        self.libvirt.connection.defineXML(DOMAIN.replace(
-            '<name>', f'<metadata>{mark}</metadata><name>'))
+        self.libvirt.connection.defineXML(
+            DOMAIN.replace('<name>', f'<metadata>{mark}</metadata><name>')
+        )
         self.assertEqual({UUID}, self.guests.devices().keys())
         self.assertEqual({}, self.guests.strangers())

@@ -21,12 +21,12 @@ from nova_accel.testing import sysfs as fake_sysfs
 
 ADDRESS = pci_address.PciAddress.parse('0000:3d:00.0')
 OTHER = pci_address.PciAddress.parse('0000:3e:00.0')
-ROUTES = ('Iface\tDestination\tGateway\tFlags\n'
-          'labnic0\t0000A8C0\t00000000\t0001\n')
+ROUTES = (
+    'Iface\tDestination\tGateway\tFlags\nlabnic0\t0000A8C0\t00000000\t0001\n'
+)
 
 
 class HostUseTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.fake = self.useFixture(fake_sysfs.FakeSysfs())
@@ -40,11 +40,11 @@ class HostUseTestCase(testtools.TestCase):
 
     def member(self, class_, path):
         """An object of a class, by its path below the function."""
-        directory = self.fake.root / 'devices/pci0000:00' / str(
-            ADDRESS) / path
+        directory = self.fake.root / 'devices/pci0000:00' / str(ADDRESS) / path
         directory.mkdir(parents=True, exist_ok=True)
-        self.link(self.fake.root / 'class' / class_ / directory.name,
-                  directory)
+        self.link(
+            self.fake.root / 'class' / class_ / directory.name, directory
+        )
         return directory
 
     def link(self, path, target):
@@ -52,8 +52,10 @@ class HostUseTestCase(testtools.TestCase):
         path.symlink_to(target)
 
     def bind(self, driver):
-        self.link(self.fake.root / 'bus/pci/devices' / str(
-            ADDRESS) / 'driver', pathlib.Path('/drivers', driver))
+        self.link(
+            self.fake.root / 'bus/pci/devices' / str(ADDRESS) / 'driver',
+            pathlib.Path('/drivers', driver),
+        )
 
     def reason(self):
         """It is the function's alone."""
@@ -68,7 +70,6 @@ class HostUseTestCase(testtools.TestCase):
 
 
 class TestDisplay(HostUseTestCase):
-
     def test_the_display_of_the_boot(self):
         self.fake.set(ADDRESS, boot_vga='0')
         self.assertIsNone(self.reason())
@@ -89,7 +90,6 @@ class TestDisplay(HostUseTestCase):
 
 
 class TestDisk(HostUseTestCase):
-
     def setUp(self):
         super().setUp()
         self.disk = self.member('block', 'nvme/nvme3/nvme3n1')
@@ -101,14 +101,18 @@ class TestDisk(HostUseTestCase):
         self.assert_used(*texts)
         error = self.assertRaises(
             exceptions.DeviceError,
-            host_use.HostUse(self.fake.sysfs).check_disks, [OTHER, ADDRESS])
+            host_use.HostUse(self.fake.sysfs).check_disks,
+            [OTHER, ADDRESS],
+        )
         for text in texts:
             self.assertIn(text, str(error))
 
     def test_free(self):
         self.proc('self/mountinfo', '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n')
-        self.proc('swaps', 'Filename Type Size Used Priority\n'
-                  '/dev/sda2 partition 1 0 -2\n')
+        self.proc(
+            'swaps',
+            'Filename Type Size Used Priority\n/dev/sda2 partition 1 0 -2\n',
+        )
         for directory in (self.disk, self.part):
             (directory / 'holders').mkdir()
         self.assertIsNone(self.reason())
@@ -116,8 +120,10 @@ class TestDisk(HostUseTestCase):
 
     def test_mounted(self):
         line = '22 1 259:{} / {} rw,noatime shared:1 - xfs /dev/x rw\n'
-        for number, name, process in ((0, 'nvme3n1', 'self'),
-                                      (2, 'nvme3n1p2', '1')):
+        for number, name, process in (
+            (0, 'nvme3n1', 'self'),
+            (2, 'nvme3n1p2', '1'),
+        ):
             self.proc(f'{process}/mountinfo', line.format(number, '/srv'))
             self.assert_disk_used(f'{name} is mounted at /srv')
             self.proc(f'{process}/mountinfo', line.format(7, '/srv'))
@@ -131,29 +137,36 @@ class TestDisk(HostUseTestCase):
         self.assertIsNone(self.reason())
 
     def test_swap(self):
-        self.proc('swaps', 'Filename Type Size Used Priority\n'
-                  '/dev/nvme3n1p2 partition 1 0 -2\n')
+        self.proc(
+            'swaps',
+            'Filename Type Size Used Priority\n'
+            '/dev/nvme3n1p2 partition 1 0 -2\n',
+        )
         self.assert_disk_used('nvme3n1p2 is swap')
 
     def test_btrfs(self):
-        self.link(self.fake.root / 'fs/btrfs/a-uuid/devices/nvme3n1p2',
-                  self.part)
+        self.link(
+            self.fake.root / 'fs/btrfs/a-uuid/devices/nvme3n1p2', self.part
+        )
         self.assert_disk_used('nvme3n1p2', 'btrfs')
 
     def test_several_paths(self):
         """What is mounted is below the subsystem, not below a controller."""
-        subsystem = (self.fake.root
-                     / 'devices/virtual/nvme-subsystem/nvme-subsys3')
+        subsystem = (
+            self.fake.root / 'devices/virtual/nvme-subsystem/nvme-subsys3'
+        )
         head = subsystem / 'nvme3n2'
         part = head / 'nvme3n2p1'
         part.mkdir(parents=True)
         (part / 'dev').write_text('259:9\n')
         for directory in (head, part):
-            self.link(self.fake.root / 'class/block' / directory.name,
-                      directory)
+            self.link(
+                self.fake.root / 'class/block' / directory.name, directory
+            )
         self.proc('self/mountinfo', '22 1 259:9 / /srv rw - xfs /dev/x rw\n')
-        controller = (self.fake.root / 'devices/pci0000:00' / str(ADDRESS)
-                      / 'nvme/nvme3')
+        controller = (
+            self.fake.root / 'devices/pci0000:00' / str(ADDRESS) / 'nvme/nvme3'
+        )
         self.link(subsystem / 'nvme3', controller)
         # It has a path to another disk of the subsystem.
         (controller / 'nvme3c3n7').mkdir()
@@ -175,7 +188,6 @@ class TestDisk(HostUseTestCase):
 
 
 class TestInterface(HostUseTestCase):
-
     def setUp(self):
         super().setUp()
         self.interface = self.member('net', 'net/labnic0')
@@ -184,14 +196,17 @@ class TestInterface(HostUseTestCase):
     def test_up_alone(self):
         """With the address that it gives to itself."""
         self.proc('net/route', 'Iface\tDestination\n')
-        self.proc('net/if_inet6', 'fe80 03 40 20 80 labnic0\n'
-                  '2001 04 40 00 80 other\n')
+        self.proc(
+            'net/if_inet6',
+            'fe80 03 40 20 80 labnic0\n2001 04 40 00 80 other\n',
+        )
         self.assertIsNone(self.reason())
 
     def test_a_route_or_an_address(self):
         for path, text in (
-                ('net/route', ROUTES),
-                ('net/if_inet6', '2001 03 40 00 80 labnic0\n')):
+            ('net/route', ROUTES),
+            ('net/if_inet6', '2001 03 40 00 80 labnic0\n'),
+        ):
             self.proc(path, text)
             self.assert_used('labnic0', 'address')
             (self.fake.proc / path).unlink()
@@ -199,8 +214,10 @@ class TestInterface(HostUseTestCase):
     def test_a_part_of_something(self):
         upper = self.fake.root / 'devices/virtual/net/bond0'
         upper.mkdir(parents=True)
-        for name, text in (('master', 'a part of bond0'),
-                           ('upper_bond0.7', 'below bond0.7')):
+        for name, text in (
+            ('master', 'a part of bond0'),
+            ('upper_bond0.7', 'below bond0.7'),
+        ):
             self.link(self.interface / name, upper)
             self.assert_used(text)
             (self.interface / name).unlink()

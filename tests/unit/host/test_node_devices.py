@@ -35,44 +35,54 @@ def error(text, code=fakelibvirt.VIR_ERR_INTERNAL_ERROR):
 
 
 class NodeDevicesTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.fake = self.useFixture(
-            libvirt.Libvirt(devices.pci_info(gpus=2)))
+        self.fake = self.useFixture(libvirt.Libvirt(devices.pci_info(gpus=2)))
         self.node_devices = node_devices.NodeDevices(
-            self.fake.host, gone_within_s=0.3)
+            self.fake.host, gone_within_s=0.3
+        )
 
     def patch_connection(self, method, function):
-        self.useFixture(fixtures.MonkeyPatch(
-            f'nova.tests.fixtures.libvirt.Connection.{method}', function))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                f'nova.tests.fixtures.libvirt.Connection.{method}', function
+            )
+        )
 
     def mdevs(self):
         return list(self.node_devices.look().mdevs)
 
 
 class TestLook(NodeDevicesTestCase):
-
     def test_everything_is_seen(self):
         host = self.node_devices.look()
         self.assertEqual((), host.unreadable)
         self.assertEqual((), host.mdevs)
         self.assertEqual(
             set(self.fake.connection.pci_info.devices),
-            {function.name for function in host.functions.values()})
+            {function.name for function in host.functions.values()},
+        )
         for address, function in host.functions.items():
             self.assertEqual(function.name, address.node_device)
 
     def test_virtual_functions_and_their_cards_know_each_other(self):
         functions = self.node_devices.look().functions
-        cards = [function for function in functions.values()
-                 if function.virtual_functions]
-        self.assertEqual([2, 8], [len(card.virtual_functions)
-                                  for card in cards])
+        cards = [
+            function
+            for function in functions.values()
+            if function.virtual_functions
+        ]
+        self.assertEqual(
+            [2, 8], [len(card.virtual_functions) for card in cards]
+        )
         for card in cards:
-            self.assertEqual({card.address}, {
-                functions[address].parent_address
-                for address in card.virtual_functions})
+            self.assertEqual(
+                {card.address},
+                {
+                    functions[address].parent_address
+                    for address in card.virtual_functions
+                },
+            )
 
     def test_an_unreadable_device_does_not_hide_the_rest(self):
         pci = self.fake.connection.pci_info.devices
@@ -85,7 +95,8 @@ class TestLook(NodeDevicesTestCase):
     def test_an_unreadable_mdev_does_not_hide_the_rest(self):
         self.node_devices.create_mdev(UUID, GPU, 'nvidia-11')
         self.fake.connection.mdev_info.devices['mdev_x'] = (
-            fakelibvirt.NodeDevice(None, '<device><name/><parent/></device>'))
+            fakelibvirt.NodeDevice(None, '<device><name/><parent/></device>')
+        )
         host = self.node_devices.look()
         self.assertEqual([UUID], [mdev.uuid for mdev in host.mdevs])
         (reason,) = host.unreadable
@@ -111,27 +122,33 @@ class TestLook(NodeDevicesTestCase):
         for method in ('listDevices', 'nodeDeviceLookupByName'):
             self.patch_connection(method, fail)
             fault = self.assertRaises(
-                exceptions.DeviceError, self.node_devices.look)
+                exceptions.DeviceError, self.node_devices.look
+            )
             self.assertIn('connection lost', str(fault))
 
     def test_libvirt_is_away(self):
         def fail(_host):
             raise exception.HypervisorUnavailable()
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.host.Host.get_connection', fail))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.libvirt.host.Host.get_connection', fail
+            )
+        )
         fault = self.assertRaises(
-            exceptions.DeviceError, self.node_devices.look)
+            exceptions.DeviceError, self.node_devices.look
+        )
         self.assertIn('libvirt does not list its devices', str(fault))
 
 
 class TestMdevs(NodeDevicesTestCase):
-
     def test_all_that_are_there(self):
         self.assertEqual((), self.node_devices.mdevs())
         self.node_devices.create_mdev(UUID, GPU, 'nvidia-11')
-        self.assertEqual((pci_function.Mdev(UUID, 'nvidia-11', GPU),),
-                         self.node_devices.mdevs())
+        self.assertEqual(
+            (pci_function.Mdev(UUID, 'nvidia-11', GPU),),
+            self.node_devices.mdevs(),
+        )
 
     def test_libvirt_fails(self):
         def fail(*_args):
@@ -142,27 +159,30 @@ class TestMdevs(NodeDevicesTestCase):
 
 
 class TestFunction(NodeDevicesTestCase):
-
     def test_it_is_seen_as_it_is_now(self):
-        self.assertEqual(self.node_devices.look().functions[GPU],
-                         self.node_devices.function(GPU))
+        self.assertEqual(
+            self.node_devices.look().functions[GPU],
+            self.node_devices.function(GPU),
+        )
         card = self.fake.connection.pci_info.devices['pci_0000_81_00_0']
         card.pci_device = card.pci_device.replace('nvidia<', 'vfio-pci<')
         self.assertEqual('vfio-pci', self.node_devices.function(GPU).driver)
 
     def test_it_is_not_there(self):
         error = self.assertRaises(
-            exceptions.DeviceError, self.node_devices.function,
-            pci_address.PciAddress(0, 1, 2, 3))
+            exceptions.DeviceError,
+            self.node_devices.function,
+            pci_address.PciAddress(0, 1, 2, 3),
+        )
         self.assertIn('0000:01:02.3 is not there', str(error))
 
 
 class TestCreateMdev(NodeDevicesTestCase):
-
     def test_create(self):
         self.node_devices.create_mdev(UUID, GPU, 'nvidia-11')
-        self.assertEqual([pci_function.Mdev(UUID, 'nvidia-11', GPU)],
-                         self.mdevs())
+        self.assertEqual(
+            [pci_function.Mdev(UUID, 'nvidia-11', GPU)], self.mdevs()
+        )
 
     def test_again(self):
         for _time in range(2):
@@ -174,35 +194,49 @@ class TestCreateMdev(NodeDevicesTestCase):
         other = pci_address.PciAddress.parse('0000:82:00.0')
         for parent, mdev_type in ((GPU, 'nvidia-12'), (other, 'nvidia-11')):
             fault = self.assertRaises(
-                exceptions.DeviceError, self.node_devices.create_mdev,
-                UUID, parent, mdev_type)
+                exceptions.DeviceError,
+                self.node_devices.create_mdev,
+                UUID,
+                parent,
+                mdev_type,
+            )
             self.assertIn('is a nvidia-11 of 0000:81:00.0', str(fault))
-        self.assertEqual([pci_function.Mdev(UUID, 'nvidia-11', GPU)],
-                         self.mdevs())
+        self.assertEqual(
+            [pci_function.Mdev(UUID, 'nvidia-11', GPU)], self.mdevs()
+        )
 
     def test_refused(self):
         for parent, mdev_type, reason in (
-                ('0000:81:00.0', 'nvidia-99', 'No space left'),
-                ('0000:83:00.0', 'nvidia-11', 'No space left'),
-                ('0000:ff:00.0', 'nvidia-11', 'no node device')):
+            ('0000:81:00.0', 'nvidia-99', 'No space left'),
+            ('0000:83:00.0', 'nvidia-11', 'No space left'),
+            ('0000:ff:00.0', 'nvidia-11', 'no node device'),
+        ):
             fault = self.assertRaises(
-                exceptions.DeviceError, self.node_devices.create_mdev,
-                UUID, pci_address.PciAddress.parse(parent), mdev_type)
+                exceptions.DeviceError,
+                self.node_devices.create_mdev,
+                UUID,
+                pci_address.PciAddress.parse(parent),
+                mdev_type,
+            )
             self.assertIn(reason, str(fault))
             self.assertIn(parent, str(fault))
         self.assertEqual([], self.mdevs())
 
     def test_nothing_came_of_it(self):
         self.patch_connection(
-            'nodeDeviceCreateXML', lambda connection, xml, flags: None)
+            'nodeDeviceCreateXML', lambda connection, xml, flags: None
+        )
         fault = self.assertRaises(
-            exceptions.DeviceError, self.node_devices.create_mdev,
-            UUID, GPU, 'nvidia-11')
+            exceptions.DeviceError,
+            self.node_devices.create_mdev,
+            UUID,
+            GPU,
+            'nvidia-11',
+        )
         self.assertIn('not there', str(fault))
 
 
 class TestDestroyMdev(NodeDevicesTestCase):
-
     def setUp(self):
         super().setUp()
         self.node_devices.create_mdev(UUID, GPU, 'nvidia-11')
@@ -211,8 +245,11 @@ class TestDestroyMdev(NodeDevicesTestCase):
         self.node_devices.destroy_mdev(UUID)
 
     def patch_destroy(self, function):
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.testing.libvirt.MediatedDevice.destroy', function))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.testing.libvirt.MediatedDevice.destroy', function
+            )
+        )
 
     def assert_refused(self, text):
         fault = self.assertRaises(exceptions.DeviceError, self.destroy)
@@ -270,7 +307,6 @@ class TestDestroyMdev(NodeDevicesTestCase):
 
 
 class TestNovaLooksMeanwhile(NodeDevicesTestCase):
-
     def test_no_mdev_comes_or_goes(self):
         """Nova's lock about vGPUs, which it holds while it chooses one."""
         with_nova = nova_utils.synchronized('vgpu_resources')
@@ -297,12 +333,12 @@ class TestNovaLooksMeanwhile(NodeDevicesTestCase):
 
 
 class TestLookMeanwhile(NodeDevicesTestCase):
-
     def test_an_mdev_that_is_made_counts_once(self):
         """It is what its parent can make or what it has made, never both."""
         real = fakelibvirt.Connection.listDevices
-        maker = threading.Thread(target=self.node_devices.create_mdev,
-                                 args=(UUID, GPU, 'nvidia-11'))
+        maker = threading.Thread(
+            target=self.node_devices.create_mdev, args=(UUID, GPU, 'nvidia-11')
+        )
 
         def list_devices(connection, cap, flags):
             if cap == 'mdev' and not maker.ident:
@@ -317,5 +353,6 @@ class TestLookMeanwhile(NodeDevicesTestCase):
         maker.join(10)
         self.assertEqual(
             before['nvidia-11'],
-            host.functions[GPU].mdev_types['nvidia-11'] + len(host.mdevs))
+            host.functions[GPU].mdev_types['nvidia-11'] + len(host.mdevs),
+        )
         self.assertEqual([UUID], [mdev.uuid for mdev in self.mdevs()])

@@ -25,7 +25,6 @@ OTHER = pci_address.PciAddress.parse('0000:3e:00.0')
 
 
 class SysfsTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.fake = self.useFixture(fake.FakeSysfs())
@@ -39,40 +38,44 @@ class SysfsTestCase(testtools.TestCase):
 
 
 class TestRead(SysfsTestCase):
-
     def test_a_value(self):
         self.assertEqual('0', self.sysfs.read(GPU, 'sriov_numvfs'))
-        self.assertEqual(
-            '0', self.sysfs.read(GPU, 'nvidia/current_vgpu_type'))
+        self.assertEqual('0', self.sysfs.read(GPU, 'nvidia/current_vgpu_type'))
 
     def test_no_such_thing(self):
         for address, attribute in (
-                (OTHER, 'sriov_numvfs'), (GPU, 'nvidia/none'),
-                (GPU, 'sriov_numvfs/below')):
+            (OTHER, 'sriov_numvfs'),
+            (GPU, 'nvidia/none'),
+            (GPU, 'sriov_numvfs/below'),
+        ):
             self.assertIsNone(self.sysfs.read(address, attribute))
 
     def test_it_cannot_be_read(self):
         self.assert_refused(
-            'nvidia of 0000:3d:00.0 cannot be read', self.sysfs.read,
-            GPU, 'nvidia')
+            'nvidia of 0000:3d:00.0 cannot be read',
+            self.sysfs.read,
+            GPU,
+            'nvidia',
+        )
 
 
 class TestNames(SysfsTestCase):
-
     def test_of_the_function_and_below(self):
+        self.assertEqual(('nvidia', 'sriov_numvfs'), self.sysfs.names(GPU))
         self.assertEqual(
-            ('nvidia', 'sriov_numvfs'), self.sysfs.names(GPU))
-        self.assertEqual(
-            ('current_vgpu_type',), self.sysfs.names(GPU, 'nvidia'))
+            ('current_vgpu_type',), self.sysfs.names(GPU, 'nvidia')
+        )
 
     def test_no_such_directory(self):
         for address, directory in (
-                (OTHER, '.'), (GPU, 'none'), (GPU, 'sriov_numvfs')):
+            (OTHER, '.'),
+            (GPU, 'none'),
+            (GPU, 'sriov_numvfs'),
+        ):
             self.assertEqual((), self.sysfs.names(address, directory))
 
 
 class TestIdentity(SysfsTestCase):
-
     def test_it_is_that_of_the_directory(self):
         self.fake.set(GPU, a__x='1', b__x='1')
         told = {self.sysfs.identity(GPU, name) for name in ('a', 'b', 'a')}
@@ -81,7 +84,6 @@ class TestIdentity(SysfsTestCase):
 
 
 class TestLink(SysfsTestCase):
-
     def test_what_it_leads_to(self):
         (self.function / 'driver').symlink_to('../../bus/pci/drivers/nvidia')
         self.assertEqual('nvidia', self.sysfs.link(GPU, 'driver'))
@@ -91,42 +93,53 @@ class TestLink(SysfsTestCase):
         self.assertIsNone(self.sysfs.link(OTHER, 'driver'))
 
     def test_it_is_no_link(self):
-        self.assert_refused('sriov_numvfs of 0000:3d:00.0', self.sysfs.link,
-                            GPU, 'sriov_numvfs')
+        self.assert_refused(
+            'sriov_numvfs of 0000:3d:00.0',
+            self.sysfs.link,
+            GPU,
+            'sriov_numvfs',
+        )
 
 
 class TestWrite(SysfsTestCase):
-
     def test_it_is_read_back(self):
         self.sysfs.write(GPU, 'sriov_numvfs', '4')
         self.assertEqual('4', self.sysfs.read(GPU, 'sriov_numvfs'))
 
     def test_refused(self):
         for attribute, value, text in (
-                ('vendor', '1', "'vendor' is not written"),
-                ('reset', '1', 'No such file'),
-                ('sriov_numvfs', 'x', 'not a decimal number')):
+            ('vendor', '1', "'vendor' is not written"),
+            ('reset', '1', 'No such file'),
+            ('sriov_numvfs', 'x', 'not a decimal number'),
+        ):
             self.assert_refused(text, self.sysfs.write, GPU, attribute, value)
 
     def test_what_the_daemon_says(self):
         for error, text in (
-                (OSError(errno.EBUSY, 'Device or resource busy'),
-                 'sriov_numvfs of 0000:3d:00.0: Device or resource busy'),
-                (daemon.FailedToDropPrivileges('sudo says no'),
-                 'sudo says no')):
+            (
+                OSError(errno.EBUSY, 'Device or resource busy'),
+                'sriov_numvfs of 0000:3d:00.0: Device or resource busy',
+            ),
+            (daemon.FailedToDropPrivileges('sudo says no'), 'sudo says no'),
+        ):
+
             def write(*_arguments, error=error):
                 raise error
 
             self.assert_refused(
-                text, sysfs_module.Sysfs(self.fake.root, write).write,
-                GPU, 'sriov_numvfs', '4')
+                text,
+                sysfs_module.Sysfs(self.fake.root, write).write,
+                GPU,
+                'sriov_numvfs',
+                '4',
+            )
 
 
 class TestOf(testtools.TestCase):
-
     def test_the_host_s_own(self):
         self.assertIsNone(
-            sysfs_module.of(None).read(OTHER, 'no-such-attribute'))
+            sysfs_module.of(None).read(OTHER, 'no-such-attribute')
+        )
 
     def test_simulated(self):
         simulated = self.useFixture(fake.FakeSysfs())

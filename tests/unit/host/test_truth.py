@@ -51,8 +51,11 @@ class World:
 
     def on_functions(self, addresses, host):
         """As ``NovaClaims``."""
-        cards = {host.functions[address].card for address in addresses
-                 if address in host.functions}
+        cards = {
+            host.functions[address].card
+            for address in addresses
+            if address in host.functions
+        }
         return '[pci]' if (cards | {*addresses}) & self.claimed else None
 
     def on_device(self, device, host):
@@ -61,20 +64,24 @@ class World:
 
     def look(self):
         """As ``NodeDevices``: what libvirt writes, and we read of it."""
-        return dataclasses.replace(self.host, functions={
-            address: pci_function.parse_pci(pci_functions.xml(function))
-            for address, function in self.host.functions.items()})
+        return dataclasses.replace(
+            self.host,
+            functions={
+                address: pci_function.parse_pci(pci_functions.xml(function))
+                for address, function in self.host.functions.items()
+            },
+        )
 
 
 class Sysfs(sysfs.Sysfs):
-
     def __init__(self, world):
         super().__init__(pathlib.Path('/nowhere'))
         self._vgpus = world.vgpus
 
     def read(self, address, attribute):
-        is_vgpu = (address in self._vgpus
-                   and attribute == 'nvidia/current_vgpu_type')
+        is_vgpu = (
+            address in self._vgpus and attribute == 'nvidia/current_vgpu_type'
+        )
         return '0' if is_vgpu else None
 
 
@@ -85,9 +92,13 @@ class Kernel:
         self._world = world
         self._functions = world.host.functions
         self._gone = set()
-        self._mdevs = collections.Counter({
-            (mdev.parent, mdev.type): 1 for mdev in world.host.mdevs
-            if mdev.uuid in world.in_use})
+        self._mdevs = collections.Counter(
+            {
+                (mdev.parent, mdev.type): 1
+                for mdev in world.host.mdevs
+                if mdev.uuid in world.in_use
+            }
+        )
 
     def attach(self, handle):
         if handle.mdev_type is not None:
@@ -101,10 +112,10 @@ class Kernel:
             function = self._functions[address]
             assert function.iommu_group is not None, 'no group'
             for member in function.iommu_members:
-                assert (member in handle.functions
-                        or (member in self._functions
-                        and self._functions[member].is_bridge)), (
-                    'group not viable')
+                assert member in handle.functions or (
+                    member in self._functions
+                    and self._functions[member].is_bridge
+                ), 'group not viable'
             assert not function.is_bridge
             assert not function.virtual_functions, 'takes them along'
             assert address not in self._world.vgpus, 'no vGPU type'
@@ -112,10 +123,14 @@ class Kernel:
 
     def _carved(self, function):
         parents = {mdev.parent for mdev in self._world.host.mdevs}
-        card = {other for other, its in self._functions.items()
-                if its.card == function.card}
+        card = {
+            other
+            for other, its in self._functions.items()
+            if its.card == function.card
+        }
         return parents & card or (
-            function.parent_address and function.mdev_types)
+            function.parent_address and function.mdev_types
+        )
 
     def _make_mdev(self, handle):
         assert handle.uuid not in self._world.in_use
@@ -127,8 +142,9 @@ class Kernel:
         parent = self._functions[handle.address]
         available = parent.mdev_types[handle.mdev_type]
         made_in_use = sum(
-            (mdev.parent, mdev.type) == key and mdev.uuid
-            in self._world.in_use for mdev in self._world.host.mdevs)
+            (mdev.parent, mdev.type) == key and mdev.uuid in self._world.in_use
+            for mdev in self._world.host.mdevs
+        )
         assert self._mdevs[key] - made_in_use <= available, 'no space left'
 
 
@@ -138,49 +154,76 @@ def a_card(draw, bus):
     name = f'0000:{bus:02x}:00.'
     ids = '10de', draw(st.sampled_from(['13f2', '2235']))
     if kind == 'plain':
-        return [pci_functions.function(f'{name}{number}', *ids)
-                for number in range(draw(st.integers(1, 4)))]
-    types = draw(st.dictionaries(
-        st.sampled_from(MDEV_TYPES), st.integers(0, 3), max_size=2))
+        return [
+            pci_functions.function(f'{name}{number}', *ids)
+            for number in range(draw(st.integers(1, 4)))
+        ]
+    types = draw(
+        st.dictionaries(
+            st.sampled_from(MDEV_TYPES), st.integers(0, 3), max_size=2
+        )
+    )
     if kind == 'mdev':
         return [pci_functions.function(f'{name}0', *ids, mdev_types=types)]
     if kind == 'bridge':
-        return [pci_functions.function(
-            f'{name}0', *ids, class_code='060400', is_bridge=True)]
-    card = pci_functions.function(
-        f'{name}0', *ids, max_virtual_functions=4)
+        return [
+            pci_functions.function(
+                f'{name}0', *ids, class_code='060400', is_bridge=True
+            )
+        ]
+    card = pci_functions.function(f'{name}0', *ids, max_virtual_functions=4)
     count = draw(st.integers(0, 4))
     if not count:
         return [card]
     return pci_functions.virtual_functions(
-        card, count, ids[1],
-        mdev_types=types if draw(st.booleans()) else {})
+        card, count, ids[1], mdev_types=types if draw(st.booleans()) else {}
+    )
 
 
 def in_groups(draw, functions):
     """The same functions, some of them together in IOMMU groups."""
     groups = collections.defaultdict(list)
     for function in functions:
-        groups[draw(st.sampled_from([
-            str(function.address), str(function.address),
-            str(function.address), f'bus {function.address.bus}', 'one',
-            None]))].append(function.address)
-    numbers = {address: (number, tuple(sorted(members)))
-               for number, (name, members) in enumerate(groups.items())
-               if name is not None for address in members}
-    return [dataclasses.replace(
-        function,
-        iommu_group=numbers.get(function.address, (None,))[0],
-        iommu_members=numbers.get(function.address, (None, ()))[1])
-        for function in functions]
+        groups[
+            draw(
+                st.sampled_from(
+                    [
+                        str(function.address),
+                        str(function.address),
+                        str(function.address),
+                        f'bus {function.address.bus}',
+                        'one',
+                        None,
+                    ]
+                )
+            )
+        ].append(function.address)
+    numbers = {
+        address: (number, tuple(sorted(members)))
+        for number, (name, members) in enumerate(groups.items())
+        if name is not None
+        for address in members
+    }
+    return [
+        dataclasses.replace(
+            function,
+            iommu_group=numbers.get(function.address, (None,))[0],
+            iommu_members=numbers.get(function.address, (None, ()))[1],
+        )
+        for function in functions
+    ]
 
 
 def a_line(draw):
     driver = draw(st.sampled_from(['pci', 'pci', 'pci', 'mdev', 'fake']))
     bus = draw(st.sampled_from(['*', *(f'{bus:02x}' for bus in BUSES)]))
     number = draw(st.sampled_from(['*', '*', '0', '1']))
-    keys = {'vendor_id': '10de', 'address': f'0000:{bus}:*.{number}',
-            'driver': driver, 'type': 'GPU'}
+    keys = {
+        'vendor_id': '10de',
+        'address': f'0000:{bus}:*.{number}',
+        'driver': driver,
+        'type': 'GPU',
+    }
     if driver == 'pci':
         keys['unit'] = draw(st.sampled_from(list(device_spec.Unit)))
         if draw(st.booleans()):
@@ -197,26 +240,38 @@ def some_mdevs(draw, functions):
         for type_ in function.mdev_types:
             for index in range(draw(st.integers(0, 2))):
                 owner = draw(st.sampled_from([NODE_UUID, 'another']))
-                uuid = (naming.derived_uuid(
-                    NODE_UUID, function.name, type_, str(index))
-                    if owner == NODE_UUID else
-                    naming.derived_uuid(NODE_UUID, 'foreign', function.name,
-                                        type_, str(index)))
-                found.append(pci_function.Mdev(
-                    uuid, type_, function.address))
+                uuid = (
+                    naming.derived_uuid(
+                        NODE_UUID, function.name, type_, str(index)
+                    )
+                    if owner == NODE_UUID
+                    else naming.derived_uuid(
+                        NODE_UUID, 'foreign', function.name, type_, str(index)
+                    )
+                )
+                found.append(pci_function.Mdev(uuid, type_, function.address))
     return tuple(found)
 
 
 @st.composite
 def worlds(draw):
-    functions = in_groups(draw, [
-        function for bus in draw(st.lists(
-            st.sampled_from(BUSES), min_size=1, unique=True))
-        for function in a_card(draw, bus)])
+    functions = in_groups(
+        draw,
+        [
+            function
+            for bus in draw(
+                st.lists(st.sampled_from(BUSES), min_size=1, unique=True)
+            )
+            for function in a_card(draw, bus)
+        ],
+    )
     mdevs = some_mdevs(draw, functions) if draw(st.booleans()) else ()
     # Some may be unreadable, or gone.
-    known = {function.address: function for function in functions
-             if draw(st.integers(0, 15))}
+    known = {
+        function.address: function
+        for function in functions
+        if draw(st.integers(0, 15))
+    }
     addresses = sorted(known)
 
     def few(things):
@@ -226,21 +281,30 @@ def worlds(draw):
     # To the driver for tests any function is a region.
     can_be_vgpus = all(json.loads(line)['driver'] != 'fake' for line in lines)
     return World(
-        node_devices.HostDevices(known, mdevs), lines,
-        dict.fromkeys(few([*map(str, addresses),
-                           *(mdev.uuid for mdev in mdevs)]), 'stranger'),
-        few(addresses), few(addresses) if can_be_vgpus else set())
+        node_devices.HostDevices(known, mdevs),
+        lines,
+        dict.fromkeys(
+            few([*map(str, addresses), *(mdev.uuid for mdev in mdevs)]),
+            'stranger',
+        ),
+        few(addresses),
+        few(addresses) if can_be_vgpus else set(),
+    )
 
 
 def discover(world):
     drivers = loading.load(None, Sysfs(world), NODE_UUID)
     return discovery.discover(
-        world, drivers, device_spec.parse(world.lines, drivers), world,
-        lambda: world.in_use, lambda: host_use.HostUse(Sysfs(world)))
+        world,
+        drivers,
+        device_spec.parse(world.lines, drivers),
+        world,
+        lambda: world.in_use,
+        lambda: host_use.HostUse(Sysfs(world)),
+    )
 
 
 class TestTruth(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.useFixture(fake_driver.Installed())
@@ -260,18 +324,20 @@ class TestTruth(testtools.TestCase):
             for handle in device.handles:
                 for address in (handle.address, *handle.functions):
                     function = world.host.functions[address]
-                    self.assertFalse(
-                        {address, function.card} & world.claimed)
+                    self.assertFalse({address, function.card} & world.claimed)
 
     @settings(max_examples=500, deadline=None)
     @given(worlds())
     def test_what_nothing_stands_against_is_published(self, world):
         """Else all of the above could be had by publishing nothing."""
-        world.lines = [json.dumps(
-            {'vendor_id': '10de', 'driver': 'pci', 'type': 'GPU'})]
+        world.lines = [
+            json.dumps({'vendor_id': '10de', 'driver': 'pci', 'type': 'GPU'})
+        ]
         published = {
-            handle.address for device in discover(world).devices
-            for handle in device.handles}
+            handle.address
+            for device in discover(world).devices
+            for handle in device.handles
+        }
         kernel = Kernel(world)
         for address, function in world.host.functions.items():
             if {address, function.card} & world.claimed:
@@ -290,13 +356,15 @@ class TestTruth(testtools.TestCase):
         drivers = loading.names()
         specs = device_spec.parse(world.lines, drivers)
         published = {
-            address for device in inventory.devices
+            address
+            for device in inventory.devices
             for handle in device.handles
-            for address in (device.address, handle.address,
-                            *handle.functions)}
+            for address in (device.address, handle.address, *handle.functions)
+        }
         for address, function in world.host.functions.items():
             spec = device_spec.first_match(
-                specs, address, function.vendor_id, function.product_id)
+                specs, address, function.vendor_id, function.product_id
+            )
             # A card that is one device has its virtual functions.
             if spec is None or {address, function.card} & published:
                 continue
@@ -304,10 +372,21 @@ class TestTruth(testtools.TestCase):
             if spec.sriov_numvfs and function.virtual_functions:
                 continue
             # The parts of a refused device are told of with it.
-            together = {address, *function.iommu_members, *(
-                other for other, its in world.host.functions.items()
-                if its.card == function.card
-                or (other.bus, other.slot) == (address.bus, address.slot))}
-            self.assertTrue(any(
-                reason.startswith(f'{each} ') for each in together
-                for reason in inventory.refused), address)
+            together = {
+                address,
+                *function.iommu_members,
+                *(
+                    other
+                    for other, its in world.host.functions.items()
+                    if its.card == function.card
+                    or (other.bus, other.slot) == (address.bus, address.slot)
+                ),
+            }
+            self.assertTrue(
+                any(
+                    reason.startswith(f'{each} ')
+                    for each in together
+                    for reason in inventory.refused
+                ),
+                address,
+            )

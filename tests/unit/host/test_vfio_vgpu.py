@@ -27,12 +27,14 @@ TYPES = '''ID    : vGPU Name
 
 
 class VfioVgpuTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.fake = self.useFixture(fake.FakeSysfs())
-        self.fake.set(VF, nvidia__creatable_vgpu_types=TYPES,
-                      nvidia__current_vgpu_type='0')
+        self.fake.set(
+            VF,
+            nvidia__creatable_vgpu_types=TYPES,
+            nvidia__current_vgpu_type='0',
+        )
         self.vgpu = vfio_vgpu.VfioVgpu(self.fake.sysfs)
 
     def assert_refused(self, text, method, *arguments):
@@ -41,11 +43,15 @@ class VfioVgpuTestCase(testtools.TestCase):
 
 
 class TestTypes(VfioVgpuTestCase):
-
     def test_names_and_ids(self):
         self.assertEqual(
-            {'NVIDIA A40-1Q': '557', 'NVIDIA A40-2Q': '558',
-             'NVIDIA H200X-1-18C': '1428'}, self.vgpu.types(VF))
+            {
+                'NVIDIA A40-1Q': '557',
+                'NVIDIA A40-2Q': '558',
+                'NVIDIA H200X-1-18C': '1428',
+            },
+            self.vgpu.types(VF),
+        )
 
     def test_a_card_that_is_full(self):
         for text in ('', 'ID    : vGPU Name'):
@@ -53,7 +59,7 @@ class TestTypes(VfioVgpuTestCase):
             self.assertEqual({}, self.vgpu.types(VF))
 
     def test_a_function_without(self):
-        other = pci_address.PciAddress(0, 0x3d, 0, 5)
+        other = pci_address.PciAddress(0, 0x3D, 0, 5)
         self.assertEqual({}, self.vgpu.types(other))
 
     def test_what_is_no_type(self):
@@ -62,7 +68,6 @@ class TestTypes(VfioVgpuTestCase):
 
 
 class TestSetType(VfioVgpuTestCase):
-
     def test_it_has_it_then(self):
         self.assertEqual(vfio_vgpu.NO_TYPE, self.vgpu.current(VF))
         self.vgpu.set_type(VF, '557')
@@ -74,19 +79,23 @@ class TestSetType(VfioVgpuTestCase):
         """A guest may have it, and the file would refuse."""
         self.vgpu.set_type(VF, '557')
         written = []
-        self.fake.on_write['nvidia/current_vgpu_type'] = (
-            lambda *arguments: written.append(arguments))
+        self.fake.on_write['nvidia/current_vgpu_type'] = lambda *arguments: (
+            written.append(arguments)
+        )
         self.vgpu.set_type(VF, '557')
         self.assertEqual([], written)
 
     def test_it_did_not_take(self):
         self.fake.on_write['nvidia/current_vgpu_type'] = (
             lambda address, _value: self.fake.set(
-                address, nvidia__current_vgpu_type='0'))
-        self.assert_refused('given the vGPU type 557, but has 0',
-                            self.vgpu.set_type, VF, '557')
+                address, nvidia__current_vgpu_type='0'
+            )
+        )
+        self.assert_refused(
+            'given the vGPU type 557, but has 0', self.vgpu.set_type, VF, '557'
+        )
 
     def test_a_function_that_cannot_be_given_one(self):
-        other = pci_address.PciAddress(0, 0x3d, 0, 5)
+        other = pci_address.PciAddress(0, 0x3D, 0, 5)
         self.assertIsNone(self.vgpu.current(other))
         self.assert_refused('No such file', self.vgpu.set_type, other, '557')

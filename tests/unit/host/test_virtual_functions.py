@@ -27,16 +27,28 @@ from nova_accel.testing import libvirt
 from nova_accel.testing import pci_functions
 
 CARD = pci_functions.function(
-    '0000:3d:00.0', '8086', '37c8', max_virtual_functions=16)
+    '0000:3d:00.0', '8086', '37c8', max_virtual_functions=16
+)
 OTHER = pci_functions.function(
-    '0000:3e:00.0', '8086', '37c8', max_virtual_functions=16)
+    '0000:3e:00.0', '8086', '37c8', max_virtual_functions=16
+)
 PLAIN = pci_functions.function('0000:3f:00.0', '8086', '37c8')
 
 
 def a_spec(**keys):
-    return device_spec.parse([json.dumps(
-        {'product_id': '37c8', 'vendor_id': '8086', 'driver': 'pci',
-         **keys})], ['pci'])
+    return device_spec.parse(
+        [
+            json.dumps(
+                {
+                    'product_id': '37c8',
+                    'vendor_id': '8086',
+                    'driver': 'pci',
+                    **keys,
+                }
+            )
+        ],
+        ['pci'],
+    )
 
 
 class Claims:
@@ -50,13 +62,13 @@ class Claims:
 
 
 class TestCheck(testtools.TestCase):
-
     def check(self, function, **keys):
         virtual_functions.check(function, *a_spec(**keys))
 
     def assert_refused(self, function, wanted, text):
-        error = self.assertRaises(exceptions.DeviceError, self.check,
-                                  function, sriov_numvfs=wanted)
+        error = self.assertRaises(
+            exceptions.DeviceError, self.check, function, sriov_numvfs=wanted
+        )
         self.assertIn(text, str(error))
 
     def test_not_asked_for(self):
@@ -67,16 +79,18 @@ class TestCheck(testtools.TestCase):
         self.assert_refused(CARD, 8, 'when nova-compute starts')
 
     def test_more_than_it_can_have(self):
-        self.assert_refused(CARD, 17, 'asks for 17 virtual functions, it can '
-                                      'have 16')
+        self.assert_refused(
+            CARD, 17, 'asks for 17 virtual functions, it can have 16'
+        )
         self.assert_refused(PLAIN, 1, 'it can have none')
 
     def test_there(self):
         card, *parts = pci_functions.virtual_functions(CARD, 8, '37c9')
         for function in (card, *parts):
             self.check(function, sriov_numvfs=8)
-            self.assertIsNone(virtual_functions.mismatch(
-                function, *a_spec(sriov_numvfs=8)))
+            self.assertIsNone(
+                virtual_functions.mismatch(function, *a_spec(sriov_numvfs=8))
+            )
 
     def test_another_number_is_there(self):
         card, *_parts = pci_functions.virtual_functions(CARD, 4, '37c9')
@@ -87,7 +101,6 @@ class TestCheck(testtools.TestCase):
 
 
 class TestMake(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -95,22 +108,32 @@ class TestMake(testtools.TestCase):
         pci_functions.add(self.info, CARD, OTHER, PLAIN)
         self.fake = self.useFixture(libvirt.Libvirt(self.info))
         self.sysfs = self.fake.sysfs
-        pci_functions.sriov(self.info, self.sysfs, {
-            str(CARD.address): '37c9', str(OTHER.address): '37c9'})
+        pci_functions.sriov(
+            self.info,
+            self.sysfs,
+            {str(CARD.address): '37c9', str(OTHER.address): '37c9'},
+        )
         self.nodes = node_devices.NodeDevices(self.fake.host)
 
     def make(self, *specs, claimed=()):
         virtual_functions.VirtualFunctions(
-            self.nodes, self.sysfs.sysfs, Claims(*claimed),
-            guests.Guests(self.fake.host), within_s=0.5).make(
-                specs or a_spec(sriov_numvfs=8))
+            self.nodes,
+            self.sysfs.sysfs,
+            Claims(*claimed),
+            guests.Guests(self.fake.host),
+            within_s=0.5,
+        ).make(specs or a_spec(sriov_numvfs=8))
 
     def numbers(self):
         """How many each card has, by libvirt and by sysfs."""
         functions = self.nodes.look().functions
-        return [(len(functions[card.address].virtual_functions),
-                 self.sysfs.sysfs.read(card.address, 'sriov_numvfs'))
-                for card in (CARD, OTHER)]
+        return [
+            (
+                len(functions[card.address].virtual_functions),
+                self.sysfs.sysfs.read(card.address, 'sriov_numvfs'),
+            )
+            for card in (CARD, OTHER)
+        ]
 
     def on_write(self, function):
         self.sysfs.on_write['sriov_numvfs'] = function
@@ -150,7 +173,8 @@ class TestMake(testtools.TestCase):
 
     def test_another_number_is_never_changed(self):
         pci_functions.add(
-            self.info, *pci_functions.virtual_functions(CARD, 4, '37c9'))
+            self.info, *pci_functions.virtual_functions(CARD, 4, '37c9')
+        )
         self.sysfs.set(CARD.address, sriov_numvfs='4')
         self.make()
         self.assertEqual([(4, '4'), (8, '8')], self.numbers())
@@ -182,28 +206,35 @@ class TestMake(testtools.TestCase):
             </domain>''')
         self.make()
         self.assertEqual([(0, '0'), (8, '8')], self.numbers())
-        self.assertIn('8 virtual functions of 0000:3d:00.0 could not be made: '
-                      'a guest has it', self.log.output)
+        self.assertIn(
+            '8 virtual functions of 0000:3d:00.0 could not be made: '
+            'a guest has it',
+            self.log.output,
+        )
 
     def test_the_kernel_refuses(self):
         self.sysfs.remove(CARD.address)
         self.make()
-        self.assertIn('8 virtual functions of 0000:3d:00.0 could not be made',
-                      self.log.output)
+        self.assertIn(
+            '8 virtual functions of 0000:3d:00.0 could not be made',
+            self.log.output,
+        )
         functions = self.nodes.look().functions
         self.assertEqual(8, len(functions[OTHER.address].virtual_functions))
 
     def test_the_kernel_makes_fewer(self):
-        self.on_write(lambda address, _value: self.sysfs.set(
-            address, sriov_numvfs='3'))
+        self.on_write(
+            lambda address, _value: self.sysfs.set(address, sriov_numvfs='3')
+        )
         self.make()
         self.assertIn('sriov_numvfs of 0000:3d:00.0 is 3', self.log.output)
 
     def test_libvirt_never_knows_them(self):
         self.on_write(lambda *_arguments: None)
         self.make()
-        self.assertIn('libvirt does not know them after 0.5 s',
-                      self.log.output)
+        self.assertIn(
+            'libvirt does not know them after 0.5 s', self.log.output
+        )
 
     def test_libvirt_knows_one_late(self):
         """The card lists its functions before they are node devices."""
@@ -211,13 +242,17 @@ class TestMake(testtools.TestCase):
 
         def make(address, value):
             card = dataclasses.replace(
-                CARD if address == CARD.address else OTHER)
-            pci_functions.add(self.info, *pci_functions.virtual_functions(
-                card, int(value), '37c9'))
+                CARD if address == CARD.address else OTHER
+            )
+            pci_functions.add(
+                self.info,
+                *pci_functions.virtual_functions(card, int(value), '37c9'),
+            )
             if address == CARD.address:
                 device = self.info.devices.pop(late)
                 timer = threading.Timer(
-                    0.1, self.info.devices.__setitem__, [late, device])
+                    0.1, self.info.devices.__setitem__, [late, device]
+                )
                 timer.start()
                 self.addCleanup(timer.join)
 

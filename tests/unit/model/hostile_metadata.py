@@ -17,32 +17,70 @@ import uuid
 from hypothesis import strategies as st
 
 #: Texts that have hurt somebody.
-_KNOWN = ('', ' ', '---', 'x' * 300, '\u2122', 'a\nb', '\0', '\ud800',
-          '\u202egnp.tib', '../../etc/passwd', '%s%n', '{0}', '[1, {"a":',
-          ',' * 255, 'CUSTOM_FPGA', '1e999')
+_KNOWN = (
+    '',
+    ' ',
+    '---',
+    'x' * 300,
+    '\u2122',
+    'a\nb',
+    '\0',
+    '\ud800',
+    '\u202egnp.tib',
+    '../../etc/passwd',
+    '%s%n',
+    '{0}',
+    '[1, {"a":',
+    ',' * 255,
+    'CUSTOM_FPGA',
+    '1e999',
+)
 
 _UUIDS = st.uuids().map(str)
 
 _TEXTS = st.one_of(
-    st.sampled_from(_KNOWN), st.text(max_size=300), _UUIDS,
-    _UUIDS.map(str.upper), _UUIDS.map('urn:uuid:{}'.format),
-    st.integers(0, 1100).map(lambda number: ','.join(
-        str(uuid.UUID(int=value)) for value in range(number))),
+    st.sampled_from(_KNOWN),
+    st.text(max_size=300),
+    _UUIDS,
+    _UUIDS.map(str.upper),
+    _UUIDS.map('urn:uuid:{}'.format),
+    st.integers(0, 1100).map(
+        lambda number: ','.join(
+            str(uuid.UUID(int=value)) for value in range(number)
+        )
+    ),
     st.lists(st.one_of(_UUIDS, st.text(max_size=20)), max_size=20).map(
-        ','.join),
-    st.integers(1, 65535).map('x'.__mul__))
+        ','.join
+    ),
+    st.integers(1, 65535).map('x'.__mul__),
+)
 
 #: Those that are read, and some that Nova reads.
 NAMES = (
-    'bs-name', 'vendor', 'board', 'shell_id', 'region_uuid', 'function_uuid',
-    'function_name', 'provides_shell_id', 'img_signature',
-    'img_signature_hash_method', 'img_signature_key_type',
-    'img_signature_certificate_uuid', 'owner', 'is_public', 'visibility',
-    'mappings', 'block_device_mapping')
+    'bs-name',
+    'vendor',
+    'board',
+    'shell_id',
+    'region_uuid',
+    'function_uuid',
+    'function_name',
+    'provides_shell_id',
+    'img_signature',
+    'img_signature_hash_method',
+    'img_signature_key_type',
+    'img_signature_certificate_uuid',
+    'owner',
+    'is_public',
+    'visibility',
+    'mappings',
+    'block_device_mapping',
+)
 
 
 def properties() -> st.SearchStrategy[dict[str, str]]:
     """Some of them are hostile, and others what they have to be."""
-    return st.dictionaries(st.one_of(
-        st.sampled_from(NAMES), st.just('function_uuid')), _TEXTS,
-        max_size=6)
+    return st.dictionaries(
+        st.one_of(st.sampled_from(NAMES), st.just('function_uuid')),
+        _TEXTS,
+        max_size=6,
+    )

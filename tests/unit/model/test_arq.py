@@ -26,35 +26,44 @@ STATES = st.sampled_from(list(arq.State))
 STORED = [state for state in arq.State if state is not arq.State.UNKNOWN]
 
 ARQS = st.builds(
-    arq.Arq, uuid=st.uuids().map(str), state=STATES,
+    arq.Arq,
+    uuid=st.uuids().map(str),
+    state=STATES,
     device_profile_name=st.text(min_size=1),
     device_profile_group_id=st.integers(0, 9),
     group=st.dictionaries(st.text(), st.text()),
     device_rp_uuid=st.uuids().map(str),
     handle=st.builds(
-        attach_handle.AttachHandle, uuid=st.uuids().map(str),
+        attach_handle.AttachHandle,
+        uuid=st.uuids().map(str),
         address=st.builds(
-            pci_address.PciAddress, domain=st.just(0),
-            bus=st.integers(0, 0xff), slot=st.integers(0, 0x1f),
-            function=st.integers(0, 7)),
-        mdev_type=st.none() | st.just('nvidia-11')))
+            pci_address.PciAddress,
+            domain=st.just(0),
+            bus=st.integers(0, 0xFF),
+            slot=st.integers(0, 0x1F),
+            function=st.integers(0, 7),
+        ),
+        mdev_type=st.none() | st.just('nvidia-11'),
+    ),
+)
 
 
 class TestTransitions(testtools.TestCase):
-
     def test_every_state_has_its_row(self):
         self.assertEqual(set(arq.State), set(arq.TRANSITIONS))
 
     def test_every_stored_state_can_be_deleted(self):
         """In one step: a delete is one UPDATE, whatever state it meets."""
-        self.assertEqual(set(STORED) - {arq.State.DELETING},
-                         arq.sources(arq.State.DELETING))
+        self.assertEqual(
+            set(STORED) - {arq.State.DELETING}, arq.sources(arq.State.DELETING)
+        )
 
     def test_every_stored_state_is_reached_from_the_first(self):
         reached = {arq.State.INITIAL}
         for _step in arq.State:
             reached |= set().union(
-                *(arq.TRANSITIONS[each] for each in reached))
+                *(arq.TRANSITIONS[each] for each in reached)
+            )
         self.assertEqual(set(STORED), reached)
 
     def test_the_derived_state_is_never_stored(self):
@@ -70,50 +79,73 @@ class TestTransitions(testtools.TestCase):
             self.assertNotIn(state, following)
 
     def test_what_is_bound_or_failed_is_not_bound_afresh(self):
-        for state in (arq.State.BOUND, arq.State.BIND_FAILED,
-                      arq.State.UNBIND_FAILED, arq.State.DELETING):
+        for state in (
+            arq.State.BOUND,
+            arq.State.BIND_FAILED,
+            arq.State.UNBIND_FAILED,
+            arq.State.DELETING,
+        ):
             self.assertNotIn(arq.State.BIND_STARTED, arq.TRANSITIONS[state])
         self.assertEqual(
-            {arq.State.INITIAL, arq.State.BIND_STARTED, arq.State.UNBOUND,
-             arq.State.PROVISIONING}, arq.sources(arq.State.BOUND))
+            {
+                arq.State.INITIAL,
+                arq.State.BIND_STARTED,
+                arq.State.UNBOUND,
+                arq.State.PROVISIONING,
+            },
+            arq.sources(arq.State.BOUND),
+        )
 
     def test_a_failed_unbind_can_be_tried_again(self):
-        self.assertIn(arq.State.UNBOUND,
-                      arq.TRANSITIONS[arq.State.UNBIND_FAILED])
+        self.assertIn(
+            arq.State.UNBOUND, arq.TRANSITIONS[arq.State.UNBIND_FAILED]
+        )
 
     @given(STATES, STATES)
     def test_sources_is_the_inverse_of_the_table(self, present, wanted):
-        self.assertEqual(wanted in arq.TRANSITIONS[present],
-                         present in arq.sources(wanted))
+        self.assertEqual(
+            wanted in arq.TRANSITIONS[present], present in arq.sources(wanted)
+        )
 
     @given(STATES, STATES)
     def test_check_agrees_with_the_table(self, present, wanted):
         if wanted in arq.TRANSITIONS[present]:
             self.assertIsNone(arq.check_transition(UUID, present, wanted))
             return
-        error = self.assertRaises(exceptions.InvalidTransition,
-                                  arq.check_transition, UUID, present, wanted)
+        error = self.assertRaises(
+            exceptions.InvalidTransition,
+            arq.check_transition,
+            UUID,
+            present,
+            wanted,
+        )
         for part in (UUID, str(present), str(wanted)):
             self.assertIn(part, str(error))
 
 
 class TestWire(testtools.TestCase):
-
     def test_the_states_of_cyborg(self):
         self.assertLessEqual(
-            {'Initial', 'BindStarted', 'Bound', 'BindFailed', 'Unbound',
-             'UnbindFailed', 'Deleting'}, {str(state) for state in arq.State})
+            {
+                'Initial',
+                'BindStarted',
+                'Bound',
+                'BindFailed',
+                'Unbound',
+                'UnbindFailed',
+                'Deleting',
+            },
+            {str(state) for state in arq.State},
+        )
 
     def test_resolved_as_nova_has_it(self):
         self.assertEqual({'Bound', 'BindFailed', 'Deleting'}, arq.RESOLVED)
 
     def test_roles(self):
-        self.assertEqual(['active', 'old', 'incoming', 'port'],
-                         list(arq.Role))
+        self.assertEqual(['active', 'old', 'incoming', 'port'], list(arq.Role))
 
 
 class TestArq(testtools.TestCase):
-
     @given(ARQS)
     def test_round_trip_through_json(self, value):
         text = json.dumps(value.to_dict())
@@ -121,23 +153,39 @@ class TestArq(testtools.TestCase):
 
     def test_to_dict(self):
         value = arq.Arq(
-            uuid=UUID, state=arq.State.BOUND, device_profile_name='gzip',
-            device_profile_group_id=1, group={'resources:FPGA': '1'},
+            uuid=UUID,
+            state=arq.State.BOUND,
+            device_profile_name='gzip',
+            device_profile_group_id=1,
+            group={'resources:FPGA': '1'},
             device_rp_uuid='b59d4756-19a0-36bb-bfe9-e64e522f47ce',
             handle=attach_handle.AttachHandle(
                 'c6a1b2cf-0d3b-4bd6-a7d5-0c1f6b3b6a01',
-                pci_address.PciAddress(0, 0x81, 0, 1)))
-        self.assertEqual({
-            'uuid': UUID, 'state': 'Bound', 'device_profile_name': 'gzip',
-            'device_profile_group_id': 1, 'group': {'resources:FPGA': '1'},
-            'device_rp_uuid': 'b59d4756-19a0-36bb-bfe9-e64e522f47ce',
-            'attach_handle': value.handle.to_dict()}, value.to_dict())
+                pci_address.PciAddress(0, 0x81, 0, 1),
+            ),
+        )
+        self.assertEqual(
+            {
+                'uuid': UUID,
+                'state': 'Bound',
+                'device_profile_name': 'gzip',
+                'device_profile_group_id': 1,
+                'group': {'resources:FPGA': '1'},
+                'device_rp_uuid': 'b59d4756-19a0-36bb-bfe9-e64e522f47ce',
+                'attach_handle': value.handle.to_dict(),
+            },
+            value.to_dict(),
+        )
         self.assertIs(str, type(value.to_dict()['state']))
 
     def test_resource_class(self):
         for name in ('FPGA', 'CUSTOM_QAT'):
-            self.assertEqual(name, arq.resource_class({
-                'trait:CUSTOM_A': 'required', f'resources:{name}': '2'}))
+            self.assertEqual(
+                name,
+                arq.resource_class(
+                    {'trait:CUSTOM_A': 'required', f'resources:{name}': '2'}
+                ),
+            )
 
     def test_an_unknown_state_is_refused(self):
         value = {'uuid': UUID, 'state': 'Asleep'}

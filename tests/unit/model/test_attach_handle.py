@@ -24,85 +24,140 @@ UUID = '4b20d080-1b54-4048-85b3-a6a62d165c01'
 
 ADDRESSES = st.builds(
     pci_address.PciAddress,
-    domain=st.integers(0, 0xffffffff), bus=st.integers(0, 0xff),
-    slot=st.integers(0, 0x1f), function=st.integers(0, 7))
+    domain=st.integers(0, 0xFFFFFFFF),
+    bus=st.integers(0, 0xFF),
+    slot=st.integers(0, 0x1F),
+    function=st.integers(0, 7),
+)
 
 HANDLES = st.builds(
-    attach_handle.AttachHandle, uuid=st.uuids().map(str), address=ADDRESSES,
+    attach_handle.AttachHandle,
+    uuid=st.uuids().map(str),
+    address=ADDRESSES,
     mdev_type=st.sampled_from(['nvidia-11', 'i915-GVTg_V5_4']),
     identity=st.none() | st.text(min_size=1, max_size=9),
 ) | st.builds(
-    attach_handle.AttachHandle, uuid=st.uuids().map(str), address=ADDRESSES,
+    attach_handle.AttachHandle,
+    uuid=st.uuids().map(str),
+    address=ADDRESSES,
     physical_network=st.none() | st.just('physnet1'),
     further_functions=st.lists(ADDRESSES, max_size=3).map(tuple),
-    vgpu_type=st.none() | st.just('1015'), is_managed=st.booleans(),
+    vgpu_type=st.none() | st.just('1015'),
+    is_managed=st.booleans(),
     # Which is not on the wire.
-    cleaning=st.sampled_from([(), ('command', '/usr/bin/wipe')]))
+    cleaning=st.sampled_from([(), ('command', '/usr/bin/wipe')]),
+)
 
 
 class TestAttachHandle(testtools.TestCase):
-
     def test_pci_on_the_wire(self):
         handle = attach_handle.AttachHandle(
-            UUID, pci_address.PciAddress(0, 0x81, 2, 3))
+            UUID, pci_address.PciAddress(0, 0x81, 2, 3)
+        )
         self.assertEqual(
-            {'uuid': UUID, 'type': 'PCI',
-             'info': {'domain': '0000', 'bus': '81', 'device': '02',
-                      'function': '3'}}, handle.to_dict())
+            {
+                'uuid': UUID,
+                'type': 'PCI',
+                'info': {
+                    'domain': '0000',
+                    'bus': '81',
+                    'device': '02',
+                    'function': '3',
+                },
+            },
+            handle.to_dict(),
+        )
 
     def test_mdev_on_the_wire_has_its_parent_and_type(self):
         handle = attach_handle.AttachHandle(
-            UUID, pci_address.PciAddress(0, 0x84, 0, 0), 'nvidia-11')
+            UUID, pci_address.PciAddress(0, 0x84, 0, 0), 'nvidia-11'
+        )
         self.assertEqual(
-            {'uuid': UUID, 'type': 'MDEV',
-             'info': {'domain': '0000', 'bus': '84', 'device': '00',
-                      'function': '0', 'asked_type': 'nvidia-11'}},
-            handle.to_dict())
+            {
+                'uuid': UUID,
+                'type': 'MDEV',
+                'info': {
+                    'domain': '0000',
+                    'bus': '84',
+                    'device': '00',
+                    'function': '0',
+                    'asked_type': 'nvidia-11',
+                },
+            },
+            handle.to_dict(),
+        )
 
     def test_a_function_of_a_network_names_it(self):
         handle = attach_handle.AttachHandle(
-            UUID, pci_address.PciAddress(0, 0x81, 2, 3),
-            physical_network='physnet1')
+            UUID,
+            pci_address.PciAddress(0, 0x81, 2, 3),
+            physical_network='physnet1',
+        )
         self.assertEqual('physnet1', handle.info['physical_network'])
 
     def test_a_function_of_a_vendors_vfio_driver_has_its_type(self):
         handle = attach_handle.AttachHandle(
-            UUID, pci_address.PciAddress(0, 0x81, 0, 4), vgpu_type='1015',
-            is_managed=False)
+            UUID,
+            pci_address.PciAddress(0, 0x81, 0, 4),
+            vgpu_type='1015',
+            is_managed=False,
+        )
         self.assertEqual(
-            {'uuid': UUID, 'type': 'PCI',
-             'info': {'domain': '0000', 'bus': '81', 'device': '00',
-                      'function': '4', 'asked_type': '1015',
-                      'managed': 'no'}}, handle.to_dict())
+            {
+                'uuid': UUID,
+                'type': 'PCI',
+                'info': {
+                    'domain': '0000',
+                    'bus': '81',
+                    'device': '00',
+                    'function': '4',
+                    'asked_type': '1015',
+                    'managed': 'no',
+                },
+            },
+            handle.to_dict(),
+        )
 
     def test_further_functions_go_along(self):
-        card, audio = (pci_address.PciAddress(0, 0x81, 0, number)
-                       for number in (0, 1))
+        card, audio = (
+            pci_address.PciAddress(0, 0x81, 0, number) for number in (0, 1)
+        )
         handle = attach_handle.AttachHandle(
-            UUID, card, further_functions=(audio,))
+            UUID, card, further_functions=(audio,)
+        )
         self.assertEqual(['0000:81:00.1'], handle.info['further_functions'])
         self.assertEqual((card, audio), handle.functions)
 
     def test_which_device_it_is(self):
         handle, same, other, silent = (
             attach_handle.AttachHandle(
-                UUID, pci_address.PciAddress(0, 0x81, 2, 3),
-                identity=identity) for identity in ('S1', 'S1', 'S2', None))
+                UUID, pci_address.PciAddress(0, 0x81, 2, 3), identity=identity
+            )
+            for identity in ('S1', 'S1', 'S2', None)
+        )
         self.assertEqual('S1', handle.to_dict()['identity'])
         self.assertNotIn('identity', handle.info)
         self.assertNotIn('identity', silent.to_dict())
-        for one, another in ((handle, same), (handle, silent),
-                             (silent, handle), (silent, silent)):
+        for one, another in (
+            (handle, same),
+            (handle, silent),
+            (silent, handle),
+            (silent, silent),
+        ):
             one.check_same(another)
         error = self.assertRaises(
-            exceptions.DeviceError, handle.check_same, other)
+            exceptions.DeviceError, handle.check_same, other
+        )
         for text in ('0000:81:02.3', 'S2', 'S1'):
             self.assertIn(text, str(error))
 
     def test_a_mediated_device_gives_no_function(self):
-        self.assertEqual((), attach_handle.AttachHandle(
-            UUID, pci_address.PciAddress(0, 0x81, 0, 0),
-            'nvidia-11').functions)
+        self.assertEqual(
+            (),
+            attach_handle.AttachHandle(
+                UUID, pci_address.PciAddress(0, 0x81, 0, 0), 'nvidia-11'
+            ).functions,
+        )
 
     @given(HANDLES)
     def test_round_trip_through_json(self, handle):
@@ -118,10 +173,17 @@ class TestAttachHandle(testtools.TestCase):
 
     def test_a_malformed_address_is_refused(self):
         good = attach_handle.AttachHandle(
-            UUID, pci_address.PciAddress(0, 0x81, 2, 3)).to_dict()
-        for part, text in (('domain', '0'), ('bus', '0x81'), ('device', '20'),
-                           ('function', '8'), ('function', '3\n'),
-                           ('bus', '')):
+            UUID, pci_address.PciAddress(0, 0x81, 2, 3)
+        ).to_dict()
+        for part, text in (
+            ('domain', '0'),
+            ('bus', '0x81'),
+            ('device', '20'),
+            ('function', '8'),
+            ('function', '3\n'),
+            ('bus', ''),
+        ):
             bad = {**good, 'info': {**good['info'], part: text}}
-            self.assertRaises(exceptions.InvalidName,
-                              attach_handle.from_dict, bad)
+            self.assertRaises(
+                exceptions.InvalidName, attach_handle.from_dict, bad
+            )

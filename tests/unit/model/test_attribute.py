@@ -17,15 +17,21 @@ from nova_accel.model import attribute
 
 
 class TestReported(testtools.TestCase):
-
     def test_cyborgs_keys_and_facts(self) -> None:
         self.assertEqual(
-            {'traits1': 'CUSTOM_A', 'traits2': 'CUSTOM_B', 'rc': 'FPGA',
-             'firmware': '1.2.3'},
-            attribute.reported(['CUSTOM_A', 'CUSTOM_B'], 'FPGA',
-                               {'firmware': '1.2.3'}))
+            {
+                'traits1': 'CUSTOM_A',
+                'traits2': 'CUSTOM_B',
+                'rc': 'FPGA',
+                'firmware': '1.2.3',
+            },
+            attribute.reported(
+                ['CUSTOM_A', 'CUSTOM_B'], 'FPGA', {'firmware': '1.2.3'}
+            ),
+        )
 
     def test_a_fact_does_not_stand_for_what_placement_knows(self) -> None:
         self.assertEqual(
             {'rc': 'FPGA', 'traits1': 'any'},
-            attribute.reported([], 'FPGA', {'rc': 'x', 'traits1': 'any'}))
+            attribute.reported([], 'FPGA', {'rc': 'x', 'traits1': 'any'}),
+        )

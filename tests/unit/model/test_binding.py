@@ -19,33 +19,57 @@ from nova_accel.model import binding
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 
 
-def listed(*arqs: dict[str, object], role: str | None = 'active',
-           attempt: int | None = 7) -> binding.Binding:
-    return binding.from_dict({
-        'instance_uuid': INSTANCE, 'role': role, 'attempt': attempt,
-        'arqs': list(arqs)})
+def listed(
+    *arqs: dict[str, object],
+    role: str | None = 'active',
+    attempt: int | None = 7,
+) -> binding.Binding:
+    return binding.from_dict(
+        {
+            'instance_uuid': INSTANCE,
+            'role': role,
+            'attempt': attempt,
+            'arqs': list(arqs),
+        }
+    )
 
 
-def wire_arq(uuid: str = 'arq', state: str = 'Bound',
-             handle: str | None = 'handle') -> dict[str, object]:
+def wire_arq(
+    uuid: str = 'arq', state: str = 'Bound', handle: str | None = 'handle'
+) -> dict[str, object]:
     return {
-        'uuid': uuid, 'state': state, 'device_profile_name': 'fpga',
-        'device_profile_group_id': 0, 'group': {'resources:FPGA': '1'},
-        'device_rp_uuid': 'rp', 'attach_handle': {
-            'uuid': handle, 'type': handle and 'PCI', 'info': handle and {
-                'domain': '0000', 'bus': '81', 'device': '00',
-                'function': '1'}}}
+        'uuid': uuid,
+        'state': state,
+        'device_profile_name': 'fpga',
+        'device_profile_group_id': 0,
+        'group': {'resources:FPGA': '1'},
+        'device_rp_uuid': 'rp',
+        'attach_handle': {
+            'uuid': handle,
+            'type': handle and 'PCI',
+            'info': handle
+            and {
+                'domain': '0000',
+                'bus': '81',
+                'device': '00',
+                'function': '1',
+            },
+        },
+    }
 
 
 class TestBinding(testtools.TestCase):
-
     def test_what_is_held(self) -> None:
         self.assertTrue(listed(wire_arq(state='Provisioning')).is_whole)
         found = listed(wire_arq())
-        self.assertEqual((INSTANCE, arq.Role.ACTIVE, 7, ('arq',)), (
-            found.instance_uuid, found.role, found.attempt, found.arq_uuids))
-        self.assertEqual(['0000:81:00.1'], [
-            str(request.handle.address) for request in found.arqs])
+        self.assertEqual(
+            (INSTANCE, arq.Role.ACTIVE, 7, ('arq',)),
+            (found.instance_uuid, found.role, found.attempt, found.arq_uuids),
+        )
+        self.assertEqual(
+            ['0000:81:00.1'],
+            [str(request.handle.address) for request in found.arqs],
+        )
         self.assertTrue(found.is_whole)
 
     def test_what_is_not_adopted(self) -> None:
@@ -54,11 +78,12 @@ class TestBinding(testtools.TestCase):
         self.assertIsNone(found.attempt)
 
     def test_half_a_set(self) -> None:
-        for bad in (wire_arq('bad', 'BindFailed', None),
-                    wire_arq('bad', handle=None),
-                    wire_arq('bad', 'Unbound')):
+        for bad in (
+            wire_arq('bad', 'BindFailed', None),
+            wire_arq('bad', handle=None),
+            wire_arq('bad', 'Unbound'),
+        ):
             found = listed(wire_arq(), bad)
             self.assertEqual(('arq', 'bad'), found.arq_uuids)
-            self.assertEqual(
-                ['arq'], [request.uuid for request in found.arqs])
+            self.assertEqual(['arq'], [request.uuid for request in found.arqs])
             self.assertFalse(found.is_whole)

@@ -23,10 +23,20 @@ BLOCK0 = bytes.fromhex('19fdeab6')
 
 def gbs(metadata=None, length=None):
     if metadata is None:
-        metadata = json.dumps({'afu-image': {'accelerator-clusters': [
-            {'accelerator-type-uuid': UUID.upper()}]}}).encode()
-    return (b'XeonFPGA\xb7GBSv001'
-            + (length or len(metadata)).to_bytes(4, 'little') + metadata)
+        metadata = json.dumps(
+            {
+                'afu-image': {
+                    'accelerator-clusters': [
+                        {'accelerator-type-uuid': UUID.upper()}
+                    ]
+                }
+            }
+        ).encode()
+    return (
+        b'XeonFPGA\xb7GBSv001'
+        + (length or len(metadata)).to_bytes(4, 'little')
+        + metadata
+    )
 
 
 def signed(content, for_what=2):
@@ -34,39 +44,53 @@ def signed(content, for_what=2):
 
 
 class TestGbs(testtools.TestCase):
-
     def test_types(self):
         for head in (gbs() + bytes(100), signed(gbs())):
             self.assertTrue(bitstream_format.is_gbs(head))
             self.assertEqual((UUID,), bitstream_format.gbs_types(head))
 
     def test_none(self):
-        for head in (b'', BLOCK0, b'XeonFPGA', b'x' + gbs(),
-                     # Of the static part, and of the card's controller.
-                     signed(gbs(), 0), signed(gbs(), 1),
-                     signed(b'BMC' + gbs()), bytes(1024) + gbs()):
+        for head in (
+            b'',
+            BLOCK0,
+            b'XeonFPGA',
+            b'x' + gbs(),
+            # Of the static part, and of the card's controller.
+            signed(gbs(), 0),
+            signed(gbs(), 1),
+            signed(b'BMC' + gbs()),
+            bytes(1024) + gbs(),
+        ):
             self.assertFalse(bitstream_format.is_gbs(head))
             error = self.assertRaises(
-                ValueError, bitstream_format.gbs_types, head)
+                ValueError, bitstream_format.gbs_types, head
+            )
             self.assertIn('no image of a region', str(error))
 
     def test_does_not_say(self):
-        for head in (gbs(b''), gbs(b'{}'), gbs(b'[]'), gbs(b'\xff'),
-                     gbs(b'{"afu-image": null}'), gbs(length=9),
-                     gbs(b'[' * 60000), gbs(length=(1 << 32) - 1) + b' more'):
+        for head in (
+            gbs(b''),
+            gbs(b'{}'),
+            gbs(b'[]'),
+            gbs(b'\xff'),
+            gbs(b'{"afu-image": null}'),
+            gbs(length=9),
+            gbs(b'[' * 60000),
+            gbs(length=(1 << 32) - 1) + b' more',
+        ):
             error = self.assertRaises(
-                ValueError, bitstream_format.gbs_types, head)
+                ValueError, bitstream_format.gbs_types, head
+            )
             self.assertIn('do not say', str(error))
 
 
 class TestXclbin(testtools.TestCase):
-
     def test_uuid(self):
-        head = b'xclbin2\x00' + bytes(408) + bytes.fromhex(
-            UUID.replace('-', ''))
+        head = (
+            b'xclbin2\x00' + bytes(408) + bytes.fromhex(UUID.replace('-', ''))
+        )
         self.assertTrue(bitstream_format.is_xclbin(head))
         for found in (head, head + b'more'):
             self.assertEqual(UUID, bitstream_format.xclbin_uuid(found))
         for found in (head[:-1], b'x' + head, b''):
-            self.assertRaises(
-                ValueError, bitstream_format.xclbin_uuid, found)
+            self.assertRaises(ValueError, bitstream_format.xclbin_uuid, found)

@@ -23,16 +23,23 @@ from nova_accel.model import naming
 
 #: What Cyborg 17 answered to groups that it refused.
 REFUSED_BY_CYBORG = (
-    ({'foo:FPGA': '1'},
-     'Device profile group keys must be of the form '
-     '^(resources:|trait:|accel:)'),
+    (
+        {'foo:FPGA': '1'},
+        'Device profile group keys must be of the form '
+        '^(resources:|trait:|accel:)',
+    ),
     ({'resources:FPGA': 'x'}, 'Resources number x is invalid'),
     ({'resources:VCPU': '1'}, 'Unsupported resource class VCPU'),
-    ({'resources:FPGA': '1', 'trait:HW_X': 'required'},
-     'Unsupported trait name format HW_X, should start with CUSTOM_'),
-    ({'resources:FPGA': '1', 'trait:CUSTOM_X': 'maybe'},
-     'Unsupported trait value maybe, the value must be one among '
-     "['required', 'forbidden']"))
+    (
+        {'resources:FPGA': '1', 'trait:HW_X': 'required'},
+        'Unsupported trait name format HW_X, should start with CUSTOM_',
+    ),
+    (
+        {'resources:FPGA': '1', 'trait:CUSTOM_X': 'maybe'},
+        'Unsupported trait value maybe, the value must be one among '
+        "['required', 'forbidden']",
+    ),
+)
 
 #: A malformed key or value of a group, and what the error has to name.
 MALFORMED = (
@@ -67,69 +74,116 @@ MALFORMED = (
     ('accel:bitstream', 'x', 'accel:bitstream'),
     ('accel:Bitstream_id', 'x', 'accel:Bitstream_id'),
     # A key is not believed for its value.
-    ('accel:image_id', 'd5ca2f11-3108-4426-a11c-a959987565df',
-     'keys are bitstream_id, function_id, function_name, prefetch'),
+    (
+        'accel:image_id',
+        'd5ca2f11-3108-4426-a11c-a959987565df',
+        'keys are bitstream_id, function_id, function_name, prefetch',
+    ),
     ('accel:bitstream_id', '', 'accel:bitstream_id, it must be a uuid'),
     ('accel:function_id', '../../etc/passwd', 'accel:function_id'),
     ('accel:function_name', ' ', 'accel:function_name, it must be a name'),
     ('accel:prefetch', 'yes', 'accel:prefetch'),
-    ('accel:prefetch', 'true', 'is for a group with accel:bitstream_id'))
+    ('accel:prefetch', 'true', 'is for a group with accel:bitstream_id'),
+)
 
-AMOUNTS = ('', '0', '00', '-1', '+1', '1.0', ' 1', '1 ', '1\n', '1_0', '65',
-           '0x1', '٣', '²', '9' * 5000)
+AMOUNTS = (
+    '',
+    '0',
+    '00',
+    '-1',
+    '+1',
+    '1.0',
+    ' 1',
+    '1 ',
+    '1\n',
+    '1_0',
+    '65',
+    '0x1',
+    '٣',
+    '²',
+    '9' * 5000,
+)
 
 CLASSES = st.sampled_from(['CUSTOM_QAT', 'FPGA', 'PGPU', 'VGPU'])
 TRAITS = st.from_regex(r'CUSTOM_[A-Z0-9_]{1,9}', fullmatch=True)
 
 GROUPS = st.builds(
     lambda **fields: device_profile.Group(
-        **fields, is_prefetched='bitstream_id' in fields['properties']),
+        **fields, is_prefetched='bitstream_id' in fields['properties']
+    ),
     resources=st.dictionaries(CLASSES, st.integers(1, 64), min_size=1),
     required=st.frozensets(TRAITS, max_size=3),
     properties=st.one_of(
         st.just({}),
-        st.dictionaries(st.sampled_from(['bitstream_id', 'function_id']),
-                        st.uuids().map(str), min_size=1, max_size=1),
-        st.fixed_dictionaries({'function_name': st.text().map(str.strip)
-                               .filter(bool)})),
-    forbidden=st.frozensets(TRAITS.map(lambda name: name + '_NOT'),
-                            max_size=3))
+        st.dictionaries(
+            st.sampled_from(['bitstream_id', 'function_id']),
+            st.uuids().map(str),
+            min_size=1,
+            max_size=1,
+        ),
+        st.fixed_dictionaries(
+            {'function_name': st.text().map(str.strip).filter(bool)}
+        ),
+    ),
+    forbidden=st.frozensets(
+        TRAITS.map(lambda name: name + '_NOT'), max_size=3
+    ),
+)
 
 
 def written(group):
     """The group as an admin writes it."""
     return {
-        **{f'resources:{name}': str(amount)
-           for name, amount in group.resources.items()},
+        **{
+            f'resources:{name}': str(amount)
+            for name, amount in group.resources.items()
+        },
         **{f'trait:{name}': 'forbidden' for name in group.forbidden},
         **{f'trait:{name}': 'required' for name in group.required},
-        **{f'accel:{name}': value
-           for name, value in group.properties.items()},
-        **({'accel:prefetch': 'true'} if group.is_prefetched else {})}
+        **{f'accel:{name}': value for name, value in group.properties.items()},
+        **({'accel:prefetch': 'true'} if group.is_prefetched else {}),
+    }
 
 
 class TestParseGroups(testtools.TestCase):
-
     def refused(self, *groups):
-        return str(self.assertRaises(exceptions.InvalidDeviceProfile,
-                                     device_profile.parse_groups, groups))
+        return str(
+            self.assertRaises(
+                exceptions.InvalidDeviceProfile,
+                device_profile.parse_groups,
+                groups,
+            )
+        )
 
     def test_the_spec_s_example(self):
         bitstream = 'd5ca2f11-3108-4426-a11c-a959987565df'
         self.assertEqual(
-            (device_profile.Group(
-                {'FPGA': 1}, frozenset({'CUSTOM_FPGA_INTEL_PAC'}),
-                frozenset({'CUSTOM_SLOW'}), {'bitstream_id': bitstream}),),
-            device_profile.parse_groups([{
-                'resources:FPGA': '1', 'trait:CUSTOM_SLOW': 'forbidden',
-                'trait:CUSTOM_FPGA_INTEL_PAC': 'required',
-                'accel:bitstream_id': bitstream}]))
+            (
+                device_profile.Group(
+                    {'FPGA': 1},
+                    frozenset({'CUSTOM_FPGA_INTEL_PAC'}),
+                    frozenset({'CUSTOM_SLOW'}),
+                    {'bitstream_id': bitstream},
+                ),
+            ),
+            device_profile.parse_groups(
+                [
+                    {
+                        'resources:FPGA': '1',
+                        'trait:CUSTOM_SLOW': 'forbidden',
+                        'trait:CUSTOM_FPGA_INTEL_PAC': 'required',
+                        'accel:bitstream_id': bitstream,
+                    }
+                ]
+            ),
+        )
 
     @given(st.lists(GROUPS, min_size=1, max_size=4))
     def test_what_is_written_is_read_in_order(self, groups):
         self.assertEqual(
             tuple(groups),
-            device_profile.parse_groups([written(each) for each in groups]))
+            device_profile.parse_groups([written(each) for each in groups]),
+        )
 
     @given(GROUPS, st.randoms())
     def test_the_order_of_keys_does_not_matter(self, group, random):
@@ -145,7 +199,8 @@ class TestParseGroups(testtools.TestCase):
     def test_the_longest_names(self):
         name = 'CUSTOM_' + 'X' * 248
         [group] = device_profile.parse_groups(
-            [{f'resources:{name}': '1', f'trait:{name}': 'required'}])
+            [{f'resources:{name}': '1', f'trait:{name}': 'required'}]
+        )
         self.assertEqual({name: 1}, group.resources)
         self.assertEqual({name}, group.required)
 
@@ -156,8 +211,9 @@ class TestParseGroups(testtools.TestCase):
     def test_the_wrong_key_or_value_is_named(self):
         for key, value, named in MALFORMED:
             # A right group before it and right keys beside it do not help.
-            text = self.refused({'resources:FPGA': '1'},
-                                {'resources:VGPU': '1', key: value})
+            text = self.refused(
+                {'resources:FPGA': '1'}, {'resources:VGPU': '1', key: value}
+            )
             self.assertIn(named, text)
 
     def test_amounts(self):
@@ -167,7 +223,7 @@ class TestParseGroups(testtools.TestCase):
             self.assertIn('CUSTOM_QAT', text)
             self.assertIn('1 to 64', text)
 
-    @given(st.integers(-3, 10 ** 6))
+    @given(st.integers(-3, 10**6))
     @example(1)
     @example(64)
     def test_amounts_have_both_bounds(self, amount):
@@ -189,26 +245,36 @@ class TestParseGroups(testtools.TestCase):
         self.assertIn('at least one group', self.refused())
 
     def test_one_thing_to_be_programmed(self):
-        error = self.refused({
-            'resources:FPGA': '1', 'accel:function_name': 'gzip',
-            'accel:bitstream_id': 'd5ca2f11-3108-4426-a11c-a959987565df'})
+        error = self.refused(
+            {
+                'resources:FPGA': '1',
+                'accel:function_name': 'gzip',
+                'accel:bitstream_id': 'd5ca2f11-3108-4426-a11c-a959987565df',
+            }
+        )
         self.assertIn('accel:bitstream_id, accel:function_name', error)
 
     def test_a_group_without_resources(self):
-        for group in ({}, {'trait:CUSTOM_X': 'required'},
-                      {'accel:function_name': 'x'}):
+        for group in (
+            {},
+            {'trait:CUSTOM_X': 'required'},
+            {'accel:function_name': 'x'},
+        ):
             self.assertIn('resources:', self.refused(group))
-            self.assertIn('resources:',
-                          self.refused({'resources:FPGA': '1'}, group))
+            self.assertIn(
+                'resources:', self.refused({'resources:FPGA': '1'}, group)
+            )
 
 
 class TestUnits(testtools.TestCase):
-
     def test_two_groups_of_some_make_n_times_m(self):
         groups = device_profile.parse_groups(
-            [{'resources:FPGA': '2'}, {'resources:FPGA': '1'}])
-        self.assertEqual([['FPGA', 'FPGA'], ['FPGA']],
-                         [list(group.units()) for group in groups])
+            [{'resources:FPGA': '2'}, {'resources:FPGA': '1'}]
+        )
+        self.assertEqual(
+            [['FPGA', 'FPGA'], ['FPGA']],
+            [list(group.units()) for group in groups],
+        )
 
     @given(GROUPS)
     def test_as_many_of_each_class_as_asked_for(self, group):
@@ -219,48 +285,77 @@ class TestUnits(testtools.TestCase):
     @given(st.integers(1, 9), st.integers(1, 64))
     def test_n_groups_of_m(self, groups, amount):
         parsed = device_profile.parse_groups(
-            [{'resources:VGPU': str(amount)}] * groups)
-        self.assertEqual(groups * amount,
-                         sum(len(list(group.units())) for group in parsed))
+            [{'resources:VGPU': str(amount)}] * groups
+        )
+        self.assertEqual(
+            groups * amount, sum(len(list(group.units())) for group in parsed)
+        )
 
 
 class TestNames(testtools.TestCase):
-
     def test_good(self):
         for name in ('a', 'gzip-dp_77BC', '0', '-', 'x' * 255):
             device_profile.check_name(name)
 
     def test_bad(self):
-        for name in ('', 'a b!', 'a\n', '\na', 'ä', '٣', 'a.b', 'a/b', 'a,b',
-                     'x' * 256):
-            text = str(self.assertRaises(exceptions.InvalidDeviceProfile,
-                                         device_profile.check_name, name))
-            self.assertIn('Device profile name must be of the form '
-                          '^[a-zA-Z0-9-_]+$', text)
+        for name in (
+            '',
+            'a b!',
+            'a\n',
+            '\na',
+            'ä',
+            '٣',
+            'a.b',
+            'a/b',
+            'a,b',
+            'x' * 256,
+        ):
+            text = str(
+                self.assertRaises(
+                    exceptions.InvalidDeviceProfile,
+                    device_profile.check_name,
+                    name,
+                )
+            )
+            self.assertIn(
+                'Device profile name must be of the form ^[a-zA-Z0-9-_]+$',
+                text,
+            )
             self.assertIn(repr(name), text)
 
     def test_requester_ids_are_nova_s(self):
-        self.assertEqual(['device_profile_0', 'device_profile_1'],
-                         [device_profile.requester_id(n) for n in range(2)])
+        self.assertEqual(
+            ['device_profile_0', 'device_profile_1'],
+            [device_profile.requester_id(n) for n in range(2)],
+        )
 
 
 class TestCheckedGroups(testtools.TestCase):
-
     def test_numbers_and_blanks(self) -> None:
         self.assertEqual(
-            [{'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'},
-             {'resources:FPGA': '2'}],
-            device_profile.checked_groups([
-                {'resources: FPGA': 1, 'trait:CUSTOM_A ': 'required'},
-                {'resources:FPGA': 2.0}]))
+            [
+                {'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'},
+                {'resources:FPGA': '2'},
+            ],
+            device_profile.checked_groups(
+                [
+                    {'resources: FPGA': 1, 'trait:CUSTOM_A ': 'required'},
+                    {'resources:FPGA': 2.0},
+                ]
+            ),
+        )
 
     def test_a_group_that_asks_for_nothing(self) -> None:
-        self.assertRaises(exceptions.InvalidDeviceProfile,
-                          device_profile.checked_groups, [{}])
+        self.assertRaises(
+            exceptions.InvalidDeviceProfile,
+            device_profile.checked_groups,
+            [{}],
+        )
 
     def test_a_key_that_is_there_twice(self) -> None:
         error = self.assertRaises(
             exceptions.InvalidDeviceProfile,
             device_profile.checked_groups,
-            [{'resources:FPGA': '1', 'resources: FPGA': '1'}])
+            [{'resources:FPGA': '1', 'resources: FPGA': '1'}],
+        )
         self.assertIn('resources:FPGA', str(error))

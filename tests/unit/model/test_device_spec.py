@@ -25,52 +25,136 @@ DRIVERS = ('pci', 'mdev')
 
 BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
 
-GOOD = {'vendor_id': '8086', 'product_id': '37c9', 'address': '0000:3d:*.*',
-        'driver': 'pci', 'type': 'QAT', 'resource_class': 'CUSTOM_QAT_GEN4',
-        'traits': ['CUSTOM_RACK_7'], 'pool': False, 'mdev_type': 'nvidia-11',
-        'unit': 'slot', 'sriov_numvfs': 8,
-        'mdev_types': {'nvidia-12': 1, 'nvidia-11': 2},
-        'vgpu_types': {'558': 4.0}, 'whole': True, 'clean': 'command',
-        'clean_command': ['/bin/wipe', '-v'],
-        'physical_network': 'physnet-1',
-        'contents_attribute': 'labfpga_loaded'}
+GOOD = {
+    'vendor_id': '8086',
+    'product_id': '37c9',
+    'address': '0000:3d:*.*',
+    'driver': 'pci',
+    'type': 'QAT',
+    'resource_class': 'CUSTOM_QAT_GEN4',
+    'traits': ['CUSTOM_RACK_7'],
+    'pool': False,
+    'mdev_type': 'nvidia-11',
+    'unit': 'slot',
+    'sriov_numvfs': 8,
+    'mdev_types': {'nvidia-12': 1, 'nvidia-11': 2},
+    'vgpu_types': {'558': 4.0},
+    'whole': True,
+    'clean': 'command',
+    'clean_command': ['/bin/wipe', '-v'],
+    'physical_network': 'physnet-1',
+    'contents_attribute': 'labfpga_loaded',
+}
 
 #: What replaces the value of a key of GOOD and must be refused.
 MALFORMED = {
-    'vendor_id': ('', '808', '80866', '0x80', '808g', '8086\n', '80*', 8086,
-                  None, '٣٣٣٣'),
+    'vendor_id': (
+        '',
+        '808',
+        '80866',
+        '0x80',
+        '808g',
+        '8086\n',
+        '80*',
+        8086,
+        None,
+        '٣٣٣٣',
+    ),
     'product_id': ('', '37c', '37c9\n', 37, ['37c9']),
-    'address': ('', '*', '3d', '0000:3d', '0000:3d:00', '0000:3d:00.0\n',
-                '0000:3d:00.8', '0000:3d:20.0', '0000:3d:00.00',
-                '000:3d:00.0', '0000:3:00.0', '0000:3d:00.0 ', '0000:3*:00.0',
-                {'bus': '3d'}, None),
+    'address': (
+        '',
+        '*',
+        '3d',
+        '0000:3d',
+        '0000:3d:00',
+        '0000:3d:00.0\n',
+        '0000:3d:00.8',
+        '0000:3d:20.0',
+        '0000:3d:00.00',
+        '000:3d:00.0',
+        '0000:3:00.0',
+        '0000:3d:00.0 ',
+        '0000:3*:00.0',
+        {'bus': '3d'},
+        None,
+    ),
     'driver': ('', 'PCI', 'unheard_of', None, 1),
     'type': ('', 'qat', 'TPU', None),
-    'resource_class': ('', 'VGPU', 'CUSTOM_', 'CUSTOM_a', 'CUSTOM_A\n',
-                       'CUSTOM_A-B', 'CUSTOM_' + 'X' * 249, None),
-    'traits': ('CUSTOM_A', ['HW_CPU_X86_AVX'], ['CUSTOM_'], ['CUSTOM_a'],
-               ['CUSTOM_A\n'], ['CUSTOM_A', 'CUSTOM_A'], [1],
-               ['CUSTOM_' + 'X' * 249], None),
+    'resource_class': (
+        '',
+        'VGPU',
+        'CUSTOM_',
+        'CUSTOM_a',
+        'CUSTOM_A\n',
+        'CUSTOM_A-B',
+        'CUSTOM_' + 'X' * 249,
+        None,
+    ),
+    'traits': (
+        'CUSTOM_A',
+        ['HW_CPU_X86_AVX'],
+        ['CUSTOM_'],
+        ['CUSTOM_a'],
+        ['CUSTOM_A\n'],
+        ['CUSTOM_A', 'CUSTOM_A'],
+        [1],
+        ['CUSTOM_' + 'X' * 249],
+        None,
+    ),
     'pool': ('true', 0, 1, None),
     'mdev_type': ('', None, 11),
-    'mdev_types': ({}, ['nvidia-11'], {'nvidia-11': 0}, {'nvidia-11': '1'},
-                   {'nvidia-11': 1.5}, {'nvidia-11': 1025}, None),
-    'vgpu_types': ({}, ['558'], {'NVIDIA A40-12Q': 1}, {'558\n': 1},
-                   {'558': 0}, {'558': None}, None),
+    'mdev_types': (
+        {},
+        ['nvidia-11'],
+        {'nvidia-11': 0},
+        {'nvidia-11': '1'},
+        {'nvidia-11': 1.5},
+        {'nvidia-11': 1025},
+        None,
+    ),
+    'vgpu_types': (
+        {},
+        ['558'],
+        {'NVIDIA A40-12Q': 1},
+        {'558\n': 1},
+        {'558': 0},
+        {'558': None},
+        None,
+    ),
     'whole': ('true', 1, None),
-    'contents_attribute': ('', '/etc/passwd', '../x', 'a/../b', 'a\n', 'a b',
-                           'x' * 201, None),
+    'contents_attribute': (
+        '',
+        '/etc/passwd',
+        '../x',
+        'a/../b',
+        'a\n',
+        'a b',
+        'x' * 201,
+        None,
+    ),
     'clean': ('', 'wipe', 'none ', True, None),
-    'clean_command': ('/bin/wipe', [], ['wipe'], ['bin/wipe'],
-                      ['/bin/wipe', 1], None),
+    'clean_command': (
+        '/bin/wipe',
+        [],
+        ['wipe'],
+        ['bin/wipe'],
+        ['/bin/wipe', 1],
+        None,
+    ),
     'physical_network': ('', None, 1, '-', 'a\n', 'ü', 'a' * 201),
     'unit': ('', 'Slot', 'card', None, 1),
     'sriov_numvfs': (0, -1, 65536, 1.5, '8', True, None),
 }
 
 #: Vendor, product, domain, bus, slot and function, as sysfs writes them.
-PARTS = (('8086', '10de'), ('37c9', '09c4'), ('0000', '0001', '10000'),
-         ('3d', '81'), ('00', '1f'), ('0', '7'))
+PARTS = (
+    ('8086', '10de'),
+    ('37c9', '09c4'),
+    ('0000', '0001', '10000'),
+    ('3d', '81'),
+    ('00', '1f'),
+    ('0', '7'),
+)
 
 FUNCTIONS = st.tuples(*map(st.sampled_from, PARTS))
 
@@ -82,23 +166,35 @@ def lines_and_a_function(draw):
 
     def part(number):
         has = function[number]
-        values = ['*', '*', has, has.upper(), draw(st.sampled_from(
-            PARTS[number]))]
+        values = [
+            '*',
+            '*',
+            has,
+            has.upper(),
+            draw(st.sampled_from(PARTS[number])),
+        ]
         if number == 2:
             values += [None, has.zfill(8)]
         return draw(st.sampled_from(values))
 
-    lines = [tuple(map(part, range(6)))
-             for _line in range(draw(st.integers(0, 5)))]
+    lines = [
+        tuple(map(part, range(6))) for _line in range(draw(st.integers(0, 5)))
+    ]
     return lines, function
 
 
 def line(pattern, **more):
     vendor_id, product_id, domain, bus, slot, function = pattern
     prefix = '' if domain is None else f'{domain}:'
-    return json.dumps({
-        'vendor_id': vendor_id, 'product_id': product_id, 'driver': 'pci',
-        'address': f'{prefix}{bus}:{slot}.{function}', **more})
+    return json.dumps(
+        {
+            'vendor_id': vendor_id,
+            'product_id': product_id,
+            'driver': 'pci',
+            'address': f'{prefix}{bus}:{slot}.{function}',
+            **more,
+        }
+    )
 
 
 def found(specs, function):
@@ -110,62 +206,109 @@ def found(specs, function):
 def matches(pattern, function):
     """Part by part, as numbers; a domain that is left out is any."""
     wanted = ['*' if text is None else text for text in pattern]
-    return all(each == '*' or int(each, 16) == int(has, 16)
-               for each, has in zip(wanted, function, strict=True))
+    return all(
+        each == '*' or int(each, 16) == int(has, 16)
+        for each, has in zip(wanted, function, strict=True)
+    )
 
 
 class TestParse(testtools.TestCase):
-
     def test_a_full_line(self):
         text = json.dumps(GOOD)
-        self.assertEqual((device_spec.DeviceSpec(
-            text=text, driver='pci', vendor_id='8086', product_id='37c9',
-            address='0000:3d:*.*', type='QAT',
-            resource_class='CUSTOM_QAT_GEN4',
-            traits=frozenset({'CUSTOM_RACK_7', 'CUSTOM_PHYSNET_PHYSNET_1'}),
-            pool=False, mdev_type='nvidia-11',
-            unit=device_spec.Unit.SLOT, sriov_numvfs=8,
-            mdev_types=(('nvidia-12', 1), ('nvidia-11', 2)),
-            vgpu_types=(('558', 4),), whole=True,
-            contents_attribute='labfpga_loaded', clean='command',
-            clean_command=('/bin/wipe', '-v'),
-            physical_network='physnet-1'),),
-            device_spec.parse([text], DRIVERS))
+        self.assertEqual(
+            (
+                device_spec.DeviceSpec(
+                    text=text,
+                    driver='pci',
+                    vendor_id='8086',
+                    product_id='37c9',
+                    address='0000:3d:*.*',
+                    type='QAT',
+                    resource_class='CUSTOM_QAT_GEN4',
+                    traits=frozenset(
+                        {'CUSTOM_RACK_7', 'CUSTOM_PHYSNET_PHYSNET_1'}
+                    ),
+                    pool=False,
+                    mdev_type='nvidia-11',
+                    unit=device_spec.Unit.SLOT,
+                    sriov_numvfs=8,
+                    mdev_types=(('nvidia-12', 1), ('nvidia-11', 2)),
+                    vgpu_types=(('558', 4),),
+                    whole=True,
+                    contents_attribute='labfpga_loaded',
+                    clean='command',
+                    clean_command=('/bin/wipe', '-v'),
+                    physical_network='physnet-1',
+                ),
+            ),
+            device_spec.parse([text], DRIVERS),
+        )
 
     def test_a_line_with_two_faults_names_both(self):
         """A key that is mistyped is missing too."""
         error = self.assertRaises(
-            exceptions.InvalidDeviceSpec, device_spec.parse,
-            ['{"vendor_id": "10ee", "drivr": "pci"}'], DRIVERS)
+            exceptions.InvalidDeviceSpec,
+            device_spec.parse,
+            ['{"vendor_id": "10ee", "drivr": "pci"}'],
+            DRIVERS,
+        )
         self.assertIn("'drivr'", str(error))
         self.assertIn("'driver' is a required property", str(error))
 
     def test_short_lines(self):
         by_id, by_address = device_spec.parse(
-            ['{"vendor_id": "10DE", "driver": "mdev"}',
-             '{"address": "3D:00.0", "driver": "pci"}'], DRIVERS)
-        self.assertEqual(('10de', '*', None),
-                         (by_id.vendor_id, by_id.product_id, by_id.pool))
-        self.assertEqual(('*', '*', frozenset()),
-                         (by_address.vendor_id, by_address.product_id,
-                          by_address.traits))
+            [
+                '{"vendor_id": "10DE", "driver": "mdev"}',
+                '{"address": "3D:00.0", "driver": "pci"}',
+            ],
+            DRIVERS,
+        )
+        self.assertEqual(
+            ('10de', '*', None),
+            (by_id.vendor_id, by_id.product_id, by_id.pool),
+        )
+        self.assertEqual(
+            ('*', '*', frozenset()),
+            (by_address.vendor_id, by_address.product_id, by_address.traits),
+        )
         self.assertFalse(by_id.whole)
 
     def test_the_least_and_the_greatest_values(self):
         for numvfs in (1, 65535):
-            [spec] = device_spec.parse([json.dumps({
-                'vendor_id': '8086', 'driver': 'p', 'mdev_type': 'x',
-                'sriov_numvfs': numvfs, 'clean': 'command',
-                'clean_command': ['/wipe']})], ['p'])
+            [spec] = device_spec.parse(
+                [
+                    json.dumps(
+                        {
+                            'vendor_id': '8086',
+                            'driver': 'p',
+                            'mdev_type': 'x',
+                            'sriov_numvfs': numvfs,
+                            'clean': 'command',
+                            'clean_command': ['/wipe'],
+                        }
+                    )
+                ],
+                ['p'],
+            )
             self.assertEqual(
                 ('p', 'x', numvfs, ('/wipe',)),
-                (spec.driver, spec.mdev_type, spec.sriov_numvfs,
-                 spec.clean_command))
+                (
+                    spec.driver,
+                    spec.mdev_type,
+                    spec.sriov_numvfs,
+                    spec.clean_command,
+                ),
+            )
 
     def test_a_number_of_functions_that_json_writes_as_a_fraction(self):
-        [spec] = device_spec.parse([json.dumps(
-            {'vendor_id': '8086', 'driver': 'pci', 'sriov_numvfs': 8.0})],
-            DRIVERS)
+        [spec] = device_spec.parse(
+            [
+                json.dumps(
+                    {'vendor_id': '8086', 'driver': 'pci', 'sriov_numvfs': 8.0}
+                )
+            ],
+            DRIVERS,
+        )
         self.assertEqual('8', str(spec.sriov_numvfs))
 
     def test_a_unit_is_not_a_text(self):
@@ -174,8 +317,9 @@ class TestParse(testtools.TestCase):
 
     def test_each_type_is_known(self):
         for type_ in naming.RESOURCE_CLASSES:
-            [spec] = device_spec.parse([json.dumps({**GOOD, 'type': type_})],
-                                       DRIVERS)
+            [spec] = device_spec.parse(
+                [json.dumps({**GOOD, 'type': type_})], DRIVERS
+            )
             self.assertEqual(type_, spec.type)
 
     def test_no_lines(self):
@@ -185,18 +329,25 @@ class TestParse(testtools.TestCase):
     def test_lines_keep_their_order(self, drawn):
         lines = [line(pattern) for pattern in drawn[0]]
         self.assertEqual(
-            lines, [spec.text for spec in device_spec.parse(lines, DRIVERS)])
+            lines, [spec.text for spec in device_spec.parse(lines, DRIVERS)]
+        )
 
 
 class TestMalformed(testtools.TestCase):
-
     def refused(self, text):
         # The lines beside it are right: the error must name the wrong one.
-        beside = ['{"vendor_id": "1af4", "driver": "pci"}',
-                  '{"vendor_id": "1af5", "driver": "mdev"}']
-        error = str(self.assertRaises(
-            exceptions.InvalidDeviceSpec, device_spec.parse,
-            [beside[0], text, beside[1]], DRIVERS))
+        beside = [
+            '{"vendor_id": "1af4", "driver": "pci"}',
+            '{"vendor_id": "1af5", "driver": "mdev"}',
+        ]
+        error = str(
+            self.assertRaises(
+                exceptions.InvalidDeviceSpec,
+                device_spec.parse,
+                [beside[0], text, beside[1]],
+                DRIVERS,
+            )
+        )
         self.assertIn(f'[nova_accel] device_spec = {text}: ', error)
         for other in beside:
             self.assertNotIn(other, error)
@@ -206,12 +357,14 @@ class TestMalformed(testtools.TestCase):
         self.assertEqual(set(GOOD), set(MALFORMED))
         for key, values in MALFORMED.items():
             for value in values:
-                self.assertIn(key, self.refused(
-                    json.dumps({**GOOD, key: value})))
+                self.assertIn(
+                    key, self.refused(json.dumps({**GOOD, key: value}))
+                )
 
     def test_the_schema_knows_the_keys_that_are_tested(self):
-        self.assertEqual({*GOOD, 'clean_bitstream'},
-                         set(device_spec.SCHEMA['properties']))
+        self.assertEqual(
+            {*GOOD, 'clean_bitstream'}, set(device_spec.SCHEMA['properties'])
+        )
 
     def test_an_unknown_driver_and_those_installed_are_named(self):
         reason = self.refused(json.dumps({**GOOD, 'driver': 'xilinx'}))
@@ -220,52 +373,84 @@ class TestMalformed(testtools.TestCase):
 
     @given(st.text(min_size=1).filter(lambda key: key not in GOOD))
     def test_an_unknown_key_is_named(self, key):
-        self.assertIn(repr(key), self.refused(
-            json.dumps({**GOOD, key: 'x'})))
+        self.assertIn(repr(key), self.refused(json.dumps({**GOOD, key: 'x'})))
 
     def test_a_command_that_nothing_runs_and_the_reverse(self):
-        for line in ({**GOOD, 'clean': 'reset'},
-                     {key: value for key, value in GOOD.items()
-                      if key != 'clean'},
-                     {key: value for key, value in GOOD.items()
-                      if key != 'clean_command'}):
+        for line in (
+            {**GOOD, 'clean': 'reset'},
+            {key: value for key, value in GOOD.items() if key != 'clean'},
+            {
+                key: value
+                for key, value in GOOD.items()
+                if key != 'clean_command'
+            },
+        ):
             self.assertIn('clean_command', self.refused(json.dumps(line)))
 
     def test_a_bitstream_that_nothing_loads_and_the_reverse(self):
         line = {'vendor_id': '8086', 'driver': 'pci'}
-        for more in ({'clean': 'program'}, {'clean_bitstream': BITSTREAM},
-                     {'clean': 'reset', 'clean_bitstream': BITSTREAM},
-                     *({'clean': 'program', 'clean_bitstream': bad}
-                       for bad in ('', 'blank', None, 1, BITSTREAM + '\n'))):
-            self.assertIn('clean_bitstream', self.refused(
-                json.dumps({**line, **more})))
-        (spec,) = device_spec.parse([json.dumps({
-            **line, 'clean': 'program', 'clean_bitstream': BITSTREAM})],
-            DRIVERS)
+        for more in (
+            {'clean': 'program'},
+            {'clean_bitstream': BITSTREAM},
+            {'clean': 'reset', 'clean_bitstream': BITSTREAM},
+            *(
+                {'clean': 'program', 'clean_bitstream': bad}
+                for bad in ('', 'blank', None, 1, BITSTREAM + '\n')
+            ),
+        ):
+            self.assertIn(
+                'clean_bitstream', self.refused(json.dumps({**line, **more}))
+            )
+        (spec,) = device_spec.parse(
+            [
+                json.dumps(
+                    {**line, 'clean': 'program', 'clean_bitstream': BITSTREAM}
+                )
+            ],
+            DRIVERS,
+        )
         self.assertEqual(BITSTREAM, spec.clean_bitstream)
 
     def test_a_way_of_cleaning_that_is_unknown(self):
-        self.assertIn('clean', self.refused(
-            '{"vendor_id": "8086", "driver": "pci", "clean": "wipe"}'))
+        self.assertIn(
+            'clean',
+            self.refused(
+                '{"vendor_id": "8086", "driver": "pci", "clean": "wipe"}'
+            ),
+        )
 
     def test_no_driver(self):
         self.assertIn('driver', self.refused('{"vendor_id": "8086"}'))
 
     def test_nothing_to_know_the_device_by(self):
-        for text in ('{"driver": "pci"}',
-                     '{"driver": "pci", "product_id": "37c9"}'):
+        for text in (
+            '{"driver": "pci"}',
+            '{"driver": "pci", "product_id": "37c9"}',
+        ):
             reason = self.refused(text)
             self.assertIn('vendor_id', reason)
             self.assertIn('address', reason)
 
     def test_not_json(self):
-        for text in ('', '{', 'pci', '8086:37c9', '{"driver": "pci",}',
-                     "{'driver': 'pci'}"):
+        for text in (
+            '',
+            '{',
+            'pci',
+            '8086:37c9',
+            '{"driver": "pci",}',
+            "{'driver': 'pci'}",
+        ):
             self.assertIn('not JSON', self.refused(text))
 
     def test_not_an_object(self):
-        for text in ('[]', '"pci"', '1', 'null', 'true',
-                     '[{"driver": "pci"}]'):
+        for text in (
+            '[]',
+            '"pci"',
+            '1',
+            'null',
+            'true',
+            '[{"driver": "pci"}]',
+        ):
             reason = self.refused(text)
             self.assertIn('object', reason)
             # No key is at fault.
@@ -273,45 +458,64 @@ class TestMalformed(testtools.TestCase):
 
 
 class TestCleaning(testtools.TestCase):
-
     def test_the_method_and_with_what(self):
         for more, cleaning in (
-                ({}, ()), ({'clean': 'none'}, ()),
-                *(({'clean': method}, (method,))
-                  for method in ('format', 'reset', 'sanitize')),
-                ({'clean': 'command', 'clean_command': ['/bin/wipe', '-v']},
-                 ('command', '/bin/wipe', '-v')),
-                ({'clean': 'program', 'clean_bitstream': BITSTREAM},
-                 ('program', BITSTREAM))):
-            [spec] = device_spec.parse([json.dumps(
-                {'vendor_id': '8086', 'driver': 'pci', **more})], DRIVERS)
+            ({}, ()),
+            ({'clean': 'none'}, ()),
+            *(
+                ({'clean': method}, (method,))
+                for method in ('format', 'reset', 'sanitize')
+            ),
+            (
+                {'clean': 'command', 'clean_command': ['/bin/wipe', '-v']},
+                ('command', '/bin/wipe', '-v'),
+            ),
+            (
+                {'clean': 'program', 'clean_bitstream': BITSTREAM},
+                ('program', BITSTREAM),
+            ),
+        ):
+            [spec] = device_spec.parse(
+                [json.dumps({'vendor_id': '8086', 'driver': 'pci', **more})],
+                DRIVERS,
+            )
             self.assertEqual(cleaning, spec.cleaning)
 
 
 class TestMatch(testtools.TestCase):
-
     @given(lines_and_a_function())
     def test_wildcards(self, drawn):
         patterns, function = drawn
         for pattern in patterns:
             specs = device_spec.parse([line(pattern)], DRIVERS)
-            self.assertEqual(matches(pattern, function),
-                             found(specs, function) is not None)
+            self.assertEqual(
+                matches(pattern, function), found(specs, function) is not None
+            )
 
     @given(lines_and_a_function())
     def test_the_first_that_matches_rules(self, drawn):
         patterns, function = drawn
         specs = device_spec.parse(
-            [line(pattern, mdev_type=f'nvidia-{number}')
-             for number, pattern in enumerate(patterns)], DRIVERS)
-        wanted = next((spec for spec, pattern
-                       in zip(specs, patterns, strict=True)
-                       if matches(pattern, function)), None)
+            [
+                line(pattern, mdev_type=f'nvidia-{number}')
+                for number, pattern in enumerate(patterns)
+            ],
+            DRIVERS,
+        )
+        wanted = next(
+            (
+                spec
+                for spec, pattern in zip(specs, patterns, strict=True)
+                if matches(pattern, function)
+            ),
+            None,
+        )
         self.assertIs(wanted, found(specs, function))
 
     def test_what_is_left_out_matches_all(self):
         [spec] = device_spec.parse(
-            ['{"vendor_id": "8086", "driver": "pci"}'], DRIVERS)
-        address = pci_address.PciAddress(0xffffffff, 0xff, 0x1f, 7)
+            ['{"vendor_id": "8086", "driver": "pci"}'], DRIVERS
+        )
+        address = pci_address.PciAddress(0xFFFFFFFF, 0xFF, 0x1F, 7)
         self.assertTrue(spec.matches(address, '8086', '37c9'))
         self.assertFalse(spec.matches(address, '10de', '37c9'))

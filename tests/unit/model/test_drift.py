@@ -31,29 +31,49 @@ GONE_AWAY = drift.Server(THERE)
 Step = drift.Step
 
 
-def held(role: arq.Role | None = ACTIVE, instance: str = SERVER,
-         whole: bool = True) -> binding.Binding:
+def held(
+    role: arq.Role | None = ACTIVE, instance: str = SERVER, whole: bool = True
+) -> binding.Binding:
     uuid = f'arq of {instance}, {role}'
     request = arq.Arq(
-        uuid, arq.State.BOUND, 'fpga', 0, {}, 'rp',
+        uuid,
+        arq.State.BOUND,
+        'fpga',
+        0,
+        {},
+        'rp',
         attach_handle.AttachHandle(
-            f'handle of {uuid}', pci_address.PciAddress(0, 0x81, 0, 0)))
+            f'handle of {uuid}', pci_address.PciAddress(0, 0x81, 0, 0)
+        ),
+    )
     return binding.Binding(
-        instance, role, None if role is None else 1,
-        (uuid,) if whole else (uuid, 'failed'), (request,))
+        instance,
+        role,
+        None if role is None else 1,
+        (uuid,) if whole else (uuid, 'failed'),
+        (request,),
+    )
 
 
-def host(in_journal: Collection[binding.Binding] = (),
-         in_api: Collection[binding.Binding] | None = None,
-         servers: Mapping[str, drift.Server] | None = None,
-         guests: Collection[str] = ()) -> drift.Host:
+def host(
+    in_journal: Collection[binding.Binding] = (),
+    in_api: Collection[binding.Binding] | None = None,
+    servers: Mapping[str, drift.Server] | None = None,
+    guests: Collection[str] = (),
+) -> drift.Host:
     """A host whose API has what its journal has, unless said otherwise."""
     return drift.Host(
-        name=HERE, held=in_journal,
-        journaled={(each.instance_uuid, each.role) for each in in_journal
-                   if each.role is not None},
+        name=HERE,
+        held=in_journal,
+        journaled={
+            (each.instance_uuid, each.role)
+            for each in in_journal
+            if each.role is not None
+        },
         listed=in_journal if in_api is None else in_api,
-        servers=servers or {}, guests=guests)
+        servers=servers or {},
+        guests=guests,
+    )
 
 
 def steps(found: drift.Host) -> list[tuple[Step, arq.Role | None]]:
@@ -61,216 +81,299 @@ def steps(found: drift.Host) -> list[tuple[Step, arq.Role | None]]:
 
 
 class TestServer(testtools.TestCase):
-
     def test_busy(self) -> None:
         for server, is_busy in (
-                (STAYS, False),
-                (drift.Server(HERE, 'active', None), False),
-                (drift.Server(None, 'building', None), True),
-                (drift.Server(HERE, 'active', 'migrating'), True)):
+            (STAYS, False),
+            (drift.Server(HERE, 'active', None), False),
+            (drift.Server(None, 'building', None), True),
+            (drift.Server(HERE, 'active', 'migrating'), True),
+        ):
             self.assertEqual(is_busy, server.is_busy)
 
 
 class TestLeak(testtools.TestCase):
-
     def test_who_needs_it(self) -> None:
         migrating = drift.Server(THERE, is_migrating=True)
         for server, leaked in (
-                (None, {ACTIVE, OLD, INCOMING, None}),
-                (STAYS, {OLD}),
-                (GONE_AWAY, {ACTIVE, OLD, INCOMING, None}),
-                (drift.Server(None), {ACTIVE, OLD, INCOMING, None}),
-                (migrating, set()),
-                (dataclasses.replace(migrating, host=HERE), set()),
-                # What was for a migration does not wait for the task's end.
-                (drift.Server(THERE, task_state='migrating'),
-                 {OLD, INCOMING}),
-                # Nova ends the migration of a revert before its source acts.
-                (drift.Server(THERE, task_state='resize_reverting'),
-                 {INCOMING}),
-                (drift.Server(None, 'building'), {OLD, INCOMING})):
-            self.assertEqual(leaked, {
-                role for role in (ACTIVE, OLD, INCOMING, None)
-                if drift.leak(role, server, HERE)}, server)
+            (None, {ACTIVE, OLD, INCOMING, None}),
+            (STAYS, {OLD}),
+            (GONE_AWAY, {ACTIVE, OLD, INCOMING, None}),
+            (drift.Server(None), {ACTIVE, OLD, INCOMING, None}),
+            (migrating, set()),
+            (dataclasses.replace(migrating, host=HERE), set()),
+            # What was for a migration does not wait for the task's end.
+            (drift.Server(THERE, task_state='migrating'), {OLD, INCOMING}),
+            # Nova ends the migration of a revert before its source acts.
+            (drift.Server(THERE, task_state='resize_reverting'), {INCOMING}),
+            (drift.Server(None, 'building'), {OLD, INCOMING}),
+        ):
+            self.assertEqual(
+                leaked,
+                {
+                    role
+                    for role in (ACTIVE, OLD, INCOMING, None)
+                    if drift.leak(role, server, HERE)
+                },
+                server,
+            )
 
     def test_says_where_the_instance_is(self) -> None:
         self.assertIn(THERE, drift.leak(ACTIVE, GONE_AWAY, HERE) or '')
         self.assertIn(
-            'on no host', drift.leak(ACTIVE, drift.Server(None), HERE) or '')
+            'on no host', drift.leak(ACTIVE, drift.Server(None), HERE) or ''
+        )
 
 
 class TestWhatTheJournalHas(testtools.TestCase):
-
     def test_nothing_is_wrong(self) -> None:
         migrating = drift.Server(HERE, is_migrating=True)
-        for role, server in ((ACTIVE, STAYS), (OLD, migrating),
-                             (INCOMING, migrating)):
+        for role, server in (
+            (ACTIVE, STAYS),
+            (OLD, migrating),
+            (INCOMING, migrating),
+        ):
             self.assertEqual(
-                [], steps(host([held(role)], servers={SERVER: server})))
+                [], steps(host([held(role)], servers={SERVER: server}))
+            )
 
     def test_what_leaked_is_released(self) -> None:
         for role in arq.Role:
             for servers in ({}, {SERVER: GONE_AWAY}):
                 self.assertEqual(
                     [(Step.RELEASE, role)],
-                    steps(host([held(role)], servers=servers)))
+                    steps(host([held(role)], servers=servers)),
+                )
 
     def test_the_api_does_not_matter_for_that(self) -> None:
-        self.assertEqual([(Step.RELEASE, ACTIVE)],
-                         steps(host([held()], in_api=[])))
+        self.assertEqual(
+            [(Step.RELEASE, ACTIVE)], steps(host([held()], in_api=[]))
+        )
 
     def test_a_guest_keeps_what_it_may_have(self) -> None:
         for role, expected in (
-                (ACTIVE, []), (INCOMING, []), (OLD, [(Step.RELEASE, OLD)])):
+            (ACTIVE, []),
+            (INCOMING, []),
+            (OLD, [(Step.RELEASE, OLD)]),
+        ):
             self.assertEqual(
-                expected, steps(host([held(role)], guests={SERVER})))
+                expected, steps(host([held(role)], guests={SERVER}))
+            )
 
     def test_a_revert_that_was_not_finished(self) -> None:
         resized = dataclasses.replace(STAYS, is_resized=True)
-        for server, step in ((STAYS, Step.ACTIVATE),
-                             (resized, Step.RELEASE)):
-            self.assertEqual([(step, OLD)], steps(
-                host([held(OLD)], servers={SERVER: server})))
+        for server, step in ((STAYS, Step.ACTIVATE), (resized, Step.RELEASE)):
+            self.assertEqual(
+                [(step, OLD)],
+                steps(host([held(OLD)], servers={SERVER: server})),
+            )
 
     def test_a_live_migration_that_was_not_finished(self) -> None:
-        self.assertEqual([(Step.ACTIVATE, INCOMING)], steps(
-            host([held(INCOMING)], servers={SERVER: STAYS},
-                 guests={SERVER})))
+        self.assertEqual(
+            [(Step.ACTIVATE, INCOMING)],
+            steps(
+                host(
+                    [held(INCOMING)], servers={SERVER: STAYS}, guests={SERVER}
+                )
+            ),
+        )
 
     def test_a_second_set_of_a_guest_here(self) -> None:
         """One that came live has what was acquired last."""
         for role, attempt, step in (
-                (OLD, 0, Step.RELEASE), (OLD, 2, Step.RELEASE),
-                (INCOMING, 0, Step.RELEASE), (INCOMING, 2, Step.ACTIVATE)):
+            (OLD, 0, Step.RELEASE),
+            (OLD, 2, Step.RELEASE),
+            (INCOMING, 0, Step.RELEASE),
+            (INCOMING, 2, Step.ACTIVATE),
+        ):
             second = dataclasses.replace(held(role), attempt=attempt)
-            self.assertEqual([(step, role)], steps(
-                host([held(), second], servers={SERVER: STAYS},
-                     guests={SERVER})))
+            self.assertEqual(
+                [(step, role)],
+                steps(
+                    host(
+                        [held(), second],
+                        servers={SERVER: STAYS},
+                        guests={SERVER},
+                    )
+                ),
+            )
 
     def test_the_guest_has_what_was_acquired_last(self) -> None:
         for of_active, of_incoming, step in (
-                (2, 3, Step.ACTIVATE), (3, 2, Step.RELEASE),
-                (2, 2, Step.RELEASE)):
+            (2, 3, Step.ACTIVATE),
+            (3, 2, Step.RELEASE),
+            (2, 2, Step.RELEASE),
+        ):
             active, incoming = (
                 dataclasses.replace(held(role), attempt=attempt)
-                for role, attempt in ((ACTIVE, of_active),
-                                      (INCOMING, of_incoming)))
-            self.assertEqual([(step, INCOMING)], steps(
-                host([active, incoming], servers={SERVER: STAYS},
-                     guests={SERVER})))
+                for role, attempt in (
+                    (ACTIVE, of_active),
+                    (INCOMING, of_incoming),
+                )
+            )
+            self.assertEqual(
+                [(step, INCOMING)],
+                steps(
+                    host(
+                        [active, incoming],
+                        servers={SERVER: STAYS},
+                        guests={SERVER},
+                    )
+                ),
+            )
 
     def test_what_the_api_has_lost(self) -> None:
-        self.assertEqual([(Step.TELL, ACTIVE)], steps(
-            host([held()], in_api=[], servers={SERVER: STAYS})))
+        self.assertEqual(
+            [(Step.TELL, ACTIVE)],
+            steps(host([held()], in_api=[], servers={SERVER: STAYS})),
+        )
         busy = dataclasses.replace(STAYS, task_state='rebuilding')
         self.assertEqual(
-            [], steps(host([held()], in_api=[], servers={SERVER: busy})))
+            [], steps(host([held()], in_api=[], servers={SERVER: busy}))
+        )
 
-    def test_what_the_api_has_lost_of_a_guest_that_nova_has_lost(
-            self) -> None:
-        self.assertEqual([], steps(host([held()], in_api=[],
-                                        guests={SERVER})))
+    def test_what_the_api_has_lost_of_a_guest_that_nova_has_lost(self) -> None:
+        self.assertEqual([], steps(host([held()], in_api=[], guests={SERVER})))
 
     def test_a_role_that_the_api_does_not_know_yet(self) -> None:
         moved = dataclasses.replace(
-            host([held(OLD)], in_api=[dataclasses.replace(
-                held(OLD), role=ACTIVE)],
-                servers={SERVER: drift.Server(HERE, is_migrating=True)}),
-            journaled={(SERVER, OLD), (SERVER, ACTIVE)})
+            host(
+                [held(OLD)],
+                in_api=[dataclasses.replace(held(OLD), role=ACTIVE)],
+                servers={SERVER: drift.Server(HERE, is_migrating=True)},
+            ),
+            journaled={(SERVER, OLD), (SERVER, ACTIVE)},
+        )
         self.assertEqual([], steps(moved))
 
 
 class TestWhatOnlyTheApiHas(testtools.TestCase):
-
     def test_what_leaked_is_taken_back(self) -> None:
         for role in arq.Role:
             self.assertEqual(
-                [(Step.TAKE_BACK, role)], steps(host(in_api=[held(role)])))
+                [(Step.TAKE_BACK, role)], steps(host(in_api=[held(role)]))
+            )
 
     def test_a_guest_keeps_what_it_may_have(self) -> None:
-        self.assertEqual(
-            [], steps(host(in_api=[held()], guests={SERVER})))
+        self.assertEqual([], steps(host(in_api=[held()], guests={SERVER})))
 
     def test_a_guest_of_an_instance_that_is_elsewhere(self) -> None:
-        self.assertEqual([], steps(host(
-            in_api=[held()], servers={SERVER: GONE_AWAY}, guests={SERVER})))
+        self.assertEqual(
+            [],
+            steps(
+                host(
+                    in_api=[held()],
+                    servers={SERVER: GONE_AWAY},
+                    guests={SERVER},
+                )
+            ),
+        )
 
     def test_what_is_needed_is_recovered(self) -> None:
         for guests in ((), {SERVER}):
-            self.assertEqual([(Step.RECOVER, ACTIVE)], steps(
-                host(in_api=[held()], servers={SERVER: STAYS},
-                     guests=guests)))
+            self.assertEqual(
+                [(Step.RECOVER, ACTIVE)],
+                steps(
+                    host(
+                        in_api=[held()], servers={SERVER: STAYS}, guests=guests
+                    )
+                ),
+            )
         waits = drift.Server(THERE, is_migrating=True)
-        self.assertEqual([(Step.RECOVER, OLD)], steps(
-            host(in_api=[held(OLD)], servers={SERVER: waits})))
+        self.assertEqual(
+            [(Step.RECOVER, OLD)],
+            steps(host(in_api=[held(OLD)], servers={SERVER: waits})),
+        )
 
     def test_what_is_under_way_is_left(self) -> None:
-        for server in (drift.Server(HERE, task_state='spawning'),
-                       drift.Server(HERE, 'building'),
-                       drift.Server(HERE, is_migrating=True),
-                       drift.Server(THERE, is_migrating=True)):
-            self.assertEqual([], steps(
-                host(in_api=[held()], servers={SERVER: server})), server)
+        for server in (
+            drift.Server(HERE, task_state='spawning'),
+            drift.Server(HERE, 'building'),
+            drift.Server(HERE, is_migrating=True),
+            drift.Server(THERE, is_migrating=True),
+        ):
+            self.assertEqual(
+                [],
+                steps(host(in_api=[held()], servers={SERVER: server})),
+                server,
+            )
 
     def test_what_is_journaled_though_not_complete(self) -> None:
         acquiring = dataclasses.replace(
             host(in_api=[held()], servers={SERVER: STAYS}),
-            journaled={(SERVER, ACTIVE)})
+            journaled={(SERVER, ACTIVE)},
+        )
         self.assertEqual([], steps(acquiring))
 
     def test_half_a_set_gives_no_guest_its_devices(self) -> None:
         half = held(whole=False)
         for guests, expected in (
-                ((), [(Step.TAKE_BACK, ACTIVE)]), ({SERVER}, [])):
-            self.assertEqual(expected, steps(
-                host(in_api=[half], servers={SERVER: STAYS},
-                     guests=guests)))
+            ((), [(Step.TAKE_BACK, ACTIVE)]),
+            ({SERVER}, []),
+        ):
+            self.assertEqual(
+                expected,
+                steps(
+                    host(in_api=[half], servers={SERVER: STAYS}, guests=guests)
+                ),
+            )
 
 
 class TestWhatNovaHasBound(testtools.TestCase):
-
     def test_what_nobody_came_for_is_deleted(self) -> None:
         for whole in (True, False):
             for servers in ({}, {SERVER: GONE_AWAY}):
-                self.assertEqual([(Step.DELETE, None)], steps(host(
-                    in_api=[held(None, whole=whole)], servers=servers)))
+                self.assertEqual(
+                    [(Step.DELETE, None)],
+                    steps(
+                        host(in_api=[held(None, whole=whole)], servers=servers)
+                    ),
+                )
 
     def test_what_somebody_may_come_for_is_left(self) -> None:
-        for server in (drift.Server(None, 'building'),
-                       drift.Server(None, 'shelved_offloaded', 'unshelving'),
-                       # The ARQs of a port stay so.
-                       STAYS):
-            self.assertEqual([], steps(host(
-                in_api=[held(None)], servers={SERVER: server})), server)
+        for server in (
+            drift.Server(None, 'building'),
+            drift.Server(None, 'shelved_offloaded', 'unshelving'),
+            # The ARQs of a port stay so.
+            STAYS,
+        ):
+            self.assertEqual(
+                [],
+                steps(host(in_api=[held(None)], servers={SERVER: server})),
+                server,
+            )
 
 
 class TestOrphans(testtools.TestCase):
-
     def test_those_that_nobody_has(self) -> None:
         self.assertEqual(
-            ['c'], drift.orphans(['a', 'b', 'c'], {'a'}, {'b', 'd'}))
+            ['c'], drift.orphans(['a', 'b', 'c'], {'a'}, {'b', 'd'})
+        )
 
 
 class TestStaleConsumers(testtools.TestCase):
-
     def stale(self, found: drift.Host) -> list[str]:
         return drift.stale_consumers(found, [SERVER])
 
     def test_an_instance_that_is_elsewhere(self) -> None:
         self.assertEqual(
-            [SERVER], self.stale(host(servers={SERVER: GONE_AWAY})))
+            [SERVER], self.stale(host(servers={SERVER: GONE_AWAY}))
+        )
 
     def test_who_may_need_it(self) -> None:
         for found in (
-                host(), host(servers={SERVER: STAYS}),
-                host(servers={SERVER: drift.Server(None, 'building')}),
-                host(servers={SERVER: GONE_AWAY}, guests={SERVER}),
-                host([held()], servers={SERVER: GONE_AWAY}),
-                host(in_api=[held(None)], servers={SERVER: GONE_AWAY}),
-                # It was released after the journal was first read.
-                dataclasses.replace(
-                    host([held()], in_api=[], servers={SERVER: GONE_AWAY}),
-                    journaled=set()),
-                dataclasses.replace(host(servers={SERVER: GONE_AWAY}),
-                                    journaled={(SERVER, OLD)})):
+            host(),
+            host(servers={SERVER: STAYS}),
+            host(servers={SERVER: drift.Server(None, 'building')}),
+            host(servers={SERVER: GONE_AWAY}, guests={SERVER}),
+            host([held()], servers={SERVER: GONE_AWAY}),
+            host(in_api=[held(None)], servers={SERVER: GONE_AWAY}),
+            # It was released after the journal was first read.
+            dataclasses.replace(
+                host([held()], in_api=[], servers={SERVER: GONE_AWAY}),
+                journaled=set(),
+            ),
+            dataclasses.replace(
+                host(servers={SERVER: GONE_AWAY}), journaled={(SERVER, OLD)}
+            ),
+        ):
             self.assertEqual([], self.stale(found), found)

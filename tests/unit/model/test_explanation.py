@@ -19,35 +19,71 @@ from nova_accel.model import device_profile
 from nova_accel.model import explanation
 
 
-def units(amount: int = 1, why: str | None = None,
-          **fields: Any) -> explanation.Units:
-    return explanation.Units(**{
-        'hostname': 'compute-1', 'rp_uuid': 'rp', 'resource_class': 'FPGA',
-        'traits': frozenset({'CUSTOM_A'}), 'device_uuid': 'device',
-        'is_silent': False, 'why_not_free': why, 'amount': amount, **fields})
+def units(
+    amount: int = 1, why: str | None = None, **fields: Any
+) -> explanation.Units:
+    return explanation.Units(
+        **{
+            'hostname': 'compute-1',
+            'rp_uuid': 'rp',
+            'resource_class': 'FPGA',
+            'traits': frozenset({'CUSTOM_A'}),
+            'device_uuid': 'device',
+            'is_silent': False,
+            'why_not_free': why,
+            'amount': amount,
+            **fields,
+        }
+    )
 
 
 class TestProviders(testtools.TestCase):
-
     def test_a_pool_has_all_of_its_devices(self) -> None:
-        [pool] = explanation.providers([
-            units(3), units(2, explanation.IN_USE),
-            units(1, explanation.IN_USE, device_uuid='other',
-                  traits=frozenset({'CUSTOM_B'}))])
-        self.assertEqual(explanation.Provider(
-            'compute-1', 'rp', 'FPGA',
-            frozenset({'CUSTOM_A', 'CUSTOM_B', 'CUSTOM_NOVA_ACCEL',
-                       'OWNER_CYBORG'}),
-            ('device', 'other'), {None: 3, explanation.IN_USE: 3}), pool)
+        [pool] = explanation.providers(
+            [
+                units(3),
+                units(2, explanation.IN_USE),
+                units(
+                    1,
+                    explanation.IN_USE,
+                    device_uuid='other',
+                    traits=frozenset({'CUSTOM_B'}),
+                ),
+            ]
+        )
+        self.assertEqual(
+            explanation.Provider(
+                'compute-1',
+                'rp',
+                'FPGA',
+                frozenset(
+                    {
+                        'CUSTOM_A',
+                        'CUSTOM_B',
+                        'CUSTOM_NOVA_ACCEL',
+                        'OWNER_CYBORG',
+                    }
+                ),
+                ('device', 'other'),
+                {None: 3, explanation.IN_USE: 3},
+            ),
+            pool,
+        )
         self.assertEqual((6, 3), (pool.total, pool.free))
 
     def test_by_host(self) -> None:
         self.assertEqual(
             [('compute-1', 'b'), ('compute-2', 'a')],
-            [(each.hostname, each.rp_uuid)
-             for each in explanation.providers([
-                 units(hostname='compute-2', rp_uuid='a'),
-                 units(rp_uuid='b')])])
+            [
+                (each.hostname, each.rp_uuid)
+                for each in explanation.providers(
+                    [
+                        units(hostname='compute-2', rp_uuid='a'),
+                        units(rp_uuid='b'),
+                    ]
+                )
+            ],
+        )
 
     def test_without_units(self) -> None:
         [empty] = explanation.providers([units(0)])
@@ -59,40 +95,61 @@ class TestProviders(testtools.TestCase):
 
 
 class TestExplain(testtools.TestCase):
-
-    def reasons(self, group: device_profile.Group,
-                *parts: explanation.Units) -> list[tuple[str, ...]]:
-        return [candidate.reasons for candidate in explanation.explain(
-            group, explanation.providers(parts))]
+    def reasons(
+        self, group: device_profile.Group, *parts: explanation.Units
+    ) -> list[tuple[str, ...]]:
+        return [
+            candidate.reasons
+            for candidate in explanation.explain(
+                group, explanation.providers(parts)
+            )
+        ]
 
     def test_it_can(self) -> None:
         group = device_profile.Group(
-            {'FPGA': 2}, frozenset({'CUSTOM_A'}), frozenset({'CUSTOM_B'}))
+            {'FPGA': 2}, frozenset({'CUSTOM_A'}), frozenset({'CUSTOM_B'})
+        )
         self.assertEqual([()], self.reasons(group, units(2)))
 
     def test_another_class_is_no_candidate(self) -> None:
-        self.assertEqual([], self.reasons(
-            device_profile.Group({'VGPU': 1}), units()))
+        self.assertEqual(
+            [], self.reasons(device_profile.Group({'VGPU': 1}), units())
+        )
 
     def test_all_that_is_wrong_is_told(self) -> None:
         group = device_profile.Group(
-            {'FPGA': 2, 'VGPU': 1}, frozenset({'CUSTOM_B', 'CUSTOM_C'}),
-            frozenset({'CUSTOM_A'}))
-        self.assertEqual([(
-            'has no VGPU', 'missing traits: CUSTOM_B, CUSTOM_C',
-            'forbidden traits: CUSTOM_A', 'its host does not report',
-            '2 are wanted and it has 1')],
-            self.reasons(group, units(is_silent=True)))
+            {'FPGA': 2, 'VGPU': 1},
+            frozenset({'CUSTOM_B', 'CUSTOM_C'}),
+            frozenset({'CUSTOM_A'}),
+        )
+        self.assertEqual(
+            [
+                (
+                    'has no VGPU',
+                    'missing traits: CUSTOM_B, CUSTOM_C',
+                    'forbidden traits: CUSTOM_A',
+                    'its host does not report',
+                    '2 are wanted and it has 1',
+                )
+            ],
+            self.reasons(group, units(is_silent=True)),
+        )
 
     def test_none_is_free(self) -> None:
         self.assertEqual(
             [('1 are wanted and 0 are free (1 in use)',)],
-            self.reasons(device_profile.Group({'FPGA': 1}),
-                         units(1, explanation.IN_USE)))
+            self.reasons(
+                device_profile.Group({'FPGA': 1}), units(1, explanation.IN_USE)
+            ),
+        )
 
     def test_units_that_are_not_free(self) -> None:
         self.assertEqual(
             [('2 are wanted and 1 are free (3 in use, 1 faulty: hot)',)],
-            self.reasons(device_profile.Group({'FPGA': 2}), units(),
-                         units(3, explanation.IN_USE),
-                         units(1, 'faulty: hot')))
+            self.reasons(
+                device_profile.Group({'FPGA': 2}),
+                units(),
+                units(3, explanation.IN_USE),
+                units(1, 'faulty: hot'),
+            ),
+        )

@@ -18,42 +18,62 @@ from hypothesis import strategies as st
 from nova_accel.model import device_profile
 from nova_accel.model import extra_specs
 
-SPECS = {'resources:FPGA': '2', 'resources:VCPU': '4', 'FPGA': 'x',
-         'trait:CUSTOM_A': 'required', 'trait:CUSTOM_B': 'forbidden',
-         'trait:HW_CPU_X86_AVX2': 'required', 'hw:cpu_policy': 'dedicated',
-         'accel:function_name': 'gzip', 'accel:device_profile': 'gold'}
+SPECS = {
+    'resources:FPGA': '2',
+    'resources:VCPU': '4',
+    'FPGA': 'x',
+    'trait:CUSTOM_A': 'required',
+    'trait:CUSTOM_B': 'forbidden',
+    'trait:HW_CPU_X86_AVX2': 'required',
+    'hw:cpu_policy': 'dedicated',
+    'accel:function_name': 'gzip',
+    'accel:device_profile': 'gold',
+}
 
 
 class TestExtraSpecs(unittest.TestCase):
-
     def test_profile(self) -> None:
         ours = {'nova_accel:device_profile': 'silver'}
-        for specs, name in ((SPECS, 'gold'), (ours, 'silver'),
-                            ({**SPECS, **ours}, 'silver'), ({}, None)):
+        for specs, name in (
+            (SPECS, 'gold'),
+            (ours, 'silver'),
+            ({**SPECS, **ours}, 'silver'),
+            ({}, None),
+        ):
             self.assertEqual(name, extra_specs.profile(specs))
 
     def test_programming(self) -> None:
-        self.assertEqual({'accel:function_name': 'gzip'},
-                         extra_specs.programming(
-                             {**SPECS, 'accel:function_id': ' '}))
+        self.assertEqual(
+            {'accel:function_name': 'gzip'},
+            extra_specs.programming({**SPECS, 'accel:function_id': ' '}),
+        )
 
     def test_group(self) -> None:
         group = extra_specs.group(SPECS, {'FPGA'})
         self.assertEqual(
-            {'resources:FPGA': '2', 'trait:CUSTOM_A': 'required',
-             'trait:CUSTOM_B': 'forbidden', 'accel:function_name': 'gzip'},
-            group)
+            {
+                'resources:FPGA': '2',
+                'trait:CUSTOM_A': 'required',
+                'trait:CUSTOM_B': 'forbidden',
+                'accel:function_name': 'gzip',
+            },
+            group,
+        )
         self.assertEqual([group], device_profile.checked_groups([group]))
 
     def test_nothing_is_asked_for(self) -> None:
         self.assertEqual({}, extra_specs.group(SPECS, {'CUSTOM_QAT'}))
 
-    @given(st.dictionaries(st.sampled_from(sorted(SPECS)), st.text()),
-           st.sets(st.sampled_from(['FPGA', 'VCPU', 'CUSTOM_QAT'])))
+    @given(
+        st.dictionaries(st.sampled_from(sorted(SPECS)), st.text()),
+        st.sets(st.sampled_from(['FPGA', 'VCPU', 'CUSTOM_QAT'])),
+    )
     def test_a_group_has_what_the_flavor_says(
-            self, specs: dict[str, str], allocated: set[str]) -> None:
+        self, specs: dict[str, str], allocated: set[str]
+    ) -> None:
         group = extra_specs.group(specs, allocated)
         self.assertLessEqual(group.items(), specs.items())
         self.assertEqual(
             {f'resources:{name}' for name in allocated} & specs.keys(),
-            {key for key in group if key.startswith('resources:')})
+            {key for key in group if key.startswith('resources:')},
+        )

@@ -30,72 +30,102 @@ def a_host(bus):
     def an_arq(group=0, mdev_type=None):
         number = next(numbers)
         return arq.Arq(
-            f'arq-{bus}-{number}', arq.State.BOUND, 'profile', group, {},
-            'rp', attach_handle.AttachHandle(
+            f'arq-{bus}-{number}',
+            arq.State.BOUND,
+            'profile',
+            group,
+            {},
+            'rp',
+            attach_handle.AttachHandle(
                 f'handle-{bus}-{number}',
-                pci_address.PciAddress(0, bus, number, 0), mdev_type))
+                pci_address.PciAddress(0, bus, number, 0),
+                mdev_type,
+            ),
+        )
 
     return an_arq
 
 
 class TestTargets(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.here, self.there = a_host(0x81), a_host(0x91)
 
     def assert_refused(self, source, destination, text):
         error = self.assertRaises(
-            exceptions.NoAssignment, live_migration.targets, source,
-            destination)
+            exceptions.NoAssignment,
+            live_migration.targets,
+            source,
+            destination,
+        )
         self.assertIn(text, str(error))
 
     def test_both_kinds(self):
         targets = live_migration.targets(
             [self.here(0, 'nvidia-11'), self.here(1)],
-            [self.there(1), self.there(0, 'nvidia-11')])
+            [self.there(1), self.there(0, 'nvidia-11')],
+        )
         self.assertEqual({'handle-129-1': 'handle-145-2'}, targets.mdevs)
         self.assertEqual({'0000:81:02.0': '0000:91:01.0'}, targets.pci)
 
     def test_none(self):
-        self.assertEqual(live_migration.Targets({}, {}),
-                         live_migration.targets([], []))
+        self.assertEqual(
+            live_migration.Targets({}, {}), live_migration.targets([], [])
+        )
 
     def test_another_type(self):
         self.assert_refused(
             [self.here(0), self.here(1, 'nvidia-11')],
             [self.there(0), self.there(1, 'nvidia-12')],
-            'group 1 is nvidia-11 on the source and nvidia-12 on')
+            'group 1 is nvidia-11 on the source and nvidia-12 on',
+        )
         self.assert_refused(
-            [self.here(0, 'nvidia-11')], [self.there(0)],
-            'nvidia-11 on the source and a PCI function on')
+            [self.here(0, 'nvidia-11')],
+            [self.there(0)],
+            'nvidia-11 on the source and a PCI function on',
+        )
 
     def test_more_or_fewer(self):
         for source, destination in (
-                ([0, 1], [0]), ([0], [0, 1]), ([0, 0], [0, 1]), ([1], [2])):
+            ([0, 1], [0]),
+            ([0], [0, 1]),
+            ([0, 0], [0, 1]),
+            ([1], [2]),
+        ):
             self.assert_refused(
-                map(self.here, source), map(self.there, destination),
-                'has different numbers of devices')
+                map(self.here, source),
+                map(self.there, destination),
+                'has different numbers of devices',
+            )
 
-    @hypothesis.given(strategies.lists(
-        strategies.tuples(strategies.integers(0, 3),
-                          strategies.sampled_from([None, 'nvidia-11'])),
-        unique_by=lambda each: each[0]), strategies.integers(1, 3),
-        strategies.randoms())
+    @hypothesis.given(
+        strategies.lists(
+            strategies.tuples(
+                strategies.integers(0, 3),
+                strategies.sampled_from([None, 'nvidia-11']),
+            ),
+            unique_by=lambda each: each[0],
+        ),
+        strategies.integers(1, 3),
+        strategies.randoms(),
+    )
     def test_each_has_one_of_its_group(self, groups, units, random):
-        source = [self.here(*group) for group in groups
-                  for _unit in range(units)]
-        destination = [self.there(*group) for group in groups
-                       for _unit in range(units)]
+        source = [
+            self.here(*group) for group in groups for _unit in range(units)
+        ]
+        destination = [
+            self.there(*group) for group in groups for _unit in range(units)
+        ]
         random.shuffle(source)
         random.shuffle(destination)
         targets = live_migration.targets(source, destination)
 
         def groups_of(arqs):
-            return {name: request.device_profile_group_id
-                    for request in arqs
-                    for name in (request.handle.uuid,
-                                 str(request.handle.address))}
+            return {
+                name: request.device_profile_group_id
+                for request in arqs
+                for name in (request.handle.uuid, str(request.handle.address))
+            }
 
         before, after = groups_of(source), groups_of(destination)
         for found in (targets.mdevs, targets.pci):

@@ -26,19 +26,24 @@ TRAITS = ['CUSTOM_A', 'CUSTOM_B']
 
 GROUPS = st.builds(
     device_profile.Group,
-    resources=st.dictionaries(st.sampled_from(CLASSES), st.integers(1, 2),
-                              min_size=1),
+    resources=st.dictionaries(
+        st.sampled_from(CLASSES), st.integers(1, 2), min_size=1
+    ),
     required=st.frozensets(st.sampled_from(TRAITS), max_size=1),
-    forbidden=st.frozensets(st.sampled_from(TRAITS), max_size=1))
+    forbidden=st.frozensets(st.sampled_from(TRAITS), max_size=1),
+)
 
 
 @st.composite
 def any_problems(draw):
     """Groups, providers and costs that seldom fit each other."""
     groups = draw(st.lists(GROUPS, max_size=4))
-    allocated = draw(st.lists(
-        st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 3)),
-        max_size=3))
+    allocated = draw(
+        st.lists(
+            st.dictionaries(st.sampled_from(CLASSES), st.integers(0, 3)),
+            max_size=3,
+        )
+    )
     return groups, *draw(drawn_providers(len(groups), allocated))
 
 
@@ -46,8 +51,9 @@ def any_problems(draw):
 def likely_problems(draw):
     """Allocations that are the groups', dealt to the providers."""
     groups = draw(st.lists(GROUPS, max_size=5))
-    allocated = [collections.Counter()
-                 for _number in range(draw(st.integers(1, 4)))]
+    allocated = [
+        collections.Counter() for _number in range(draw(st.integers(1, 4)))
+    ]
     for group in groups:
         draw(st.sampled_from(allocated)).update(group.resources)
     return groups, *draw(drawn_providers(len(groups), allocated))
@@ -56,11 +62,16 @@ def likely_problems(draw):
 @st.composite
 def drawn_providers(draw, group_count, allocated):
     providers = [
-        matching.Provider(f'rp{number}', each,
-                          draw(st.frozensets(st.sampled_from(TRAITS))))
-        for number, each in enumerate(allocated)]
-    costs = {(index, provider.uuid): draw(st.integers(0, 3))
-             for index in range(group_count) for provider in providers}
+        matching.Provider(
+            f'rp{number}', each, draw(st.frozensets(st.sampled_from(TRAITS)))
+        )
+        for number, each in enumerate(allocated)
+    ]
+    costs = {
+        (index, provider.uuid): draw(st.integers(0, 3))
+        for index in range(group_count)
+        for provider in providers
+    }
     return providers, costs
 
 
@@ -77,30 +88,43 @@ def is_right(groups, providers, choice):
         taken[position].update(group.resources)
     return all(
         taken[position] == collections.Counter(provider.allocated)
-        for position, provider in enumerate(providers))
+        for position, provider in enumerate(providers)
+    )
 
 
 def by_brute_force(groups, providers, price):
     """The first of the cheapest right choices, or None."""
     choices = itertools.product(range(len(providers)), repeat=len(groups))
-    right = [choice for choice in choices
-             if is_right(groups, providers, choice)]
-    return min(right, default=None, key=lambda choice: sum(
-        price(index, providers[position].uuid)
-        for index, position in enumerate(choice)))
+    right = [
+        choice for choice in choices if is_right(groups, providers, choice)
+    ]
+    return min(
+        right,
+        default=None,
+        key=lambda choice: sum(
+            price(index, providers[position].uuid)
+            for index, position in enumerate(choice)
+        ),
+    )
 
 
 class TestAssign(testtools.TestCase):
-
     def check(self, groups, providers, *cost):
         price = cost[0] if cost else lambda index, uuid: 0
         wanted = by_brute_force(groups, providers, price)
         if wanted is None:
-            self.assertRaises(exceptions.NoAssignment, matching.assign,
-                              groups, providers, *cost)
+            self.assertRaises(
+                exceptions.NoAssignment,
+                matching.assign,
+                groups,
+                providers,
+                *cost,
+            )
             return
-        self.assertEqual([providers[position].uuid for position in wanted],
-                         matching.assign(groups, providers, *cost))
+        self.assertEqual(
+            [providers[position].uuid for position in wanted],
+            matching.assign(groups, providers, *cost),
+        )
 
     @given(PROBLEMS)
     def test_as_brute_force_without_costs(self, problem):
@@ -117,155 +141,226 @@ class TestAssign(testtools.TestCase):
         groups, providers, costs = problem
         try:
             found = matching.assign(
-                groups, providers, lambda index, uuid: costs[index, uuid])
+                groups, providers, lambda index, uuid: costs[index, uuid]
+            )
         except exceptions.NoAssignment:
             return
-        position = {provider.uuid: number
-                    for number, provider in enumerate(providers)}
+        position = {
+            provider.uuid: number for number, provider in enumerate(providers)
+        }
         choice = [position[uuid] for uuid in found]
         self.assertTrue(is_right(groups, providers, choice))
         total = sum(costs[pair] for pair in enumerate(found))
-        for other in itertools.product(range(len(providers)),
-                                       repeat=len(groups)):
+        for other in itertools.product(
+            range(len(providers)), repeat=len(groups)
+        ):
             if is_right(groups, providers, other):
-                self.assertLessEqual(total, sum(
-                    costs[index, providers[number].uuid]
-                    for index, number in enumerate(other)))
+                self.assertLessEqual(
+                    total,
+                    sum(
+                        costs[index, providers[number].uuid]
+                        for index, number in enumerate(other)
+                    ),
+                )
 
     def test_greed_would_fail(self):
         """The first group must leave the provider that the second needs."""
-        groups = [device_profile.Group({'FPGA': 1}),
-                  device_profile.Group({'FPGA': 1}, frozenset({'CUSTOM_A'}))]
+        groups = [
+            device_profile.Group({'FPGA': 1}),
+            device_profile.Group({'FPGA': 1}, frozenset({'CUSTOM_A'})),
+        ]
         providers = [
             matching.Provider('a', {'FPGA': 1}, frozenset({'CUSTOM_A'})),
-            matching.Provider('b', {'FPGA': 1}, frozenset())]
+            matching.Provider('b', {'FPGA': 1}, frozenset()),
+        ]
         self.assertEqual(['b', 'a'], matching.assign(groups, providers))
 
     def test_each_group_has_a_kind_of_its_own(self):
         traits = [frozenset({trait}) for trait in TRAITS]
         groups = [device_profile.Group({'FPGA': 1}, each) for each in traits]
-        providers = [matching.Provider(uuid, {'FPGA': 1}, each)
-                     for uuid, each in zip('ab', traits, strict=True)]
+        providers = [
+            matching.Provider(uuid, {'FPGA': 1}, each)
+            for uuid, each in zip('ab', traits, strict=True)
+        ]
         for step in (1, -1):
             self.assertEqual(
-                ['a', 'b'][::step],
-                matching.assign(groups[::step], providers))
+                ['a', 'b'][::step], matching.assign(groups[::step], providers)
+            )
 
     def test_cheapest_then_first(self):
         groups = [device_profile.Group({'FPGA': 1})] * 2
-        providers = [matching.Provider(uuid, {'FPGA': 1}, frozenset())
-                     for uuid in ('z', 'a')]
+        providers = [
+            matching.Provider(uuid, {'FPGA': 1}, frozenset())
+            for uuid in ('z', 'a')
+        ]
         self.assertEqual(['z', 'a'], matching.assign(groups, providers))
-        self.assertEqual(['a', 'z'], matching.assign(
-            groups, providers, lambda index, uuid: (index, uuid) == (0, 'z')))
+        self.assertEqual(
+            ['a', 'z'],
+            matching.assign(
+                groups,
+                providers,
+                lambda index, uuid: (index, uuid) == (0, 'z'),
+            ),
+        )
 
     def test_nothing_of_nothing(self):
         self.assertEqual([], matching.assign([], []))
 
     def test_what_no_group_takes_is_an_error(self):
         error = self.assertRaises(
-            exceptions.NoAssignment, matching.assign, [],
-            [matching.Provider('rp1', {'FPGA': 1}, frozenset())])
+            exceptions.NoAssignment,
+            matching.assign,
+            [],
+            [matching.Provider('rp1', {'FPGA': 1}, frozenset())],
+        )
         self.assertIn("rp1 {'FPGA': 1}", str(error))
 
     def test_the_error_names_what_was_allocated(self):
         group = device_profile.Group({'FPGA': 1}, frozenset({'CUSTOM_A'}))
         error = self.assertRaises(
-            exceptions.NoAssignment, matching.assign, [group] * 2,
-            [matching.Provider('rp1', {'FPGA': 2}, frozenset()),
-             matching.Provider('rp2', {'VGPU': 1}, frozenset())])
+            exceptions.NoAssignment,
+            matching.assign,
+            [group] * 2,
+            [
+                matching.Provider('rp1', {'FPGA': 2}, frozenset()),
+                matching.Provider('rp2', {'VGPU': 1}, frozenset()),
+            ],
+        )
         for part in ('2 groups', "rp1 {'FPGA': 2}", "rp2 {'VGPU': 1}"):
             self.assertIn(part, str(error))
-        error = self.assertRaises(exceptions.NoAssignment, matching.assign,
-                                  [group], [])
+        error = self.assertRaises(
+            exceptions.NoAssignment, matching.assign, [group], []
+        )
         self.assertIn('no provider', str(error))
 
     def test_a_full_host_is_not_searched_by_brute_force(self):
         """Twelve to the twelfth choices; states that repeat are not."""
         groups = [device_profile.Group({'PGPU': 1})] * 12
-        providers = [matching.Provider(str(number), {'PGPU': 1}, frozenset())
-                     for number in range(12)]
+        providers = [
+            matching.Provider(str(number), {'PGPU': 1}, frozenset())
+            for number in range(12)
+        ]
         self.assertEqual(
             [provider.uuid for provider in reversed(providers)],
-            matching.assign(groups, providers,
-                            lambda index, uuid: (index + int(uuid) - 11) ** 2))
+            matching.assign(
+                groups,
+                providers,
+                lambda index, uuid: (index + int(uuid) - 11) ** 2,
+            ),
+        )
 
     def test_providers_that_are_not_pooled(self):
         """Each with its own allocation: two to the 64th power of states."""
         groups = [device_profile.Group({'PGPU': 1})] * 64
-        providers = [matching.Provider(
-            str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'}))
-            for number in range(64)]
-        self.assertEqual([provider.uuid for provider in providers],
-                         matching.assign(groups, providers))
+        providers = [
+            matching.Provider(
+                str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'})
+            )
+            for number in range(64)
+        ]
+        self.assertEqual(
+            [provider.uuid for provider in providers],
+            matching.assign(groups, providers),
+        )
 
     def test_none_for_providers_that_are_not_pooled(self):
         """The last group suits none, which each state would find out."""
         groups = [device_profile.Group({'PGPU': 1})] * 31 + [
-            device_profile.Group({'PGPU': 1}, frozenset({'CUSTOM_A'}))]
-        providers = [matching.Provider(
-            str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'}))
-            for number in range(32)]
+            device_profile.Group({'PGPU': 1}, frozenset({'CUSTOM_A'}))
+        ]
+        providers = [
+            matching.Provider(
+                str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'})
+            )
+            for number in range(32)
+        ]
         self.assertRaises(
-            exceptions.NoAssignment, matching.assign, groups, providers)
+            exceptions.NoAssignment, matching.assign, groups, providers
+        )
 
     def test_groups_of_two_kinds_and_amounts(self):
         groups = [
             device_profile.Group({'VGPU': 1}),
             device_profile.Group({'VGPU': 2}, frozenset({'CUSTOM_A'})),
         ] * 12
-        providers = [matching.Provider(
-            str(number), {'VGPU': 3}, frozenset({'CUSTOM_A'}))
-            for number in range(12)]
+        providers = [
+            matching.Provider(
+                str(number), {'VGPU': 3}, frozenset({'CUSTOM_A'})
+            )
+            for number in range(12)
+        ]
         found = matching.assign(groups, providers)
-        self.assertEqual({str(number): 2 for number in range(12)},
-                         collections.Counter(found))
+        self.assertEqual(
+            {str(number): 2 for number in range(12)},
+            collections.Counter(found),
+        )
 
     def test_too_many_ways(self):
         """It ends, and says what to do."""
-        groups = [device_profile.Group(
-            {'PGPU': 1}, forbidden=frozenset({f'CUSTOM_{number}'}))
-            for number in range(23)] + [device_profile.Group(
-                {'PGPU': 1}, frozenset({'CUSTOM_NOBODY'}))]
-        providers = [matching.Provider(
-            str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'}))
-            for number in range(24)]
+        groups = [
+            device_profile.Group(
+                {'PGPU': 1}, forbidden=frozenset({f'CUSTOM_{number}'})
+            )
+            for number in range(23)
+        ] + [device_profile.Group({'PGPU': 1}, frozenset({'CUSTOM_NOBODY'}))]
+        providers = [
+            matching.Provider(
+                str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'})
+            )
+            for number in range(24)
+        ]
         error = self.assertRaises(
-            exceptions.NoAssignment, matching.assign, groups, providers)
+            exceptions.NoAssignment, matching.assign, groups, providers
+        )
         self.assertIn('too many ways', str(error))
 
 
 class TestSuits(testtools.TestCase):
-
     @given(GROUPS, st.frozensets(st.sampled_from(TRAITS)))
     def test_all_required_and_none_forbidden(self, group, traits):
         provider = matching.Provider('rp', {}, traits)
         self.assertEqual(
             all(trait in traits for trait in group.required)
             and not any(trait in traits for trait in group.forbidden),
-            provider.suits(group))
+            provider.suits(group),
+        )
 
 
 class TestWithout(testtools.TestCase):
-
     def without(self, held):
-        return [(provider.uuid, provider.allocated)
-                for provider in matching.without([
-                    matching.Provider('a', {'FPGA': 2, 'VGPU': 1},
-                                      frozenset()),
-                    matching.Provider('b', {'FPGA': 1}, frozenset())], held)]
+        return [
+            (provider.uuid, provider.allocated)
+            for provider in matching.without(
+                [
+                    matching.Provider(
+                        'a', {'FPGA': 2, 'VGPU': 1}, frozenset()
+                    ),
+                    matching.Provider('b', {'FPGA': 1}, frozenset()),
+                ],
+                held,
+            )
+        ]
 
     def test_nothing_is_held(self):
         self.assertEqual(
             [('a', {'FPGA': 2, 'VGPU': 1}), ('b', {'FPGA': 1})],
-            self.without({}))
+            self.without({}),
+        )
 
     def test_some_of_it_is_held(self):
         self.assertEqual(
             [('a', {'FPGA': 1}), ('b', {'FPGA': 1})],
-            self.without({('a', 'FPGA'): 1, ('a', 'VGPU'): 1,
-                          ('b', 'VGPU'): 1, ('c', 'FPGA'): 1}))
+            self.without(
+                {
+                    ('a', 'FPGA'): 1,
+                    ('a', 'VGPU'): 1,
+                    ('b', 'VGPU'): 1,
+                    ('c', 'FPGA'): 1,
+                }
+            ),
+        )
 
     def test_a_provider_of_which_all_is_held(self):
-        self.assertEqual([('a', {'FPGA': 2, 'VGPU': 1})],
-                         self.without({('b', 'FPGA'): 2}))
+        self.assertEqual(
+            [('a', {'FPGA': 2, 'VGPU': 1})], self.without({('b', 'FPGA'): 2})
+        )

@@ -31,54 +31,79 @@ LEGAL = re.compile(r'CUSTOM_[A-Z0-9_]+')
 ALNUM = string.ascii_letters + string.digits
 
 #: Any text in which there is something to make a name of.
-WORDS = st.builds(lambda head, core, tail: head + core + tail,
-                  st.text(max_size=9), st.sampled_from(ALNUM),
-                  st.text(max_size=9))
+WORDS = st.builds(
+    lambda head, core, tail: head + core + tail,
+    st.text(max_size=9),
+    st.sampled_from(ALNUM),
+    st.text(max_size=9),
+)
 
 NODES = st.from_regex(r'[a-z0-9]([a-z0-9.-]{0,60}[a-z0-9])?', fullmatch=True)
 
 ADDRESSES = st.builds(
     pci_address.PciAddress,
-    domain=st.integers(0, 0xffffffff), bus=st.integers(0, 0xff),
-    slot=st.integers(0, 0x1f), function=st.integers(0, 7))
+    domain=st.integers(0, 0xFFFFFFFF),
+    bus=st.integers(0, 0xFF),
+    slot=st.integers(0, 0x1F),
+    function=st.integers(0, 7),
+)
 
 
 class TestTraits(testtools.TestCase):
-
     def test_forms_of_the_specs(self):
         region = 'd5ca2f11-3108-4426-a11c-a959987565df'
-        self.assertEqual('CUSTOM_FPGA_INTEL_PAC_ARRIA10',
-                         naming.device_trait('FPGA', 'Intel', 'PAC Arria10'))
+        self.assertEqual(
+            'CUSTOM_FPGA_INTEL_PAC_ARRIA10',
+            naming.device_trait('FPGA', 'Intel', 'PAC Arria10'),
+        )
         self.assertEqual(
             'CUSTOM_FPGA_INTEL_REGION_D5CA2F11_3108_4426_A11C_A959987565DF',
-            naming.region_trait('FPGA', 'Intel', region))
+            naming.region_trait('FPGA', 'Intel', region),
+        )
         self.assertEqual(
             'CUSTOM_FPGA_INTEL_FUNCTION_D5CA2F11_3108_4426_A11C_A959987565DF',
-            naming.function_trait('FPGA', 'Intel', region))
-        self.assertEqual('CUSTOM_NVIDIA_1DB4_NVIDIA_11',
-                         naming.vgpu_trait('nvidia', '1db4', 'nvidia-11'))
-        self.assertEqual('CUSTOM_PHYSNET_PHYSNET_1',
-                         naming.network_trait('physnet-1'))
+            naming.function_trait('FPGA', 'Intel', region),
+        )
+        self.assertEqual(
+            'CUSTOM_NVIDIA_1DB4_NVIDIA_11',
+            naming.vgpu_trait('nvidia', '1db4', 'nvidia-11'),
+        )
+        self.assertEqual(
+            'CUSTOM_PHYSNET_PHYSNET_1', naming.network_trait('physnet-1')
+        )
 
     def test_the_name_of_a_vgpu_type_as_cyborg_has_it(self):
         for name, word in (
-                ('GRID T4-2B', 'T4_2B'), ('NVIDIA A40-12Q', 'A40_12Q'),
-                ('GRID\tT4-2B\n', 'T4_2B'), ('T4-2B', 'T4_2B'),
-                ('NVIDIA RTX Pro 6000 Blackwell-1-24Q',
-                 'RTX_PRO_6000_BLACKWELL_1_24Q')):
+            ('GRID T4-2B', 'T4_2B'),
+            ('NVIDIA A40-12Q', 'A40_12Q'),
+            ('GRID\tT4-2B\n', 'T4_2B'),
+            ('T4-2B', 'T4_2B'),
+            (
+                'NVIDIA RTX Pro 6000 Blackwell-1-24Q',
+                'RTX_PRO_6000_BLACKWELL_1_24Q',
+            ),
+        ):
             self.assertEqual(
-                {'CUSTOM_NVIDIA_1EB8_NVIDIA_223',
-                 f'CUSTOM_NVIDIA_1EB8_{word}'},
-                naming.vgpu_traits('NVIDIA', '1eb8', 'nvidia-223', name))
+                {
+                    'CUSTOM_NVIDIA_1EB8_NVIDIA_223',
+                    f'CUSTOM_NVIDIA_1EB8_{word}',
+                },
+                naming.vgpu_traits('NVIDIA', '1eb8', 'nvidia-223', name),
+            )
 
-    @given(st.none() | st.text(st.characters(codec='ascii')).filter(
-        lambda text: not set(text) & set(ALNUM))
-        | st.integers(256, 5000).map('x'.__mul__))
+    @given(
+        st.none()
+        | st.text(st.characters(codec='ascii')).filter(
+            lambda text: not set(text) & set(ALNUM)
+        )
+        | st.integers(256, 5000).map('x'.__mul__)
+    )
     def test_a_vgpu_type_without_a_usable_name(self, name):
         """Never the trait of the whole card, which Cyborg has, too."""
         self.assertEqual(
             {'CUSTOM_NVIDIA_1EB8_NVIDIA_223'},
-            naming.vgpu_traits('NVIDIA', '1eb8', 'nvidia-223', name))
+            naming.vgpu_traits('NVIDIA', '1eb8', 'nvidia-223', name),
+        )
 
     @given(st.text())
     def test_any_name_of_a_vgpu_type(self, name):
@@ -88,13 +113,18 @@ class TestTraits(testtools.TestCase):
 
     @given(WORDS, WORDS, st.uuids())
     def test_a_trait_that_names_a_uuid_is_told_by_its_kind(
-            self, type_, vendor, uuid):
+        self, type_, vendor, uuid
+    ):
         region = naming.region_trait(type_, vendor, str(uuid))
         function = naming.function_trait(type_, vendor, str(uuid))
-        self.assertEqual([True, False], [
-            naming.is_region_trait(trait) for trait in (region, function)])
-        self.assertEqual([False, True], [
-            naming.is_function_trait(trait) for trait in (region, function)])
+        self.assertEqual(
+            [True, False],
+            [naming.is_region_trait(trait) for trait in (region, function)],
+        )
+        self.assertEqual(
+            [False, True],
+            [naming.is_function_trait(trait) for trait in (region, function)],
+        )
 
     def test_what_an_operator_calls_region_or_function_is_none(self):
         for trait in ('CUSTOM_FPGA_REGION_EAST', 'CUSTOM_X_FUNCTION_GZIP'):
@@ -113,19 +143,25 @@ class TestTraits(testtools.TestCase):
         name = naming.custom_trait(*words)
         self.assertEqual(name, naming.custom_trait(*words))
         self.assertEqual(
-            name, naming.custom_trait(name.removeprefix('CUSTOM_')))
+            name, naming.custom_trait(name.removeprefix('CUSTOM_'))
+        )
 
-    @given(st.lists(st.text(ALNUM, min_size=1, max_size=9), min_size=1,
-                    max_size=9))
+    @given(
+        st.lists(
+            st.text(ALNUM, min_size=1, max_size=9), min_size=1, max_size=9
+        )
+    )
     def test_plain_words_are_kept(self, words):
-        self.assertEqual('CUSTOM_' + '_'.join(words).upper(),
-                         naming.custom_trait(*words))
+        self.assertEqual(
+            'CUSTOM_' + '_'.join(words).upper(), naming.custom_trait(*words)
+        )
 
     @given(WORDS, st.text().filter(lambda text: not set(text) & set(ALNUM)))
     def test_a_word_of_nothing_is_refused(self, word, nothing):
         for words in ((nothing,), (word, nothing), (nothing, word)):
             self.assertRaises(
-                exceptions.InvalidName, naming.custom_trait, *words)
+                exceptions.InvalidName, naming.custom_trait, *words
+            )
 
     def test_no_word_at_all_is_refused(self):
         self.assertRaises(exceptions.InvalidName, naming.custom_trait)
@@ -134,18 +170,20 @@ class TestTraits(testtools.TestCase):
         word = 'x' * (255 - len('CUSTOM_'))
         self.assertEqual('CUSTOM_' + word.upper(), naming.custom_trait(word))
         error = self.assertRaises(
-            exceptions.InvalidName, naming.custom_trait, word + 'x')
+            exceptions.InvalidName, naming.custom_trait, word + 'x'
+        )
         self.assertIn(word.upper() + 'X', str(error))
         self.assertIn('255', str(error))
 
 
 class TestConstants(testtools.TestCase):
-
     def test_classes_are_standard_or_custom(self):
         for resource_class in naming.RESOURCE_CLASSES.values():
             self.assertTrue(
                 resource_class in os_resource_classes.STANDARDS
-                or LEGAL.fullmatch(resource_class), resource_class)
+                or LEGAL.fullmatch(resource_class),
+                resource_class,
+            )
 
     def test_a_type_with_a_standard_class_has_it(self):
         for type_, resource_class in naming.RESOURCE_CLASSES.items():
@@ -157,7 +195,8 @@ class TestConstants(testtools.TestCase):
         """Flavors and device lines name them."""
         self.assertEqual(
             {'AICHIP', 'FPGA', 'GPU', 'NIC', 'QAT', 'SSD', 'TIME', 'VGPU'},
-            naming.RESOURCE_CLASSES.keys())
+            naming.RESOURCE_CLASSES.keys(),
+        )
 
     def test_owners(self):
         self.assertEqual('OWNER_CYBORG', naming.OWNER_TRAIT)
@@ -166,12 +205,13 @@ class TestConstants(testtools.TestCase):
 
 
 class TestProviderName(testtools.TestCase):
-
     def test_form(self):
         self.assertEqual(
             'c1.example.org_accel_pci_0000_81_00_0_region0',
-            naming.provider_name('c1.example.org', 'pci_0000_81_00_0',
-                                 'region0'))
+            naming.provider_name(
+                'c1.example.org', 'pci_0000_81_00_0', 'region0'
+            ),
+        )
 
     @given(NODES, ADDRESSES, st.sampled_from([(), ('region0',)]))
     def test_nova_takes_none_for_its_own(self, node, address, more):
@@ -180,8 +220,10 @@ class TestProviderName(testtools.TestCase):
             # What Nova cuts off to get the parent device of a vGPU.
             device = name.removeprefix(node + '_')
             self.assertNotEqual(name, device)
-            for parse in (pci_address.PciAddress.parse,
-                          pci_address.PciAddress.parse_node_device):
+            for parse in (
+                pci_address.PciAddress.parse,
+                pci_address.PciAddress.parse_node_device,
+            ):
                 self.assertRaises(exceptions.InvalidName, parse, device)
             self.assertFalse(device.startswith('pci_'))
 
@@ -189,8 +231,13 @@ class TestProviderName(testtools.TestCase):
     def test_ours_are_known_by_it(self, node):
         name = naming.provider_name(node, 'pci_0000_81_00_0')
         self.assertTrue(naming.is_provider_name(name, node))
-        for foreign in (node, f'{node}_pci_0000_81_00_0', f'0{name}',
-                        f'{node}_0000:81:00.0', f'{node}0_accel_x'):
+        for foreign in (
+            node,
+            f'{node}_pci_0000_81_00_0',
+            f'0{name}',
+            f'{node}_0000:81:00.0',
+            f'{node}0_accel_x',
+        ):
             self.assertFalse(naming.is_provider_name(foreign, node))
 
     @given(NODES)
@@ -198,32 +245,40 @@ class TestProviderName(testtools.TestCase):
         part = 'x' * (200 - len(f'{node}_accel_'))
         wanted = f'{node}_accel_{part}'
         self.assertEqual(wanted, naming.provider_name(node, part))
-        error = self.assertRaises(exceptions.InvalidName,
-                                  naming.provider_name, node, part + 'x')
+        error = self.assertRaises(
+            exceptions.InvalidName, naming.provider_name, node, part + 'x'
+        )
         self.assertIn(wanted + 'x', str(error))
         self.assertIn('200', str(error))
 
 
 class TestDerivedUuid(testtools.TestCase):
-
     def test_it_is_stable_between_releases(self):
         self.assertEqual(
             'f934b4d7-6c7e-5983-a431-31e7385a6e99',
-            naming.derived_uuid(NODE_UUID, 'provider', 'pci_0000_81_00_0'))
+            naming.derived_uuid(NODE_UUID, 'provider', 'pci_0000_81_00_0'),
+        )
 
     @given(st.uuids(), st.lists(st.text()))
     def test_it_is_a_uuid_and_does_not_change(self, node, parts):
         found = naming.derived_uuid(str(node), *parts)
         self.assertEqual(found, str(uuid.UUID(found)))
         self.assertEqual(found, naming.derived_uuid(str(node), *parts))
-        self.assertEqual(found,
-                         naming.derived_uuid(str(node).upper(), *parts))
+        self.assertEqual(found, naming.derived_uuid(str(node).upper(), *parts))
 
-    @given(st.lists(
-        st.tuples(st.sampled_from([NODE_UUID, NODE_UUID[:-1] + '2']),
-                  st.lists(st.text('abc_01', min_size=1), min_size=1,
-                           max_size=3).map(tuple)),
-        unique=True))
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from([NODE_UUID, NODE_UUID[:-1] + '2']),
+                st.lists(
+                    st.text('abc_01', min_size=1), min_size=1, max_size=3
+                ).map(tuple),
+            ),
+            unique=True,
+        )
+    )
     def test_different_things_have_different_ones(self, things):
-        self.assertEqual(len(things), len({
-            naming.derived_uuid(node, *parts) for node, parts in things}))
+        self.assertEqual(
+            len(things),
+            len({naming.derived_uuid(node, *parts) for node, parts in things}),
+        )

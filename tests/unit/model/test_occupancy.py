@@ -33,22 +33,39 @@ def a_device(bus, is_pooled):
     """Of one part, or of two that are never pooled."""
     parts = ('a', 'b') if bus % 3 == 2 else ('a',)
     return device.Device(
-        name=f'pci_0000_{bus:02x}_00_0', type='QAT', vendor_id='8086',
-        product_id='37c9', vendor='v', product='p', driver='fake',
-        address=pci_address.PciAddress(0, bus, 0, 0), pooled=is_pooled,
-        deployables=tuple(device.Deployable(
-            part, 'CUSTOM_QAT', frozenset(), tuple(
-                attach_handle.AttachHandle(
-                    naming.derived_uuid(
-                        NODE_UUID, str(bus), part, str(unit)),
-                    pci_address.PciAddress(0, bus, 0, unit))
-                for unit in range(UNITS[bus % 3])))
-            for part in parts))
+        name=f'pci_0000_{bus:02x}_00_0',
+        type='QAT',
+        vendor_id='8086',
+        product_id='37c9',
+        vendor='v',
+        product='p',
+        driver='fake',
+        address=pci_address.PciAddress(0, bus, 0, 0),
+        pooled=is_pooled,
+        deployables=tuple(
+            device.Deployable(
+                part,
+                'CUSTOM_QAT',
+                frozenset(),
+                tuple(
+                    attach_handle.AttachHandle(
+                        naming.derived_uuid(
+                            NODE_UUID, str(bus), part, str(unit)
+                        ),
+                        pci_address.PciAddress(0, bus, 0, unit),
+                    )
+                    for unit in range(UNITS[bus % 3])
+                ),
+            )
+            for part in parts
+        ),
+    )
 
 
 def layout_of(buses, is_pooled=True):
-    return provider_layout.layout('c1', NODE_UUID, [
-        a_device(bus, is_pooled) for bus in buses])
+    return provider_layout.layout(
+        'c1', NODE_UUID, [a_device(bus, is_pooled) for bus in buses]
+    )
 
 
 class Host(stateful.RuleBasedStateMachine):
@@ -71,12 +88,13 @@ class Host(stateful.RuleBasedStateMachine):
 
     def unusable(self):
         return self.unclean | {
-            handle.uuid for bus in self.faulty & self.buses
-            for handle in a_device(bus, self.is_pooled).handles}
+            handle.uuid
+            for bus in self.faulty & self.buses
+            for handle in a_device(bus, self.is_pooled).handles
+        }
 
     def inventories(self):
-        return occupancy.inventories(
-            self.layout(), self.unusable(), self.held)
+        return occupancy.inventories(self.layout(), self.unusable(), self.held)
 
     def free(self):
         """Place -> the handles that the API would give there."""
@@ -110,8 +128,9 @@ class Host(stateful.RuleBasedStateMachine):
     @stateful.precondition(lambda self: self.free())
     @stateful.rule(data=st.data())
     def boot(self, data):
-        place, uuids = data.draw(st.sampled_from(sorted(
-            self.free().items(), key=str)))
+        place, uuids = data.draw(
+            st.sampled_from(sorted(self.free().items(), key=str))
+        )
         self.held[data.draw(st.sampled_from(uuids))] = place
 
     @stateful.precondition(lambda self: self.held)
@@ -142,22 +161,26 @@ class Host(stateful.RuleBasedStateMachine):
                 place = Place(rp_uuid, resource_class)
                 assert units.total > 0
                 assert 0 <= units.reserved <= units.total
-                assert (units.total - units.reserved - used.count(place)
-                        == len(free.get(place, ())))
+                assert units.total - units.reserved - used.count(place) == len(
+                    free.get(place, ())
+                )
         for place in {*free, *used}:
             assert place.resource_class in found[place.rp_uuid]
 
     @stateful.invariant()
     def a_reshape_fits_as_it_is(self):
-        allocated = {place: list(self.held.values()).count(place)
-                     for place in self.held.values()}
+        allocated = {
+            place: list(self.held.values()).count(place)
+            for place in self.held.values()
+        }
         found = self.inventories()
         assert occupancy.fit(found, allocated) == found
 
     @stateful.invariant()
     def nothing_is_freed_while_it_is_not_known_why_it_is_reserved(self):
         full = occupancy.inventories(
-            self.layout(), set(self.layout().places), self.held)
+            self.layout(), set(self.layout().places), self.held
+        )
         usable = occupancy.inventories(self.layout(), set(), self.held)
         assert occupancy.keep_reserved(usable, self.held, full) == full
         nothing = occupancy.keep_reserved(usable, self.held, {})
@@ -168,59 +191,74 @@ TestHost = Host.TestCase
 
 
 class TestInventories(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.layout = layout_of([0, 3])
         [self.pool] = self.layout.providers
         self.first, self.second = (
-            handle.uuid for handle in self.pool.handles['CUSTOM_QAT'])
+            handle.uuid for handle in self.pool.handles['CUSTOM_QAT']
+        )
         self.place = Place(self.pool.uuid, 'CUSTOM_QAT')
 
     def units(self, unusable=(), held=None, layout=None):
         return occupancy.inventories(
-            layout or self.layout, set(unusable), held or {})
+            layout or self.layout, set(unusable), held or {}
+        )
 
     def test_what_is_held_is_not_reserved(self):
         held = {self.first: self.place}
         for unusable, reserved in (
-                ([], 0), ([self.first], 0), ([self.second], 1),
-                ([self.first, self.second, 'unknown'], 1)):
+            ([], 0),
+            ([self.first], 0),
+            ([self.second], 1),
+            ([self.first, self.second, 'unknown'], 1),
+        ):
             self.assertEqual(
                 {self.pool.uuid: {'CUSTOM_QAT': Units(2, reserved)}},
-                self.units(unusable, held))
+                self.units(unusable, held),
+            )
 
     def test_what_is_gone_counts_as_long_as_it_is_held(self):
         left = layout_of([3])
         self.assertEqual(
             {self.pool.uuid: {'CUSTOM_QAT': Units(2)}},
-            self.units(held={self.first: self.place}, layout=left))
+            self.units(held={self.first: self.place}, layout=left),
+        )
         nothing = provider_layout.Layout()
         self.assertEqual(
             {self.pool.uuid: {'CUSTOM_QAT': Units(1)}},
-            self.units(held={self.first: self.place}, layout=nothing))
+            self.units(held={self.first: self.place}, layout=nothing),
+        )
         self.assertEqual({}, self.units(layout=nothing))
 
     def test_what_another_provider_serves_by_now_counts_at_the_old_one(self):
         apart = layout_of([0, 3], is_pooled=False)
         mine, other = (each.uuid for each in apart.providers)
         self.assertEqual(
-            {mine: {}, other: {'CUSTOM_QAT': Units(1)},
-             self.pool.uuid: {'CUSTOM_QAT': Units(1)}},
-            self.units(held={self.first: self.place}, layout=apart))
+            {
+                mine: {},
+                other: {'CUSTOM_QAT': Units(1)},
+                self.pool.uuid: {'CUSTOM_QAT': Units(1)},
+            },
+            self.units(held={self.first: self.place}, layout=apart),
+        )
 
     def test_room_is_made_for_what_is_allocated(self):
         found = self.units([self.first, self.second])
         other = Place('gone', 'PGPU')
         for amount, units in ((1, Units(2, 1)), (2, Units(2)), (3, Units(3))):
             self.assertEqual(
-                {self.pool.uuid: {'CUSTOM_QAT': units},
-                 'gone': {'PGPU': Units(1)}},
-                occupancy.fit(found, {self.place: amount, other: 1}))
+                {
+                    self.pool.uuid: {'CUSTOM_QAT': units},
+                    'gone': {'PGPU': Units(1)},
+                },
+                occupancy.fit(found, {self.place: amount, other: 1}),
+            )
 
     def test_what_is_reserved_stays_so_but_for_what_is_held(self):
         present = {self.pool.uuid: {'CUSTOM_QAT': Units(5, 5)}}
         held = {self.first: self.place}
         self.assertEqual(
             {self.pool.uuid: {'CUSTOM_QAT': Units(2, 1)}},
-            occupancy.keep_reserved(self.units(held=held), held, present))
+            occupancy.keep_reserved(self.units(held=held), held, present),
+        )

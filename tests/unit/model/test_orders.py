@@ -22,9 +22,8 @@ UUIDS = st.frozensets(st.uuids().map(str), max_size=4)
 
 
 class TestOrders(testtools.TestCase):
-
-    @hypothesis.given(st.builds(
-        orders.Orders, st.integers(0), UUIDS, UUIDS))
+    @hypothesis.given(st.builds(orders.Orders, st.integers(0), UUIDS, UUIDS))
     def test_the_same_comes_back(self, told):
         self.assertEqual(
-            told, orders.from_dict(json.loads(json.dumps(told.to_dict()))))
+            told, orders.from_dict(json.loads(json.dumps(told.to_dict())))
+        )

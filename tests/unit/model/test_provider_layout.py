@@ -30,9 +30,11 @@ NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 OURS = {'OWNER_CYBORG', 'CUSTOM_NOVA_ACCEL'}
 
 #: type, vendor id, product id, resource class
-KINDS = (('QAT', '8086', '37c9', 'CUSTOM_QAT'),
-         ('GPU', '10de', '20b5', 'PGPU'),
-         ('FPGA', '8086', '09c4', 'FPGA'))
+KINDS = (
+    ('QAT', '8086', '37c9', 'CUSTOM_QAT'),
+    ('GPU', '10de', '20b5', 'PGPU'),
+    ('FPGA', '8086', '09c4', 'FPGA'),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,30 +56,56 @@ def a_device(shape):
     deployables = []
     for number, units in enumerate(shape.units):
         own = {f'CUSTOM_PART{number}'} if len(shape.units) > 1 else set()
-        deployables.append(device.Deployable(
-            f'part{number}', resource_class, traits | own,
-            tuple(attach_handle.AttachHandle(
-                naming.derived_uuid(NODE_UUID, address.node_device,
-                                    str(number), str(unit)),
-                pci_address.PciAddress(0, shape.bus, number, unit))
-                for unit in range(units))))
+        deployables.append(
+            device.Deployable(
+                f'part{number}',
+                resource_class,
+                traits | own,
+                tuple(
+                    attach_handle.AttachHandle(
+                        naming.derived_uuid(
+                            NODE_UUID,
+                            address.node_device,
+                            str(number),
+                            str(unit),
+                        ),
+                        pci_address.PciAddress(0, shape.bus, number, unit),
+                    )
+                    for unit in range(units)
+                ),
+            )
+        )
     return device.Device(
-        name=address.node_device, type=type_, vendor_id=vendor_id,
-        product_id=product_id, vendor='v', product='p', address=address,
-        driver='fake', deployables=tuple(deployables),
-        numa_node=shape.numa_node, pooled=shape.pooled,
-        operator_traits=shape.operator_traits)
+        name=address.node_device,
+        type=type_,
+        vendor_id=vendor_id,
+        product_id=product_id,
+        vendor='v',
+        product='p',
+        address=address,
+        driver='fake',
+        deployables=tuple(deployables),
+        numa_node=shape.numa_node,
+        pooled=shape.pooled,
+        operator_traits=shape.operator_traits,
+    )
 
 
 # Few buses, so that two hosts drawn apart share some devices.
 DEVICES = st.lists(
     st.builds(
-        Shape, bus=st.integers(1, 6), kind=st.integers(0, len(KINDS) - 1),
+        Shape,
+        bus=st.integers(1, 6),
+        kind=st.integers(0, len(KINDS) - 1),
         units=st.lists(st.integers(0, 3), max_size=3).map(tuple),
-        numa_node=st.none() | st.integers(0, 1), pooled=st.booleans(),
+        numa_node=st.none() | st.integers(0, 1),
+        pooled=st.booleans(),
         operator_traits=st.frozensets(
-            st.sampled_from(['CUSTOM_RACK_7', 'CUSTOM_GOLD']))),
-    unique_by=lambda shape: shape.bus, max_size=6,
+            st.sampled_from(['CUSTOM_RACK_7', 'CUSTOM_GOLD'])
+        ),
+    ),
+    unique_by=lambda shape: shape.bus,
+    max_size=6,
 ).map(lambda shapes: [a_device(shape) for shape in shapes])
 
 
@@ -87,16 +115,22 @@ def layout(devices):
 
 def served(devices):
     """Every deployable that there is, with its device."""
-    return [(each, deployable) for each in devices
-            for deployable in each.deployables]
+    return [
+        (each, deployable)
+        for each in devices
+        for deployable in each.deployables
+    ]
 
 
 def inventories(wanted, held=()):
     """All usable; of some providers one unit is held."""
-    return {each.uuid: {resource_class: provider_layout.Units(total)
-                        for resource_class, total in each.totals.items()}
-            for each in wanted.providers} | {
-                uuid: {'FPGA': provider_layout.Units(1)} for uuid in held}
+    return {
+        each.uuid: {
+            resource_class: provider_layout.Units(total)
+            for resource_class, total in each.totals.items()
+        }
+        for each in wanted.providers
+    } | {uuid: {'FPGA': provider_layout.Units(1)} for uuid in held}
 
 
 def diff(wanted, present, unused=frozenset(), held=()):
@@ -105,7 +139,8 @@ def diff(wanted, present, unused=frozenset(), held=()):
     :param held: of these providers, which are not wanted, a unit is held
     """
     return provider_layout.diff(
-        wanted, inventories(wanted, held), present, unused, {})
+        wanted, inventories(wanted, held), present, unused, {}
+    )
 
 
 class Tree:
@@ -123,12 +158,13 @@ class Tree:
             if row is None and provider.parent is not None:
                 assert provider.parent in self.rows, 'child before parent'
             self.rows[provider.uuid] = provider_layout.Present(
-                provider.uuid, {},
+                provider.uuid,
+                {},
                 provider.traits | (row.traits if row else frozenset()),
-                row.parent if row else provider.parent)
+                row.parent if row else provider.parent,
+            )
         for each, units in changes.inventories.items():
-            self.rows[each] = dataclasses.replace(
-                self.rows[each], units=units)
+            self.rows[each] = dataclasses.replace(self.rows[each], units=units)
         for each in changes.remove:
             assert each not in in_use, 'removed while in use'
             assert each not in self.parents(), 'parent before child'
@@ -147,7 +183,6 @@ class Tree:
 
 
 class TestLayout(testtools.TestCase):
-
     @given(DEVICES, st.randoms())
     def test_the_order_of_devices_does_not_matter(self, devices, random):
         shuffled = list(devices)
@@ -166,20 +201,34 @@ class TestLayout(testtools.TestCase):
             self.assertNotIn(0, provider.totals.values())
         self.assertEqual(wanted, found)
 
-    @given(DEVICES, st.dictionaries(
-        st.sampled_from(['ddr_bank_size', 'memory_mb']), st.text()))
+    @given(
+        DEVICES,
+        st.dictionaries(
+            st.sampled_from(['ddr_bank_size', 'memory_mb']), st.text()
+        ),
+    )
     def test_attributes_are_not_for_placement(self, devices, attributes):
-        self.assertEqual(layout(devices), layout(
-            [dataclasses.replace(each, attributes=attributes)
-             for each in devices]))
+        self.assertEqual(
+            layout(devices),
+            layout(
+                [
+                    dataclasses.replace(each, attributes=attributes)
+                    for each in devices
+                ]
+            ),
+        )
 
     @given(DEVICES)
     def test_each_deployable_has_one_provider_with_its_traits(self, devices):
         result = layout(devices)
         by_uuid = {each.uuid: each for each in result.providers}
         self.assertEqual(
-            {(each.name, deployable.name)
-             for each, deployable in served(devices)}, set(result.rp_uuids))
+            {
+                (each.name, deployable.name)
+                for each, deployable in served(devices)
+            },
+            set(result.rp_uuids),
+        )
         for each, deployable in served(devices):
             provider = by_uuid[result.rp_uuids[each.name, deployable.name]]
             self.assertEqual(deployable.traits | OURS, provider.traits)
@@ -190,17 +239,25 @@ class TestLayout(testtools.TestCase):
     def test_each_handle_has_its_place(self, devices):
         result = layout(devices)
         self.assertEqual(
-            {handle.uuid: provider_layout.Place(
-                result.rp_uuids[each.name, deployable.name],
-                deployable.resource_class)
-             for each, deployable in served(devices)
-             for handle in deployable.handles}, result.places)
+            {
+                handle.uuid: provider_layout.Place(
+                    result.rp_uuids[each.name, deployable.name],
+                    deployable.resource_class,
+                )
+                for each, deployable in served(devices)
+                for handle in deployable.handles
+            },
+            result.places,
+        )
 
     @given(DEVICES)
     def test_each_handle_is_offered_once(self, devices):
-        offered = [handle.uuid for provider in layout(devices).providers
-                   for handles in provider.handles.values()
-                   for handle in handles]
+        offered = [
+            handle.uuid
+            for provider in layout(devices).providers
+            for handles in provider.handles.values()
+            for handle in handles
+        ]
         self.assertEqual(len(set(offered)), len(offered))
 
     @given(DEVICES)
@@ -223,15 +280,19 @@ class TestLayout(testtools.TestCase):
 
     @given(DEVICES, st.data())
     def test_a_device_s_name_outlives_its_neighbours(self, devices, data):
-        kept = data.draw(st.lists(st.sampled_from(devices), unique=True)
-                         if devices else st.just([]))
+        kept = data.draw(
+            st.lists(st.sampled_from(devices), unique=True)
+            if devices
+            else st.just([])
+        )
         before = layout(devices).rp_uuids
         for key, rp_uuid in layout(kept).rp_uuids.items():
             self.assertEqual(before[key], rp_uuid)
 
     def test_a_device_without_anything_to_offer_has_no_provider(self):
-        self.assertEqual(provider_layout.Layout(),
-                         layout([a_device(Shape(1, 2, units=()))]))
+        self.assertEqual(
+            provider_layout.Layout(), layout([a_device(Shape(1, 2, units=()))])
+        )
 
     def test_a_device_of_one_part(self):
         fpga = a_device(Shape(0x81, 2, units=(2,)))
@@ -244,31 +305,45 @@ class TestLayout(testtools.TestCase):
         fpga = a_device(Shape(0x81, 2, units=(1, 2)))
         whole, first, second = layout([fpga]).providers
         self.assertEqual(
-            ['c1_accel_pci_0000_81_00_0', 'c1_accel_pci_0000_81_00_0_part0',
-             'c1_accel_pci_0000_81_00_0_part1'],
-            [whole.name, first.name, second.name])
-        self.assertEqual([None, whole.uuid, whole.uuid],
-                         [whole.parent, first.parent, second.parent])
-        self.assertEqual([{}, {'FPGA': 1}, {'FPGA': 2}],
-                         [whole.totals, first.totals, second.totals])
+            [
+                'c1_accel_pci_0000_81_00_0',
+                'c1_accel_pci_0000_81_00_0_part0',
+                'c1_accel_pci_0000_81_00_0_part1',
+            ],
+            [whole.name, first.name, second.name],
+        )
+        self.assertEqual(
+            [None, whole.uuid, whole.uuid],
+            [whole.parent, first.parent, second.parent],
+        )
+        self.assertEqual(
+            [{}, {'FPGA': 1}, {'FPGA': 2}],
+            [whole.totals, first.totals, second.totals],
+        )
         self.assertEqual({'CUSTOM_FPGA', *OURS}, whole.traits)
 
     def test_a_name_that_is_too_long(self):
         error = self.assertRaises(
-            exceptions.InvalidName, provider_layout.layout, 'c' * 190,
-            NODE_UUID, [a_device(Shape(1, 0))])
+            exceptions.InvalidName,
+            provider_layout.layout,
+            'c' * 190,
+            NODE_UUID,
+            [a_device(Shape(1, 0))],
+        )
         self.assertIn('c' * 190, str(error))
 
 
 class TestPool(testtools.TestCase):
-
     def pools(self, *shapes):
         return layout([a_device(shape) for shape in shapes]).providers
 
     def test_the_same_kind_on_one_numa_node_shares_a_provider(self):
-        [pool] = self.pools(*(
-            Shape(bus, 0, numa_node=1, units=(2,), pooled=True)
-            for bus in range(3)))
+        [pool] = self.pools(
+            *(
+                Shape(bus, 0, numa_node=1, units=(2,), pooled=True)
+                for bus in range(3)
+            )
+        )
         self.assertEqual('c1_accel_qat_8086_37c9_numa1', pool.name)
         self.assertEqual({'CUSTOM_QAT': 6}, pool.totals)
 
@@ -276,15 +351,22 @@ class TestPool(testtools.TestCase):
         """Another name is another provider: its allocations would move."""
         plain, of_operator = self.pools(
             Shape(1, 0, pooled=True),
-            Shape(2, 0, pooled=True, operator_traits=frozenset(
-                {'CUSTOM_RACK_7', 'CUSTOM_GOLD'})))
+            Shape(
+                2,
+                0,
+                pooled=True,
+                operator_traits=frozenset({'CUSTOM_RACK_7', 'CUSTOM_GOLD'}),
+            ),
+        )
         self.assertEqual('c1_accel_qat_8086_37c9', plain.name)
         self.assertEqual('c1_accel_qat_8086_37c9_6a3c23a9', of_operator.name)
 
     def test_its_handles_are_in_the_order_of_the_bus(self):
         [pool] = self.pools(*(Shape(bus, 0, pooled=True) for bus in (9, 2)))
-        self.assertEqual([2, 9], [handle.address.bus for handle
-                                  in pool.handles['CUSTOM_QAT']])
+        self.assertEqual(
+            [2, 9],
+            [handle.address.bus for handle in pool.handles['CUSTOM_QAT']],
+        )
 
     def test_what_tells_devices_apart(self):
         """Every one of these is a pool of its own."""
@@ -295,18 +377,21 @@ class TestPool(testtools.TestCase):
             Shape(4, 0, pooled=True, numa_node=1),
             Shape(5, 0, pooled=True, operator_traits=frozenset({'CUSTOM_A'})),
             Shape(6, 0, pooled=True, operator_traits=frozenset({'CUSTOM_B'})),
-            Shape(7, 0, pooled=False))
-        self.assertEqual([1] * 7,
-                         [sum(pool.totals.values()) for pool in pools])
+            Shape(7, 0, pooled=False),
+        )
+        self.assertEqual(
+            [1] * 7, [sum(pool.totals.values()) for pool in pools]
+        )
 
     def test_a_device_of_several_parts_is_never_pooled(self):
-        pools = self.pools(Shape(1, 2, units=(1, 1), pooled=True),
-                           Shape(2, 2, units=(1, 1), pooled=True))
+        pools = self.pools(
+            Shape(1, 2, units=(1, 1), pooled=True),
+            Shape(2, 2, units=(1, 1), pooled=True),
+        )
         self.assertEqual(6, len(pools))
 
 
 class TestDiff(testtools.TestCase):
-
     def assert_settled(self, tree, wanted, in_use=frozenset()):
         """The tree offers what is wanted and nothing more has to be done."""
         units = inventories(wanted)
@@ -323,29 +408,41 @@ class TestDiff(testtools.TestCase):
         tree.apply(diff(wanted, []))
         self.assert_settled(tree, wanted)
         self.assertEqual(
-            {each.uuid: (each.traits, each.parent)
-             for each in wanted.providers},
-            {each.uuid: (each.traits, each.parent)
-             for each in tree.present()})
+            {
+                each.uuid: (each.traits, each.parent)
+                for each in wanted.providers
+            },
+            {each.uuid: (each.traits, each.parent) for each in tree.present()},
+        )
 
     @given(DEVICES)
     def test_a_layout_does_not_differ_from_what_it_creates(self, devices):
         wanted = layout(devices)
         units = inventories(wanted)
-        present = [provider_layout.Present(
-            each.uuid, units[each.uuid], each.traits, each.parent)
-            for each in wanted.providers]
+        present = [
+            provider_layout.Present(
+                each.uuid, units[each.uuid], each.traits, each.parent
+            )
+            for each in wanted.providers
+        ]
         for unused in (frozenset(), wanted.uuids):
-            self.assertEqual(provider_layout.Changes(),
-                             diff(wanted, present, unused))
+            self.assertEqual(
+                provider_layout.Changes(), diff(wanted, present, unused)
+            )
 
     @given(DEVICES, DEVICES, st.data())
     def test_from_one_host_to_another_and_back(self, before, after, data):
         tree, old, new = Tree(), layout(before), layout(after)
         tree.apply(diff(old, []))
         # Only what has an inventory can be in use.
-        in_use = data.draw(st.frozensets(st.sampled_from(
-            [each.uuid for each in old.providers if each.totals] or [''])))
+        in_use = data.draw(
+            st.frozensets(
+                st.sampled_from(
+                    [each.uuid for each in old.providers if each.totals]
+                    or ['']
+                )
+            )
+        )
         parents = {each.uuid: each.parent for each in old.providers}
         held = in_use | {parents.get(each) for each in in_use} - {None}
 
@@ -382,15 +479,20 @@ class TestDiff(testtools.TestCase):
         reserved = {'FPGA': provider_layout.Units(1, 1)}
         # What was unused before it was reserved may be in use by now.
         changes = diff(nothing, tree.present(), frozenset({first, second}))
-        self.assertEqual(provider_layout.Changes(inventories={
-            first: reserved, second: reserved}), changes)
+        self.assertEqual(
+            provider_layout.Changes(
+                inventories={first: reserved, second: reserved}
+            ),
+            changes,
+        )
         tree.apply(changes)
         changes = diff(nothing, tree.present())
         self.assertFalse(changes)
         self.assertEqual({first, second}, changes.unwanted)
         changes = diff(nothing, tree.present(), frozenset({second}))
-        self.assertEqual(((second,), {first}),
-                         (changes.remove, changes.unwanted))
+        self.assertEqual(
+            ((second,), {first}), (changes.remove, changes.unwanted)
+        )
         tree.apply(changes)
         changes = diff(nothing, tree.present(), frozenset({first}))
         self.assertEqual((first, whole), changes.remove)
@@ -402,99 +504,137 @@ class TestDiff(testtools.TestCase):
             changes = diff(nothing, tree.present(), unused, held=[first])
             tree.apply(changes)
         self.assertEqual({whole, first}, set(tree.rows))
-        self.assertEqual({'FPGA': provider_layout.Units(1)},
-                         tree.rows[first].units)
-        self.assertEqual(provider_layout.Changes(), diff(
-            nothing, tree.present(), held=[first]))
+        self.assertEqual(
+            {'FPGA': provider_layout.Units(1)}, tree.rows[first].units
+        )
+        self.assertEqual(
+            provider_layout.Changes(),
+            diff(nothing, tree.present(), held=[first]),
+        )
 
     def test_a_reserved_unit_is_a_difference(self):
         tree, (_whole, first, _second) = self.regions()
         wanted = layout([a_device(Shape(1, 2, units=(1, 1)))])
         reserved = {'FPGA': provider_layout.Units(1, 1)}
         changes = provider_layout.diff(
-            wanted, inventories(wanted) | {first: reserved}, tree.present(),
-            frozenset(), {})
+            wanted,
+            inventories(wanted) | {first: reserved},
+            tree.present(),
+            frozenset(),
+            {},
+        )
         self.assertEqual([first], [each.uuid for each in changes.put])
         tree.apply(changes)
         self.assertEqual(reserved, tree.rows[first].units)
         tree.apply(diff(wanted, tree.present()))
-        self.assertEqual({'FPGA': provider_layout.Units(1)},
-                         tree.rows[first].units)
+        self.assertEqual(
+            {'FPGA': provider_layout.Units(1)}, tree.rows[first].units
+        )
 
     def test_an_operator_s_trait_is_no_difference(self):
         wanted = layout([a_device(Shape(1, 2))])
         [provider] = wanted.providers
         present = provider_layout.Present(
-            provider.uuid, inventories(wanted)[provider.uuid],
-            provider.traits | {'CUSTOM_Y'})
+            provider.uuid,
+            inventories(wanted)[provider.uuid],
+            provider.traits | {'CUSTOM_Y'},
+        )
         self.assertEqual((), diff(wanted, [present]).put)
 
     def test_a_lost_trait_or_unit_is_put_again(self):
         wanted = layout([a_device(Shape(1, 2, units=(2,)))])
         [provider] = wanted.providers
         for totals, traits in (
-                ({'FPGA': 1}, provider.traits), ({}, provider.traits),
-                ({'FPGA': 2, 'VGPU': 1}, provider.traits),
-                ({'FPGA': 2}, provider.traits - {'CUSTOM_FPGA'}),
-                ({'FPGA': 2}, provider.traits - {'OWNER_CYBORG'})):
-            present = provider_layout.Present(provider.uuid, {
-                resource_class: provider_layout.Units(total)
-                for resource_class, total in totals.items()}, traits)
+            ({'FPGA': 1}, provider.traits),
+            ({}, provider.traits),
+            ({'FPGA': 2, 'VGPU': 1}, provider.traits),
+            ({'FPGA': 2}, provider.traits - {'CUSTOM_FPGA'}),
+            ({'FPGA': 2}, provider.traits - {'OWNER_CYBORG'}),
+        ):
+            present = provider_layout.Present(
+                provider.uuid,
+                {
+                    resource_class: provider_layout.Units(total)
+                    for resource_class, total in totals.items()
+                },
+                traits,
+            )
             self.assertEqual((provider,), diff(wanted, [present]).put)
 
 
 class TestChanges(testtools.TestCase):
-
     def test_whether_there_is_anything_to_change(self):
         [provider] = layout([a_device(Shape(1, 2))]).providers
         self.assertFalse(provider_layout.Changes())
-        self.assertFalse(provider_layout.Changes(
-            unwanted=frozenset({provider.uuid})))
-        for part in ({'put': (provider,)},
-                     {'inventories': {provider.uuid: {}}},
-                     {'remove': (provider.uuid,)},
-                     {'stale': {provider.uuid: frozenset({'CUSTOM_A'})}}):
+        self.assertFalse(
+            provider_layout.Changes(unwanted=frozenset({provider.uuid}))
+        )
+        for part in (
+            {'put': (provider,)},
+            {'inventories': {provider.uuid: {}}},
+            {'remove': (provider.uuid,)},
+            {'stale': {provider.uuid: frozenset({'CUSTOM_A'})}},
+        ):
             self.assertTrue(provider_layout.Changes(**part), part)
 
 
 class TestTraits(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.wanted = layout([a_device(Shape(1, 2))])
         [self.provider] = self.wanted.providers
-        self.given = {self.provider.uuid:
-                      self.provider.traits | {'CUSTOM_OURS', 'CUSTOM_GONE'}}
+        self.given = {
+            self.provider.uuid: self.provider.traits
+            | {'CUSTOM_OURS', 'CUSTOM_GONE'}
+        }
 
     def changes(self, *further, before=None):
         """The changes of a tree whose provider has further traits."""
         return provider_layout.diff(
-            self.wanted, inventories(self.wanted), [provider_layout.Present(
-                self.provider.uuid,
-                inventories(self.wanted)[self.provider.uuid],
-                self.provider.traits | set(further))], frozenset(),
-            self.given if before is None else before)
+            self.wanted,
+            inventories(self.wanted),
+            [
+                provider_layout.Present(
+                    self.provider.uuid,
+                    inventories(self.wanted)[self.provider.uuid],
+                    self.provider.traits | set(further),
+                )
+            ],
+            frozenset(),
+            self.given if before is None else before,
+        )
 
     def test_one_that_was_given_is_taken_away_and_all_others_stay(self):
         self.assertEqual(
-            provider_layout.Changes(stale={
-                self.provider.uuid: frozenset({'CUSTOM_OURS'})}),
-            self.changes('CUSTOM_OURS', 'CUSTOM_OF_OPERATOR'))
+            provider_layout.Changes(
+                stale={self.provider.uuid: frozenset({'CUSTOM_OURS'})}
+            ),
+            self.changes('CUSTOM_OURS', 'CUSTOM_OF_OPERATOR'),
+        )
         for before in (self.given, {}):
-            self.assertFalse(
-                self.changes('CUSTOM_OF_OPERATOR', before=before))
+            self.assertFalse(self.changes('CUSTOM_OF_OPERATOR', before=before))
 
     def test_one_counts_as_given_until_the_tree_lacks_it(self):
         uuid, traits = self.provider.uuid, self.provider.traits
         for further, counted in (
-                (['CUSTOM_OURS'], traits | {'CUSTOM_OURS'}), ([], traits)):
+            (['CUSTOM_OURS'], traits | {'CUSTOM_OURS'}),
+            ([], traits),
+        ):
             self.assertEqual(
-                {uuid: counted}, provider_layout.now_given(
-                    self.wanted, self.changes(*further), self.given))
+                {uuid: counted},
+                provider_layout.now_given(
+                    self.wanted, self.changes(*further), self.given
+                ),
+            )
 
     def test_those_of_a_provider_that_is_not_wanted_count_until_it_goes(self):
         traits = frozenset({'CUSTOM_A'})
         for remove, counted in (((), {'old': traits}), (('old',), {})):
-            self.assertEqual(counted, provider_layout.now_given(
-                provider_layout.Layout(),
-                provider_layout.Changes(remove=remove), {'old': traits}))
+            self.assertEqual(
+                counted,
+                provider_layout.now_given(
+                    provider_layout.Layout(),
+                    provider_layout.Changes(remove=remove),
+                    {'old': traits},
+                ),
+            )

@@ -18,7 +18,6 @@ from nova_accel.model import reason
 
 
 class TestTold(testtools.TestCase):
-
     @hypothesis.given(st.text(st.characters()), st.integers(0, 99))
     def test_can_be_stored(self, text, max_length):
         told = reason.told(text, max_length)
@@ -35,7 +34,6 @@ class TestTold(testtools.TestCase):
 
 
 class TestPrintable(testtools.TestCase):
-
     @hypothesis.given(st.text(st.characters()))
     def test_is_one_line(self, text):
         told = reason.printable(text)
@@ -44,9 +42,11 @@ class TestPrintable(testtools.TestCase):
         told.encode()
 
     def test_good_text_stays(self):
-        self.assertEqual('zu heiß: 105 °C',
-                         reason.printable('zu heiß: 105 °C'))
+        self.assertEqual(
+            'zu heiß: 105 °C', reason.printable('zu heiß: 105 °C')
+        )
 
     def test_what_is_replaced(self):
-        self.assertEqual(r'a\nb\x1b[2J\u2028',
-                         reason.printable('a\nb\x1b[2J\u2028'))
+        self.assertEqual(
+            r'a\nb\x1b[2J\u2028', reason.printable('a\nb\x1b[2J\u2028')
+        )

@@ -19,26 +19,34 @@ from nova_accel.model import rpc
 
 
 class TestRefusal(testtools.TestCase):
-
     def through(self, fault):
         return rpc.refused(rpc.refusal(fault))
 
     def test_has_both_texts(self):
         for kind in rpc.FAULTS.values():
             fault = self.through(kind('why', public='its why'))
-            self.assertEqual((kind, 'why', 'its why'),
-                             (type(fault), str(fault), fault.public))
+            self.assertEqual(
+                (kind, 'why', 'its why'),
+                (type(fault), str(fault), fault.public),
+            )
 
     def test_is_the_nearest_that_callers_know(self):
         for kind, nearest in (
-                (exceptions.AcceleratorsBusy, exceptions.Conflict),
-                (exceptions.InvalidName, exceptions.InvalidRequest),
-                (exceptions.ConfigurationError, exceptions.DeviceError)):
+            (exceptions.AcceleratorsBusy, exceptions.Conflict),
+            (exceptions.InvalidName, exceptions.InvalidRequest),
+            (exceptions.ConfigurationError, exceptions.DeviceError),
+        ):
             fault = self.through(kind('compute-1'))
             self.assertIs(nearest, type(fault))
             self.assertEqual(kind.PUBLIC, fault.public)
 
     def test_any_other_text_is_a_failure_of_the_device(self):
-        for text in ('', 'why', '[]', '{}', '{"fault": "KeyError"}',
-                     json.dumps({'fault': [], 'text': '', 'public': ''})):
+        for text in (
+            '',
+            'why',
+            '[]',
+            '{}',
+            '{"fault": "KeyError"}',
+            json.dumps({'fault': [], 'text': '', 'public': ''}),
+        ):
             self.assertIs(exceptions.DeviceError, type(rpc.refused(text)))

@@ -21,27 +21,40 @@ TWO = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
 
 
 class TestStated(testtools.TestCase):
-
     def said(self, value):
         return stated.Stated('image', {'name': value})
 
     def refusal(self, value, read, *args):
-        return str(self.assertRaises(
-            exceptions.BitstreamRefused, getattr(self.said(value), read),
-            'name', *args))
+        return str(
+            self.assertRaises(
+                exceptions.BitstreamRefused,
+                getattr(self.said(value), read),
+                'name',
+                *args,
+            )
+        )
 
     def test_a_text(self):
         for value, text in (
-                (' zu hei\xdf ', 'zu hei\xdf'), ('x' * 255, 'x' * 255),
-                (' ', None), ('', None), (None, None), (5, '5')):
+            (' zu hei\xdf ', 'zu hei\xdf'),
+            ('x' * 255, 'x' * 255),
+            (' ', None),
+            ('', None),
+            (None, None),
+            (5, '5'),
+        ):
             self.assertEqual(text, self.said(value).text('name'))
         self.assertIsNone(self.said('other').text('another'))
         self.assertEqual('x' * 300, self.said('x' * 300).text('name', 300))
 
     def test_no_text(self):
-        for value, why in (('x' * 256, '256 characters, 255 are allowed'),
-                           ('a\nb', r'a\nb'), ('\ud800', r'\ud800'),
-                           ('\u202e', r'\u202e'), ('\0', r'\x00')):
+        for value, why in (
+            ('x' * 256, '256 characters, 255 are allowed'),
+            ('a\nb', r'a\nb'),
+            ('\ud800', r'\ud800'),
+            ('\u202e', r'\u202e'),
+            ('\0', r'\x00'),
+        ):
             text = self.refusal(value, 'text')
             self.assertIn(why, text)
             self.assertTrue(text.isprintable())
@@ -49,8 +62,13 @@ class TestStated(testtools.TestCase):
                 self.assertIn(part, text)
 
     def test_a_uuid(self):
-        for value in (ONE, ONE.upper(), ONE.replace('-', ''), f' {{{ONE}}}',
-                      f'urn:uuid:{ONE}'):
+        for value in (
+            ONE,
+            ONE.upper(),
+            ONE.replace('-', ''),
+            f' {{{ONE}}}',
+            f'urn:uuid:{ONE}',
+        ):
             self.assertEqual(ONE, self.said(value).uuid('name'))
         self.assertIsNone(self.said('').uuid('name'))
 
@@ -62,21 +80,25 @@ class TestStated(testtools.TestCase):
 
     def test_uuids(self):
         for value, found in (
-                (None, ()), (',, ,', ()), (ONE, (ONE,)),
-                (f'{TWO.upper()} ,{ONE},{TWO},', (TWO, ONE))):
+            (None, ()),
+            (',, ,', ()),
+            (ONE, (ONE,)),
+            (f'{TWO.upper()} ,{ONE},{TWO},', (TWO, ONE)),
+        ):
             self.assertEqual(found, self.said(value).uuids('name', 2))
 
     def test_no_uuids(self):
         three = f'{ONE},{TWO},{ONE[::-1].replace("-", "")}'
-        self.assertIn('has 3 uuids, 2 are allowed',
-                      self.refusal(three, 'uuids', 2))
-        self.assertIn('has to be a uuid',
-                      self.refusal(f'{ONE},---', 'uuids', 2))
+        self.assertIn(
+            'has 3 uuids, 2 are allowed', self.refusal(three, 'uuids', 2)
+        )
+        self.assertIn(
+            'has to be a uuid', self.refusal(f'{ONE},---', 'uuids', 2)
+        )
         self.assertIn('characters', self.refusal(',' * 129, 'uuids', 2))
 
 
 class TestIsUuid(testtools.TestCase):
-
     def test_canonical_alone(self):
         self.assertTrue(stated.is_uuid(ONE))
         for value in (ONE.upper(), f'{ONE}\n', ONE[1:], '---', None, 5, [ONE]):

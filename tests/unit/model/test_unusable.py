@@ -18,33 +18,48 @@ from nova_accel.model import device
 from nova_accel.model import unusable
 
 GOOD = unusable.Condition(
-    is_present=True, status=device.Status.ENABLED, fault=None, is_clean=True,
-    unclean_reason=None)
+    is_present=True,
+    status=device.Status.ENABLED,
+    fault=None,
+    is_clean=True,
+    unclean_reason=None,
+)
 
 
 class TestCondition(testtools.TestCase):
-
     def check(self, unclean, reason, **fields):
         condition = dataclasses.replace(GOOD, **fields)
-        self.assertEqual((unclean, reason),
-                         (condition.unclean, condition.reason))
+        self.assertEqual(
+            (unclean, reason), (condition.unclean, condition.reason)
+        )
 
     def test_good(self):
         self.check(None, None)
 
     def test_each_reason(self):
-        self.check(None, 'disabled by an administrator',
-                   status=device.Status.MAINTAINING)
+        self.check(
+            None,
+            'disabled by an administrator',
+            status=device.Status.MAINTAINING,
+        )
         self.check(None, 'faulty: on fire', fault='on fire')
         self.check(None, 'gone from its host', is_present=False)
         self.check('being cleaned', 'being cleaned', is_clean=False)
         failed = 'not cleaned: sanitize: I/O error'
-        self.check(failed, failed, is_clean=False,
-                   unclean_reason='sanitize: I/O error')
+        self.check(
+            failed,
+            failed,
+            is_clean=False,
+            unclean_reason='sanitize: I/O error',
+        )
         gone = 'gone from its host before it was cleaned'
         self.check(gone, gone, is_clean=False, is_present=False)
 
     def test_what_is_unclean_is_known_of_a_disabled_device_too(self):
-        self.check('being cleaned', 'disabled by an administrator',
-                   is_clean=False, status=device.Status.MAINTAINING,
-                   fault='on fire')
+        self.check(
+            'being cleaned',
+            'disabled by an administrator',
+            is_clean=False,
+            status=device.Status.MAINTAINING,
+            fault='on fire',
+        )

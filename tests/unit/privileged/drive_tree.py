@@ -33,8 +33,11 @@ class DriveTestCase(tree.TreeTestCase):
         self.devices = self.root / 'dev'
         self.devices.mkdir()
         for name, path in (('SYSFS', self.root), ('DEVICES', self.devices)):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova_accel.privileged.nvme_drive.{name}', path))
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova_accel.privileged.nvme_drive.{name}', path
+                )
+            )
         self._kept = 0
         self.plug(ADDRESS)
         self.namespace(b'secret')

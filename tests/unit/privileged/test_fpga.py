@@ -32,20 +32,26 @@ class TestFpga(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.sysfs = self.useFixture(sysfs.FakeSysfs())
-        self.sysfs.set(CARD, fpga_manager__fpga0__firmware='',
-                       fpga_manager__fpga0__state='unknown')
+        self.sysfs.set(
+            CARD,
+            fpga_manager__fpga0__firmware='',
+            fpga_manager__fpga0__state='unknown',
+        )
         self.tools = self.useFixture(fake_fpga.Tools(self.sysfs.root))
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.bitstream = self.directory / 'bitstream'
         self.bitstream.write_bytes(b'LABF first')
 
     def assert_nothing_done(self, errors, *arguments):
-        for method, *more in ((fpga.load_firmware, 'fpga0'),
-                              (fpga.fpgasupdate,), (fpga.xbutil,),
-                              (fpga.xbmgmt,)):
-            self.assertRaises(errors, method, arguments[0], *more,
-                              *arguments[1:])
+        for method, *more in (
+            (fpga.load_firmware, 'fpga0'),
+            (fpga.fpgasupdate,),
+            (fpga.xbutil,),
+            (fpga.xbmgmt,),
+        ):
+            self.assertRaises(
+                errors, method, arguments[0], *more, *arguments[1:]
+            )
         self.assertEqual([], self.tools.log)
         self.assertEqual([], list(self.tools.firmware.iterdir()))
 
@@ -77,9 +83,13 @@ class TestFpga(testtools.TestCase):
         self.tools.firmware.rmdir()
         fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
         lock = fpga.RUN / f'nova_accel-{CARD}.lock'
-        self.assertEqual([0o755, 0o600], [
-            stat.S_IMODE(path.stat().st_mode)
-            for path in (self.tools.firmware, lock)])
+        self.assertEqual(
+            [0o755, 0o600],
+            [
+                stat.S_IMODE(path.stat().st_mode)
+                for path in (self.tools.firmware, lock)
+            ],
+        )
 
     def test_a_file_of_the_next_process(self):
         """What a killed nova-compute left ends while the next one begins."""
@@ -91,55 +101,94 @@ class TestFpga(testtools.TestCase):
             firmware.unlink()
             firmware.write_text('the next')
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.fpga._run', then_another))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.fpga._run', then_another
+            )
+        )
         fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
         self.assertEqual('the next', firmware.read_text())
 
     def test_a_fault_names_its_file(self):
         """Also when it has been through privsep, which copies the args."""
         missing = str(self.directory / 'missing')
-        for method, *more in ((fpga.load_firmware, 'fpga0'),
-                              (fpga.fpgasupdate,), (fpga.xbutil,)):
+        for method, *more in (
+            (fpga.load_firmware, 'fpga0'),
+            (fpga.fpgasupdate,),
+            (fpga.xbutil,),
+        ):
             error = self.assertRaises(
-                FileNotFoundError, method, CARD, *more, missing, 60)
+                FileNotFoundError, method, CARD, *more, missing, 60
+            )
             self.assertIn(missing, error.args[1])
 
     def test_one_at_a_time(self):
         """What a killed process has left is waited for, but not for ever."""
-        lock = os.open(fpga.RUN / f'nova_accel-{CARD}.lock',
-                       os.O_CREAT | os.O_RDWR)
+        lock = os.open(
+            fpga.RUN / f'nova_accel-{CARD}.lock', os.O_CREAT | os.O_RDWR
+        )
         self.addCleanup(os.close, lock)
         fcntl.flock(lock, fcntl.LOCK_EX)
         error = self.assertRaises(
-            processutils.ProcessExecutionError, fpga.load_firmware, CARD,
-            'fpga0', str(self.bitstream), 0.1)
+            processutils.ProcessExecutionError,
+            fpga.load_firmware,
+            CARD,
+            'fpga0',
+            str(self.bitstream),
+            0.1,
+        )
         self.assertEqual(fpga.BUSY, error.exit_code)
         self.assertEqual([], self.tools.log)
         fcntl.flock(lock, fcntl.LOCK_UN)
         fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)
 
     def test_addresses(self):
-        for bad in ('', '3d:00.0/..', '../0000:3d:00.0', '0000:3d:00.0\n',
-                    '-a'):
-            self.assert_nothing_done(
-                ValueError, bad, str(self.bitstream), 60)
+        for bad in (
+            '',
+            '3d:00.0/..',
+            '../0000:3d:00.0',
+            '0000:3d:00.0\n',
+            '-a',
+        ):
+            self.assert_nothing_done(ValueError, bad, str(self.bitstream), 60)
 
     def test_managers(self):
         for bad in ('', 'fpga', '../fpga0', 'fpga0/..', 'fpga0\n'):
-            self.assertRaises(ValueError, fpga.load_firmware, CARD, bad,
-                              str(self.bitstream), 60)
-        self.assertRaises(FileNotFoundError, fpga.load_firmware, CARD,
-                          'fpga1', str(self.bitstream), 60)
+            self.assertRaises(
+                ValueError,
+                fpga.load_firmware,
+                CARD,
+                bad,
+                str(self.bitstream),
+                60,
+            )
+        self.assertRaises(
+            FileNotFoundError,
+            fpga.load_firmware,
+            CARD,
+            'fpga1',
+            str(self.bitstream),
+            60,
+        )
         self.assertEqual([], self.tools.log)
 
     def test_a_link_out_of_sysfs(self):
-        attribute = (self.sysfs.root / 'devices/pci0000:00' / CARD
-                     / 'fpga_manager/fpga0/firmware')
+        attribute = (
+            self.sysfs.root
+            / 'devices/pci0000:00'
+            / CARD
+            / 'fpga_manager/fpga0/firmware'
+        )
         attribute.unlink()
         attribute.symlink_to(self.bitstream)
-        self.assertRaises(ValueError, fpga.load_firmware, CARD, 'fpga0',
-                          str(self.bitstream), 60)
+        self.assertRaises(
+            ValueError,
+            fpga.load_firmware,
+            CARD,
+            'fpga0',
+            str(self.bitstream),
+            60,
+        )
         self.assertEqual(b'LABF first', self.bitstream.read_bytes())
 
     def test_files_that_are_none(self):
@@ -152,23 +201,38 @@ class TestFpga(testtools.TestCase):
 
     def test_time_limits(self):
         for bad in (0, -1, 10**9, float('nan')):
-            self.assertRaises(ValueError, fpga.load_firmware, CARD, 'fpga0',
-                              str(self.bitstream), bad)
+            self.assertRaises(
+                ValueError,
+                fpga.load_firmware,
+                CARD,
+                'fpga0',
+                str(self.bitstream),
+                bad,
+            )
 
     def test_images_of_other_kinds(self):
         signed = fake_fpga.gbs(CARD, signed=True)
-        for image in (b'', signed.replace(b'\x02', b'\x01', 1),
-                      signed[:1024] + bytes(64)):
+        for image in (
+            b'',
+            signed.replace(b'\x02', b'\x01', 1),
+            signed[:1024] + bytes(64),
+        ):
             self.bitstream.write_bytes(image)
             for method in (fpga.fpgasupdate, fpga.xbutil):
                 self.assertRaises(
-                    ValueError, method, CARD, str(self.bitstream), 60)
+                    ValueError, method, CARD, str(self.bitstream), 60
+                )
         self.assertEqual([], self.tools.log)
 
     def test_a_tool_that_hangs_lets_the_next_one_in(self):
         self.tools.fail('hang')
         error = self.assertRaises(
-            processutils.ProcessExecutionError, fpga.load_firmware, CARD,
-            'fpga0', str(self.bitstream), 0.1)
+            processutils.ProcessExecutionError,
+            fpga.load_firmware,
+            CARD,
+            'fpga0',
+            str(self.bitstream),
+            0.1,
+        )
         self.assertIn(error.exit_code, fpga.TIMED_OUT)
         fpga.load_firmware(CARD, 'fpga0', str(self.bitstream), 60)

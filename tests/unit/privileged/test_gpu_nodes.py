@@ -20,12 +20,14 @@ from nova_accel.privileged import gpu_nodes
 
 
 class TestOpened(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.proc = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.gpu_nodes.PROC', self.proc))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.gpu_nodes.PROC', self.proc
+            )
+        )
         self.addCleanup(privileged.processes_pctxt.set_client_mode, True)
         privileged.processes_pctxt.set_client_mode(False)
         (self.proc / 'self').mkdir()
@@ -40,15 +42,27 @@ class TestOpened(testtools.TestCase):
 
     def test_nodes(self):
         self.process(1, 'init', '/dev/null', '/dev/nvidiactl')
-        self.process(8, 'python3', '/dev/null', '/dev/nvidia3',
-                     '/dev/nvidia3', 'socket:[4711]', '/dev/dri/renderD128',
-                     '/dev/nvidia-uvm', '/srv/dev/nvidia7')
+        self.process(
+            8,
+            'python3',
+            '/dev/null',
+            '/dev/nvidia3',
+            '/dev/nvidia3',
+            'socket:[4711]',
+            '/dev/dri/renderD128',
+            '/dev/nvidia-uvm',
+            '/srv/dev/nvidia7',
+        )
         self.process(9, 'x', '/dev/nvidia3', '/dev/accel/accel0')
         opened = gpu_nodes.opened()
         self.assertEqual(
-            {'nvidia3': {(8, 'python3'), (9, 'x')},
-             'dri/renderD128': {(8, 'python3')}, 'accel/accel0': {(9, 'x')}},
-            {node: set(processes) for node, processes in opened.items()})
+            {
+                'nvidia3': {(8, 'python3'), (9, 'x')},
+                'dri/renderD128': {(8, 'python3')},
+                'accel/accel0': {(9, 'x')},
+            },
+            {node: set(processes) for node, processes in opened.items()},
+        )
         self.assertEqual(2, len(opened['nvidia3']))
 
     def test_processes_that_end(self):

@@ -26,9 +26,14 @@ from unit.privileged import drive_tree
 
 DRIVE = (drive_tree.ADDRESS, drive_tree.SERIAL)
 
-EVERY = ((nvme.identify,), (nvme.allocated_namespaces,),
-         (nvme.controllers,), (nvme.sanitize_log,), (nvme.sanitize, 2),
-         (nvme.format_namespace, 1))
+EVERY = (
+    (nvme.identify,),
+    (nvme.allocated_namespaces,),
+    (nvme.controllers,),
+    (nvme.sanitize_log,),
+    (nvme.sanitize, 2),
+    (nvme.format_namespace, 1),
+)
 
 SCRIPT = '''#!/bin/sh
 echo "$@" >>{log}
@@ -43,41 +48,49 @@ class NvmeTestCase(drive_tree.DriveTestCase):
     def setUp(self):
         super().setUp()
         self.log, self.output, self.status = (
-            self.root / name for name in ('log', 'output', 'status'))
+            self.root / name for name in ('log', 'output', 'status')
+        )
         self.output.write_bytes(b'')
         self.status.write_text('0')
         script = self.root / 'nvme'
         script.write_text(SCRIPT.format(**vars(self)))
         script.chmod(0o755)
-        self.useFixture(fixtures.EnvironmentVariable(
-            'PATH', f'{self.root}:{os.environ["PATH"]}'))
+        self.useFixture(
+            fixtures.EnvironmentVariable(
+                'PATH', f'{self.root}:{os.environ["PATH"]}'
+            )
+        )
         self.addCleanup(privileged.nvme_pctxt.set_client_mode, True)
         privileged.nvme_pctxt.set_client_mode(False)
 
     def assert_called(self, *lines):
         called = self.log.read_text() if self.log.exists() else ''
         self.assertEqual(
-            list(lines), called.replace(f'{self.devices}/', '').splitlines())
+            list(lines), called.replace(f'{self.devices}/', '').splitlines()
+        )
 
 
 class TestCommands(NvmeTestCase):
-
     def test_raw_pages(self):
         self.output.write_bytes(bytes(range(256)) * 16)
         self.assertEqual(self.output.read_bytes(), nvme.identify(*DRIVE))
         self.assertEqual(b'\x00\x01\x02\x03', nvme.sanitize_log(*DRIVE)[:4])
-        self.assert_called('id-ctrl nvme0 --raw-binary',
-                           'sanitize-log nvme0 --raw-binary')
+        self.assert_called(
+            'id-ctrl nvme0 --raw-binary', 'sanitize-log nvme0 --raw-binary'
+        )
 
     def test_lists(self):
         self.output.write_bytes(struct.pack('<3I', 1, 7, 0) + bytes(4096))
         self.assertEqual([1, 7], nvme.allocated_namespaces(*DRIVE))
         self.output.write_bytes(struct.pack('<4H', 2, 0, 5, 9) + bytes(4096))
         self.assertEqual([0, 5], nvme.controllers(*DRIVE))
-        self.assert_called(*(
-            f'admin-passthru nvme0 --opcode=0x06 --cdw10={structure} '
-            '--data-len=4096 --read --raw-binary'
-            for structure in ('0x10', '0x13')))
+        self.assert_called(
+            *(
+                f'admin-passthru nvme0 --opcode=0x06 --cdw10={structure} '
+                '--data-len=4096 --read --raw-binary'
+                for structure in ('0x10', '0x13')
+            )
+        )
 
     def test_pages_that_are_cut_off(self):
         self.output.write_bytes(b'NVMe')
@@ -89,7 +102,8 @@ class TestCommands(NvmeTestCase):
         nvme.format_namespace(*DRIVE, 1)
         self.assert_called(
             'sanitize nvme0 --sanact=2',
-            'format nvme0 --namespace-id=1 --ses=1 --force')
+            'format nvme0 --namespace-id=1 --ses=1 --force',
+        )
 
     def test_is_blank(self):
         self.assertFalse(nvme.is_blank(*DRIVE, 1))
@@ -100,18 +114,23 @@ class TestCommands(NvmeTestCase):
     def test_refused(self):
         self.status.write_text('1')
         for method, *arguments in EVERY:
-            self.assertRaises(processutils.ProcessExecutionError,
-                              method, *DRIVE, *arguments)
+            self.assertRaises(
+                processutils.ProcessExecutionError, method, *DRIVE, *arguments
+            )
 
 
 class TestAnotherDrive(NvmeTestCase):
     """Nothing is said of a drive that was not meant."""
 
     def test_its_address_and_serial_number(self):
-        for bad in (('0000:3d:00.1', drive_tree.SERIAL),
-                    ('../0000:3d:00.0', drive_tree.SERIAL),
-                    ('nvme0', drive_tree.SERIAL), ('', ''),
-                    (drive_tree.ADDRESS, ''), (drive_tree.ADDRESS, 'S2')):
+        for bad in (
+            ('0000:3d:00.1', drive_tree.SERIAL),
+            ('../0000:3d:00.0', drive_tree.SERIAL),
+            ('nvme0', drive_tree.SERIAL),
+            ('', ''),
+            (drive_tree.ADDRESS, ''),
+            (drive_tree.ADDRESS, 'S2'),
+        ):
             for method, *arguments in (*EVERY, (nvme.is_blank, 1)):
                 self.assertRaises(ValueError, method, *bad, *arguments)
         self.assert_called()
@@ -123,7 +142,8 @@ class TestAnotherDrive(NvmeTestCase):
             self.plug('0000:3d:00.0')
             with self.hot_plugged():
                 error = self.assertRaises(
-                    ValueError, method, *DRIVE, *arguments)
+                    ValueError, method, *DRIVE, *arguments
+                )
             self.assertIn('taken away', str(error))
 
     @contextlib.contextmanager
@@ -140,12 +160,12 @@ class TestAnotherDrive(NvmeTestCase):
             return result
 
         with fixtures.MonkeyPatch(
-                'oslo_concurrency.processutils.execute', swapped):
+            'oslo_concurrency.processutils.execute', swapped
+        ):
             yield
 
 
 class TestUnused(NvmeTestCase):
-
     def test_what_the_host_uses_is_not_erased(self):
         """The kernel answers so for what is mounted, and for its whole."""
         os_open = os.open
@@ -156,8 +176,10 @@ class TestUnused(NvmeTestCase):
             return os_open(path, flags, *more)
 
         self.useFixture(fixtures.MonkeyPatch('os.open', busy))
-        for method, argument in ((nvme.sanitize, 2),
-                                 (nvme.format_namespace, 1)):
+        for method, argument in (
+            (nvme.sanitize, 2),
+            (nvme.format_namespace, 1),
+        ):
             error = self.assertRaises(ValueError, method, *DRIVE, argument)
             self.assertIn('the host itself uses', str(error))
         self.assert_called()
@@ -174,18 +196,19 @@ class TestArguments(NvmeTestCase):
     def test_what_does_not_erase(self):
         for action in (0, 1, 5):
             self.assertRaises(ValueError, nvme.sanitize, *DRIVE, action)
-        for namespace in (0, -1, 0xffffffff):
+        for namespace in (0, -1, 0xFFFFFFFF):
             self.assertRaises(
-                ValueError, nvme.format_namespace, *DRIVE, namespace)
+                ValueError, nvme.format_namespace, *DRIVE, namespace
+            )
         self.assert_called()
 
 
 class TestIsBlankFile(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.file = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path, 'nvme0n1')
+            self.useFixture(fixtures.TempDir()).path, 'nvme0n1'
+        )
 
     def is_blank(self, begin, size, end=b''):
         with self.file.open('wb') as file:

@@ -21,7 +21,6 @@ from unit.privileged import drive_tree
 
 
 class TestDrive(drive_tree.DriveTestCase):
-
     def enter(self, address=drive_tree.ADDRESS, serial=drive_tree.SERIAL):
         with nvme_drive.drive(address, serial) as found:
             return found
@@ -35,7 +34,8 @@ class TestDrive(drive_tree.DriveTestCase):
         directory = self.function / 'nvme/nvme0'
         (directory / 'nvme0c0n1').rename(directory / 'nvme0n3')
         self.assertEqual(
-            {1: self.devices / 'nvme0n3'}, self.enter().namespaces)
+            {1: self.devices / 'nvme0n3'}, self.enter().namespaces
+        )
 
     def test_another_is_there(self):
         error = self.assertRaises(ValueError, self.enter, serial='S2')
@@ -54,14 +54,15 @@ class TestDrive(drive_tree.DriveTestCase):
         self.assertRaises(ValueError, self.enter, serial='')
 
     def test_another_comes(self):
-        for plug in (lambda: self.plug(drive_tree.ADDRESS, 'S2'),
-                     lambda: self.plug(drive_tree.ADDRESS),
-                     lambda: self.unplug(drive_tree.ADDRESS)):
+        for plug in (
+            lambda: self.plug(drive_tree.ADDRESS, 'S2'),
+            lambda: self.plug(drive_tree.ADDRESS),
+            lambda: self.unplug(drive_tree.ADDRESS),
+        ):
             self.plug(drive_tree.ADDRESS)
 
             def body(plug=plug):
-                with nvme_drive.drive(
-                        drive_tree.ADDRESS, drive_tree.SERIAL):
+                with nvme_drive.drive(drive_tree.ADDRESS, drive_tree.SERIAL):
                     plug()
 
             self.assertRaises(ValueError, body)
@@ -76,7 +77,6 @@ class TestDrive(drive_tree.DriveTestCase):
 
 
 class TestUnused(drive_tree.DriveTestCase):
-
     def test_claimed_while_it_lasts(self):
         opened = {}
         os_open = os.open
@@ -87,8 +87,10 @@ class TestUnused(drive_tree.DriveTestCase):
             return file
 
         self.useFixture(fixtures.MonkeyPatch('os.open', note))
-        with (nvme_drive.drive(drive_tree.ADDRESS, drive_tree.SERIAL) as found,
-              nvme_drive.unused(found)):
+        with (
+            nvme_drive.drive(drive_tree.ADDRESS, drive_tree.SERIAL) as found,
+            nvme_drive.unused(found),
+        ):
             ((path, (flags, file)),) = opened.items()
             self.assertEqual(str(self.devices / 'nvme0n1'), path)
             self.assertTrue(flags & os.O_EXCL)
@@ -100,9 +102,12 @@ class TestUnused(drive_tree.DriveTestCase):
         (self.devices / 'nvme0n1').unlink()
 
         def body():
-            with (nvme_drive.drive(
-                    drive_tree.ADDRESS, drive_tree.SERIAL) as found,
-                  nvme_drive.unused(found)):
+            with (
+                nvme_drive.drive(
+                    drive_tree.ADDRESS, drive_tree.SERIAL
+                ) as found,
+                nvme_drive.unused(found),
+            ):
                 raise AssertionError
 
         self.assertRaises(FileNotFoundError, body)

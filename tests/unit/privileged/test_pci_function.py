@@ -19,20 +19,17 @@ ADDRESS = tree.ADDRESS
 
 
 class TestAddress(testtools.TestCase):
-
     def test_as_sysfs_has_it(self):
         self.assertEqual(ADDRESS, pci_function.address(ADDRESS))
 
     def test_what_is_none(self):
         for text in ('', '..', f'{ADDRESS}/', f'../{ADDRESS}', '0000:3d:00.8'):
-            error = self.assertRaises(
-                ValueError, pci_function.address, text)
+            error = self.assertRaises(ValueError, pci_function.address, text)
             # No other one reaches the process that has called.
             self.assertIs(ValueError, type(error))
 
 
 class TestAttribute(tree.TreeTestCase):
-
     def attribute(self, name='numvfs'):
         return pci_function.attribute(self.root, ADDRESS, name)
 

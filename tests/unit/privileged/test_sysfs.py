@@ -24,7 +24,6 @@ ADDRESS = tree.ADDRESS
 
 
 class SysfsTestCase(tree.TreeTestCase):
-
     def setUp(self):
         super().setUp()
         self.attribute = self.function / 'sriov_numvfs'
@@ -42,7 +41,6 @@ class SysfsTestCase(tree.TreeTestCase):
 
 
 class TestWriteBelow(SysfsTestCase):
-
     def test_an_attribute_that_is_known(self):
         self.write()
         self.assertEqual('4', self.attribute.read_text())
@@ -56,16 +54,30 @@ class TestWriteBelow(SysfsTestCase):
 
     def test_any_other_attribute(self):
         (self.function / 'remove').write_text('0')
-        for attribute in ('remove', '', '.', '../sriov_numvfs', '/etc/passwd',
-                          'sriov_numvfs/', 'sriov_numvfs\n',
-                          '../../../outside'):
+        for attribute in (
+            'remove',
+            '',
+            '.',
+            '../sriov_numvfs',
+            '/etc/passwd',
+            'sriov_numvfs/',
+            'sriov_numvfs\n',
+            '../../../outside',
+        ):
             self.assert_refused(attribute=attribute)
         self.assertEqual('0', (self.function / 'remove').read_text())
 
     def test_what_is_no_address(self):
-        for address in ('..', '', '.', '0000:3d:00.0/', '/',
-                        f'../devices/{ADDRESS}', f'{ADDRESS}\n',
-                        '0000:3d:00.8'):
+        for address in (
+            '..',
+            '',
+            '.',
+            '0000:3d:00.0/',
+            '/',
+            f'../devices/{ADDRESS}',
+            f'{ADDRESS}\n',
+            '0000:3d:00.8',
+        ):
             self.assert_refused(address=address)
 
     def test_what_is_no_number(self):
@@ -86,7 +98,8 @@ class TestWriteBelow(SysfsTestCase):
         (self.root / 'elsewhere/sriov_numvfs').write_text('0')
         self.assert_refused(address='0000:3d:00.1')
         self.assertEqual(
-            '0', (self.root / 'elsewhere/sriov_numvfs').read_text())
+            '0', (self.root / 'elsewhere/sriov_numvfs').read_text()
+        )
 
     def test_an_attribute_that_is_a_link(self):
         self.attribute.unlink()
@@ -100,7 +113,8 @@ class TestWriteBelow(SysfsTestCase):
         (self.function / 'nvidia').symlink_to(self.root / 'nvidia')
         self.assert_refused(attribute='nvidia/current_vgpu_type')
         self.assertEqual(
-            '0', (self.root / 'nvidia/current_vgpu_type').read_text())
+            '0', (self.root / 'nvidia/current_vgpu_type').read_text()
+        )
 
     def test_the_function_refuses(self):
         self.attribute.unlink()
@@ -109,10 +123,10 @@ class TestWriteBelow(SysfsTestCase):
 
 
 class TestWrite(SysfsTestCase):
-
     def test_in_the_process_itself(self):
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.sysfs.ROOT', self.root))
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.privileged.sysfs.ROOT', self.root)
+        )
         self.addCleanup(privileged.sysfs_pctxt.set_client_mode, True)
         privileged.sysfs_pctxt.set_client_mode(False)
         sysfs.write(ADDRESS, 'sriov_numvfs', '4')

@@ -29,10 +29,12 @@ class TreeTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.root = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path).resolve()
+            self.useFixture(fixtures.TempDir()).path
+        ).resolve()
         self.function = self.root / 'devices/pci0000:3c' / ADDRESS
         self.function.mkdir(parents=True)
         self.links = self.root / 'bus/pci/devices'
         self.links.mkdir(parents=True)
         (self.links / ADDRESS).symlink_to(
-            f'../../../devices/pci0000:3c/{ADDRESS}')
+            f'../../../devices/pci0000:3c/{ADDRESS}'
+        )

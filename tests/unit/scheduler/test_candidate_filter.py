@@ -41,20 +41,32 @@ class TestAcceleratorFilter(testtools.TestCase):
         """A host with a provider for each number of units."""
         host = host_manager.HostState(name, name, None)
         host.uuid = self.placement.add_provider(
-            name, {'VCPU': 100, 'MEMORY_MB': 100000})
+            name, {'VCPU': 100, 'MEMORY_MB': 100000}
+        )
         self.hosts.append(host)
-        return [self.placement.add_provider(
-            f'{name}_accel_{index}', {resource_class: total}, host.uuid,
-            [naming.OWNERSHIP_TRAIT]) for index, total in enumerate(units)]
+        return [
+            self.placement.add_provider(
+                f'{name}_accel_{index}',
+                {resource_class: total},
+                host.uuid,
+                [naming.OWNERSHIP_TRAIT],
+            )
+            for index, total in enumerate(units)
+        ]
 
     def _spec(self, *groups):
         """A request with groups of ours, each of so many FPGAs."""
-        return scheduling.request_spec({'group_policy': 'none'}, [
-            objects.RequestGroup(
-                requester_id=f'device_profile_{index}',
-                resources={'FPGA': units},
-                required_traits={naming.OWNERSHIP_TRAIT})
-            for index, units in enumerate(groups)])
+        return scheduling.request_spec(
+            {'group_policy': 'none'},
+            [
+                objects.RequestGroup(
+                    requester_id=f'device_profile_{index}',
+                    resources={'FPGA': units},
+                    required_traits={naming.OWNERSHIP_TRAIT},
+                )
+                for index, units in enumerate(groups)
+            ],
+        )
 
     def test_a_host_that_reports_no_more(self):
         """Its nova-compute may run Nova's own driver, without devices."""
@@ -67,10 +79,14 @@ class TestAcceleratorFilter(testtools.TestCase):
         hosts = list(self.hosts)
         self.assertEqual(hosts, self._pass(spec))
         with engine.writer() as connection:
-            connection.execute(sa.update(schema.HOSTS).where(
-                schema.HOSTS.c.hostname == 'silent').values(
-                    reported_at=datetime.datetime.now(
-                        datetime.UTC) - datetime.timedelta(hours=1)))
+            connection.execute(
+                sa.update(schema.HOSTS)
+                .where(schema.HOSTS.c.hostname == 'silent')
+                .values(
+                    reported_at=datetime.datetime.now(datetime.UTC)
+                    - datetime.timedelta(hours=1)
+                )
+            )
         self.assertEqual(hosts[1:], self._pass(spec))
         # Who asks for no accelerators goes where it likes.
         self.hosts = hosts
@@ -91,8 +107,7 @@ class TestAcceleratorFilter(testtools.TestCase):
             asked.append(silence_s)
             return ask(silence_s)
 
-        with fixtures.MonkeyPatch(
-                'nova_accel.db.host.get_silent', note):
+        with fixtures.MonkeyPatch('nova_accel.db.host.get_silent', note):
             yield asked
 
     def test_a_database_that_gives_no_answer(self):
@@ -106,8 +121,10 @@ class TestAcceleratorFilter(testtools.TestCase):
         candidates = self.placement.candidates(spec)
         for host in self.hosts:
             host.allocation_candidates = [
-                candidate for candidate in candidates
-                if host.uuid in candidate['allocations']]
+                candidate
+                for candidate in candidates
+                if host.uuid in candidate['allocations']
+            ]
 
     def _pass(self, spec):
         accelerator_filter = candidate_filter.AcceleratorFilter()
@@ -126,7 +143,8 @@ class TestAcceleratorFilter(testtools.TestCase):
                 return number
             for group in spec.requested_resources:
                 group.provider_uuids = candidate['mappings'][
-                    group.requester_id]
+                    group.requester_id
+                ]
         return servers
 
     def test_devices_of_one_unit(self):
@@ -156,9 +174,13 @@ class TestAcceleratorFilter(testtools.TestCase):
         self._schedule(spec, 1)
         (used,) = spec.requested_resources[0].provider_uuids
         (host,) = self._pass(spec)
-        self.assertEqual([False, True], [
-            used in candidate['allocations']
-            for candidate in host.allocation_candidates])
+        self.assertEqual(
+            [False, True],
+            [
+                used in candidate['allocations']
+                for candidate in host.allocation_candidates
+            ],
+        )
 
     def test_full_host_does_not_pass(self):
         self._host('one', 1)
@@ -178,8 +200,11 @@ class TestAcceleratorFilter(testtools.TestCase):
         [host] = self._pass(spec)
         self.assertEqual(
             [[uuid] for uuid in providers if uuid not in first],
-            [candidate['mappings']['device_profile_0']
-             for candidate in host.allocation_candidates])
+            [
+                candidate['mappings']['device_profile_0']
+                for candidate in host.allocation_candidates
+            ],
+        )
 
     def test_first_server(self):
         self._host('host', 1, 1)
@@ -199,8 +224,9 @@ class TestAcceleratorFilter(testtools.TestCase):
             spec = self._spec(1)
             self._prepare(spec)
             [host] = self._pass(spec)
-            wanted.update(host.allocation_candidates[0]['mappings'][
-                'device_profile_0'])
+            wanted.update(
+                host.allocation_candidates[0]['mappings']['device_profile_0']
+            )
         self.assertLess(1, len(wanted))
 
     def test_what_this_request_did_not_use_comes_in_any_order(self):
@@ -210,12 +236,14 @@ class TestAcceleratorFilter(testtools.TestCase):
         for _request in range(20):
             spec = self._spec(1)
             self._prepare(spec)
-            spec.requested_resources[0].provider_uuids = used = (
-                self.hosts[0].allocation_candidates[0]['mappings'][
-                    'device_profile_0'])
+            spec.requested_resources[0].provider_uuids = used = self.hosts[
+                0
+            ].allocation_candidates[0]['mappings']['device_profile_0']
             [host] = self._pass(spec)
-            *others, last = (candidate['mappings']['device_profile_0']
-                             for candidate in host.allocation_candidates)
+            *others, last = (
+                candidate['mappings']['device_profile_0']
+                for candidate in host.allocation_candidates
+            )
             self.assertEqual(used, last)
             first.update(others[0])
         self.assertLess(1, len(first))
@@ -243,7 +271,8 @@ class TestAcceleratorFilter(testtools.TestCase):
         self._prepare(spec)
         before = list(self.hosts[0].allocation_candidates)
         spec.requested_resources[0].provider_uuids = before[0]['mappings'][
-            'device_profile_0']
+            'device_profile_0'
+        ]
         self.placement.use(url)
         [host] = self._pass(spec)
         self.assertCountEqual(before, host.allocation_candidates)

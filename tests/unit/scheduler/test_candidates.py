@@ -19,24 +19,36 @@ from nova_accel.testing import scheduling
 
 
 class TestAsk(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.placement = self.useFixture(scheduling.Placement())
 
     def ask(self, *groups, **kwargs):
-        return candidates.ask(nova_context.get_admin_context(), [
-            objects.RequestGroup(requester_id=f'device_profile_{index}',
-                                 resources=resources)
-            for index, resources in enumerate(groups)], **kwargs)
+        return candidates.ask(
+            nova_context.get_admin_context(),
+            [
+                objects.RequestGroup(
+                    requester_id=f'device_profile_{index}', resources=resources
+                )
+                for index, resources in enumerate(groups)
+            ],
+            **kwargs,
+        )
 
     def test_who_can_serve(self):
-        uuids = {self.placement.add_provider(name, {'FPGA': 1})
-                 for name in ('one', 'other')}
+        uuids = {
+            self.placement.add_provider(name, {'FPGA': 1})
+            for name in ('one', 'other')
+        }
         answer = self.ask({'FPGA': 1})
-        self.assertEqual(uuids, {
-            uuid for request in answer.requests
-            for uuid in request['allocations']})
+        self.assertEqual(
+            uuids,
+            {
+                uuid
+                for request in answer.requests
+                for uuid in request['allocations']
+            },
+        )
         self.assertEqual(uuids, set(answer.summaries))
         self.assertEqual(1, len(self.ask({'FPGA': 1}, limit=1).requests))
 
@@ -48,9 +60,11 @@ class TestAsk(testtools.TestCase):
         self.placement.add_provider('one', {'FPGA': 2})
         groups = {'FPGA': 1}, {'FPGA': 1}
         self.assertEqual(
-            1, len(self.ask(*groups, group_policy='none').requests))
+            1, len(self.ask(*groups, group_policy='none').requests)
+        )
         self.assertEqual(
-            [], self.ask(*groups, group_policy='isolate').requests)
+            [], self.ask(*groups, group_policy='isolate').requests
+        )
 
     def test_placement_refuses(self):
         self.assertIsNone(self.ask({'CUSTOM_NO_SUCH': 1}))

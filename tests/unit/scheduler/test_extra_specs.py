@@ -24,9 +24,12 @@ class TestValidation(testtools.TestCase):
     def setUp(self):
         super().setUp()
         for name in ('VALIDATORS', 'NAMESPACES'):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'{validators.__name__}.{name}',
-                getattr(validators, name).copy()))
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'{validators.__name__}.{name}',
+                    getattr(validators, name).copy(),
+                )
+            )
         for validator in extra_specs.register():
             validators.VALIDATORS[validator.name] = validator
             validators.NAMESPACES.add('nova_accel')
@@ -37,12 +40,19 @@ class TestValidation(testtools.TestCase):
     def test_no_name_of_a_profile(self):
         for value in ('', 'two words', 'a/b', 'x' * 256, 'fpga\n'):
             self.assertRaises(
-                exception.ValidationError, validators.validate,
-                'nova_accel:device_profile', value)
+                exception.ValidationError,
+                validators.validate,
+                'nova_accel:device_profile',
+                value,
+            )
 
     def test_unknown_key(self):
-        self.assertRaises(exception.ValidationError, validators.validate,
-                          'nova_accel:device_profiles', 'fpga')
+        self.assertRaises(
+            exception.ValidationError,
+            validators.validate,
+            'nova_accel:device_profiles',
+            'fpga',
+        )
 
     def test_cyborgs_key_stays(self):
         validators.validate('accel:device_profile', 'fpga')

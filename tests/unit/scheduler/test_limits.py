@@ -44,10 +44,14 @@ class LimitsTestCase(testtools.TestCase):
         self.placement = self.useFixture(scheduling.Placement())
         host = self.placement.add_provider('host', {'VCPU': 8})
         self.placement.add_provider(
-            'host_accel', {'FPGA': 4}, host, [naming.OWNERSHIP_TRAIT])
-        self.mapping = self.useFixture(fixtures.MockPatch(
-            'nova.objects.InstanceMapping.get_by_instance_uuid',
-            return_value=objects.InstanceMapping(cell_mapping=None))).mock
+            'host_accel', {'FPGA': 4}, host, [naming.OWNERSHIP_TRAIT]
+        )
+        self.mapping = self.useFixture(
+            fixtures.MockPatch(
+                'nova.objects.InstanceMapping.get_by_instance_uuid',
+                return_value=objects.InstanceMapping(cell_mapping=None),
+            )
+        ).mock
 
     def configure(self, value, name, group='quota'):
         CONF.set_override(name, value, group)
@@ -55,26 +59,41 @@ class LimitsTestCase(testtools.TestCase):
 
     def limit(self, registered, **of_projects):
         keystone = self.useFixture(
-            limit_fixture.LimitFixture(registered, of_projects))
+            limit_fixture.LimitFixture(registered, of_projects)
+        )
         identity = limit_utils.IdentityClient(
-            keystone.mock_conn, 'service_id', 'region_id')
-        self.useFixture(fixtures.MockPatch(
-            'nova.limit.utils.IDENTITY_CLIENT', identity))
+            keystone.mock_conn, 'service_id', 'region_id'
+        )
+        self.useFixture(
+            fixtures.MockPatch('nova.limit.utils.IDENTITY_CLIENT', identity)
+        )
 
     def use(self, units):
         """Have the project have so many FPGAs in use."""
         (found, *_others) = candidates.ask(
-            nova_context.get_admin_context(), [objects.RequestGroup(
-                requester_id='it', resources={'FPGA': units},
-                required_traits={naming.OWNERSHIP_TRAIT})]).requests
+            nova_context.get_admin_context(),
+            [
+                objects.RequestGroup(
+                    requester_id='it',
+                    resources={'FPGA': units},
+                    required_traits={naming.OWNERSHIP_TRAIT},
+                )
+            ],
+        ).requests
         self.assertTrue(self.placement.claim(found))
 
     def spec(self, *units, key=device_profile.FLAVOR_KEY, servers=1):
-        spec = scheduling.request_spec({key: 'p'}, [objects.RequestGroup(
-            requester_id=device_profile.requester_id(index),
-            resources={'FPGA': amount},
-            required_traits={naming.OWNERSHIP_TRAIT})
-            for index, amount in enumerate(units)])
+        spec = scheduling.request_spec(
+            {key: 'p'},
+            [
+                objects.RequestGroup(
+                    requester_id=device_profile.requester_id(index),
+                    resources={'FPGA': amount},
+                    required_traits={naming.OWNERSHIP_TRAIT},
+                )
+                for index, amount in enumerate(units)
+            ],
+        )
         spec.num_instances = servers
         spec.flavor.flavorid = 'big'
         return spec
@@ -87,7 +106,6 @@ class LimitsTestCase(testtools.TestCase):
 
 
 class TestEnforceLimits(LimitsTestCase):
-
     def test_within_the_limit(self):
         self.limit({'class:FPGA': 3})
         self.use(1)
@@ -100,13 +118,14 @@ class TestEnforceLimits(LimitsTestCase):
         for spec in (self.spec(2), self.spec(1, 1), self.spec(1, servers=2)):
             self.assertIn(
                 'device profile p: quota exceeded: class:FPGA: limit 3, in '
-                'use 2, wanted 2', self.reason(spec))
+                'use 2, wanted 2',
+                self.reason(spec),
+            )
 
     def test_a_projects_own_limit(self):
         self.limit({'class:FPGA': 0}, project={'class:FPGA': 2})
         self.assertTrue(self.enforce(self.spec(2)))
-        self.assertIn('limit 2, in use 0, wanted 3',
-                      self.reason(self.spec(3)))
+        self.assertIn('limit 2, in use 0, wanted 3', self.reason(self.spec(3)))
 
     def test_a_limit_of_none(self):
         self.limit({'class:FPGA': 0})
@@ -119,13 +138,13 @@ class TestEnforceLimits(LimitsTestCase):
 
     def test_a_limit_that_is_required(self):
         self.limit({})
-        self.configure(['servers', 'class:FPGA'],
-                       'unified_limits_resource_list')
+        self.configure(
+            ['servers', 'class:FPGA'], 'unified_limits_resource_list'
+        )
         self.assertIn('limit 0', self.reason(self.spec(1)))
 
 
 class TestNotCounted(LimitsTestCase):
-
     def setUp(self):
         super().setUp()
         self.limit({'class:FPGA': 0})
@@ -139,30 +158,40 @@ class TestNotCounted(LimitsTestCase):
 
     def test_cyborgs_key(self):
         """nova-api has counted it."""
-        self.assertFalse(self.enforce(self.spec(
-            1, key=device_profile.CYBORG_FLAVOR_KEY)))
+        self.assertFalse(
+            self.enforce(self.spec(1, key=device_profile.CYBORG_FLAVOR_KEY))
+        )
 
     def test_ports(self):
         port = uuidutils.generate_uuid()
         spec = self.spec()
-        spec.requested_networks = objects.NetworkRequestList(objects=[
-            objects.NetworkRequest(port_id=port, device_profile='nic')])
-        spec.requested_resources = [objects.RequestGroup(
-            requester_id=device_profile.requester_id(0, port),
-            resources={'FPGA': 1},
-            required_traits={naming.OWNERSHIP_TRAIT})]
+        spec.requested_networks = objects.NetworkRequestList(
+            objects=[
+                objects.NetworkRequest(port_id=port, device_profile='nic')
+            ]
+        )
+        spec.requested_resources = [
+            objects.RequestGroup(
+                requester_id=device_profile.requester_id(0, port),
+                resources={'FPGA': 1},
+                required_traits={naming.OWNERSHIP_TRAIT},
+            )
+        ]
         self.assertFalse(self.enforce(spec))
 
     def test_who_is_counted(self):
         """Not a migration, of which Placement has the old allocations."""
         self.mapping.return_value.cell_mapping = objects.CellMapping(
-            uuid=uuidutils.generate_uuid())
+            uuid=uuidutils.generate_uuid()
+        )
         self.useFixture(fixtures.MockPatch('nova.context.target_cell'))
         instance = objects.Instance(flavor=objects.Flavor(flavorid='big'))
-        self.useFixture(fixtures.MockPatch(
-            'nova.objects.Instance.get_by_uuid', return_value=instance))
-        for vm_state in (vm_states.ACTIVE, vm_states.STOPPED,
-                         vm_states.ERROR):
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova.objects.Instance.get_by_uuid', return_value=instance
+            )
+        )
+        for vm_state in (vm_states.ACTIVE, vm_states.STOPPED, vm_states.ERROR):
             instance.vm_state = vm_state
             self.assertFalse(self.enforce(self.spec(1)))
         for vm_state in (vm_states.BUILDING, vm_states.SHELVED_OFFLOADED):
@@ -174,8 +203,10 @@ class TestNotCounted(LimitsTestCase):
         self.assertIn('class:FPGA', self.reason(self.spec(1)))
 
     def test_an_instance_that_is_in_no_cell(self):
-        for error in (exception.InstanceMappingNotFound(uuid='it'),
-                      exception.InstanceNotFound(instance_id='it')):
+        for error in (
+            exception.InstanceMappingNotFound(uuid='it'),
+            exception.InstanceNotFound(instance_id='it'),
+        ):
             self.mapping.side_effect = error
             self.assertIn('class:FPGA', self.reason(self.spec(1)))
 
@@ -192,14 +223,15 @@ class TestUnknown(LimitsTestCase):
         self.assertIn('limits of project project', self.unknown())
 
     def test_keystone_is_away(self):
-        for fault in (ks_exc.ConnectFailure('away'),
-                      sdk_exc.HttpException('is ill'),
-                      limit_exc.SessionInitError('no password')):
+        for fault in (
+            ks_exc.ConnectFailure('away'),
+            sdk_exc.HttpException('is ill'),
+            limit_exc.SessionInitError('no password'),
+        ):
             with fixtures.MockPatch(
-                    'oslo_limit.limit._get_keystone_connection',
-                    side_effect=fault):
-                self.assertIn('limits of project project',
-                              self.unknown())
+                'oslo_limit.limit._get_keystone_connection', side_effect=fault
+            ):
+                self.assertIn('limits of project project', self.unknown())
             self.assertIn(str(fault), self.log.output)
 
     def test_the_service_of_the_limits_is_not_configured(self):

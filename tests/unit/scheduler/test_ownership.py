@@ -20,29 +20,38 @@ from nova_accel.testing import scheduling
 
 def group(requester_id, *required, **resources):
     return objects.RequestGroup(
-        requester_id=requester_id, resources=resources,
-        required_traits=set(required))
+        requester_id=requester_id,
+        resources=resources,
+        required_traits=set(required),
+    )
 
 
 class TestGroups(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.spec = scheduling.request_spec()
         ours = group('a', naming.OWNERSHIP_TRAIT, 'CUSTOM_A', FPGA=1)
         self.spec.requested_resources = [
-            ours, group('b', FPGA=1), group('c', CUSTOM_PCI_8086_37C9=1),
-            group('d', NET_BW_EGR_KILOBIT_PER_SEC=1000)]
+            ours,
+            group('b', FPGA=1),
+            group('c', CUSTOM_PCI_8086_37C9=1),
+            group('d', NET_BW_EGR_KILOBIT_PER_SEC=1000),
+        ]
 
     def test_ours(self):
         self.assertEqual(
-            ['a'], [found.requester_id
-                    for found in ownership.our_groups(self.spec)])
+            ['a'],
+            [found.requester_id for found in ownership.our_groups(self.spec)],
+        )
 
     def test_exposed(self):
         self.assertEqual(
-            ['b', 'c'], [found.requester_id
-                         for found in ownership.exposed_groups(self.spec)])
+            ['b', 'c'],
+            [
+                found.requester_id
+                for found in ownership.exposed_groups(self.spec)
+            ],
+        )
 
     def test_no_groups(self):
         self.spec.requested_resources = None
@@ -51,10 +60,11 @@ class TestGroups(testtools.TestCase):
 
 
 class TestExposedSuffixes(testtools.TestCase):
-
     def _test(self, expected, extra_specs):
-        self.assertEqual(expected, ownership.exposed_suffixes(
-            scheduling.request_spec(extra_specs)))
+        self.assertEqual(
+            expected,
+            ownership.exposed_suffixes(scheduling.request_spec(extra_specs)),
+        )
 
     def test_every_class_of_ours(self):
         for resource_class in naming.RESOURCE_CLASSES.values():
@@ -65,15 +75,27 @@ class TestExposedSuffixes(testtools.TestCase):
         self._test(['_x'], {'resources_x:CUSTOM_ANYTHING': '2'})
 
     def test_several(self):
-        self._test(['1', '', '2'], {
-            'resources1:FPGA': '1', 'resources:VGPU': '1',
-            'resources2:VGPU': '1', 'trait1:CUSTOM_A': 'required',
-            'resources3:VCPU': '1'})
+        self._test(
+            ['1', '', '2'],
+            {
+                'resources1:FPGA': '1',
+                'resources:VGPU': '1',
+                'resources2:VGPU': '1',
+                'trait1:CUSTOM_A': 'required',
+                'resources3:VCPU': '1',
+            },
+        )
 
     def test_plain(self):
         self._test([], {})
-        self._test([], {'resources:VCPU': '2', 'trait:HW_CPU_X86_AVX':
-                        'required', 'hw:cpu_policy': 'dedicated'})
+        self._test(
+            [],
+            {
+                'resources:VCPU': '2',
+                'trait:HW_CPU_X86_AVX': 'required',
+                'hw:cpu_policy': 'dedicated',
+            },
+        )
 
     def test_nothing_of_it(self):
         """A trait would keep Nova from dropping the empty group."""
@@ -83,13 +105,14 @@ class TestExposedSuffixes(testtools.TestCase):
 
 
 class TestAddExtraSpecs(testtools.TestCase):
-
     def test_the_callers_flavor_stays(self):
         spec = scheduling.request_spec({'hw:a': 'b'})
         flavor = spec.flavor
         ownership.add_extra_specs(spec, {'trait:CUSTOM_A': 'forbidden'})
-        self.assertEqual({'hw:a': 'b', 'trait:CUSTOM_A': 'forbidden'},
-                         spec.flavor.extra_specs)
+        self.assertEqual(
+            {'hw:a': 'b', 'trait:CUSTOM_A': 'forbidden'},
+            spec.flavor.extra_specs,
+        )
         self.assertEqual({'hw:a': 'b'}, flavor.extra_specs)
 
     def test_nothing_to_save(self):

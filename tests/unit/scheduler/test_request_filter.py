@@ -36,7 +36,8 @@ FORBIDDEN = {'trait:CUSTOM_NOVA_ACCEL': 'forbidden'}
 
 def merge(spec):
     return request_filter.merge_device_profile(
-        nova_context.get_admin_context(), spec)
+        nova_context.get_admin_context(), spec
+    )
 
 
 class RequestFilterTestCase(testtools.TestCase):
@@ -48,21 +49,25 @@ class RequestFilterTestCase(testtools.TestCase):
         self.useFixture(database.Database())
         self.placement = self.useFixture(scheduling.Placement())
         self.host = self.placement.add_provider(
-            'host', {'VCPU': 8, 'MEMORY_MB': 1024})
+            'host', {'VCPU': 8, 'MEMORY_MB': 1024}
+        )
 
 
 class TestMerge(RequestFilterTestCase):
-
     def setUp(self):
         super().setUp()
         self.ours = self.placement.add_provider(
-            'host_accel', {'VGPU': 4, 'FPGA': 2}, self.host,
-            [naming.OWNERSHIP_TRAIT, 'CUSTOM_A'])
+            'host_accel',
+            {'VGPU': 4, 'FPGA': 2},
+            self.host,
+            [naming.OWNERSHIP_TRAIT, 'CUSTOM_A'],
+        )
 
     def _spec(self, *groups, extra_specs=(), **kwargs):
         device_profile.create('profile', groups)
         return scheduling.request_spec(
-            {KEY: 'profile', **dict(extra_specs)}, **kwargs)
+            {KEY: 'profile', **dict(extra_specs)}, **kwargs
+        )
 
     def _fault(self, spec):
         error = self.assertRaises(exception.RequestFilterFailed, merge, spec)
@@ -72,20 +77,24 @@ class TestMerge(RequestFilterTestCase):
         self.placement.add_provider('x', {}, traits=['CUSTOM_B'])
         spec = self._spec(
             {'resources:FPGA': '2', 'trait:CUSTOM_A': 'required'},
-            {'resources:VGPU': '1', 'trait:CUSTOM_B': 'forbidden'})
+            {'resources:VGPU': '1', 'trait:CUSTOM_B': 'forbidden'},
+        )
         self.assertTrue(merge(spec))
         first, second = spec.requested_resources
         self.assertEqual('device_profile_0', first.requester_id)
         self.assertEqual({'FPGA': 2}, first.resources)
-        self.assertEqual({'CUSTOM_NOVA_ACCEL', 'CUSTOM_A'},
-                         first.required_traits)
+        self.assertEqual(
+            {'CUSTOM_NOVA_ACCEL', 'CUSTOM_A'}, first.required_traits
+        )
         self.assertEqual('device_profile_1', second.requester_id)
         self.assertEqual({'VGPU': 1}, second.resources)
         self.assertEqual({'CUSTOM_NOVA_ACCEL'}, second.required_traits)
         self.assertEqual({'CUSTOM_B'}, second.forbidden_traits)
         [candidate] = self.placement.candidates(spec)
-        self.assertEqual({'FPGA': 2, 'VGPU': 1},
-                         candidate['allocations'][self.ours]['resources'])
+        self.assertEqual(
+            {'FPGA': 2, 'VGPU': 1},
+            candidate['allocations'][self.ours]['resources'],
+        )
 
     def test_no_groups_field(self):
         spec = self._spec({'resources:FPGA': '1'})
@@ -95,18 +104,20 @@ class TestMerge(RequestFilterTestCase):
 
     def test_other_groups_stay(self):
         port = objects.RequestGroup(
-            requester_id='port',
-            resources={'NET_BW_EGR_KILOBIT_PER_SEC': 1})
+            requester_id='port', resources={'NET_BW_EGR_KILOBIT_PER_SEC': 1}
+        )
         spec = self._spec({'resources:FPGA': '1'}, groups=[port])
         merge(spec)
         self.assertEqual(
             ['port', 'device_profile_0'],
-            [group.requester_id for group in spec.requested_resources])
+            [group.requester_id for group in spec.requested_resources],
+        )
         self.assertEqual(set(), port.forbidden_traits)
 
     def test_twice(self):
-        spec = self._spec({'resources:FPGA': '1'},
-                          extra_specs={'resources:VGPU': '1'})
+        spec = self._spec(
+            {'resources:FPGA': '1'}, extra_specs={'resources:VGPU': '1'}
+        )
         merge(spec)
         before = spec.obj_to_primitive()
         merge(spec)
@@ -120,7 +131,8 @@ class TestMerge(RequestFilterTestCase):
 
     def test_never_served_by_another_owner(self):
         self.placement.add_provider(
-            'theirs', {'CUSTOM_QAT': 1}, self.host, ['OWNER_CYBORG'])
+            'theirs', {'CUSTOM_QAT': 1}, self.host, ['OWNER_CYBORG']
+        )
         spec = self._spec({'resources:CUSTOM_QAT': '1'})
         merge(spec)
         self.assertEqual([], self.placement.candidates(spec))
@@ -130,33 +142,53 @@ class TestMerge(RequestFilterTestCase):
         trait = naming.region_trait('FPGA', 'Intel', region)
         self.placement.add_provider('x', {}, traits=[trait])
         image = bitstreams.image(b'', region_uuid=region)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.image.glance.API.get', lambda *_args: image))
-        spec = self._spec({
-            'resources:FPGA': '1', 'accel:bitstream_id': image['id']})
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.image.glance.API.get', lambda *_args: image
+            )
+        )
+        spec = self._spec(
+            {'resources:FPGA': '1', 'accel:bitstream_id': image['id']}
+        )
         merge(spec)
         (group,) = spec.requested_resources
-        self.assertEqual({naming.OWNERSHIP_TRAIT, trait},
-                         group.required_traits)
+        self.assertEqual(
+            {naming.OWNERSHIP_TRAIT, trait}, group.required_traits
+        )
 
     def test_unknown_forbidden_trait_is_left_out(self):
-        spec = self._spec({'resources:FPGA': '1',
-                           'trait:CUSTOM_UNKNOWN': 'forbidden'})
+        spec = self._spec(
+            {'resources:FPGA': '1', 'trait:CUSTOM_UNKNOWN': 'forbidden'}
+        )
         merge(spec)
         self.assertEqual(1, len(self.placement.candidates(spec)))
 
     def test_unknown_required_trait(self):
-        fault = self._fault(self._spec(
-            {'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'},
-            {'resources:FPGA': '1', 'trait:CUSTOM_Y': 'required',
-             'trait:CUSTOM_X': 'required'}))
+        fault = self._fault(
+            self._spec(
+                {'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'},
+                {
+                    'resources:FPGA': '1',
+                    'trait:CUSTOM_Y': 'required',
+                    'trait:CUSTOM_X': 'required',
+                },
+            )
+        )
         self.assertIn('device profile profile: ', fault)
         self.assertIn(': CUSTOM_X, CUSTOM_Y', fault)
 
     def test_forbids_all_accelerators(self):
-        self.assertIn('CUSTOM_NOVA_ACCEL', self._fault(self._spec(
-            {'resources:FPGA': '1',
-             'trait:CUSTOM_NOVA_ACCEL': 'forbidden'})))
+        self.assertIn(
+            'CUSTOM_NOVA_ACCEL',
+            self._fault(
+                self._spec(
+                    {
+                        'resources:FPGA': '1',
+                        'trait:CUSTOM_NOVA_ACCEL': 'forbidden',
+                    }
+                )
+            ),
+        )
 
     def test_unknown_profile(self):
         fault = self._fault(scheduling.request_spec({KEY: 'nowhere'}))
@@ -168,16 +200,26 @@ class TestMerge(RequestFilterTestCase):
         self.assertIn('many', fault)
 
     def test_cyborgs_key_too(self):
-        fault = self._fault(self._spec(
-            {'resources:FPGA': '1'},
-            extra_specs={'accel:device_profile': 'other'}))
+        fault = self._fault(
+            self._spec(
+                {'resources:FPGA': '1'},
+                extra_specs={'accel:device_profile': 'other'},
+            )
+        )
         self.assertIn('nova_accel:device_profile', fault)
         self.assertIn(' accel:device_profile', fault)
 
     def test_cyborgs_group(self):
-        fault = self._fault(self._spec(
-            {'resources:FPGA': '1'}, groups=[objects.RequestGroup(
-                requester_id='device_profile_0', resources={'FPGA': 1})]))
+        fault = self._fault(
+            self._spec(
+                {'resources:FPGA': '1'},
+                groups=[
+                    objects.RequestGroup(
+                        requester_id='device_profile_0', resources={'FPGA': 1}
+                    )
+                ],
+            )
+        )
         self.assertIn('device_profile_0', fault)
 
     def test_database_fault(self):
@@ -198,39 +240,48 @@ class TestMerge(RequestFilterTestCase):
         self.placement.add_provider('theirs', {'VGPU': 2}, self.host)
         spec = self._spec(
             {'resources:FPGA': '1'},
-            extra_specs={'resources1:VGPU': '1', 'resources2:VGPU': '1'})
+            extra_specs={'resources1:VGPU': '1', 'resources2:VGPU': '1'},
+        )
         merge(spec)
         self.assertEqual(1, len(self.placement.candidates(spec)))
 
     def test_group_policy_of_the_flavor(self):
         spec = self._spec(
-            {'resources:FPGA': '1'}, {'resources:VGPU': '1'}, extra_specs={
-                'resources1:VCPU': '1', 'resources2:MEMORY_MB': '1',
-                'group_policy': 'isolate'})
+            {'resources:FPGA': '1'},
+            {'resources:VGPU': '1'},
+            extra_specs={
+                'resources1:VCPU': '1',
+                'resources2:MEMORY_MB': '1',
+                'group_policy': 'isolate',
+            },
+        )
         merge(spec)
         self.assertEqual('isolate', spec.flavor.extra_specs['group_policy'])
         self.assertEqual([], self.placement.candidates(spec))
 
     def test_group_policy_is_left_to_nova(self):
         spec = self._spec(
-            {'resources:FPGA': '1'}, {'resources:VGPU': '1'},
-            extra_specs={'resources1:VCPU': '1'})
+            {'resources:FPGA': '1'},
+            {'resources:VGPU': '1'},
+            extra_specs={'resources1:VCPU': '1'},
+        )
         merge(spec)
         self.assertNotIn('group_policy', spec.flavor.extra_specs)
         self.assertEqual(1, len(self.placement.candidates(spec)))
 
 
 class TestCyborgsKey(RequestFilterTestCase):
-
     def setUp(self):
         super().setUp()
         self.ours, self.theirs = (
             self.placement.add_provider(name, {'FPGA': 1}, self.host, owner)
-            for name, owner in (('ours', [naming.OWNERSHIP_TRAIT]),
-                                ('theirs', ['OWNER_CYBORG'])))
+            for name, owner in (
+                ('ours', [naming.OWNERSHIP_TRAIT]),
+                ('theirs', ['OWNER_CYBORG']),
+            )
+        )
         self.turn(True)
-        self.addCleanup(
-            CONF.clear_override, 'cyborg_compatible', 'nova_accel')
+        self.addCleanup(CONF.clear_override, 'cyborg_compatible', 'nova_accel')
 
     def turn(self, on):
         CONF.set_override('cyborg_compatible', on, 'nova_accel')
@@ -240,13 +291,19 @@ class TestCyborgsKey(RequestFilterTestCase):
         device_profile.create('profile', [group or {'resources:FPGA': '1'}])
         return scheduling.request_spec(
             {'accel:device_profile': 'profile', **extra_specs},
-            [objects.RequestGroup(requester_id='device_profile_0',
-                                  resources={'FPGA': 1})])
+            [
+                objects.RequestGroup(
+                    requester_id='device_profile_0', resources={'FPGA': 1}
+                )
+            ],
+        )
 
     def served_by(self, spec):
         merge(spec)
-        return [candidate['mappings']['device_profile_0']
-                for candidate in self.placement.candidates(spec)]
+        return [
+            candidate['mappings']['device_profile_0']
+            for candidate in self.placement.candidates(spec)
+        ]
 
     def test_is_served_by_ours_alone(self):
         spec = self.spec()
@@ -268,17 +325,25 @@ class TestCyborgsKey(RequestFilterTestCase):
     def test_turned_off_the_profile_is_not_looked_up(self):
         self.turn(False)
         self.useFixture(database.Database(tables=False))
-        self.assertFalse(merge(scheduling.request_spec(
-            {'accel:device_profile': 'of-cyborg'})))
+        self.assertFalse(
+            merge(
+                scheduling.request_spec({'accel:device_profile': 'of-cyborg'})
+            )
+        )
 
     def test_what_is_to_be_programmed_is_the_hosts_to_know(self):
-        self.assertTrue(merge(self.spec({
-            'resources:FPGA': '1', 'accel:function_name': 'gzip'})))
+        self.assertTrue(
+            merge(
+                self.spec(
+                    {'resources:FPGA': '1', 'accel:function_name': 'gzip'}
+                )
+            )
+        )
 
     def test_both_keys(self):
         error = self.assertRaises(
-            exception.RequestFilterFailed, merge,
-            self.spec(**{KEY: 'profile'}))
+            exception.RequestFilterFailed, merge, self.spec(**{KEY: 'profile'})
+        )
         self.assertIn(KEY, str(error))
 
 
@@ -290,40 +355,60 @@ class TestPorts(testtools.TestCase):
         self.useFixture(database.Database())
         self.placement = self.useFixture(scheduling.Placement())
         host = self.placement.add_provider(
-            'host', {'VCPU': 8, 'MEMORY_MB': 1024})
+            'host', {'VCPU': 8, 'MEMORY_MB': 1024}
+        )
         self.ours, self.theirs = (
             self.placement.add_provider(
-                name, {'CUSTOM_NIC': 2, 'FPGA': 1}, host, owner)
-            for name, owner in (('ours', [naming.OWNERSHIP_TRAIT]),
-                                ('theirs', ['OWNER_CYBORG'])))
+                name, {'CUSTOM_NIC': 2, 'FPGA': 1}, host, owner
+            )
+            for name, owner in (
+                ('ours', [naming.OWNERSHIP_TRAIT]),
+                ('theirs', ['OWNER_CYBORG']),
+            )
+        )
         CONF.set_override('cyborg_compatible', True, 'nova_accel')
-        self.addCleanup(
-            CONF.clear_override, 'cyborg_compatible', 'nova_accel')
+        self.addCleanup(CONF.clear_override, 'cyborg_compatible', 'nova_accel')
         device_profile.create('nic', [{'resources:CUSTOM_NIC': '1'}])
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
 
     def spec(self, *names, **extra_specs):
         """As Nova makes it, with ports of these profiles."""
         self.ports = [uuidutils.generate_uuid() for _name in names]
-        spec = scheduling.request_spec(extra_specs, [
-            objects.RequestGroup(requester_id=f'device_profile_0{port}',
-                                 resources={'CUSTOM_NIC': 1})
-            for port in self.ports])
-        spec.requested_networks = objects.NetworkRequestList(objects=[
-            objects.NetworkRequest(port_id=port, device_profile=name)
-            for port, name in zip(self.ports, names, strict=True)])
+        spec = scheduling.request_spec(
+            extra_specs,
+            [
+                objects.RequestGroup(
+                    requester_id=f'device_profile_0{port}',
+                    resources={'CUSTOM_NIC': 1},
+                )
+                for port in self.ports
+            ],
+        )
+        spec.requested_networks = objects.NetworkRequestList(
+            objects=[
+                objects.NetworkRequest(port_id=port, device_profile=name)
+                for port, name in zip(self.ports, names, strict=True)
+            ]
+        )
         return spec
 
     def served_by(self, spec):
         merge(spec)
-        return [{group: uuids for group, uuids
-                 in candidate['mappings'].items() if group}
-                for candidate in self.placement.candidates(spec)]
+        return [
+            {
+                group: uuids
+                for group, uuids in candidate['mappings'].items()
+                if group
+            }
+            for candidate in self.placement.candidates(spec)
+        ]
 
     def test_are_served_by_ours_alone(self):
         spec = self.spec('nic', 'nic')
-        self.assertEqual([{f'device_profile_0{port}': [self.ours]
-                           for port in self.ports}], self.served_by(spec))
+        self.assertEqual(
+            [{f'device_profile_0{port}': [self.ours] for port in self.ports}],
+            self.served_by(spec),
+        )
 
     def test_twice(self):
         spec = self.spec('nic')
@@ -335,56 +420,77 @@ class TestPorts(testtools.TestCase):
     def test_beside_the_flavors(self):
         for key in (KEY, 'accel:device_profile'):
             served = self.served_by(self.spec('nic', **{key: 'fpga'}))
-            self.assertEqual([{
-                'device_profile_0': [self.ours],
-                f'device_profile_0{self.ports[0]}': [self.ours]}], served)
+            self.assertEqual(
+                [
+                    {
+                        'device_profile_0': [self.ours],
+                        f'device_profile_0{self.ports[0]}': [self.ours],
+                    }
+                ],
+                served,
+            )
 
     def test_turned_off(self):
         CONF.set_override('cyborg_compatible', False, 'nova_accel')
         spec = self.spec('nic', **{KEY: 'fpga'})
-        self.assertEqual([{
-            'device_profile_0': [self.ours],
-            f'device_profile_0{self.ports[0]}': [self.theirs]}],
-            self.served_by(spec))
+        self.assertEqual(
+            [
+                {
+                    'device_profile_0': [self.ours],
+                    f'device_profile_0{self.ports[0]}': [self.theirs],
+                }
+            ],
+            self.served_by(spec),
+        )
 
     def test_without_a_profile(self):
         spec = self.spec()
         spec.requested_networks.objects.append(
-            objects.NetworkRequest(port_id=uuidutils.generate_uuid()))
+            objects.NetworkRequest(port_id=uuidutils.generate_uuid())
+        )
         self.assertFalse(merge(spec))
 
     def test_an_unknown_profile(self):
         error = self.assertRaises(
-            exception.RequestFilterFailed, merge, self.spec('nowhere'))
+            exception.RequestFilterFailed, merge, self.spec('nowhere')
+        )
         self.assertIn('device profile nowhere: ', str(error))
 
 
 class TestKeepAway(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.placement = self.useFixture(scheduling.Placement())
         self.host = self.placement.add_provider(
-            'host', {'VCPU': 8, 'MEMORY_MB': 1024})
+            'host', {'VCPU': 8, 'MEMORY_MB': 1024}
+        )
 
     def _publish(self):
         return self.placement.add_provider(
-            'host_accel', {'VGPU': 4, 'CUSTOM_QAT': 4}, self.host,
-            [naming.OWNERSHIP_TRAIT])
+            'host_accel',
+            {'VGPU': 4, 'CUSTOM_QAT': 4},
+            self.host,
+            [naming.OWNERSHIP_TRAIT],
+        )
 
     def _theirs(self):
         return self.placement.add_provider(
-            'theirs', {'VGPU': 1, 'CUSTOM_QAT': 1}, self.host)
+            'theirs', {'VGPU': 1, 'CUSTOM_QAT': 1}, self.host
+        )
 
     def _served_by(self, extra_specs=(), groups=()):
         spec = scheduling.request_spec(extra_specs, groups)
         merge(spec)
-        return {uuid for candidate in self.placement.candidates(spec)
-                for uuid in candidate['allocations']} - {self.host}
+        return {
+            uuid
+            for candidate in self.placement.candidates(spec)
+            for uuid in candidate['allocations']
+        } - {self.host}
 
     def _port(self):
         return objects.RequestGroup(
-            requester_id='port', resources={'CUSTOM_QAT': 1})
+            requester_id='port', resources={'CUSTOM_QAT': 1}
+        )
 
     def test_ours_alone(self):
         self._publish()
@@ -408,30 +514,48 @@ class TestKeepAway(testtools.TestCase):
         self.useFixture(database.Database())
         device_profile.create('profile', [{'resources:VGPU': '1'}])
         ours, theirs = self._publish(), self._theirs()
-        spec = scheduling.request_spec({
-            KEY: 'profile', 'resources:VGPU': '1',
-            'resources1:CUSTOM_QAT': '1'})
+        spec = scheduling.request_spec(
+            {
+                KEY: 'profile',
+                'resources:VGPU': '1',
+                'resources1:CUSTOM_QAT': '1',
+            }
+        )
         merge(spec)
         [candidate] = self.placement.candidates(spec)
         self.assertEqual(
-            {'': {self.host, theirs}, '1': {theirs},
-             'device_profile_0': {ours}},
-            {suffix: set(uuids)
-             for suffix, uuids in candidate['mappings'].items()})
+            {
+                '': {self.host, theirs},
+                '1': {theirs},
+                'device_profile_0': {ours},
+            },
+            {
+                suffix: set(uuids)
+                for suffix, uuids in candidate['mappings'].items()
+            },
+        )
 
     def test_operator_cannot_ask_for_ours(self):
         self._publish()
-        self.assertEqual(set(), self._served_by({
-            'resources1:VGPU': '1',
-            'trait1:CUSTOM_NOVA_ACCEL': 'required'}))
+        self.assertEqual(
+            set(),
+            self._served_by(
+                {
+                    'resources1:VGPU': '1',
+                    'trait1:CUSTOM_NOVA_ACCEL': 'required',
+                }
+            ),
+        )
 
     def test_other_traits_of_the_flavor_stay(self):
-        spec = scheduling.request_spec({
-            'resources:VGPU': '1', 'trait:CUSTOM_A': 'required'})
+        spec = scheduling.request_spec(
+            {'resources:VGPU': '1', 'trait:CUSTOM_A': 'required'}
+        )
         self.assertTrue(merge(spec))
         self.assertEqual(
-            {'resources:VGPU': '1', 'trait:CUSTOM_A': 'required',
-             **FORBIDDEN}, spec.flavor.extra_specs)
+            {'resources:VGPU': '1', 'trait:CUSTOM_A': 'required', **FORBIDDEN},
+            spec.flavor.extra_specs,
+        )
 
     def test_flavor_of_the_caller_stays(self):
         spec = scheduling.request_spec({'resources:VGPU': '1'})
@@ -456,14 +580,16 @@ class TestKeepAway(testtools.TestCase):
 
 
 class TestRegister(testtools.TestCase):
-
     def _names(self):
         return [found.__name__ for found in nova_filters.ALL_REQUEST_FILTERS]
 
     def test_nova_calls_each_once(self):
         request_filter.register()
-        for name in ('merge_device_profile', 'enforce_limits',
-                     'explain_shortage'):
+        for name in (
+            'merge_device_profile',
+            'enforce_limits',
+            'explain_shortage',
+        ):
             self.assertEqual(1, self._names().count(name))
 
     def test_placement_is_asked_last(self):
@@ -472,10 +598,14 @@ class TestRegister(testtools.TestCase):
     def test_newest_after_a_reload(self):
         importlib.reload(request_filter)
         self.assertEqual(1, self._names().count('merge_device_profile'))
-        self.assertIn(request_filter.merge_device_profile,
-                      nova_filters.ALL_REQUEST_FILTERS)
+        self.assertIn(
+            request_filter.merge_device_profile,
+            nova_filters.ALL_REQUEST_FILTERS,
+        )
 
     def test_before_nova_isolates_aggregates(self):
         names = self._names()
-        self.assertLess(names.index('merge_device_profile'),
-                        names.index('isolate_aggregates'))
+        self.assertLess(
+            names.index('merge_device_profile'),
+            names.index('isolate_aggregates'),
+        )

@@ -24,49 +24,66 @@ from nova_accel.testing import scheduling
 
 
 class TestExplainShortage(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.placement = self.useFixture(scheduling.Placement())
         host = self.placement.add_provider('host', {'VCPU': 8})
         for number in range(2):
             self.placement.add_provider(
-                f'host_accel_{number}', {'FPGA': 1}, host,
-                [naming.OWNERSHIP_TRAIT, f'CUSTOM_{number}'])
+                f'host_accel_{number}',
+                {'FPGA': 1},
+                host,
+                [naming.OWNERSHIP_TRAIT, f'CUSTOM_{number}'],
+            )
 
     key = device_profile.FLAVOR_KEY
 
     def explain(self, *groups, **extra_specs):
         return shortage.explain_shortage(
-            nova_context.get_admin_context(), scheduling.request_spec(
+            nova_context.get_admin_context(),
+            scheduling.request_spec(
                 {self.key: 'profile', **extra_specs},
-                [objects.RequestGroup(
-                    requester_id=device_profile.requester_id(index),
-                    resources=resources,
-                    required_traits={naming.OWNERSHIP_TRAIT, *traits})
-                 for index, (resources, *traits) in enumerate(groups)]))
+                [
+                    objects.RequestGroup(
+                        requester_id=device_profile.requester_id(index),
+                        resources=resources,
+                        required_traits={naming.OWNERSHIP_TRAIT, *traits},
+                    )
+                    for index, (resources, *traits) in enumerate(groups)
+                ],
+            ),
+        )
 
     def reason(self, *groups, **extra_specs):
         error = self.assertRaises(
-            exception.RequestFilterFailed, self.explain, *groups,
-            **extra_specs)
+            exception.RequestFilterFailed, self.explain, *groups, **extra_specs
+        )
         return str(error)
 
     def test_there_is_enough(self):
         self.assertTrue(self.explain(({'FPGA': 1},), ({'FPGA': 1},)))
-        self.assertTrue(self.explain(
-            ({'FPGA': 1}, 'CUSTOM_0'), ({'FPGA': 1}, 'CUSTOM_1'),
-            group_policy='isolate'))
+        self.assertTrue(
+            self.explain(
+                ({'FPGA': 1}, 'CUSTOM_0'),
+                ({'FPGA': 1}, 'CUSTOM_1'),
+                group_policy='isolate',
+            )
+        )
 
     def test_no_accelerators_are_asked_for(self):
-        self.assertFalse(shortage.explain_shortage(
-            nova_context.get_admin_context(), scheduling.request_spec({})))
+        self.assertFalse(
+            shortage.explain_shortage(
+                nova_context.get_admin_context(), scheduling.request_spec({})
+            )
+        )
 
     def test_one_group_cannot_be_met(self):
         reason = self.reason(({'FPGA': 1},), ({'FPGA': 2}, 'CUSTOM_1'))
         self.assertIn('device profile profile', reason)
-        self.assertIn('no device has device_profile_1 free: FPGA=2, CUSTOM_1 '
-                      'required', reason)
+        self.assertIn(
+            'no device has device_profile_1 free: FPGA=2, CUSTOM_1 required',
+            reason,
+        )
         self.assertNotIn('device_profile_0', reason)
         self.assertNotIn(naming.OWNERSHIP_TRAIT, reason)
 
@@ -74,39 +91,68 @@ class TestExplainShortage(testtools.TestCase):
         reason = self.reason(*[({'FPGA': 1},)] * 3)
         self.assertIn(
             'no host has device_profile_0, device_profile_1, device_profile_2 '
-            'free together: FPGA=1; FPGA=1; FPGA=1', reason)
+            'free together: FPGA=1; FPGA=1; FPGA=1',
+            reason,
+        )
 
     def test_what_is_taken_is_not_free(self):
-        (taken,) = candidates.ask(nova_context.get_admin_context(), [
-            objects.RequestGroup(requester_id='it', resources={'FPGA': 1},
-                                 required_traits={'CUSTOM_0'})]).requests
+        (taken,) = candidates.ask(
+            nova_context.get_admin_context(),
+            [
+                objects.RequestGroup(
+                    requester_id='it',
+                    resources={'FPGA': 1},
+                    required_traits={'CUSTOM_0'},
+                )
+            ],
+        ).requests
         self.assertTrue(self.placement.claim(taken))
-        self.assertIn('device_profile_0 free: FPGA=1, CUSTOM_0 required',
-                      self.reason(({'FPGA': 1}, 'CUSTOM_0')))
+        self.assertIn(
+            'device_profile_0 free: FPGA=1, CUSTOM_0 required',
+            self.reason(({'FPGA': 1}, 'CUSTOM_0')),
+        )
         self.assertTrue(self.explain(({'FPGA': 1},)))
 
     def test_ports(self):
         port, other = (uuidutils.generate_uuid() for _port in range(2))
-        spec = scheduling.request_spec({self.key: 'profile'}, [
-            objects.RequestGroup(
-                requester_id=device_profile.requester_id(0, owner),
-                resources={'FPGA': amount},
-                required_traits={naming.OWNERSHIP_TRAIT})
-            for owner, amount in ((port, 2), (other, 1), ('', 1))])
-        spec.requested_networks = objects.NetworkRequestList(objects=[
-            objects.NetworkRequest(port_id=port, device_profile='nic'),
-            objects.NetworkRequest(port_id=other, device_profile='other')])
+        spec = scheduling.request_spec(
+            {self.key: 'profile'},
+            [
+                objects.RequestGroup(
+                    requester_id=device_profile.requester_id(0, owner),
+                    resources={'FPGA': amount},
+                    required_traits={naming.OWNERSHIP_TRAIT},
+                )
+                for owner, amount in ((port, 2), (other, 1), ('', 1))
+            ],
+        )
+        spec.requested_networks = objects.NetworkRequestList(
+            objects=[
+                objects.NetworkRequest(port_id=port, device_profile='nic'),
+                objects.NetworkRequest(port_id=other, device_profile='other'),
+            ]
+        )
         error = self.assertRaises(
-            exception.RequestFilterFailed, shortage.explain_shortage,
-            nova_context.get_admin_context(), spec)
-        self.assertIn(f'device profile nic: no device has device_profile_0'
-                      f'{port} free: FPGA=2', str(error))
+            exception.RequestFilterFailed,
+            shortage.explain_shortage,
+            nova_context.get_admin_context(),
+            spec,
+        )
+        self.assertIn(
+            f'device profile nic: no device has device_profile_0'
+            f'{port} free: FPGA=2',
+            str(error),
+        )
         spec.requested_resources[0].resources = {'FPGA': 1}
         error = self.assertRaises(
-            exception.RequestFilterFailed, shortage.explain_shortage,
-            nova_context.get_admin_context(), spec)
-        self.assertIn('device profile nic, other, profile: no host has',
-                      str(error))
+            exception.RequestFilterFailed,
+            shortage.explain_shortage,
+            nova_context.get_admin_context(),
+            spec,
+        )
+        self.assertIn(
+            'device profile nic, other, profile: no host has', str(error)
+        )
 
     def test_placement_is_away(self):
         """Nova finds that out by itself."""
@@ -115,5 +161,4 @@ class TestExplainShortage(testtools.TestCase):
 
 
 class TestCyborgsKey(TestExplainShortage):
-
     key = device_profile.CYBORG_FLAVOR_KEY

@@ -21,7 +21,6 @@ from nova_accel.testing import scheduling
 
 
 class TestTraits(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.context = nova_context.get_admin_context()
@@ -31,8 +30,10 @@ class TestTraits(testtools.TestCase):
         self.placement.add_provider('host', {'VCPU': 1}, traits=['CUSTOM_A'])
         self.assertEqual(
             {'CUSTOM_A', 'OWNER_CYBORG'},
-            traits.known(self.context,
-                         ['CUSTOM_A', 'CUSTOM_B', 'OWNER_CYBORG']))
+            traits.known(
+                self.context, ['CUSTOM_A', 'CUSTOM_B', 'OWNER_CYBORG']
+            ),
+        )
 
     def test_ownership_trait_is_made(self):
         self.assertNotIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
@@ -41,20 +42,21 @@ class TestTraits(testtools.TestCase):
 
     def test_ownership_trait_that_is_there(self):
         self.placement.add_provider(
-            'host', {'VCPU': 1}, traits=[naming.OWNERSHIP_TRAIT])
+            'host', {'VCPU': 1}, traits=[naming.OWNERSHIP_TRAIT]
+        )
         traits.ensure_ownership(self.context)
         self.assertIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
 
     def test_a_placement_is_asked_once(self):
         traits.ensure_ownership(self.context)
         self.placement.client.delete(
-            f'/traits/{naming.OWNERSHIP_TRAIT}', version='1.6')
+            f'/traits/{naming.OWNERSHIP_TRAIT}', version='1.6'
+        )
         traits.ensure_ownership(self.context)
         self.assertNotIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
 
 
 class TestPlacementAway(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.context = nova_context.get_admin_context()
@@ -63,8 +65,10 @@ class TestPlacementAway(testtools.TestCase):
 
     def _test(self, url, expected):
         self.placement.use(url)
-        for ask in (lambda: traits.known(self.context, ['CUSTOM_A']),
-                    lambda: traits.ensure_ownership(self.context)):
+        for ask in (
+            lambda: traits.known(self.context, ['CUSTOM_A']),
+            lambda: traits.ensure_ownership(self.context),
+        ):
             error = self.assertRaises(exception.RequestFilterFailed, ask)
             self.assertIn('Placement could not be asked', str(error))
             self.assertIn(expected, str(error))

@@ -28,7 +28,6 @@ CONF = conf.CONF
 
 
 class TestAcceleratorWeigher(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.database = self.useFixture(database.Database())
@@ -40,18 +39,26 @@ class TestAcceleratorWeigher(testtools.TestCase):
 
     def _weights(self, *classes, aggregates=()):
         """The hosts a, b, c as Nova weighs them: name -> weight."""
-        spec = scheduling.request_spec(groups=[objects.RequestGroup(
-            requester_id=f'device_profile_{index}',
-            resources={resource_class: 1},
-            required_traits={naming.OWNERSHIP_TRAIT})
-            for index, resource_class in enumerate(classes)])
+        spec = scheduling.request_spec(
+            groups=[
+                objects.RequestGroup(
+                    requester_id=f'device_profile_{index}',
+                    resources={resource_class: 1},
+                    required_traits={naming.OWNERSHIP_TRAIT},
+                )
+                for index, resource_class in enumerate(classes)
+            ]
+        )
         hosts = []
         for name in 'abc':
             hosts.append(host_manager.HostState(f'{name}.service', name, None))
             hosts[-1].aggregates = list(aggregates)
-        return {weighed.obj.nodename: weighed.weight for weighed
-                in weights.HostWeightHandler().get_weighed_objects(
-                    [weigher.AcceleratorWeigher()], hosts, spec)}
+        return {
+            weighed.obj.nodename: weighed.weight
+            for weighed in weights.HostWeightHandler().get_weighed_objects(
+                [weigher.AcceleratorWeigher()], hosts, spec
+            )
+        }
 
     def test_more_free_ones_for_those_who_ask(self):
         self._report(a=1, b=4)
@@ -59,8 +66,9 @@ class TestAcceleratorWeigher(testtools.TestCase):
 
     def test_other_classes_do_not_count(self):
         self._report(a=1, b=4)
-        self.assertEqual({'a': 0, 'b': 0, 'c': 0},
-                         self._weights('CUSTOM_QAT', 'VGPU'))
+        self.assertEqual(
+            {'a': 0, 'b': 0, 'c': 0}, self._weights('CUSTOM_QAT', 'VGPU')
+        )
 
     def test_fewer_free_ones_for_all_others(self):
         self._report(a=1, b=4)
@@ -69,16 +77,20 @@ class TestAcceleratorWeigher(testtools.TestCase):
     def test_multiplier(self):
         self._report(a=1, b=4)
         CONF.set_override('accelerator_weight_multiplier', -2.0, 'nova_accel')
-        self.addCleanup(CONF.clear_override, 'accelerator_weight_multiplier',
-                        'nova_accel')
+        self.addCleanup(
+            CONF.clear_override, 'accelerator_weight_multiplier', 'nova_accel'
+        )
         self.assertEqual({'c': 0, 'a': -0.5, 'b': -2}, self._weights('FPGA'))
 
     def test_multiplier_of_an_aggregate(self):
         self._report(a=1, b=4)
         aggregate = objects.Aggregate(
-            metadata={'accelerator_weight_multiplier': '3'})
-        self.assertEqual({'b': 3, 'a': 0.75, 'c': 0},
-                         self._weights('FPGA', aggregates=[aggregate]))
+            metadata={'accelerator_weight_multiplier': '3'}
+        )
+        self.assertEqual(
+            {'b': 3, 'a': 0.75, 'c': 0},
+            self._weights('FPGA', aggregates=[aggregate]),
+        )
 
     def test_one_statement_however_many_hosts(self):
         self._report(a=1, b=4, c=2)
@@ -86,8 +98,9 @@ class TestAcceleratorWeigher(testtools.TestCase):
 
     def test_turned_off_costs_nothing(self):
         CONF.set_override('accelerator_weight_multiplier', 0, 'nova_accel')
-        self.addCleanup(CONF.clear_override, 'accelerator_weight_multiplier',
-                        'nova_accel')
+        self.addCleanup(
+            CONF.clear_override, 'accelerator_weight_multiplier', 'nova_accel'
+        )
         self.assertEqual(0, self._statements('FPGA'))
 
     def _statements(self, *classes):
@@ -98,18 +111,25 @@ class TestAcceleratorWeigher(testtools.TestCase):
             if statement.startswith(('SELECT', 'INSERT', 'UPDATE', 'DELETE')):
                 seen.append(statement)
 
-        sa.event.listen(
-            self.database.engine, 'before_cursor_execute', note)
-        self.addCleanup(sa.event.remove, self.database.engine,
-                        'before_cursor_execute', note)
+        sa.event.listen(self.database.engine, 'before_cursor_execute', note)
+        self.addCleanup(
+            sa.event.remove,
+            self.database.engine,
+            'before_cursor_execute',
+            note,
+        )
         self._weights(*classes)
         return len(seen)
 
     def test_one_host_alone(self):
         self._report(a=3)
         host = host_manager.HostState('a.service', 'a', None)
-        self.assertEqual(-3, weigher.AcceleratorWeigher()._weigh_object(
-            host, scheduling.request_spec()))
+        self.assertEqual(
+            -3,
+            weigher.AcceleratorWeigher()._weigh_object(
+                host, scheduling.request_spec()
+            ),
+        )
 
     def test_database_fault(self):
         self.useFixture(database.Database(tables=False))

@@ -23,11 +23,9 @@ MUCH = bytes(16 * 1024 * 1024)
 
 
 class TestDurableFile(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.path = self.directory / 'file'
 
     def test_the_last_content_is_there(self):
@@ -50,19 +48,29 @@ class TestDurableFile(testtools.TestCase):
             self.assertTrue(synced.wait(30))
             yield b'last'
 
-        with (fixtures.MockPatch(
-                'os.fdatasync', side_effect=lambda _file: synced.set()),
-              self.path.open('wb') as file):
+        with (
+            fixtures.MockPatch(
+                'os.fdatasync', side_effect=lambda _file: synced.set()
+            ),
+            self.path.open('wb') as file,
+        ):
             durable_file.write_chunks(file, chunks())
 
     def test_the_disk_fails_while_chunks_come(self):
         for number in (0, 9):
-            with (fixtures.MockPatch(
-                    'os.fdatasync', side_effect=[
-                        OSError(5, 'I/O error'), *[None] * 9]),
-                  self.path.open('wb') as file):
-                self.assertRaises(OSError, durable_file.write_chunks, file,
-                                  iter([MUCH, *[b'chunk'] * number]))
+            with (
+                fixtures.MockPatch(
+                    'os.fdatasync',
+                    side_effect=[OSError(5, 'I/O error'), *[None] * 9],
+                ),
+                self.path.open('wb') as file,
+            ):
+                self.assertRaises(
+                    OSError,
+                    durable_file.write_chunks,
+                    file,
+                    iter([MUCH, *[b'chunk'] * number]),
+                )
 
     def test_removed_twice(self):
         durable_file.write(self.path, 'text')
@@ -74,17 +82,23 @@ class TestDurableFile(testtools.TestCase):
         durable_file.write(self.path, 'first')
         with fixtures.MockPatch('os.fsync', side_effect=OSError(28, 'full')):
             error = self.assertRaises(
-                exceptions.DiskError, durable_file.write, self.path, 'x')
-            self.assertIn('file cannot be written on the host: full',
-                          str(error))
+                exceptions.DiskError, durable_file.write, self.path, 'x'
+            )
+            self.assertIn(
+                'file cannot be written on the host: full', str(error)
+            )
             self.assertRaises(
-                exceptions.DiskError, durable_file.remove, self.path)
+                exceptions.DiskError, durable_file.remove, self.path
+            )
         durable_file.write(self.path, 'first')
         self.assertEqual([self.path], list(self.directory.iterdir()))
         self.assertEqual('first', self.path.read_text())
 
     def test_a_directory_that_is_gone(self):
-        for act in (lambda path: durable_file.write(path, 'text'),
-                    durable_file.remove):
-            self.assertRaises(exceptions.DiskError, act,
-                              self.directory / 'gone' / 'file')
+        for act in (
+            lambda path: durable_file.write(path, 'text'),
+            durable_file.remove,
+        ):
+            self.assertRaises(
+                exceptions.DiskError, act, self.directory / 'gone' / 'file'
+            )

@@ -33,17 +33,18 @@ def parse(value):
 
 
 class TestEntryFiles(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path, 'a', 'journal')
+            self.useFixture(fixtures.TempDir()).path, 'a', 'journal'
+        )
         self.files = self.open()
 
     def open(self):
         return entry_files.EntryFiles(
-            self.directory, parse, 'notes', 'ask somebody')
+            self.directory, parse, 'notes', 'ask somebody'
+        )
 
     def test_what_is_written_is_there_after_a_restart(self):
         self.assertEqual([], self.files.entries())
@@ -79,10 +80,12 @@ class TestEntryFiles(testtools.TestCase):
         def refuse(*arguments):
             raise exceptions.DiskError('No space left on device')
 
-        for name, act in (('write', lambda: self.files.write(
-                               'one', Note('2'))),
-                          ('remove', lambda: self.files.remove('one'))):
+        for name, act in (
+            ('write', lambda: self.files.write('one', Note('2'))),
+            ('remove', lambda: self.files.remove('one')),
+        ):
             with fixtures.MonkeyPatch(
-                    f'nova_accel.state.durable_file.{name}', refuse):
+                f'nova_accel.state.durable_file.{name}', refuse
+            ):
                 self.assertRaises(exceptions.DiskError, act)
             self.assertEqual(Note('1'), self.files.read('one'))

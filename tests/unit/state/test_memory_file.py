@@ -19,19 +19,25 @@ from nova_accel.state import memory_file
 
 
 class TestMemoryFile(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        self.path = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path) / 'place' / 'file.json'
+        self.path = (
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+            / 'place'
+            / 'file.json'
+        )
         self.path.parent.mkdir()
 
     def reopened(self):
         return memory_file.MemoryFile(
-            self.path, lambda value: set(value['known']),
-            lambda value: {'known': sorted(value)}, set(), 'all is lost',
-            'It would be lost')
+            self.path,
+            lambda value: set(value['known']),
+            lambda value: {'known': sorted(value)},
+            set(),
+            'all is lost',
+            'It would be lost',
+        )
 
     def test_what_is_written_is_known_after_a_restart(self):
         self.assertEqual(set(), self.reopened().value)

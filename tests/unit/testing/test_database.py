@@ -20,23 +20,27 @@ from nova_accel.testing import database
 
 
 class TestServerThatIsAbsent(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
-        self.useFixture(fixtures.EnvironmentVariable(
-            'OS_TEST_DBAPI_ADMIN_CONNECTION',
-            'mysql+pymysql://root@127.0.0.1:1/'))
+        self.useFixture(
+            fixtures.EnvironmentVariable(
+                'OS_TEST_DBAPI_ADMIN_CONNECTION',
+                'mysql+pymysql://root@127.0.0.1:1/',
+            )
+        )
 
     def test_skips(self) -> None:
         self.useFixture(fixtures.EnvironmentVariable('CI'))
         for backend in ('mysql', 'postgresql'):
             self.assertRaises(
-                unittest.SkipTest, self.useFixture,
-                database.Database(backend))
+                unittest.SkipTest, self.useFixture, database.Database(backend)
+            )
 
     def test_fails_where_all_must_be_tested(self) -> None:
         self.useFixture(fixtures.EnvironmentVariable('CI', 'true'))
         for backend in ('mysql', 'postgresql'):
             self.assertRaises(
-                db_exc.BackendNotAvailable, self.useFixture,
-                database.Database(backend))
+                db_exc.BackendNotAvailable,
+                self.useFixture,
+                database.Database(backend),
+            )

@@ -27,17 +27,19 @@ NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
 
 class TestPciInfo(testtools.TestCase):
-
     def discover(self, **hardware):
         self.useFixture(fake_driver.Installed())
-        fake = self.useFixture(
-            libvirt.Libvirt(devices.pci_info(**hardware)))
+        fake = self.useFixture(libvirt.Libvirt(devices.pci_info(**hardware)))
         nodes = node_devices.NodeDevices(fake.host)
         drivers = loading.load(nodes, fake.sysfs.sysfs, NODE_UUID)
         inventory = discovery.discover(
-            nodes, drivers, device_spec.parse(devices.DEVICE_SPEC, drivers),
-            nova_claims.NovaClaims('host1', NODE_UUID), dict,
-            lambda: host_use.HostUse(fake.sysfs.sysfs))
+            nodes,
+            drivers,
+            device_spec.parse(devices.DEVICE_SPEC, drivers),
+            nova_claims.NovaClaims('host1', NODE_UUID),
+            dict,
+            lambda: host_use.HostUse(fake.sysfs.sysfs),
+        )
         self.assertEqual((), inventory.refused)
         return inventory.devices
 
@@ -45,17 +47,20 @@ class TestPciInfo(testtools.TestCase):
         return [device.type for device in found]
 
     def test_default(self):
-        self.assertEqual(['VGPU', 'FPGA'] + 8 * ['QAT'],
-                         self.types(self.discover()))
+        self.assertEqual(
+            ['VGPU', 'FPGA'] + 8 * ['QAT'], self.types(self.discover())
+        )
 
     def test_other_hosts(self):
         self.assertEqual((), self.discover(gpus=0, fpgas=0, qats=0))
         found = self.discover(gpus=2, fpgas=3, fpga_vfs=1, qats=2, qat_vfs=16)
-        self.assertEqual(2 * ['VGPU'] + 3 * ['FPGA'] + 32 * ['QAT'],
-                         self.types(found))
+        self.assertEqual(
+            2 * ['VGPU'] + 3 * ['FPGA'] + 32 * ['QAT'], self.types(found)
+        )
 
     def test_bus_and_numa_node(self):
         found = self.discover(bus=0x10, numa_node=1)
-        self.assertEqual({0x10, 0x11, 0x12},
-                         {device.address.bus for device in found})
+        self.assertEqual(
+            {0x10, 0x11, 0x12}, {device.address.bus for device in found}
+        )
         self.assertEqual({1}, {device.numa_node for device in found})

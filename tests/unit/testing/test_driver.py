@@ -28,72 +28,102 @@ NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
 
 class TestFakeFpgaDriver(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        fake = self.useFixture(libvirt.Libvirt(
-            devices.pci_info(gpus=0, fpgas=2, fpga_vfs=3, qats=0)))
+        fake = self.useFixture(
+            libvirt.Libvirt(
+                devices.pci_info(gpus=0, fpgas=2, fpga_vfs=3, qats=0)
+            )
+        )
         self.host = node_devices.NodeDevices(fake.host).look()
         self.driver = driver.FakeFpgaDriver(None, None, NODE_UUID)
         (self.spec,) = device_spec.parse([devices.FPGA_SPEC], ['fake'])
 
     def discover(self):
-        return [self.driver.discover(function, self.spec, self.host)
-                for function in self.host.functions.values()
-                if function.product_id == '09c4']
+        return [
+            self.driver.discover(function, self.spec, self.host)
+            for function in self.host.functions.values()
+            if function.product_id == '09c4'
+        ]
 
     def test_each_virtual_function_is_a_region(self):
         for device in self.discover():
             card = self.host.functions[device.address]
             self.assertEqual(
                 ['region0', 'region1', 'region2'],
-                [region.name for region in device.deployables])
+                [region.name for region in device.deployables],
+            )
             self.assertEqual(
                 card.virtual_functions,
-                tuple(handle.address for region in device.deployables
-                      for handle in region.handles))
+                tuple(
+                    handle.address
+                    for region in device.deployables
+                    for handle in region.handles
+                ),
+            )
 
     def test_regions_are_told_apart_alike_on_all_cards(self):
-        first, second = ([region.traits for region in device.deployables]
-                         for device in self.discover())
+        first, second = (
+            [region.traits for region in device.deployables]
+            for device in self.discover()
+        )
         self.assertEqual(first, second)
         self.assertEqual(3, len(set(first)))
 
     def test_handles_are_not_alike(self):
-        uuids = [handle.uuid for device in self.discover()
-                 for region in device.deployables
-                 for handle in region.handles]
+        uuids = [
+            handle.uuid
+            for device in self.discover()
+            for region in device.deployables
+            for handle in region.handles
+        ]
         self.assertEqual(6, len(set(uuids)))
 
     def test_no_regions(self):
-        region = next(function for function in self.host.functions.values()
-                      if function.parent_address is not None)
-        self.assertRaises(exceptions.DeviceError, self.driver.discover,
-                          region, self.spec, self.host)
+        region = next(
+            function
+            for function in self.host.functions.values()
+            if function.parent_address is not None
+        )
+        self.assertRaises(
+            exceptions.DeviceError,
+            self.driver.discover,
+            region,
+            self.spec,
+            self.host,
+        )
 
     def test_cleaning_as_a_test_wants_it(self):
         handle = next(self.discover()[0].handles)
         cleaning = self.useFixture(driver.Cleaning())
-        self.assertTrue(all(
-            region.is_cleaned for device in self.discover()
-            for region in device.deployables))
+        self.assertTrue(
+            all(
+                region.is_cleaned
+                for device in self.discover()
+                for region in device.deployables
+            )
+        )
         self.driver.clean(handle)
         self.assertEqual([handle.uuid], cleaning.cleaned)
         cleaning.refusal = 'stuck'
         error = self.assertRaises(
-            exceptions.DeviceError, self.driver.clean, handle)
+            exceptions.DeviceError, self.driver.clean, handle
+        )
         self.assertEqual('stuck', str(error))
 
     def test_a_fault_of_a_card(self):
         faults = {'0000:81:00.0': 'it burns'}
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.testing.driver.FakeFpgaDriver.faults', faults))
-        self.assertEqual(['it burns', None], [
-            device.fault for device in self.discover()])
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.testing.driver.FakeFpgaDriver.faults', faults
+            )
+        )
+        self.assertEqual(
+            ['it burns', None], [device.fault for device in self.discover()]
+        )
 
 
 class TestProgramming(base.DriverTestCase):
-
     driver = driver.FakeFpgaDriver
     spec = {'vendor_id': '8086'}
     bitstreams = (b'first', b'second')
@@ -118,11 +148,13 @@ class TestProgramming(base.DriverTestCase):
     def test_regions_are_programmed_apart(self):
         device, region, directory = self._to_program()
         self.a_driver().program(device, region, directory / 'first', 60)
-        self.assertEqual('nothing', self.a_driver().loaded(
-            device, device.regions[1]))
+        self.assertEqual(
+            'nothing', self.a_driver().loaded(device, device.regions[1])
+        )
         self.assertEqual(
             [(self.CARD, 'region0', hashlib.sha256(b'first').hexdigest())],
-            self.programming.programmed)
+            self.programming.programmed,
+        )
 
     def test_faults(self):
         device, region, directory = self._to_program()
@@ -138,13 +170,11 @@ class TestProgramming(base.DriverTestCase):
 
     def test_a_duration_beyond_the_limit(self):
         self.programming.duration_s = 5
-        self.assert_not_programmed(
-            'not finished after 0.01 s', timeout_s=0.01)
+        self.assert_not_programmed('not finished after 0.01 s', timeout_s=0.01)
 
     def test_not_allowed_to_end(self):
         self.programming.may_end.clear()
-        self.assert_not_programmed(
-            'not finished after 0.01 s', timeout_s=0.01)
+        self.assert_not_programmed('not finished after 0.01 s', timeout_s=0.01)
 
     def test_a_shell(self):
         device, region, directory = self._to_program()
@@ -155,10 +185,16 @@ class TestProgramming(base.DriverTestCase):
         self.assertEqual('its id', self.a_driver().loaded_shell(device))
         self.assertEqual('nothing', self.loaded())
         self.programming.faults = [driver.Fault.LOSES_POWER]
-        self.assertRaises(exceptions.DeviceError, self.a_driver().load_shell,
-                          device, shell, 60)
-        self.assertRaises(exceptions.DeviceError,
-                          self.a_driver().loaded_shell, device)
+        self.assertRaises(
+            exceptions.DeviceError,
+            self.a_driver().load_shell,
+            device,
+            shell,
+            60,
+        )
+        self.assertRaises(
+            exceptions.DeviceError, self.a_driver().loaded_shell, device
+        )
 
     def test_what_it_holds_outlives_the_process(self):
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
@@ -171,7 +207,6 @@ class TestProgramming(base.DriverTestCase):
 
 
 class TestConformance(base.DriverTestCase):
-
     driver = driver.FakeFpgaDriver
     spec = {'vendor_id': '8086'}
 

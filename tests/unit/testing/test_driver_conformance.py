@@ -26,18 +26,24 @@ FUNCTION = '0000:3d:00.1'
 
 def failures(driver, **more):
     """The names of the tests that a driver fails."""
-    class Conformance(driver_conformance.DriverConformance,
-                      testtools.TestCase):
+
+    class Conformance(
+        driver_conformance.DriverConformance, testtools.TestCase
+    ):
         spec = {'vendor_id': '8086'}
         address = FUNCTION
         takes_any = False
 
         def functions(self):
             self.sysfs.set(self.address, enable='0')
-            return [driver_conformance.a_function(
-                        CARD, '8086', '37c8', virtual=[FUNCTION]),
-                    driver_conformance.a_function(
-                        FUNCTION, '8086', '37c9', parent=CARD)]
+            return [
+                driver_conformance.a_function(
+                    CARD, '8086', '37c8', virtual=[FUNCTION]
+                ),
+                driver_conformance.a_function(
+                    FUNCTION, '8086', '37c9', parent=CARD
+                ),
+            ]
 
     Conformance.driver = driver
     for name, value in more.items():
@@ -45,28 +51,43 @@ def failures(driver, **more):
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(Conformance).run(result)
     assert result.testsRun > 12
-    return {test.id().rpartition('.')[2]
-            for test, _text in result.failures + result.errors}
+    return {
+        test.id().rpartition('.')[2]
+        for test, _text in result.failures + result.errors
+    }
 
 
 def changed(**fields):
     """A driver that says something else of its device."""
+
     class Changed(pci.PciDriver):
         def discover(self, function, spec, host):
             return dataclasses.replace(
-                super().discover(function, spec, host), **fields)
+                super().discover(function, spec, host), **fields
+            )
+
     return Changed
 
 
 def handing_out(make):
     """A driver with other handles."""
+
     class HandingOut(pci.PciDriver):
         def discover(self, function, spec, host):
             device = super().discover(function, spec, host)
             (deployable,) = device.deployables
-            return dataclasses.replace(device, deployables=(
-                dataclasses.replace(deployable, handles=tuple(
-                    make(self, function, deployable.handles[0]))),))
+            return dataclasses.replace(
+                device,
+                deployables=(
+                    dataclasses.replace(
+                        deployable,
+                        handles=tuple(
+                            make(self, function, deployable.handles[0])
+                        ),
+                    ),
+                ),
+            )
+
     return HandingOut
 
 
@@ -80,8 +101,12 @@ class TestDriverConformance(testtools.TestCase):
         self.assertEqual(set(), failures(pci.PciDriver))
 
     def test_facts(self):
-        for fields in ({'name': 'card'}, {'driver': 'pci'}, {'type': 'X'},
-                       {'deployables': ()}):
+        for fields in (
+            {'name': 'card'},
+            {'driver': 'pci'},
+            {'type': 'X'},
+            {'deployables': ()},
+        ):
             self.assert_found('device', changed(**fields))
 
     def test_operators_keys(self):
@@ -91,38 +116,64 @@ class TestDriverConformance(testtools.TestCase):
     def test_handles_that_are_not_derived(self):
         made = iter(range(10000))
         self.assert_found(
-            'discovery_is_repeatable_and_changes_nothing', handing_out(
+            'discovery_is_repeatable_and_changes_nothing',
+            handing_out(
                 lambda _driver, function, _handle: [
                     attach_handle.AttachHandle(
-                        str(next(made)), function.address)]))
+                        str(next(made)), function.address
+                    )
+                ]
+            ),
+        )
         self.assert_found(
-            'uuids_are_derived_from_the_node', handing_out(
+            'uuids_are_derived_from_the_node',
+            handing_out(
                 lambda _driver, function, _handle: [
                     attach_handle.AttachHandle(
                         naming.derived_uuid(
-                            driver_conformance.NODE_UUID, function.name),
-                        function.address)]))
+                            driver_conformance.NODE_UUID, function.name
+                        ),
+                        function.address,
+                    )
+                ]
+            ),
+        )
 
     def test_more_handles_than_functions(self):
         self.assert_found(
-            'handles_are_made_of_what_the_host_has', handing_out(
+            'handles_are_made_of_what_the_host_has',
+            handing_out(
                 lambda _driver, _function, handle: [
-                    handle, dataclasses.replace(handle, uuid='another')]))
+                    handle,
+                    dataclasses.replace(handle, uuid='another'),
+                ]
+            ),
+        )
 
     def test_a_card_that_is_carved(self):
         self.assert_found(
-            'handles_are_made_of_what_the_host_has', handing_out(
-                lambda _driver, function, handle: [dataclasses.replace(
-                    handle, address=function.parent_address
-                    or function.address)]))
+            'handles_are_made_of_what_the_host_has',
+            handing_out(
+                lambda _driver, function, handle: [
+                    dataclasses.replace(
+                        handle,
+                        address=function.parent_address or function.address,
+                    )
+                ]
+            ),
+        )
 
     def test_traits(self):
         class Lower(pci.PciDriver):
             def discover(self, function, spec, host):
                 device = super().discover(function, spec, host)
-                return dataclasses.replace(device, deployables=tuple(
-                    dataclasses.replace(each, traits={'fast'})
-                    for each in device.deployables))
+                return dataclasses.replace(
+                    device,
+                    deployables=tuple(
+                        dataclasses.replace(each, traits={'fast'})
+                        for each in device.deployables
+                    ),
+                )
 
         self.assert_found('names_are_valid_in_placement', Lower)
         self.assert_found('each_deployable_repeats_the_devices_trait', Lower)
@@ -135,7 +186,8 @@ class TestDriverConformance(testtools.TestCase):
                 return super().discover(function, spec, host)
 
         self.assert_found(
-            'discovery_is_repeatable_and_changes_nothing', Writes)
+            'discovery_is_repeatable_and_changes_nothing', Writes
+        )
 
     def test_plug_that_is_not_undone(self):
         class Leaves(pci.PciDriver):
@@ -162,5 +214,7 @@ class TestDriverConformance(testtools.TestCase):
 
     def test_takes_what_is_anothers(self):
         self.assert_found(
-            'what_is_anothers', pci.PciDriver,
-            spec={'vendor_id': '8086', 'type': 'QAT'})
+            'what_is_anothers',
+            pci.PciDriver,
+            spec={'vendor_id': '8086', 'type': 'QAT'},
+        )

@@ -31,15 +31,16 @@ MDEV = etree.fromstring("""
 
 
 class TestHostdev(testtools.TestCase):
-
     def test_identity(self) -> None:
         self.assertEqual('0000:82:1f.7', hostdev.identity(PCI))
-        self.assertEqual('9ac4ad62-6bcd-51e7-b1fa-8a2a99f58213',
-                         hostdev.identity(MDEV))
+        self.assertEqual(
+            '9ac4ad62-6bcd-51e7-b1fa-8a2a99f58213', hostdev.identity(MDEV)
+        )
 
     def test_text_is_one_line(self) -> None:
         self.assertEqual(
             '<hostdev mode="subsystem" type="mdev" managed="no" '
             'model="vfio-pci"><source><address '
             'uuid="9ac4ad62-6bcd-51e7-b1fa-8a2a99f58213"/></source></hostdev>',
-            hostdev.text(MDEV))
+            hostdev.text(MDEV),
+        )

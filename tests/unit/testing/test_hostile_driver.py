@@ -19,11 +19,11 @@ from nova_accel.testing import hostile_driver
 
 
 class TestHostileDriver(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.hostile = self.useFixture(
-            hostile_driver.HostileDriver(driver.FakeFpgaDriver))
+            hostile_driver.HostileDriver(driver.FakeFpgaDriver)
+        )
         self.driver = driver.FakeFpgaDriver(None, None, 'uuid')
 
     def test_it_is_well_until_it_is_told(self):
@@ -39,16 +39,20 @@ class TestHostileDriver(testtools.TestCase):
 
     def test_each_deed(self):
         for deed, error in (
-                ('refuses', exceptions.DeviceError), ('OSError', OSError),
-                ('another of our errors', exceptions.StaleAttempt),
-                ('sys.exit', SystemExit)):
+            ('refuses', exceptions.DeviceError),
+            ('OSError', OSError),
+            ('another of our errors', exceptions.StaleAttempt),
+            ('sys.exit', SystemExit),
+        ):
             with self.hostile.hostile('unplug', deed):
                 self.assertRaises(error, self.driver.unplug, 'handle')
         with self.hostile.hostile('discover', 'garbage'):
             self.assertIsInstance(self.driver.discover(), object)
 
     def test_all_that_a_driver_is_asked(self):
-        self.assertLessEqual({'discover', 'plug', 'clean', 'load_shell'},
-                             set(hostile_driver.METHODS))
+        self.assertLessEqual(
+            {'discover', 'plug', 'clean', 'load_shell'},
+            set(hostile_driver.METHODS),
+        )
         for method in hostile_driver.METHODS:
             self.assertTrue(callable(getattr(base.Driver, method)))

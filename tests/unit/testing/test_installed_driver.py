@@ -20,10 +20,10 @@ from nova_accel.testing import installed_driver
 
 
 class TestInstalledDriver(testtools.TestCase):
-
     def names(self, **selection):
         return metadata.entry_points(
-            group=loading.NAMESPACE, **selection).names
+            group=loading.NAMESPACE, **selection
+        ).names
 
     def test_it_is_there_until_the_cleanup(self):
         before = self.names()
@@ -33,7 +33,8 @@ class TestInstalledDriver(testtools.TestCase):
 
     def test_several(self):
         self.useFixture(
-            installed_driver.InstalledDriver('acme', 'acme_nova:Driver'))
+            installed_driver.InstalledDriver('acme', 'acme_nova:Driver')
+        )
         self.useFixture(driver.Installed())
         self.assertFalse({'acme', 'fake', 'pci'} - self.names())
 

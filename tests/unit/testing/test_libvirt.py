@@ -41,7 +41,6 @@ DOMAIN = f'''
 
 
 class TestMediatedDevices(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         fake = self.useFixture(libvirt.Libvirt(devices.pci_info()))
@@ -49,17 +48,22 @@ class TestMediatedDevices(testtools.TestCase):
         self.host = fake.host
 
     def create(self, uuid=UUID, mdev_type='nvidia-12', parent=GPU):
-        return self.connection.nodeDeviceCreateXML(MDEV.format(
-            uuid=uuid, type=mdev_type, parent=parent), 0)
+        return self.connection.nodeDeviceCreateXML(
+            MDEV.format(uuid=uuid, type=mdev_type, parent=parent), 0
+        )
 
     def available(self, mdev_type='nvidia-12'):
         xml = self.connection.nodeDeviceLookupByName(GPU).XMLDesc(0)
-        return int(etree.fromstring(xml).findtext(
-            f".//type[@id='{mdev_type}']/availableInstances"))
+        return int(
+            etree.fromstring(xml).findtext(
+                f".//type[@id='{mdev_type}']/availableInstances"
+            )
+        )
 
     def assert_error(self, code, function, *args, **kwargs):
         error = self.assertRaises(
-            fakelibvirt.libvirtError, function, *args, **kwargs)
+            fakelibvirt.libvirtError, function, *args, **kwargs
+        )
         self.assertEqual(code, error.get_error_code())
 
     def test_create_and_destroy(self):
@@ -67,8 +71,9 @@ class TestMediatedDevices(testtools.TestCase):
         self.assertEqual(NAME, device.name())
         self.assertEqual(GPU, device.parent())
         self.assertEqual([NAME], self.host.list_mediated_devices())
-        self.assertEqual((7, 16),
-                         (self.available(), self.available('nvidia-11')))
+        self.assertEqual(
+            (7, 16), (self.available(), self.available('nvidia-11'))
+        )
         self.assertEqual(0, device.destroy())
         self.assertEqual([], self.host.list_mediated_devices())
         self.assertEqual(8, self.available())
@@ -76,7 +81,8 @@ class TestMediatedDevices(testtools.TestCase):
     def test_unknown(self):
         no_device = fakelibvirt.VIR_ERR_NO_NODE_DEVICE
         self.assert_error(
-            no_device, self.connection.nodeDeviceLookupByName, NAME)
+            no_device, self.connection.nodeDeviceLookupByName, NAME
+        )
         self.assert_error(no_device, self.create, parent='pci_0000_ff_00_0')
         device = self.create()
         device.destroy()
@@ -89,14 +95,16 @@ class TestMediatedDevices(testtools.TestCase):
         self.create()
         self.assert_error(refused, self.create)
         self.assert_error(refused, self.create, mdev_type='nvidia-11')
-        self.assertEqual((7, 16),
-                         (self.available(), self.available('nvidia-11')))
+        self.assertEqual(
+            (7, 16), (self.available(), self.available('nvidia-11'))
+        )
 
     def test_full(self):
         for number in range(8):
             self.create(f'{number}{UUID[1:]}')
-        self.assert_error(fakelibvirt.VIR_ERR_INTERNAL_ERROR,
-                          self.create, f'8{UUID[1:]}')
+        self.assert_error(
+            fakelibvirt.VIR_ERR_INTERNAL_ERROR, self.create, f'8{UUID[1:]}'
+        )
         self.assertEqual(8, len(self.host.list_mediated_devices()))
 
     def test_in_use(self):
@@ -114,7 +122,8 @@ class TestMediatedDevices(testtools.TestCase):
 
     def test_nova_makes_one(self):
         uuid = libvirt_driver.LibvirtDriver(None)._create_mdev(
-            GPU, 'nvidia-12')
+            GPU, 'nvidia-12'
+        )
         (name,) = self.host.list_mediated_devices()
         self.assertIn(uuid.replace('-', '_'), name)
         self.assertEqual(7, self.available())

@@ -45,28 +45,36 @@ CONFIG = fakelibvirt.VIR_DOMAIN_AFFECT_CONFIG
 
 
 class TestGuestDevices(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.connection = self.useFixture(
-            libvirt.Libvirt(devices.pci_info())).connection
+            libvirt.Libvirt(devices.pci_info())
+        ).connection
         self.mdev = self.connection.nodeDeviceCreateXML(MDEV_XML, 0)
         self.domain = self.define()
 
     def define(self, name='guest', hostdevs=MDEV + PCI):
-        return self.connection.defineXML(DOMAIN.substitute(
-            name=name, uuid=UUID, devices=hostdevs))
+        return self.connection.defineXML(
+            DOMAIN.substitute(name=name, uuid=UUID, devices=hostdevs)
+        )
 
     def assert_has(self, *expected):
         self.assertEqual(sorted(expected), self.found(0))
 
     def assert_defined(self, *expected):
-        self.assertEqual(sorted(expected),
-                         self.found(fakelibvirt.VIR_DOMAIN_XML_INACTIVE))
+        self.assertEqual(
+            sorted(expected), self.found(fakelibvirt.VIR_DOMAIN_XML_INACTIVE)
+        )
 
     def found(self, flags):
-        return sorted(map(hostdev.identity, etree.fromstring(
-            self.domain.XMLDesc(flags)).iterfind('devices/hostdev')))
+        return sorted(
+            map(
+                hostdev.identity,
+                etree.fromstring(self.domain.XMLDesc(flags)).iterfind(
+                    'devices/hostdev'
+                ),
+            )
+        )
 
     def assert_refused(self, code, function, *args):
         error = self.assertRaises(fakelibvirt.libvirtError, function, *args)
@@ -98,33 +106,41 @@ class TestGuestDevices(testtools.TestCase):
         self.assert_has(VF)
         self.domain.attachDeviceFlags(MDEV, CONFIG)
         self.assert_has(UUID, VF)
-        for change in (self.domain.attachDeviceFlags,
-                       self.domain.detachDeviceFlags):
+        for change in (
+            self.domain.attachDeviceFlags,
+            self.domain.detachDeviceFlags,
+        ):
             self.assert_refused(
-                fakelibvirt.VIR_ERR_OPERATION_INVALID, change, MDEV, LIVE)
+                fakelibvirt.VIR_ERR_OPERATION_INVALID, change, MDEV, LIVE
+            )
 
     def test_a_domain_that_runs_is_not_started(self):
         self.domain.createWithFlags(0)
-        self.assert_refused(fakelibvirt.VIR_ERR_OPERATION_INVALID,
-                            self.domain.createWithFlags, 0)
+        self.assert_refused(
+            fakelibvirt.VIR_ERR_OPERATION_INVALID,
+            self.domain.createWithFlags,
+            0,
+        )
 
     def test_attach(self):
         self.domain.create()
         self.domain.detachDeviceFlags(MDEV, LIVE)
         self.domain.attachDeviceFlags(MDEV, 0)
         self.assert_has(UUID, VF)
-        self.assert_refused(fakelibvirt.VIR_ERR_OPERATION_INVALID,
-                            self.domain.attachDeviceFlags, MDEV, LIVE)
+        self.assert_refused(
+            fakelibvirt.VIR_ERR_OPERATION_INVALID,
+            self.domain.attachDeviceFlags,
+            MDEV,
+            LIVE,
+        )
 
     def test_a_device_that_is_not_there(self):
         self.domain.create()
         self.domain.detachDeviceFlags(MDEV, LIVE)
         missing = fakelibvirt.VIR_ERR_DEVICE_MISSING
-        self.assert_refused(
-            missing, self.domain.detachDeviceFlags, MDEV, LIVE)
+        self.assert_refused(missing, self.domain.detachDeviceFlags, MDEV, LIVE)
         self.mdev.destroy()
-        self.assert_refused(
-            missing, self.domain.attachDeviceFlags, MDEV, LIVE)
+        self.assert_refused(missing, self.domain.attachDeviceFlags, MDEV, LIVE)
         self.domain.destroy()
         self.assert_refused(missing, self.domain.create)
         self.assertFalse(self.domain.isActive())
@@ -140,8 +156,11 @@ class TestGuestDevices(testtools.TestCase):
     def test_managed_save(self):
         self.domain.create()
         for xml in (PCI, MDEV):
-            self.assert_refused(fakelibvirt.VIR_ERR_OPERATION_INVALID,
-                                self.domain.managedSave, 0)
+            self.assert_refused(
+                fakelibvirt.VIR_ERR_OPERATION_INVALID,
+                self.domain.managedSave,
+                0,
+            )
             self.assertTrue(self.domain.isActive())
             self.domain.detachDeviceFlags(xml, LIVE)
         self.domain.managedSave(0)
@@ -157,32 +176,43 @@ class TestGuestDevices(testtools.TestCase):
         self.domain.create()
         self.domain.undefine()
         self.assertTrue(self.domain.isActive())
-        self.assertEqual([self.domain], self.connection.listAllDomains(
-            fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE))
+        self.assertEqual(
+            [self.domain],
+            self.connection.listAllDomains(
+                fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
+            ),
+        )
         self.assertIs(self.domain, self.define(hostdevs=PCI))
         self.assert_has(UUID, VF)
         self.assert_defined(VF)
         self.domain.undefine()
         self.domain.destroy()
-        self.assertEqual([], self.connection.listAllDomains(
-            fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
-            | fakelibvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE))
+        self.assertEqual(
+            [],
+            self.connection.listAllDomains(
+                fakelibvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
+                | fakelibvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE
+            ),
+        )
 
     def test_a_saved_guest_that_is_undefined(self):
         self.domain.detachDeviceFlags(PCI, CONFIG)
         self.domain.detachDeviceFlags(MDEV, CONFIG)
         self.domain.create()
         self.domain.managedSave(0)
-        self.domain.undefineFlags(
-            fakelibvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE)
+        self.domain.undefineFlags(fakelibvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE)
         self.assertFalse(self.define().hasManagedSaveImage(0))
 
     def test_other_devices_are_novas(self):
         self.domain.create()
-        disk = ("<disk type='file' device='disk'><driver name='qemu' "
-                "type='raw'/><source file='/disk'/>"
-                "<target dev='vdb' bus='virtio'/></disk>")
-        for change, count in ((self.domain.attachDeviceFlags, 1),
-                              (self.domain.detachDeviceFlags, 0)):
+        disk = (
+            "<disk type='file' device='disk'><driver name='qemu' "
+            "type='raw'/><source file='/disk'/>"
+            "<target dev='vdb' bus='virtio'/></disk>"
+        )
+        for change, count in (
+            (self.domain.attachDeviceFlags, 1),
+            (self.domain.detachDeviceFlags, 0),
+        ):
             change(disk, LIVE)
             self.assertEqual(count, self.domain.XMLDesc(0).count('<disk '))

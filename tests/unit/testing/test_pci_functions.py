@@ -22,40 +22,62 @@ from nova_accel.testing import libvirt
 from nova_accel.testing import pci_functions
 
 CARD = pci_functions.function(
-    '0000:3d:00.0', '8086', '37c8', class_code='0b4000', driver='c6xx',
-    numa_node=1, product='QAT', vendor='Intel', max_virtual_functions=16)
+    '0000:3d:00.0',
+    '8086',
+    '37c8',
+    class_code='0b4000',
+    driver='c6xx',
+    numa_node=1,
+    product='QAT',
+    vendor='Intel',
+    max_virtual_functions=16,
+)
 GPU = pci_functions.function(
-    '0000:3e:00.0', '10de', '13f2', with_functions=['0000:3e:00.1'],
-    mdev_types={'nvidia-11': 4}, upstream=pci_address.PciAddress(0, 0, 1, 0))
+    '0000:3e:00.0',
+    '10de',
+    '13f2',
+    with_functions=['0000:3e:00.1'],
+    mdev_types={'nvidia-11': 4},
+    upstream=pci_address.PciAddress(0, 0, 1, 0),
+)
 BRIDGE = pci_functions.function(
-    '0000:00:01.0', '8086', '3420', class_code='060400', is_bridge=True)
+    '0000:00:01.0', '8086', '3420', class_code='060400', is_bridge=True
+)
 
 
 class TestXml(testtools.TestCase):
-
     def test_it_is_read_as_what_it_was(self):
-        for function in (GPU, BRIDGE, *pci_functions.virtual_functions(
-                CARD, 9, '37c9', mdev_types={'a': 1})):
+        for function in (
+            GPU,
+            BRIDGE,
+            *pci_functions.virtual_functions(
+                CARD, 9, '37c9', mdev_types={'a': 1}
+            ),
+        ):
             read = pci_function.parse_pci(pci_functions.xml(function))
             # A node device has names, though they may be empty.
-            self.assertEqual(function, dataclasses.replace(
-                read, product=function.product, vendor=function.vendor))
+            self.assertEqual(
+                function,
+                dataclasses.replace(
+                    read, product=function.product, vendor=function.vendor
+                ),
+            )
 
 
 class TestVirtualFunctions(testtools.TestCase):
-
     def test_card_and_parts_name_each_other(self):
         card, *parts = pci_functions.virtual_functions(CARD, 9, '37c9')
-        self.assertEqual(card.virtual_functions,
-                         tuple(part.address for part in parts))
-        self.assertEqual({CARD.address},
-                         {part.parent_address for part in parts})
+        self.assertEqual(
+            card.virtual_functions, tuple(part.address for part in parts)
+        )
+        self.assertEqual(
+            {CARD.address}, {part.parent_address for part in parts}
+        )
         self.assertEqual('0000:3d:01.1', str(parts[-1].address))
         self.assertEqual(9, len({part.iommu_group for part in parts}))
 
 
 class TestSriov(testtools.TestCase):
-
     def test_they_are_there_after_the_write(self):
         info = devices.pci_info(gpus=0, fpgas=0, qats=0)
         pci_functions.add(info, CARD)
@@ -66,5 +88,4 @@ class TestSriov(testtools.TestCase):
         fake.sysfs.sysfs.write(CARD.address, 'sriov_numvfs', '4')
         functions = nodes.look().functions
         self.assertEqual(5, len(functions))
-        self.assertEqual(
-            4, len(functions[CARD.address].virtual_functions))
+        self.assertEqual(4, len(functions[CARD.address].virtual_functions))

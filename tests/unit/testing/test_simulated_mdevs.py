@@ -19,18 +19,24 @@ from nova_accel.testing import driver_conformance
 from nova_accel.testing import simulated_mdevs
 
 CARD = pci_address.PciAddress.parse('0000:3d:00.0')
-ONE, TWO = (f'0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e{number}'
-            for number in (10, 11))
+ONE, TWO = (
+    f'0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e{number}' for number in (10, 11)
+)
 
 
 class TestSimulatedMdevs(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.host = simulated_mdevs.SimulatedMdevs([
-            driver_conformance.a_function(
-                str(CARD), '10de', '13f2',
-                mdev_types={'small': 3, 'large': 2})])
+        self.host = simulated_mdevs.SimulatedMdevs(
+            [
+                driver_conformance.a_function(
+                    str(CARD),
+                    '10de',
+                    '13f2',
+                    mdev_types={'small': 3, 'large': 2},
+                )
+            ]
+        )
 
     def left(self):
         return dict(self.host.function(CARD).mdev_types)
@@ -42,21 +48,33 @@ class TestSimulatedMdevs(testtools.TestCase):
         self.host.create_mdev(TWO, CARD, 'large')
         self.assertEqual({'small': 0, 'large': 0}, self.left())
         self.assertEqual(
-            {pci_function.Mdev(ONE, 'small', CARD),
-             pci_function.Mdev(TWO, 'large', CARD)}, set(self.host.mdevs()))
-        self.assertRaises(exceptions.DeviceError, self.host.create_mdev,
-                          'another', CARD, 'small')
+            {
+                pci_function.Mdev(ONE, 'small', CARD),
+                pci_function.Mdev(TWO, 'large', CARD),
+            },
+            set(self.host.mdevs()),
+        )
+        self.assertRaises(
+            exceptions.DeviceError,
+            self.host.create_mdev,
+            'another',
+            CARD,
+            'small',
+        )
         for _time in range(2):
             self.host.destroy_mdev(ONE)
         self.assertEqual({'small': 1, 'large': 1}, self.left())
 
     def test_what_is_not_there(self):
         self.assertRaises(
-            exceptions.DeviceError, self.host.function,
-            pci_address.PciAddress(0, 1, 0, 0))
+            exceptions.DeviceError,
+            self.host.function,
+            pci_address.PciAddress(0, 1, 0, 0),
+        )
         self.host.create_mdev(ONE, CARD, 'small')
-        self.assertRaises(exceptions.DeviceError, self.host.create_mdev,
-                          ONE, CARD, 'large')
+        self.assertRaises(
+            exceptions.DeviceError, self.host.create_mdev, ONE, CARD, 'large'
+        )
 
     def test_locked(self):
         self.host.is_locked = True

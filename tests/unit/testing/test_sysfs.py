@@ -20,7 +20,6 @@ GPU = '0000:3d:00.0'
 
 
 class TestFakeSysfs(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.fake = self.useFixture(fake.FakeSysfs())
@@ -30,9 +29,9 @@ class TestFakeSysfs(testtools.TestCase):
         self.fake.set(GPU, numa_node='1', nvidia__current_vgpu_type='0')
         self.fake.set(GPU, numa_node='0')
         self.assertEqual(
-            ('numa_node', 'nvidia'), self.fake.sysfs.names(self.address))
-        self.assertEqual(
-            '0', self.fake.sysfs.read(self.address, 'numa_node'))
+            ('numa_node', 'nvidia'), self.fake.sysfs.names(self.address)
+        )
+        self.assertEqual('0', self.fake.sysfs.read(self.address, 'numa_node'))
 
     def test_a_function_that_is_gone(self):
         self.fake.set(GPU, numa_node='1')
@@ -43,17 +42,24 @@ class TestFakeSysfs(testtools.TestCase):
         self.fake.set(GPU, sriov_numvfs='16')
         self.fake.sysfs.write(self.address, 'sriov_numvfs', '4')
         self.assertEqual(
-            '4', self.fake.sysfs.read(self.address, 'sriov_numvfs'))
+            '4', self.fake.sysfs.read(self.address, 'sriov_numvfs')
+        )
 
     def test_the_kernel_reacts(self):
         seen = []
-        self.fake.on_write['sriov_numvfs'] = (
-            lambda address, value: seen.append((str(address), value)))
+        self.fake.on_write['sriov_numvfs'] = lambda address, value: (
+            seen.append((str(address), value))
+        )
         self.fake.set(GPU, sriov_numvfs='0')
         self.fake.sysfs.write(self.address, 'sriov_numvfs', '4')
         self.assertEqual([(GPU, '4')], seen)
 
     def test_what_the_kernel_refuses(self):
         self.fake.set(GPU, numa_node='1')
-        self.assertRaises(exceptions.DeviceError, self.fake.sysfs.write,
-                          self.address, 'numa_node', '0')
+        self.assertRaises(
+            exceptions.DeviceError,
+            self.fake.sysfs.write,
+            self.address,
+            'numa_node',
+            '0',
+        )

@@ -61,7 +61,8 @@ class ReconcileTestCase(started.StartedTestCase):
         self.nodename = self.libvirt.host.get_hostname()
         for amount in (1, 2):
             device_profile.create(
-                f'{amount} vgpu', [{'resources:VGPU': '1'}] * amount)
+                f'{amount} vgpu', [{'resources:VGPU': '1'}] * amount
+            )
         self.add_strangers()
         self.start()
         # The cycle that it begins with must not meet what is planted.
@@ -78,32 +79,48 @@ class ReconcileTestCase(started.StartedTestCase):
         other = reports.SimulatedHost('compute-2')
         other.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
-        binding_db.acquire(binding_db.Request(
-            uuidutils.generate_uuid(), 'compute-2', 'active', 1, 'project',
-            'fpga', (other.allocated(),)))
+        binding_db.acquire(
+            binding_db.Request(
+                uuidutils.generate_uuid(),
+                'compute-2',
+                'active',
+                1,
+                'project',
+                'fpga',
+                (other.allocated(),),
+            )
+        )
         self.connection = self.libvirt.connection
-        self.connection.nodeDeviceCreateXML(f'''
+        self.connection.nodeDeviceCreateXML(
+            f'''
             <device><parent>pci_0000_81_00_0</parent>
             <capability type='mdev'><type id='{TYPE}'/>
-            <uuid>{FOREIGN_MDEV}</uuid></capability></device>''', 0)
+            <uuid>{FOREIGN_MDEV}</uuid></capability></device>''',
+            0,
+        )
 
     def repair(self):
         self.host.reconciler.repair()
 
     def accelerator_providers(self):
-        return [provider for provider
-                in self.host.board.view.layout.providers
-                if provider.totals]
+        return [
+            provider
+            for provider in self.host.board.view.layout.providers
+            if provider.totals
+        ]
 
     def free_vgpus(self):
         """The providers of the cards, and how many units of each are free."""
         free = collections.Counter()
         with engine.reader() as connection:
-            for rp_uuid, arq_uuid in connection.execute(sa.select(
+            for rp_uuid, arq_uuid in connection.execute(
+                sa.select(
                     schema.DEPLOYABLES.c.rp_uuid,
-                    schema.ATTACH_HANDLES.c.arq_uuid).select_from(
-                    schema.DEPLOYABLES.join(schema.ATTACH_HANDLES)).where(
-                    schema.DEPLOYABLES.c.resource_class == 'VGPU')):
+                    schema.ATTACH_HANDLES.c.arq_uuid,
+                )
+                .select_from(schema.DEPLOYABLES.join(schema.ATTACH_HANDLES))
+                .where(schema.DEPLOYABLES.c.resource_class == 'VGPU')
+            ):
                 free[rp_uuid] += arq_uuid is None
         return free
 
@@ -115,21 +132,30 @@ class ReconcileTestCase(started.StartedTestCase):
     def boot(self, amount=1, **fields):
         """A server that runs on this host."""
         server = self.nova.add_instance(HERE, **fields)
-        self.host.os_acc.acquire(
-            server, f'{amount} vgpu', self.vgpus(amount))
+        self.host.os_acc.acquire(server, f'{amount} vgpu', self.vgpus(amount))
         (first, *_others) = self.host.os_acc.ready(server)
-        self.connection.defineXML(DOMAIN.substitute(
-            uuid=server.uuid, mdev=first.handle.uuid)).create()
+        self.connection.defineXML(
+            DOMAIN.substitute(uuid=server.uuid, mdev=first.handle.uuid)
+        ).create()
         return server
 
     def bind(self, server, amount=1):
         """As Nova's Cyborg client does, for this host."""
         (provider,) = self.vgpus(amount)
-        uuids = [made['uuid'] for made in accelerator_request.create(
-            f'{amount} vgpu', 'project')]
-        accelerator_request.bind({uuid: {
-            'hostname': self.nodename, 'instance_uuid': server.uuid,
-            'device_rp_uuid': provider.uuid} for uuid in uuids})
+        uuids = [
+            made['uuid']
+            for made in accelerator_request.create(f'{amount} vgpu', 'project')
+        ]
+        accelerator_request.bind(
+            {
+                uuid: {
+                    'hostname': self.nodename,
+                    'instance_uuid': server.uuid,
+                    'device_rp_uuid': provider.uuid,
+                }
+                for uuid in uuids
+            }
+        )
         return uuids
 
     def domain(self, server):
@@ -150,14 +176,16 @@ class ReconcileTestCase(started.StartedTestCase):
             connection.execute(
                 sa.update(schema.ATTACH_HANDLES)
                 .where(schema.ATTACH_HANDLES.c.arq_uuid == arq_uuid)
-                .values(arq_uuid=None))
+                .values(arq_uuid=None)
+            )
 
     def lose_arq(self, arq_uuid):
         """As when the database is restored to what it was before."""
         self.lose_handle(arq_uuid)
         with engine.writer() as connection:
-            connection.execute(sa.delete(schema.ARQS).where(
-                schema.ARQS.c.uuid == arq_uuid))
+            connection.execute(
+                sa.delete(schema.ARQS).where(schema.ARQS.c.uuid == arq_uuid)
+            )
 
     def delete(self, server):
         del self.nova.instances[server.uuid]
@@ -167,24 +195,44 @@ class ReconcileTestCase(started.StartedTestCase):
 
     def roles(self, server):
         """In the journal and in the API."""
-        return ({role for uuid, role in self.attachments.held.journaled()
-                 if uuid == server.uuid},
-                {found['role'] for found in self.arqs(server)})
+        return (
+            {
+                role
+                for uuid, role in self.attachments.held.journaled()
+                if uuid == server.uuid
+            },
+            {found['role'] for found in self.arqs(server)},
+        )
 
     def mdevs(self):
-        return {mdev.uuid
-                for mdev in self.host.reconciler._node_devices.mdevs()}
+        return {
+            mdev.uuid for mdev in self.host.reconciler._node_devices.mdevs()
+        }
 
     def everything(self):
         """What there is, to be compared."""
         with engine.reader() as connection:
-            rows = [[str(row) for row in connection.execute(
-                sa.select(table).order_by(table.c.id))]
-                for table in (schema.ARQS, schema.ATTACH_HANDLES,
-                              schema.BINDINGS)]
-        return (rows, self.mdevs(), {
-            path.name: path.read_text() for path in self.state.glob(
-                'nova_accel/*/*.json')})
+            rows = [
+                [
+                    str(row)
+                    for row in connection.execute(
+                        sa.select(table).order_by(table.c.id)
+                    )
+                ]
+                for table in (
+                    schema.ARQS,
+                    schema.ATTACH_HANDLES,
+                    schema.BINDINGS,
+                )
+            ]
+        return (
+            rows,
+            self.mdevs(),
+            {
+                path.name: path.read_text()
+                for path in self.state.glob('nova_accel/*/*.json')
+            },
+        )
 
     # What is planted; each gives the server, and what is to be left of it.
 
@@ -217,8 +265,9 @@ class ReconcileTestCase(started.StartedTestCase):
 
     def plant_a_live_migration_that_failed_in_its_checks(self):
         server = self.nova.add_instance(THERE)
-        self.attachments.acquire(server.uuid, 'project', '1 vgpu',
-                                 self.vgpus(1), arq.Role.INCOMING)
+        self.attachments.acquire(
+            server.uuid, 'project', '1 vgpu', self.vgpus(1), arq.Role.INCOMING
+        )
         self.nova.add_migration(server, 'error', THERE, HERE)
         return server, (set(), set())
 
@@ -268,10 +317,12 @@ class ReconcileTestCase(started.StartedTestCase):
     def plant_a_mediated_device_that_nobody_has(self):
         taken = self.mdevs()
         handle = next(
-            handle for device in self.host.board.view.devices
+            handle
+            for device in self.host.board.view.devices
             for deployable in device.deployables
             for handle in deployable.handles
-            if handle.mdev_type and handle.uuid not in taken)
+            if handle.mdev_type and handle.uuid not in taken
+        )
         self.attachments._driver_of(handle.uuid).plug(handle)
         self.assertIn(handle.uuid, self.mdevs())
         return self.nova.add_instance(THERE), (set(), set())

@@ -42,19 +42,27 @@ class StartedTestCase(testtools.TestCase):
         super().setUp()
         self.useFixture(conf_fixture.ConfFixture(CONF))
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.client.accelerator_api.adapter_from_conf',
-            lambda: self.api.adapter))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.client.accelerator_api.adapter_from_conf',
+                lambda: self.api.adapter,
+            )
+        )
         self.useFixture(fake_driver.Installed())
         self.libvirt = self.useFixture(
-            libvirt.Libvirt(devices.pci_info(gpus=self.gpus)))
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.node.get_local_node_uuid',
-            lambda: '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'))
+            libvirt.Libvirt(devices.pci_info(gpus=self.gpus))
+        )
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.node.get_local_node_uuid',
+                lambda: '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11',
+            )
+        )
         self.state = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         CONF.set_override('state_path', str(self.state))
         CONF.set_override(
-            'device_spec', list(devices.DEVICE_SPEC), 'nova_accel')
+            'device_spec', list(devices.DEVICE_SPEC), 'nova_accel'
+        )
         self.addCleanup(CONF.clear_override, 'device_spec', 'nova_accel')
 
     def start(self):

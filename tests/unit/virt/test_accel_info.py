@@ -20,30 +20,38 @@ LEFT_BEHIND = {'uuid': 'c', 'hostname': 'there', 'device_rp_uuid': 'theirs'}
 
 
 class TestOfPorts(testtools.TestCase):
-
     def test_ports_with_our_functions(self):
         def port(**profile):
             return {'profile': profile}
 
-        self.assertEqual(frozenset({'a'}), accel_info.of_ports([
-            port(arq_uuid='a', pci_slot='0000:81:00.1'),
-            port(arq_uuid='of-cyborg', pci_slot='0000:99:00.1'),
-            port(pci_slot='0000:81:00.2'), port(), {'profile': None},
-        ], {'0000:81:00.1', '0000:81:00.2'}))
+        self.assertEqual(
+            frozenset({'a'}),
+            accel_info.of_ports(
+                [
+                    port(arq_uuid='a', pci_slot='0000:81:00.1'),
+                    port(arq_uuid='of-cyborg', pci_slot='0000:99:00.1'),
+                    port(pci_slot='0000:81:00.2'),
+                    port(),
+                    {'profile': None},
+                ],
+                {'0000:81:00.1', '0000:81:00.2'},
+            ),
+        )
 
 
 class TestSplit(testtools.TestCase):
-
     def split(self, *arqs):
         return accel_info.split(arqs, 'here', {'ours'})
 
     def test_ours_and_cyborgs(self):
-        self.assertEqual(accel_info.Split(('a',), (CYBORGS,)),
-                         self.split(CYBORGS, OURS))
+        self.assertEqual(
+            accel_info.Split(('a',), (CYBORGS,)), self.split(CYBORGS, OURS)
+        )
 
     def test_what_another_host_has_not_given_back_is_neither(self):
-        self.assertEqual(accel_info.Split(('a',)),
-                         self.split(LEFT_BEHIND, OURS))
+        self.assertEqual(
+            accel_info.Split(('a',)), self.split(LEFT_BEHIND, OURS)
+        )
 
     def test_none(self):
         self.assertEqual(accel_info.Split(), self.split())

@@ -36,21 +36,39 @@ PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
 
 FUNCTION = '0000:81:00.1'
 PORTS = [{'profile': {'arq_uuid': 'arq', 'pci_slot': FUNCTION}}]
-ARQ = arq.Arq('arq', arq.State.BOUND, 'gpu', 0, {}, PROVIDER,
-              attach_handle.AttachHandle(
-                  OURS, pci_address.PciAddress(0, 0x81, 0, 0), 'nvidia-11'))
+ARQ = arq.Arq(
+    'arq',
+    arq.State.BOUND,
+    'gpu',
+    0,
+    {},
+    PROVIDER,
+    attach_handle.AttachHandle(
+        OURS, pci_address.PciAddress(0, 0x81, 0, 0), 'nvidia-11'
+    ),
+)
 OUR_ARQ = {'uuid': 'arq', 'device_rp_uuid': PROVIDER, 'hostname': 'here'}
 CYBORGS_ARQ = {**OUR_ARQ, 'device_rp_uuid': NODE}
 
 
-def an_instance(profile='gpu', task_state=task_states.SPAWNING, host='here',
-                key='nova_accel:device_profile'):
+def an_instance(
+    profile='gpu',
+    task_state=task_states.SPAWNING,
+    host='here',
+    key='nova_accel:device_profile',
+):
     return types.SimpleNamespace(
-        uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', host=host,
-        project_id='project', user_id='user', system_metadata={},
-        task_state=task_state, new_flavor=None,
-        flavor=types.SimpleNamespace(extra_specs=(
-            {key: profile} if profile else {})))
+        uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
+        host=host,
+        project_id='project',
+        user_id='user',
+        system_metadata={},
+        task_state=task_state,
+        new_flavor=None,
+        flavor=types.SimpleNamespace(
+            extra_specs=({key: profile} if profile else {})
+        ),
+    )
 
 
 class Attachments:
@@ -97,8 +115,12 @@ class Attachments:
         return role in self.roles
 
     def arqs(self, role=None):
-        return [each for held_in, arqs in self.roles.items() for each in arqs
-                if role in (None, held_in)]
+        return [
+            each
+            for held_in, arqs in self.roles.items()
+            for each in arqs
+            if role in (None, held_in)
+        ]
 
     def arqs_of(self, instance_uuid, role=arq.Role.ACTIVE):
         return self.roles.get(role, ())
@@ -134,9 +156,13 @@ class Programmer:
 
 
 #: Of one PCI function and one mediated device.
-BOARD = types.SimpleNamespace(view=types.SimpleNamespace(
-    functions=frozenset({FUNCTION}), handles={OURS: None},
-    layout=types.SimpleNamespace(uuids=frozenset({PROVIDER}))))
+BOARD = types.SimpleNamespace(
+    view=types.SimpleNamespace(
+        functions=frozenset({FUNCTION}),
+        handles={OURS: None},
+        layout=types.SimpleNamespace(uuids=frozenset({PROVIDER})),
+    )
+)
 
 
 class Publisher:
@@ -189,8 +215,7 @@ class NovaDriver:
     def get_available_resource(self, nodename):
         return {'hypervisor_hostname': nodename}
 
-    def update_provider_tree(self, provider_tree, nodename,
-                             allocations=None):
+    def update_provider_tree(self, provider_tree, nodename, allocations=None):
         self.provider_tree = None
 
     def spawn(self, *args, **kwargs):
@@ -212,8 +237,9 @@ class NovaDriver:
             raise exception.InternalError('it does not boot')
         self.cleanup(context, instance, None)
 
-    def _get_guest_config(self, instance, network_info, image_meta,
-                          disk_info, **kwargs):
+    def _get_guest_config(
+        self, instance, network_info, image_meta, disk_info, **kwargs
+    ):
         self.accel_info = kwargs['accel_info']
         guest = vconfig.LibvirtConfigGuest()
         for uuid in kwargs['mdevs']:
@@ -242,15 +268,19 @@ class Driver(driver.AcceleratorMixin, NovaDriver):
 
 
 class DriverTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.driver = Driver()
         self.accelerators = self.driver._accelerators = Accelerators()
         self.programmer = Programmer()
         self.driver.os_acc = os_acc.OsAcc(
-            'here', BOARD, Publisher(), self.accelerators.attachments,
-            self.programmer, {})
+            'here',
+            BOARD,
+            Publisher(),
+            self.accelerators.attachments,
+            self.programmer,
+            {},
+        )
         tree = self.driver.provider_tree = nova_tree.ProviderTree()
         tree.new_root('here', NODE)
         tree.new_child('here_accel_gpu', 'here', PROVIDER)
@@ -261,30 +291,40 @@ class DriverTestCase(testtools.TestCase):
         return self.accelerators.attachments.is_held
 
     def spawn(self, instance, accel_info=None):
-        self.driver.spawn(None, instance, None, [], None, {
-            NODE: {'resources': {'VCPU': 1}},
-            PROVIDER: {'resources': {'VGPU': 1}}}, network_info=None,
-            accel_info=accel_info)
+        self.driver.spawn(
+            None,
+            instance,
+            None,
+            [],
+            None,
+            {
+                NODE: {'resources': {'VCPU': 1}},
+                PROVIDER: {'resources': {'VGPU': 1}},
+            },
+            network_info=None,
+            accel_info=accel_info,
+        )
 
     def failing_spawn(self, instance):
         self.driver.fails = True
-        self.assertRaises(
-            exception.InternalError, self.spawn, instance)
+        self.assertRaises(exception.InternalError, self.spawn, instance)
 
     def cleanup(self, instance):
         self.driver.cleanup(None, instance, None, destroy_disks=False)
 
     def mdevs(self, instance, mdevs=None, accel_info=None):
         guest = self.driver._get_guest_config(
-            instance, [], None, None, mdevs=mdevs, accel_info=accel_info)
+            instance, [], None, None, mdevs=mdevs, accel_info=accel_info
+        )
         return [device.uuid for device in guest.devices]
 
 
 class TestUpdateProviderTree(DriverTestCase):
-
     def test_an_update_begins_when_nova_asks_for_its_resources(self):
-        self.assertEqual({'hypervisor_hostname': 'here'},
-                         self.driver.get_available_resource('here'))
+        self.assertEqual(
+            {'hypervisor_hostname': 'here'},
+            self.driver.get_available_resource('here'),
+        )
         self.assertEqual(['begins'], self.accelerators.updates)
 
     def test_nova_gets_a_copy_of_what_has_changed(self):
@@ -299,14 +339,16 @@ class TestUpdateProviderTree(DriverTestCase):
         self.driver.get_available_resource('here')
         self.accelerators.busy = True
         self.assertRaises(
-            exception.ReshapeNeeded, self.driver.update_provider_tree, [],
-            'here')
+            exception.ReshapeNeeded,
+            self.driver.update_provider_tree,
+            [],
+            'here',
+        )
         self.driver.update_provider_tree([], 'here', allocations={'a': 1})
         self.assertEqual(([], {'a': 1}), self.accelerators.updates[-1])
 
 
 class TestParentsOfMdevs(DriverTestCase):
-
     def types(self, name):
         found = self.driver._get_mdev_capabilities_for_dev(name, ['a'])
         self.assertEqual(name, found['dev_id'])
@@ -322,22 +364,25 @@ class TestParentsOfMdevs(DriverTestCase):
 
 
 class TestAcceleratorMixin(DriverTestCase):
-
     def test_a_refused_configuration_is_refused_before_nova_starts(self):
         """What Nova has started by then would keep the process alive."""
         conf.CONF.set_override('device_spec', ['{}'], 'nova_accel')
-        self.addCleanup(
-            conf.CONF.clear_override, 'device_spec', 'nova_accel')
+        self.addCleanup(conf.CONF.clear_override, 'device_spec', 'nova_accel')
         self.assertRaises(
-            exceptions.InvalidDeviceSpec, self.driver.init_host, 'here')
+            exceptions.InvalidDeviceSpec, self.driver.init_host, 'here'
+        )
         self.assertFalse(self.driver.initialised)
 
     def test_spawn_holds_what_is_allocated_of_ours(self):
         self.spawn(an_instance())
         self.assertTrue(self.is_held)
-        self.assertEqual([(PROVIDER, {'VGPU': 1})], [
-            (provider.uuid, provider.allocated)
-            for provider in self.accelerators.attachments.providers])
+        self.assertEqual(
+            [(PROVIDER, {'VGPU': 1})],
+            [
+                (provider.uuid, provider.allocated)
+                for provider in self.accelerators.attachments.providers
+            ],
+        )
 
     def test_spawn_without_a_profile_holds_nothing(self):
         self.spawn(an_instance(profile=None))
@@ -350,7 +395,8 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_what_spawn_programs_goes_on_while_it_spawns(self):
         programming = []
         self.driver.while_spawning = lambda: programming.append(
-            self.programmer.programming)
+            self.programmer.programming
+        )
         self.spawn(an_instance())
         self.failing_spawn(an_instance())
         self.assertEqual([True, True], programming)
@@ -358,16 +404,18 @@ class TestAcceleratorMixin(DriverTestCase):
 
     def test_what_cannot_be_programmed_is_for_another_host(self):
         self.programmer.cannot_program = True
-        error = self.assertRaises(exception.ComputeResourcesUnavailable,
-                                  self.spawn, an_instance())
+        error = self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.spawn, an_instance()
+        )
         self.assertIn(exceptions.BitstreamNotFound.PUBLIC, str(error))
         self.assertFalse(self.is_held)
 
     def test_a_failed_spawn_holds_nothing_of_its_ports(self):
         attachments = self.accelerators.attachments
         for profile in (None, 'gpu'):
-            self.driver.while_spawning = (
-                lambda: attachments.hold(arq.Role.PORT))
+            self.driver.while_spawning = lambda: attachments.hold(
+                arq.Role.PORT
+            )
             self.failing_spawn(an_instance(profile=profile))
             self.assertFalse(attachments.held_for_ports)
         attachments.hold(arq.Role.PORT)
@@ -387,7 +435,8 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_busy_means_another_host(self):
         self.accelerators.attachments.busy = True
         error = self.assertRaises(
-            exception.ComputeResourcesUnavailable, self.spawn, an_instance())
+            exception.ComputeResourcesUnavailable, self.spawn, an_instance()
+        )
         self.assertIn(exceptions.AcceleratorsBusy.PUBLIC, str(error))
 
     def test_cleanup_releases(self):
@@ -406,8 +455,13 @@ class TestAcceleratorMixin(DriverTestCase):
         self.spawn(an_instance())
         self.driver.fails = True
         self.assertRaises(
-            exception.InternalError, self.driver._hard_reboot, None,
-            an_instance(), None, None)
+            exception.InternalError,
+            self.driver._hard_reboot,
+            None,
+            an_instance(),
+            None,
+            None,
+        )
         self.assertTrue(self.is_held)
         self.cleanup(an_instance())
         self.assertFalse(self.is_held)
@@ -416,12 +470,15 @@ class TestAcceleratorMixin(DriverTestCase):
         nova = self.useFixture(nova_records.NovaRecords())
         instance = an_instance()
         nova.allocations[instance.uuid] = {
-            NODE: {'VCPU': 1}, **({PROVIDER: resources} if resources else {})}
+            NODE: {'VCPU': 1},
+            **({PROVIDER: resources} if resources else {}),
+        }
         return instance, nova
 
     def hard_reboot(self, instance):
         self.driver._hard_reboot(
-            nova_context.get_admin_context(), instance, None, None)
+            nova_context.get_admin_context(), instance, None, None
+        )
 
     def test_a_hard_reboot_asks_nobody_for_what_is_held(self):
         instance, nova = self.allocate(VGPU=1)
@@ -436,8 +493,9 @@ class TestAcceleratorMixin(DriverTestCase):
         self.hard_reboot(instance)
         self.assertTrue(self.is_held)
         (provider,) = self.accelerators.attachments.providers
-        self.assertEqual((PROVIDER, {'VGPU': 1}),
-                         (provider.uuid, provider.allocated))
+        self.assertEqual(
+            (PROVIDER, {'VGPU': 1}), (provider.uuid, provider.allocated)
+        )
         self.assertIsNone(self.programmer.context)
 
     def test_a_hard_reboot_acquires_what_a_failed_resize_allocated(self):
@@ -450,22 +508,30 @@ class TestAcceleratorMixin(DriverTestCase):
             self.assertTrue(self.is_held)
             attachments.release(instance.uuid)
         attachments.serves = ()
-        self.assertRaises(exception.ComputeResourcesUnavailable,
-                          self.hard_reboot, instance)
+        self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.hard_reboot, instance
+        )
         self.assertFalse(self.is_held)
 
     def test_a_rebuild_keeps_what_nova_has_lost_the_allocations_of(self):
         self.accelerators.attachments.hold()
         self.accelerators.attachments.busy = True
         self.driver.spawn(
-            None, an_instance(), None, [], None,
-            {NODE: {'resources': {'VCPU': 1}}}, network_info=None)
+            None,
+            an_instance(),
+            None,
+            [],
+            None,
+            {NODE: {'resources': {'VCPU': 1}}},
+            network_info=None,
+        )
         self.assertTrue(self.is_held)
 
     def test_a_hard_reboot_programs_as_its_user(self):
         instance, _nova = self.allocate(VGPU=1)
         user = nova_context.RequestContext(
-            'user', 'project', is_admin=False, auth_token='token')
+            'user', 'project', is_admin=False, auth_token='token'
+        )
         self.driver._hard_reboot(user, instance, None, None)
         self.assertIs(user, self.programmer.context)
 
@@ -480,7 +546,8 @@ class TestAcceleratorMixin(DriverTestCase):
     def test_a_hard_reboot_without_an_allocation(self):
         instance, _nova = self.allocate()
         error = self.assertRaises(
-            exception.ComputeResourcesUnavailable, self.hard_reboot, instance)
+            exception.ComputeResourcesUnavailable, self.hard_reboot, instance
+        )
         self.assertIn('none are allocated to it', str(error))
         self.assertFalse(self.is_held)
 
@@ -488,37 +555,52 @@ class TestAcceleratorMixin(DriverTestCase):
         instance, _nova = self.allocate(VGPU=1)
         self.accelerators.attachments.busy = True
         error = self.assertRaises(
-            exception.ComputeResourcesUnavailable, self.hard_reboot, instance)
+            exception.ComputeResourcesUnavailable, self.hard_reboot, instance
+        )
         self.assertIn('fewer accelerators are free', str(error))
 
     def test_a_hard_reboot_that_acquires_and_then_fails(self):
         instance, _nova = self.allocate(VGPU=1)
         self.driver.fails = True
-        self.assertRaises(
-            exception.InternalError, self.hard_reboot, instance)
+        self.assertRaises(exception.InternalError, self.hard_reboot, instance)
         self.assertFalse(self.is_held)
 
     def test_a_rebuild_in_place_that_fails_is_no_refused_claim(self):
         """The guest is destroyed by then: the server is broken."""
         instance = an_instance(task_state=task_states.REBUILD_SPAWNING)
-        self.assertRaises(NotImplementedError, self.driver.rebuild, None,
-                          instance, None, evacuate=False)
+        self.assertRaises(
+            NotImplementedError,
+            self.driver.rebuild,
+            None,
+            instance,
+            None,
+            evacuate=False,
+        )
         self.accelerators.attachments.busy = True
         error = self.assertRaises(
-            exception.InstanceDeployFailure, self.spawn, instance)
+            exception.InstanceDeployFailure, self.spawn, instance
+        )
         self.assertIn('fewer accelerators are free', str(error))
         error = self.assertRaises(
-            exception.InstanceDeployFailure, self.mdevs, instance)
+            exception.InstanceDeployFailure, self.mdevs, instance
+        )
         self.assertIn('an accelerator has failed', str(error))
         # As it is for others.
-        self.assertRaises(exception.ComputeResourcesUnavailable, self.mdevs,
-                          an_instance())
+        self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.mdevs, an_instance()
+        )
 
     def test_cleanup_in_a_rebuild_does_not_release(self):
         self.spawn(an_instance())
         instance = an_instance(task_state=task_states.REBUILDING)
-        self.assertRaises(NotImplementedError, self.driver.rebuild, None,
-                          instance, None, evacuate=False)
+        self.assertRaises(
+            NotImplementedError,
+            self.driver.rebuild,
+            None,
+            instance,
+            None,
+            evacuate=False,
+        )
         self.cleanup(instance)
         self.assertTrue(self.is_held)
         self.cleanup(an_instance(task_state=task_states.DELETING))
@@ -528,15 +610,17 @@ class TestAcceleratorMixin(DriverTestCase):
         """The destination may not have it yet."""
         for host in ('here', 'elsewhere'):
             self.spawn(an_instance())
-            self.cleanup(an_instance(
-                task_state=task_states.REBUILDING, host=host))
+            self.cleanup(
+                an_instance(task_state=task_states.REBUILDING, host=host)
+            )
             self.assertFalse(self.is_held)
 
     def test_the_guest_gets_what_is_held_once(self):
         self.spawn(an_instance())
         self.assertEqual([OURS], self.mdevs(an_instance()))
         self.assertEqual(
-            [NOVAS, OURS], self.mdevs(an_instance(), [OURS, NOVAS]))
+            [NOVAS, OURS], self.mdevs(an_instance(), [OURS, NOVAS])
+        )
 
     def test_what_ports_have_is_held_with_the_guest(self):
         attachments = self.accelerators.attachments
@@ -550,13 +634,14 @@ class TestAcceleratorMixin(DriverTestCase):
 
     def test_a_stale_mdev_is_dropped(self):
         """Callers take all mediated devices of the old domain."""
-        self.assertEqual(
-            [NOVAS], self.mdevs(an_instance(None), [OURS, NOVAS]))
+        self.assertEqual([NOVAS], self.mdevs(an_instance(None), [OURS, NOVAS]))
 
     def test_nova_makes_no_mdevs_for_our_allocations(self):
         native = {'resources': {'VGPU': 1}}
-        self.assertEqual({'other': native}, self.driver._vgpu_allocations(
-            {PROVIDER: native, 'other': native}))
+        self.assertEqual(
+            {'other': native},
+            self.driver._vgpu_allocations({PROVIDER: native, 'other': native}),
+        )
         self.assertEqual({}, self.driver._vgpu_allocations(None))
 
 
@@ -591,23 +676,31 @@ class TestCyborgsKey(DriverTestCase):
     def test_a_lost_race_means_another_host(self):
         self.accelerators.attachments.lost_race = True
         error = self.assertRaises(
-            exception.ComputeResourcesUnavailable, self.spawn,
-            self.instance())
+            exception.ComputeResourcesUnavailable, self.spawn, self.instance()
+        )
         self.assertIn(exceptions.Conflict.PUBLIC, str(error))
 
     def test_the_guest_gets_what_is_held_once(self):
         self.spawn(self.instance())
-        self.assertEqual([OURS], self.mdevs(
-            self.instance(), accel_info=[OUR_ARQ, CYBORGS_ARQ]))
+        self.assertEqual(
+            [OURS],
+            self.mdevs(self.instance(), accel_info=[OUR_ARQ, CYBORGS_ARQ]),
+        )
         self.assertEqual([CYBORGS_ARQ], self.driver.accel_info)
 
     def test_no_guest_without_what_it_should_have(self):
         self.assertRaises(
-            exception.ComputeResourcesUnavailable, self.mdevs,
-            self.instance(), accel_info=[OUR_ARQ])
-        self.assertEqual([], self.mdevs(
-            self.instance(), accel_info=[CYBORGS_ARQ]))
+            exception.ComputeResourcesUnavailable,
+            self.mdevs,
+            self.instance(),
+            accel_info=[OUR_ARQ],
+        )
+        self.assertEqual(
+            [], self.mdevs(self.instance(), accel_info=[CYBORGS_ARQ])
+        )
 
     def test_nova_makes_no_mdevs_for_our_arqs(self):
-        self.assertEqual([CYBORGS_ARQ], self.driver._allocate_cyborg_mdevs(
-            [OUR_ARQ, CYBORGS_ARQ]))
+        self.assertEqual(
+            [CYBORGS_ARQ],
+            self.driver._allocate_cyborg_mdevs([OUR_ARQ, CYBORGS_ARQ]),
+        )

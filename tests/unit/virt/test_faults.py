@@ -20,27 +20,40 @@ from nova_accel.virt import faults
 
 
 class TestPublic(testtools.TestCase):
-
     def test_each_kind(self):
         ours = exceptions.DeviceError('0000:81:00.0: why', public='why')
         for fault, expected in (
-                (ours, 'why'),
-                (exception.ResizeError(reason='why'), 'Resize error: why'),
-                (exception.InstanceFaultRollback(
-                    exception.ResizeError(reason='why')),
-                 'Resize error: why'),
-                # As libvirt's, which name devices.
-                (OSError('0000:81:00.0: why'), 'OSError')):
+            (ours, 'why'),
+            (exception.ResizeError(reason='why'), 'Resize error: why'),
+            (
+                exception.InstanceFaultRollback(
+                    exception.ResizeError(reason='why')
+                ),
+                'Resize error: why',
+            ),
+            # As libvirt's, which name devices.
+            (OSError('0000:81:00.0: why'), 'OSError'),
+        ):
             self.assertEqual(expected, faults.public(fault))
 
 
 class TestFaults(testscenarios.WithScenarios, testtools.TestCase):
-
     scenarios = [
-        ('unavailable', {'translated': faults.as_unavailable,
-                         'becomes': exception.ComputeResourcesUnavailable}),
-        ('failed', {'translated': faults.as_failed,
-                    'becomes': exception.InstanceDeployFailure})]
+        (
+            'unavailable',
+            {
+                'translated': faults.as_unavailable,
+                'becomes': exception.ComputeResourcesUnavailable,
+            },
+        ),
+        (
+            'failed',
+            {
+                'translated': faults.as_failed,
+                'becomes': exception.InstanceDeployFailure,
+            },
+        ),
+    ]
 
     def raised(self, error):
         with self.translated():
@@ -48,27 +61,36 @@ class TestFaults(testscenarios.WithScenarios, testtools.TestCase):
 
     def test_ours_are_translated_with_what_the_owner_may_read(self):
         log = self.useFixture(fixtures.FakeLogger())
-        cause = exceptions.AcceleratorsBusy('none is free on compute-1',
-                                            public='none is free')
-        error = self.assertRaises(
-            self.becomes, self.raised, cause)
-        self.assertTrue(error.format_message().rstrip('.').endswith(
-            ': none is free'))
+        cause = exceptions.AcceleratorsBusy(
+            'none is free on compute-1', public='none is free'
+        )
+        error = self.assertRaises(self.becomes, self.raised, cause)
+        self.assertTrue(
+            error.format_message().rstrip('.').endswith(': none is free')
+        )
         self.assertIs(cause, error.__cause__)
         self.assertIn('none is free on compute-1', log.output)
 
     def test_of_a_bitstream_that_is_at_fault_no_other_host_is_tried(self):
         error = self.assertRaises(
-            exception.ImageUnacceptable, self.raised,
+            exception.ImageUnacceptable,
+            self.raised,
             exceptions.BitstreamUnusable(
-                'CRC error of 0000:81:00.0', 'image',
-                public='upload it again'))
-        self.assertEqual('Image image is unacceptable: upload it again',
-                         error.format_message())
+                'CRC error of 0000:81:00.0', 'image', public='upload it again'
+            ),
+        )
+        self.assertEqual(
+            'Image image is unacceptable: upload it again',
+            error.format_message(),
+        )
         # Nova tries another host after these two.
-        self.assertNotIsInstance(error, (
-            exception.ComputeResourcesUnavailable,
-            exception.RescheduledException))
+        self.assertNotIsInstance(
+            error,
+            (
+                exception.ComputeResourcesUnavailable,
+                exception.RescheduledException,
+            ),
+        )
 
     def test_others_are_not(self):
         self.assertRaises(KeyError, self.raised, KeyError('key'))

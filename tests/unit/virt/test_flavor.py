@@ -21,11 +21,15 @@ OURS = accel_info.Split(ours=('5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',))
 
 
 class TestProfile(testtools.TestCase):
-
     def profile(self, *found, **keys):
-        return flavor.profile(types.SimpleNamespace(extra_specs={
-            f'{key}:device_profile': name for key, name in keys.items()}),
-            *found)
+        return flavor.profile(
+            types.SimpleNamespace(
+                extra_specs={
+                    f'{key}:device_profile': name for key, name in keys.items()
+                }
+            ),
+            *found,
+        )
 
     def test_by_our_key(self):
         self.assertEqual('gpu', self.profile(nova_accel='gpu'))
@@ -38,14 +42,24 @@ class TestProfile(testtools.TestCase):
     def test_a_server_may_be_ours_by_cyborgs_key_if_nova_did_not_ask(self):
         theirs = accel_info.Split(others=({'uuid': 'theirs'},))
         for expected, found, keys in (
-                (False, accel_info.NOTHING, ()),
-                (True, accel_info.NOTHING, ('accel',)),
-                (True, OURS, ('accel',)), (False, theirs, ('accel',)),
-                (True, accel_info.NOTHING, ('nova_accel',)),
-                (True, theirs, ('nova_accel',))):
-            self.assertEqual(expected, flavor.may_ask_us(
-                types.SimpleNamespace(extra_specs={
-                    f'{key}:device_profile': 'gpu' for key in keys}), found))
+            (False, accel_info.NOTHING, ()),
+            (True, accel_info.NOTHING, ('accel',)),
+            (True, OURS, ('accel',)),
+            (False, theirs, ('accel',)),
+            (True, accel_info.NOTHING, ('nova_accel',)),
+            (True, theirs, ('nova_accel',)),
+        ):
+            self.assertEqual(
+                expected,
+                flavor.may_ask_us(
+                    types.SimpleNamespace(
+                        extra_specs={
+                            f'{key}:device_profile': 'gpu' for key in keys
+                        }
+                    ),
+                    found,
+                ),
+            )
 
     def test_none(self):
         self.assertIsNone(self.profile())

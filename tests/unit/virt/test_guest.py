@@ -44,28 +44,54 @@ GOLDEN = """\
 
 def an_arq(handle):
     return arq.Arq(
-        uuid='f4ad4b4e-4aeb-4a6a-8a2f-7f0f5a4e2b61', state=arq.State.BOUND,
-        device_profile_name='p', device_profile_group_id=0, group={},
-        device_rp_uuid='0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11', handle=handle)
+        uuid='f4ad4b4e-4aeb-4a6a-8a2f-7f0f5a4e2b61',
+        state=arq.State.BOUND,
+        device_profile_name='p',
+        device_profile_group_id=0,
+        group={},
+        device_rp_uuid='0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11',
+        handle=handle,
+    )
 
 
 class TestHostdevs(testtools.TestCase):
-
     def test_xml(self):
-        hostdevs = guest.hostdevs([
-            an_arq(attach_handle.AttachHandle(
-                'aaaaaaaa-27a8-4bd9-96a1-f2a37a1f4c55',
-                pci_address.PciAddress(1, 0x3d, 0x1f, 7))),
-            an_arq(attach_handle.AttachHandle(
-                'cccccccc-27a8-4bd9-96a1-f2a37a1f4c55',
-                pci_address.PciAddress(0, 0x81, 0, 0), is_managed=False,
-                further_functions=(pci_address.PciAddress(0, 0x81, 0, 1),))),
-            an_arq(attach_handle.AttachHandle(
-                'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55',
-                pci_address.PciAddress(0, 0x81, 0, 0), 'nvidia-11'))])
-        self.assertEqual(GOLDEN, ''.join(
-            etree.tostring(hostdev.format_dom(), pretty_print=True,
-                           encoding='unicode') for hostdev in hostdevs))
+        hostdevs = guest.hostdevs(
+            [
+                an_arq(
+                    attach_handle.AttachHandle(
+                        'aaaaaaaa-27a8-4bd9-96a1-f2a37a1f4c55',
+                        pci_address.PciAddress(1, 0x3D, 0x1F, 7),
+                    )
+                ),
+                an_arq(
+                    attach_handle.AttachHandle(
+                        'cccccccc-27a8-4bd9-96a1-f2a37a1f4c55',
+                        pci_address.PciAddress(0, 0x81, 0, 0),
+                        is_managed=False,
+                        further_functions=(
+                            pci_address.PciAddress(0, 0x81, 0, 1),
+                        ),
+                    )
+                ),
+                an_arq(
+                    attach_handle.AttachHandle(
+                        'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55',
+                        pci_address.PciAddress(0, 0x81, 0, 0),
+                        'nvidia-11',
+                    )
+                ),
+            ]
+        )
+        self.assertEqual(
+            GOLDEN,
+            ''.join(
+                etree.tostring(
+                    hostdev.format_dom(), pretty_print=True, encoding='unicode'
+                )
+                for hostdev in hostdevs
+            ),
+        )
 
     def test_none(self):
         self.assertEqual([], guest.hostdevs([]))

@@ -28,12 +28,20 @@ UUID = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
 
 
 def an_arq(*address, mdev_type=None):
-    return arq.Arq('arq', arq.State.BOUND, 'gpu', 0, {}, 'provider',
-                   attach_handle.AttachHandle(
-                       UUID, pci_address.PciAddress(*address), mdev_type))
+    return arq.Arq(
+        'arq',
+        arq.State.BOUND,
+        'gpu',
+        0,
+        {},
+        'provider',
+        attach_handle.AttachHandle(
+            UUID, pci_address.PciAddress(*address), mdev_type
+        ),
+    )
 
 
-PCI = an_arq(0, 0x81, 0x1f, 7)
+PCI = an_arq(0, 0x81, 0x1F, 7)
 MDEV = an_arq(0, 0x82, 0, 0, mdev_type='nvidia-11')
 OTHER = an_arq(0, 0x81, 0, 0)
 
@@ -52,8 +60,11 @@ class Guest:
         if self.looks:
             self.looks -= 1
         else:
-            self.devices = [device for device in self.devices
-                            if device.to_xml() not in self.leaving]
+            self.devices = [
+                device
+                for device in self.devices
+                if device.to_xml() not in self.leaving
+            ]
         guest = vconfig.LibvirtConfigGuest()
         for device in self.devices:
             # As libvirt gives them back.
@@ -61,7 +72,8 @@ class Guest:
             parsed.parse_str(device.to_xml())
             guest.add_device(parsed)
         return types.SimpleNamespace(
-            devices=[vconfig.LibvirtConfigGuestInterface(), *guest.devices])
+            devices=[vconfig.LibvirtConfigGuestInterface(), *guest.devices]
+        )
 
     def detach_device(self, conf, persistent=False, live=False):
         self.asked.append((persistent, live))
@@ -81,7 +93,6 @@ def xml(*arqs):
 
 
 class TestHotPlug(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.patch(hot_plug, '_POLL_INTERVAL_S', 0)
@@ -93,12 +104,14 @@ class TestHotPlug(testtools.TestCase):
         self.assertEqual([(False, True)] * 2, guest.asked)
 
     def test_detach_does_not_wait_for_ever(self):
-        guest = Guest(PCI, MDEV, looks=10 ** 9)
-        error = self.assertRaises(exceptions.DeviceError, hot_plug.detach,
-                                  guest, [PCI, MDEV], 0.05)
+        guest = Guest(PCI, MDEV, looks=10**9)
+        error = self.assertRaises(
+            exceptions.DeviceError, hot_plug.detach, guest, [PCI, MDEV], 0.05
+        )
         self.assertEqual(
-            f'the guest has not let go of 0000:81:1f.7, {UUID} within '
-            '0.05 s', str(error))
+            f'the guest has not let go of 0000:81:1f.7, {UUID} within 0.05 s',
+            str(error),
+        )
 
     def test_what_the_guest_does_not_have_is_not_detached(self):
         guest = Guest(PCI)
@@ -126,13 +139,22 @@ class TestAttachMissing(testtools.TestCase):
 
     def test_each_running_guest_gets_what_it_holds(self):
         some, nothing, everything, plain = (
-            Guest(*arqs, uuid=uuid) for uuid, *arqs in (
-                ('some', PCI), ('nothing',), ('everything', PCI, MDEV),
-                ('plain',)))
+            Guest(*arqs, uuid=uuid)
+            for uuid, *arqs in (
+                ('some', PCI),
+                ('nothing',),
+                ('everything', PCI, MDEV),
+                ('plain',),
+            )
+        )
         both = (PCI, MDEV)
         self.attach_missing(
             {'some': both, 'nothing': both, 'everything': both},
-            some, nothing, everything, plain)
+            some,
+            nothing,
+            everything,
+            plain,
+        )
         for guest in (some, nothing, everything):
             self.assertEqual(xml(*both), guest.xml)
         self.assertEqual([[], []], [everything.asked, plain.asked])
@@ -143,8 +165,7 @@ class TestAttachMissing(testtools.TestCase):
 
         stuck, other = Guest(uuid='stuck'), Guest(uuid='other')
         stuck.attach_device = refuse
-        self.attach_missing(
-            {'stuck': (PCI,), 'other': (MDEV,)}, stuck, other)
+        self.attach_missing({'stuck': (PCI,), 'other': (MDEV,)}, stuck, other)
         self.assertEqual(xml(MDEV), other.xml)
 
     def test_a_damaged_journal_does_not_stop_the_start(self):

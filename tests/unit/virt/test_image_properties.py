@@ -19,13 +19,18 @@ from nova_accel.virt import image_properties
 
 
 class TestOf(testtools.TestCase):
-
     def test_properties_that_nova_does_not_know(self):
         properties = {'accel:bitstream_id': 'uuid', 'hw_disk_bus': 'virtio'}
         metadata = utils.get_system_metadata_from_image(
-            {'properties': properties, 'name': 'cirros'})
+            {'properties': properties, 'name': 'cirros'}
+        )
         metadata['boot_roles'] = 'admin'
-        self.assertEqual(properties, image_properties.of(
-            types.SimpleNamespace(system_metadata=metadata)))
-        self.assertEqual({}, image_properties.of(
-            types.SimpleNamespace(system_metadata={})))
+        self.assertEqual(
+            properties,
+            image_properties.of(
+                types.SimpleNamespace(system_metadata=metadata)
+            ),
+        )
+        self.assertEqual(
+            {}, image_properties.of(types.SimpleNamespace(system_metadata={}))
+        )

@@ -31,16 +31,28 @@ ACTIVE, INCOMING = arq.Role.ACTIVE, arq.Role.INCOMING
 
 def an_instance(profile='gpu'):
     return types.SimpleNamespace(
-        uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', node='there',
-        flavor=types.SimpleNamespace(extra_specs=(
-            {'nova_accel:device_profile': profile} if profile else {})))
+        uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
+        node='there',
+        flavor=types.SimpleNamespace(
+            extra_specs=(
+                {'nova_accel:device_profile': profile} if profile else {}
+            )
+        ),
+    )
 
 
 def an_arq(name, mdev_type='nvidia-11'):
     return arq.Arq(
-        f'arq-{name}', arq.State.BOUND, 'gpu', 0, {}, PROVIDER,
+        f'arq-{name}',
+        arq.State.BOUND,
+        'gpu',
+        0,
+        {},
+        PROVIDER,
         attach_handle.AttachHandle(
-            name, pci_address.PciAddress(0, 0x81, 0, 0), mdev_type))
+            name, pci_address.PciAddress(0, 0x81, 0, 0), mdev_type
+        ),
+    )
 
 
 class Attachments:
@@ -115,11 +127,15 @@ class NovasDriver:
     rollback_live_migration_at_destination = _called
 
     def check_source_migrate_data_at_dest(
-            self, ctxt, instance, migrate_data, migration, limits, allocs):
+        self, ctxt, instance, migrate_data, migration, limits, allocs
+    ):
         """Nova maps its own, and refuses what it does not know."""
         self._called()
-        self.types = (migrate_data.source_mdev_types
-                      if 'source_mdev_types' in migrate_data else {})
+        self.types = (
+            migrate_data.source_mdev_types
+            if 'source_mdev_types' in migrate_data
+            else {}
+        )
         if set(self.types) - {'novas'}:
             raise exception.MigrationPreCheckError(reason='unknown')
         if self.types:
@@ -132,7 +148,6 @@ class Driver(live_migration.LiveMigrationMixin, NovasDriver):
 
 
 class LiveMigrationMixinTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.driver = Driver()
@@ -148,44 +163,55 @@ class LiveMigrationMixinTestCase(testtools.TestCase):
         return getattr(self.driver, method)(None, instance or an_instance())
 
     def assert_held(self, **held):
-        self.assertEqual({arq.Role(role): devices for role, devices
-                          in held.items()}, self.attachments.roles)
+        self.assertEqual(
+            {arq.Role(role): devices for role, devices in held.items()},
+            self.attachments.roles,
+        )
 
 
 class TestChecks(LiveMigrationMixinTestCase):
-
     def setUp(self):
         super().setUp()
         self.accelerators.leaving = (an_arq('a'), an_arq('b'))
         self.accelerators.arriving = (an_arq('c'), an_arq('d'))
         self.data = objects.LibvirtLiveMigrateData(
             source_mdev_types={'a': 'nvidia-11', 'b': 'nvidia-11'},
-            pci_dev_map_src_dst={})
+            pci_dev_map_src_dst={},
+        )
 
     def check(self, instance=None):
         return self.driver.check_source_migrate_data_at_dest(
-            None, instance or an_instance(), self.data, None, None,
-            {NODE: {'resources': {'VCPU': 1}},
-             PROVIDER: {'resources': {'VGPU': 2}}})
+            None,
+            instance or an_instance(),
+            self.data,
+            None,
+            None,
+            {
+                NODE: {'resources': {'VCPU': 1}},
+                PROVIDER: {'resources': {'VGPU': 2}},
+            },
+        )
 
     def assert_refused(self, text):
-        error = self.assertRaises(
-            exception.MigrationPreCheckError, self.check)
+        error = self.assertRaises(exception.MigrationPreCheckError, self.check)
         self.assertIn(text, str(error))
         self.assert_held()
 
     def test_the_source_refuses(self):
         self.attachments.stuck = True
         error = self.assertRaises(
-            exception.MigrationPreCheckError, self.call,
-            'check_can_live_migrate_source')
+            exception.MigrationPreCheckError,
+            self.call,
+            'check_can_live_migrate_source',
+        )
         self.assertIn(exceptions.DeviceError.PUBLIC, str(error))
 
     def test_the_destination_tells_what_is_in_the_place_of_what(self):
         data = self.check()
         self.assertEqual({'a': 'c', 'b': 'd'}, data.target_mdevs)
-        self.assertEqual({'a': 'nvidia-11', 'b': 'nvidia-11'},
-                         data.source_mdev_types)
+        self.assertEqual(
+            {'a': 'nvidia-11', 'b': 'nvidia-11'}, data.source_mdev_types
+        )
         self.assert_held(incoming=self.accelerators.arriving)
 
     def test_nothing_is_acquired_before_novas_checks(self):
@@ -198,18 +224,21 @@ class TestChecks(LiveMigrationMixinTestCase):
         self.data.source_mdev_types['novas'] = 'nvidia-12'
         self.assertEqual(
             {'a': 'c', 'b': 'd', 'novas': 'novas-target'},
-            self.check().target_mdevs)
+            self.check().target_mdevs,
+        )
         self.assertEqual({'novas': 'nvidia-12'}, self.driver.types)
 
     def test_pci_functions(self):
         self.data = objects.LibvirtLiveMigrateData(
-            pci_dev_map_src_dst={'0000:01:00.0': '0000:02:00.0'})
+            pci_dev_map_src_dst={'0000:01:00.0': '0000:02:00.0'}
+        )
         self.accelerators.leaving = (an_arq('a', None),)
         self.accelerators.arriving = (an_arq('c', None),)
         data = self.check()
-        self.assertEqual({'0000:01:00.0': '0000:02:00.0',
-                          '0000:81:00.0': '0000:81:00.0'},
-                         data.pci_dev_map_src_dst)
+        self.assertEqual(
+            {'0000:01:00.0': '0000:02:00.0', '0000:81:00.0': '0000:81:00.0'},
+            data.pci_dev_map_src_dst,
+        )
         # For the sake of a roll-back.
         self.assertEqual({}, data.target_mdevs)
 
@@ -229,7 +258,6 @@ class TestChecks(LiveMigrationMixinTestCase):
 
 
 class TestMove(LiveMigrationMixinTestCase):
-
     def test_devices_are_made_before_the_guest_arrives(self):
         self.call('pre_live_migration')
         self.assertEqual([INCOMING], self.accelerators.plugged)
@@ -237,8 +265,8 @@ class TestMove(LiveMigrationMixinTestCase):
     def test_a_device_is_stuck(self):
         self.accelerators.fault = exceptions.DeviceError('stuck')
         error = self.assertRaises(
-            exception.MigrationPreCheckError, self.call,
-            'pre_live_migration')
+            exception.MigrationPreCheckError, self.call, 'pre_live_migration'
+        )
         self.assertIn(exceptions.DeviceError.PUBLIC, str(error))
 
     def test_the_source_releases_at_the_end_even_of_a_failure(self):
@@ -246,8 +274,11 @@ class TestMove(LiveMigrationMixinTestCase):
             self.driver.fails = fails
             self.attachments.roles = {ACTIVE: 'a'}
             if fails:
-                self.assertRaises(exception.InternalError, self.call,
-                                  'post_live_migration_at_source')
+                self.assertRaises(
+                    exception.InternalError,
+                    self.call,
+                    'post_live_migration_at_source',
+                )
             else:
                 self.call('post_live_migration_at_source')
             self.assertEqual({ACTIVE: 'a'}, self.driver.seen)
@@ -270,8 +301,10 @@ class TestMove(LiveMigrationMixinTestCase):
             self.attachments.roles = {INCOMING: 'c'}
             if fails:
                 self.assertRaises(
-                    exception.InternalError, self.call,
-                    'rollback_live_migration_at_destination')
+                    exception.InternalError,
+                    self.call,
+                    'rollback_live_migration_at_destination',
+                )
             else:
                 self.call('rollback_live_migration_at_destination')
             self.assertEqual({INCOMING: 'c'}, self.driver.seen)

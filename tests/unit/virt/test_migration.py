@@ -31,10 +31,16 @@ ACTIVE, OLD = arq.Role.ACTIVE, arq.Role.OLD
 
 def an_instance(profile='gpu', task_state=None, host='here'):
     return types.SimpleNamespace(
-        uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', host=host,
-        task_state=task_state, old_flavor=None,
-        flavor=types.SimpleNamespace(extra_specs=(
-            {'nova_accel:device_profile': profile} if profile else {})))
+        uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
+        host=host,
+        task_state=task_state,
+        old_flavor=None,
+        flavor=types.SimpleNamespace(
+            extra_specs=(
+                {'nova_accel:device_profile': profile} if profile else {}
+            )
+        ),
+    )
 
 
 class Attachments:
@@ -73,7 +79,8 @@ class Accelerators:
             raise exceptions.AcceleratorsBusy('none is free')
         if flavor.profile(instance.flavor) is not None:
             self.attachments.roles[ACTIVE] = [
-                (provider.uuid, provider.allocated) for provider in providers]
+                (provider.uuid, provider.allocated) for provider in providers
+            ]
         try:
             yield
         except BaseException:
@@ -112,7 +119,6 @@ class Driver(migration.MigrationMixin, OtherMixin):
 
 
 class TestMigrationMixin(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.driver = Driver()
@@ -126,21 +132,34 @@ class TestMigrationMixin(testtools.TestCase):
 
     def hold(self, **held):
         self.attachments.roles = {
-            arq.Role(role): devices for role, devices in held.items()}
+            arq.Role(role): devices for role, devices in held.items()
+        }
 
     def assert_held(self, **held):
-        self.assertEqual({arq.Role(role): devices for role, devices
-                          in held.items()}, self.attachments.roles)
+        self.assertEqual(
+            {arq.Role(role): devices for role, devices in held.items()},
+            self.attachments.roles,
+        )
 
     def migrate(self):
         self.driver.migrate_disk_and_power_off(
-            None, an_instance(), 'there', None, None)
+            None, an_instance(), 'there', None, None
+        )
 
     def finish(self, instance):
         self.driver.finish_migration(
-            None, None, instance, '[]', None, None, False,
-            {NODE: {'resources': {'VCPU': 1}},
-             PROVIDER: {'resources': {'VGPU': 1}}})
+            None,
+            None,
+            instance,
+            '[]',
+            None,
+            None,
+            False,
+            {
+                NODE: {'resources': {'VCPU': 1}},
+                PROVIDER: {'resources': {'VGPU': 1}},
+            },
+        )
 
     def test_the_source_sets_aside_what_there_is(self):
         self.hold(active='a')
@@ -168,9 +187,11 @@ class TestMigrationMixin(testtools.TestCase):
         self.hold(active='a')
         self.attachments.stuck = True
         error = self.assertRaises(
-            exception.InstanceFaultRollback, self.migrate)
-        self.assertIn(exceptions.DeviceError.PUBLIC,
-                      str(error.inner_exception))
+            exception.InstanceFaultRollback, self.migrate
+        )
+        self.assertIn(
+            exceptions.DeviceError.PUBLIC, str(error.inner_exception)
+        )
         self.assert_held(active='a')
 
     def test_the_destination_holds_what_is_allocated_of_ours(self):
@@ -186,14 +207,14 @@ class TestMigrationMixin(testtools.TestCase):
 
     def test_a_destination_that_fails_keeps_it_for_a_hard_reboot(self):
         self.driver.fails = True
-        self.assertRaises(
-            exception.InternalError, self.finish, an_instance())
+        self.assertRaises(exception.InternalError, self.finish, an_instance())
         self.assert_held(active=[(PROVIDER, {'VGPU': 1})])
 
     def test_busy_is_a_fault_that_nova_knows(self):
         self.accelerators.busy = True
-        error = self.assertRaises(exception.ComputeResourcesUnavailable,
-                                  self.finish, an_instance())
+        error = self.assertRaises(
+            exception.ComputeResourcesUnavailable, self.finish, an_instance()
+        )
         self.assertIn(exceptions.AcceleratorsBusy.PUBLIC, str(error))
         self.assert_held()
 
@@ -207,8 +228,13 @@ class TestMigrationMixin(testtools.TestCase):
         self.hold(old='a', active='b')
         self.driver.fails = True
         self.assertRaises(
-            exception.InternalError, self.driver.confirm_migration, None,
-            None, an_instance(), None)
+            exception.InternalError,
+            self.driver.confirm_migration,
+            None,
+            None,
+            an_instance(),
+            None,
+        )
         self.assert_held(active='b')
 
     def test_reverted_on_the_same_host(self):
@@ -248,7 +274,8 @@ class TestMigrationMixin(testtools.TestCase):
     def test_deleted(self):
         self.hold(old='a', active='b')
         self.driver.cleanup(
-            None, an_instance(task_state=task_states.DELETING), None)
+            None, an_instance(task_state=task_states.DELETING), None
+        )
         self.assert_held()
 
     def test_torn_down_to_be_made_again(self):
@@ -264,6 +291,7 @@ class TestMigrationMixin(testtools.TestCase):
         self.driver.cleanup(None, an_instance(task_state=migrating), None)
         self.assert_held(active='a')
         # Of an earlier life of the instance on this host.
-        self.driver.cleanup(None, an_instance(
-            task_state=migrating, host='there'), None)
+        self.driver.cleanup(
+            None, an_instance(task_state=migrating, host='there'), None
+        )
         self.assert_held()

@@ -28,8 +28,11 @@ from nova_accel.virt import os_acc
 from unit.virt import started
 
 CONF = nova_conf.CONF
-INSTANCE = {'uuid': '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01', 'name': 'vm',
-            'project_id': 'project'}
+INSTANCE = {
+    'uuid': '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
+    'name': 'vm',
+    'project_id': 'project',
+}
 
 
 class Instance:
@@ -38,7 +41,8 @@ class Instance:
     user_id = 'user'
     system_metadata = {}
     flavor = types.SimpleNamespace(
-        extra_specs={'nova_accel:device_profile': 'qat'})
+        extra_specs={'nova_accel:device_profile': 'qat'}
+    )
 
 
 class PlainInstance(Instance):
@@ -52,70 +56,95 @@ class Programmer:
         self.wanted = []
 
     def start(self, arqs, asker, image_properties, context=None):
-        self.wanted += [str(bitstream.wanted(arq.group, image_properties))
-                        for arq in arqs]
+        self.wanted += [
+            str(bitstream.wanted(arq.group, image_properties)) for arq in arqs
+        ]
 
     def ready(self, arqs, asker, image_properties, is_new):
         self.start(arqs, asker, image_properties)
 
 
 class TestOsAcc(started.StartedTestCase):
-
     def setUp(self):
         super().setUp()
         self.host = self.start()
         self.os_acc = os_acc.OsAcc(
-            self.host.node.nodename, self.host.board, self.host.publisher,
-            self.host.attachments, self.host.programmer,
-            self.image)
+            self.host.node.nodename,
+            self.host.board,
+            self.host.publisher,
+            self.host.attachments,
+            self.host.programmer,
+            self.image,
+        )
         self.images = []
 
     def image(self, image_id):
         self.images.append(image_id)
-        return {'properties': {
-            'bad': {'accel:function_id': 'x'},
-            'gzip': {'accel:function_name': 'gzip'}}.get(image_id, {})}
+        return {
+            'properties': {
+                'bad': {'accel:function_id': 'x'},
+                'gzip': {'accel:function_name': 'gzip'},
+            }.get(image_id, {})
+        }
 
-    def plug(self, resource_class, amount=1, key='nova_accel', specs=(),
-             **info):
+    def plug(
+        self, resource_class, amount=1, key='nova_accel', specs=(), **info
+    ):
         """By a device profile."""
         device_profile.create(
-            resource_class, [{f'resources:{resource_class}': '1'}] * amount)
-        return self.plug_by(resource_class, {
-            f'{key}:device_profile': resource_class, **dict(specs)},
-            amount, **info)
+            resource_class, [{f'resources:{resource_class}': '1'}] * amount
+        )
+        return self.plug_by(
+            resource_class,
+            {f'{key}:device_profile': resource_class, **dict(specs)},
+            amount,
+            **info,
+        )
 
     def plug_by(self, resource_class, specs, amount=1, **info):
         """As the specification shows it."""
         provider = self.provider(resource_class)
         with futures.ThreadPoolExecutor(max_workers=1) as executor:
             return executor.submit(
-                self.os_acc.plug, {**INSTANCE, **info}, {
+                self.os_acc.plug,
+                {**INSTANCE, **info},
+                {
                     'uuid': provider.uuid,
                     'resources': {resource_class: amount},
                     'traits': sorted(provider.traits),
-                }, specs).result(60)
+                },
+                specs,
+            ).result(60)
 
     def provider(self, resource_class):
         self.host.publisher.wait_published(60)
         return next(
-            provider for provider
-            in self.host.board.view.layout.providers
-            if resource_class in provider.totals)
+            provider
+            for provider in self.host.board.view.layout.providers
+            if resource_class in provider.totals
+        )
 
     def test_arqs_of_our_providers_are_ours(self):
         provider = self.host.board.view.layout.providers[0].uuid
-        ours, cyborgs = ({'uuid': name, 'device_rp_uuid': rp_uuid,
-                          'hostname': self.libvirt.host.get_hostname()}
-                         for name, rp_uuid in (
-                             ('ours', provider), ('theirs', 'cyborg')))
-        self.assertEqual((('ours',), (cyborgs,)),
-                         self.os_acc.split([ours, cyborgs]))
+        ours, cyborgs = (
+            {
+                'uuid': name,
+                'device_rp_uuid': rp_uuid,
+                'hostname': self.libvirt.host.get_hostname(),
+            }
+            for name, rp_uuid in (('ours', provider), ('theirs', 'cyborg'))
+        )
+        self.assertEqual(
+            (('ours',), (cyborgs,)), self.os_acc.split([ours, cyborgs])
+        )
         self.assertEqual(((), ()), self.os_acc.split(None))
 
     def test_our_mdevs_are_known_before_they_are_made(self):
-        (vgpu,) = (device for device in self.host.board.view.devices
-                   if device.driver == 'mdev')
+        (vgpu,) = (
+            device
+            for device in self.host.board.view.devices
+            if device.driver == 'mdev'
+        )
         for handle in vgpu.deployables[0].handles:
             self.assertTrue(self.os_acc.owns_mdev(handle.uuid))
         self.assertFalse(self.os_acc.owns_mdev('another'))
@@ -129,16 +158,17 @@ class TestOsAcc(started.StartedTestCase):
         self.host.publisher._published.clear()
         self.api.refuse = True
         CONF.set_override('publish_timeout_s', 0, 'nova_accel')
-        self.addCleanup(
-            CONF.clear_override, 'publish_timeout_s', 'nova_accel')
+        self.addCleanup(CONF.clear_override, 'publish_timeout_s', 'nova_accel')
         self.assertRaises(
-            exceptions.CyborgAgentUnavailable, self.os_acc.initialize)
+            exceptions.CyborgAgentUnavailable, self.os_acc.initialize
+        )
 
     def test_functions(self):
         plugged = self.plug('CUSTOM_QAT', 2, key='accel')
         held = self.host.attachments.held.arqs_of(INSTANCE['uuid'])
-        self.assertEqual([{'pci_id': str(arq.handle.address)}
-                          for arq in held], plugged)
+        self.assertEqual(
+            [{'pci_id': str(arq.handle.address)} for arq in held], plugged
+        )
         self.assertEqual(2, len(plugged))
         self.assertEqual(2, self.os_acc.unplug(INSTANCE))
         self.assertEqual(0, self.os_acc.unplug(INSTANCE))
@@ -150,58 +180,94 @@ class TestOsAcc(started.StartedTestCase):
         self.assertEqual(['good'], self.images)
 
     def test_what_fails_holds_nothing(self):
-        self.assertRaises(exceptions.InvalidDeviceProfile, self.plug,
-                          'FPGA', image_id='bad')
+        self.assertRaises(
+            exceptions.InvalidDeviceProfile, self.plug, 'FPGA', image_id='bad'
+        )
         self.assertFalse(self.host.attachments.held.has(INSTANCE['uuid']))
 
     def test_what_extra_specs_ask_for(self):
         traits = self.provider('CUSTOM_QAT').traits
-        group = {'resources:CUSTOM_QAT': '2',
-                 **{f'trait:{trait}': 'required' for trait in traits
-                    if trait.startswith('CUSTOM_')}}
+        group = {
+            'resources:CUSTOM_QAT': '2',
+            **{
+                f'trait:{trait}': 'required'
+                for trait in traits
+                if trait.startswith('CUSTOM_')
+            },
+        }
         self.assertLess(1, len(group))
-        plugged = self.plug_by('CUSTOM_QAT', {
-            **group, 'resources:VCPU': '4', 'hw:cpu_policy': 'dedicated',
-            'trait:HW_CPU_X86_AVX2': 'required'}, 2)
+        plugged = self.plug_by(
+            'CUSTOM_QAT',
+            {
+                **group,
+                'resources:VCPU': '4',
+                'hw:cpu_policy': 'dedicated',
+                'trait:HW_CPU_X86_AVX2': 'required',
+            },
+            2,
+        )
         held = self.host.attachments.held.arqs_of(INSTANCE['uuid'])
-        self.assertEqual([{'pci_id': str(arq.handle.address)}
-                          for arq in held], plugged)
-        self.assertEqual([('', group)] * 2, [
-            (arq.device_profile_name, arq.group) for arq in held])
+        self.assertEqual(
+            [{'pci_id': str(arq.handle.address)} for arq in held], plugged
+        )
+        self.assertEqual(
+            [('', group)] * 2,
+            [(arq.device_profile_name, arq.group) for arq in held],
+        )
         self.assertEqual(plugged, self.plug_by('CUSTOM_QAT', group, 2))
         self.assertEqual(2, self.os_acc.unplug(INSTANCE))
 
     def test_extra_specs_that_the_provider_does_not_serve(self):
         for specs, fault, text in (
-                ({}, exceptions.InvalidRequest, 'CUSTOM_QAT'),
-                ({'resources:VCPU': '1'}, exceptions.InvalidRequest,
-                 self.provider('CUSTOM_QAT').uuid),
-                ({'resources:CUSTOM_QAT': '2'}, exceptions.NoAssignment,
-                 'CUSTOM_QAT'),
-                ({'resources:CUSTOM_QAT': 'x'}, exceptions.InvalidRequest,
-                 'CUSTOM_QAT'),
-                ({'resources:CUSTOM_QAT': '1', 'trait:CUSTOM_A': 'required'},
-                 exceptions.NoAssignment, 'CUSTOM_QAT'),
-                ({'resources:CUSTOM_QAT': '1', 'accel:function_id': 'x'},
-                 exceptions.InvalidDeviceProfile, 'function_id')):
-            error = self.assertRaises(
-                fault, self.plug_by, 'CUSTOM_QAT', specs)
+            ({}, exceptions.InvalidRequest, 'CUSTOM_QAT'),
+            (
+                {'resources:VCPU': '1'},
+                exceptions.InvalidRequest,
+                self.provider('CUSTOM_QAT').uuid,
+            ),
+            (
+                {'resources:CUSTOM_QAT': '2'},
+                exceptions.NoAssignment,
+                'CUSTOM_QAT',
+            ),
+            (
+                {'resources:CUSTOM_QAT': 'x'},
+                exceptions.InvalidRequest,
+                'CUSTOM_QAT',
+            ),
+            (
+                {'resources:CUSTOM_QAT': '1', 'trait:CUSTOM_A': 'required'},
+                exceptions.NoAssignment,
+                'CUSTOM_QAT',
+            ),
+            (
+                {'resources:CUSTOM_QAT': '1', 'accel:function_id': 'x'},
+                exceptions.InvalidDeviceProfile,
+                'function_id',
+            ),
+        ):
+            error = self.assertRaises(fault, self.plug_by, 'CUSTOM_QAT', specs)
             self.assertIn(text, str(error))
             self.assertFalse(self.host.attachments.held.has(INSTANCE['uuid']))
 
     def test_extra_specs_say_what_to_program(self):
         programmer = Programmer()
         self.os_acc = os_acc.OsAcc(
-            self.host.node.nodename, self.host.board, self.host.publisher,
-            self.host.attachments, programmer,
-            self.image)
+            self.host.node.nodename,
+            self.host.board,
+            self.host.publisher,
+            self.host.attachments,
+            programmer,
+            self.image,
+        )
         specs = {'accel:function_name': 'gzip'}
         self.plug('FPGA', specs=specs)
         self.os_acc.unplug(INSTANCE)
         for of_flavor, image in (
-                ({'resources:FPGA': '1'}, 'good'),
-                ({'resources:FPGA': '1'}, 'gzip'),
-                ({'nova_accel:device_profile': 'FPGA'}, 'gzip')):
+            ({'resources:FPGA': '1'}, 'good'),
+            ({'resources:FPGA': '1'}, 'gzip'),
+            ({'nova_accel:device_profile': 'FPGA'}, 'gzip'),
+        ):
             self.plug_by('FPGA', {**of_flavor, **specs}, image_id=image)
             self.os_acc.unplug(INSTANCE)
         self.assertEqual(["function 'gzip'"] * 8, programmer.wanted)
@@ -209,15 +275,23 @@ class TestOsAcc(started.StartedTestCase):
     def test_extra_specs_and_others_say_what_to_program(self):
         other = {'accel:function_name': 'zstd'}
         device_profile.create(
-            'gzip', [{'resources:FPGA': '1', 'accel:function_name': 'gzip'}])
+            'gzip', [{'resources:FPGA': '1', 'accel:function_name': 'gzip'}]
+        )
         for specs, image in (
-                ({'resources:FPGA': '1', **other}, 'gzip'),
-                ({'nova_accel:device_profile': 'gzip', **other}, 'good')):
+            ({'resources:FPGA': '1', **other}, 'gzip'),
+            ({'nova_accel:device_profile': 'gzip', **other}, 'good'),
+        ):
             error = self.assertRaises(
                 exceptions.InvalidDeviceProfile,
-                self.plug_by, 'FPGA', specs, image_id=image)
-            self.assertIn('accel:function_name=gzip and '
-                          'accel:function_name=zstd', str(error))
+                self.plug_by,
+                'FPGA',
+                specs,
+                image_id=image,
+            )
+            self.assertIn(
+                'accel:function_name=gzip and accel:function_name=zstd',
+                str(error),
+            )
             self.assertFalse(self.host.attachments.held.has(INSTANCE['uuid']))
 
     def test_what_is_not_given_back_yet(self):
@@ -233,21 +307,21 @@ class TestHooks(started.StartedTestCase):
 
     def started(self, amount):
         """A host, and what is allocated of it."""
-        device_profile.create(
-            'qat', [{'resources:CUSTOM_QAT': str(amount)}])
+        device_profile.create('qat', [{'resources:CUSTOM_QAT': str(amount)}])
         started = self.start()
         return started, [
-            matching.Provider(provider.uuid, {'CUSTOM_QAT': amount},
-                              frozenset())
+            matching.Provider(
+                provider.uuid, {'CUSTOM_QAT': amount}, frozenset()
+            )
             for provider in started.board.view.layout.providers
-            if 'CUSTOM_QAT' in provider.totals]
+            if 'CUSTOM_QAT' in provider.totals
+        ]
 
     def acquired(self, started, providers, fails=False, **keeps):
         """How many the instance holds in the body, and afterwards."""
         attachments = started.attachments
         try:
-            with started.os_acc.acquired(
-                    None, Instance, providers, **keeps):
+            with started.os_acc.acquired(None, Instance, providers, **keeps):
                 held = len(attachments.held.arqs_of(Instance.uuid))
                 if fails:
                     raise exceptions.DeviceError('it does not boot')
@@ -257,13 +331,13 @@ class TestHooks(started.StartedTestCase):
 
     def test_what_is_acquired_for_a_guest(self):
         started, providers = self.started(1)
-        self.assertEqual((1, 0), self.acquired(
-            started, providers, fails=True))
-        self.assertEqual((1, 1), self.acquired(
-            started, providers, fails=True, keeps=lambda: True))
+        self.assertEqual((1, 0), self.acquired(started, providers, fails=True))
+        self.assertEqual(
+            (1, 1),
+            self.acquired(started, providers, fails=True, keeps=lambda: True),
+        )
         # It had that before.
-        self.assertEqual((1, 1), self.acquired(
-            started, providers, fails=True))
+        self.assertEqual((1, 1), self.acquired(started, providers, fails=True))
         started.os_acc.unplug({'uuid': Instance.uuid})
         self.assertEqual((1, 1), self.acquired(started, providers))
 
@@ -281,29 +355,52 @@ class TestHooks(started.StartedTestCase):
         self.assertEqual(arqs, started.os_acc.ready(Instance))
         self.assertEqual(2, started.os_acc.unplug({'uuid': Instance.uuid}))
         self.assertRaises(
-            exceptions.DeviceError, started.os_acc.ready, Instance)
+            exceptions.DeviceError, started.os_acc.ready, Instance
+        )
 
     def test_an_instance_without_a_profile_gets_nothing(self):
         self.assertEqual((), self.start().os_acc.ready(PlainInstance))
 
     def test_what_ports_have_is_held_once_and_is_not_the_flavors(self):
-        CONF.set_override('device_spec', [json.dumps({
-            **json.loads(devices.QAT_SPEC), 'physical_network': 'physnet1'})],
-            'nova_accel')
+        CONF.set_override(
+            'device_spec',
+            [
+                json.dumps(
+                    {
+                        **json.loads(devices.QAT_SPEC),
+                        'physical_network': 'physnet1',
+                    }
+                )
+            ],
+            'nova_accel',
+        )
         device_profile.create('qat', [{'resources:CUSTOM_QAT': '1'}])
         started = self.start()
         started.publisher.wait_published(60)
         provider = started.board.view.layout.providers[0].uuid
         (created,) = accelerator_request.create('qat', 'project')
-        accelerator_request.bind({created['uuid']: {
-            'hostname': self.libvirt.host.get_hostname(),
-            'device_rp_uuid': provider, 'instance_uuid': Instance.uuid}})
+        accelerator_request.bind(
+            {
+                created['uuid']: {
+                    'hostname': self.libvirt.host.get_hostname(),
+                    'device_rp_uuid': provider,
+                    'instance_uuid': Instance.uuid,
+                }
+            }
+        )
         arq = accelerator_request.get(created['uuid'])
         info = arq['attach_handle_info']
         self.assertEqual('physnet1', info['physical_network'])
-        ports = [{'profile': {
-            'arq_uuid': arq['uuid'],
-            'pci_slot': '{domain}:{bus}:{device}.{function}'.format(**info)}}]
+        ports = [
+            {
+                'profile': {
+                    'arq_uuid': arq['uuid'],
+                    'pci_slot': '{domain}:{bus}:{device}.{function}'.format(
+                        **info
+                    ),
+                }
+            }
+        ]
         for _time in range(2):
             started.os_acc.ready_ports(Instance, ports)
             (held,) = started.attachments.held.arqs(arq_model.Role.PORT)
@@ -311,4 +408,3 @@ class TestHooks(started.StartedTestCase):
             self.api.refuse = True
         self.assertEqual((), started.attachments.held.arqs_of(Instance.uuid))
         self.assertEqual(((), ()), started.os_acc.split([arq]))
-

@@ -21,16 +21,15 @@ from nova_accel.virt import os_vif_hook
 
 
 class TestDriverHook(testtools.TestCase):
-
     def test_the_entry_point_makes_novas_driver_name_importable(self):
         sys.modules.pop(os_vif_hook.MODULE, None)
         os_vif.initialize(reset=True)
         self.assertIsNotNone(sys.modules.get(os_vif_hook.MODULE))
-        driver = importutils.import_class(
-            'nova.virt.nova_accel.LibvirtDriver')
+        driver = importutils.import_class('nova.virt.nova_accel.LibvirtDriver')
         self.assertIs(
             importlib.import_module('nova_accel.virt.driver').LibvirtDriver,
-            driver)
+            driver,
+        )
 
     def test_loading_the_plugin_does_not_import_nova(self):
         hook = os_vif_hook.DriverHook.load('nova_accel')
@@ -39,5 +38,7 @@ class TestDriverHook(testtools.TestCase):
     def test_an_unknown_driver_name_is_an_import_error(self):
         os_vif_hook.DriverHook.load('nova_accel')
         self.assertRaises(
-            ImportError, importutils.import_class,
-            'nova.virt.nova_accel.NoSuchDriver')
+            ImportError,
+            importutils.import_class,
+            'nova.virt.nova_accel.NoSuchDriver',
+        )

@@ -31,39 +31,49 @@ class Driver(rebuild.RebuildMixin, NovaDriver):
 
 
 class TestRebuildMixin(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.driver = Driver()
         self.instance = types.SimpleNamespace(
             uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
-            task_state=task_states.REBUILDING)
+            task_state=task_states.REBUILDING,
+        )
 
     def rebuild(self, **evacuate):
         """As nova-compute does: all by keyword."""
         self.assertRaises(
-            NotImplementedError, self.driver.rebuild, context='context',
-            instance=self.instance, image_meta='image', **evacuate)
+            NotImplementedError,
+            self.driver.rebuild,
+            context='context',
+            instance=self.instance,
+            image_meta='image',
+            **evacuate,
+        )
 
     def assert_in_place(self, expected, *states):
         for self.instance.task_state in states:
             self.assertIs(
-                expected, self.driver._rebuilds_in_place(self.instance))
+                expected, self.driver._rebuilds_in_place(self.instance)
+            )
 
     def test_in_place(self):
         self.assert_in_place(False, task_states.REBUILDING)
         self.rebuild(evacuate=False)
-        self.assertEqual(('context', self.instance, 'image', False),
-                         self.driver.asked)
+        self.assertEqual(
+            ('context', self.instance, 'image', False), self.driver.asked
+        )
         self.assert_in_place(
-            True, task_states.REBUILDING,
+            True,
+            task_states.REBUILDING,
             task_states.REBUILD_BLOCK_DEVICE_MAPPING,
-            task_states.REBUILD_SPAWNING)
+            task_states.REBUILD_SPAWNING,
+        )
 
     def test_in_place_before(self):
         self.rebuild()
         self.assert_in_place(
-            False, task_states.DELETING, task_states.REBUILDING)
+            False, task_states.DELETING, task_states.REBUILDING
+        )
 
     def test_of_what_was_evacuated_to_here(self):
         self.rebuild(evacuate=True)

@@ -24,7 +24,9 @@ INSTANCE = types.SimpleNamespace(
     get_network_info=list,
     uuid='5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01',
     flavor=types.SimpleNamespace(
-        extra_specs={'nova_accel:device_profile': 'gpu'}))
+        extra_specs={'nova_accel:device_profile': 'gpu'}
+    ),
+)
 
 
 class Accelerators:
@@ -77,8 +79,9 @@ class NovaDriver:
         self.state = power_state.RUNNING
         self.do('resume')
 
-    def _resume_guest_after_snapshot(self, context, live_snapshot,
-                                     original_power_state, instance, guest):
+    def _resume_guest_after_snapshot(
+        self, context, live_snapshot, original_power_state, instance, guest
+    ):
         self.do('resume')
 
     def _needs_suspend_resume_for_snapshot(self, live_snapshot, state):
@@ -93,15 +96,17 @@ class Driver(suspend.SuspendMixin, NovaDriver):
 
 
 class TestSuspendMixin(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.driver = Driver()
         self.accelerators = self.driver._accelerators = Accelerators()
         self.driver.os_acc = self.accelerators
         for name in ('attach', 'detach'):
-            self.patch(hot_plug, name,
-                       lambda guest, arqs, *args, name=name: guest.do(name))
+            self.patch(
+                hot_plug,
+                name,
+                lambda guest, arqs, *args, name=name: guest.do(name),
+            )
 
     def suspend(self):
         self.driver.suspend(None, INSTANCE)
@@ -112,7 +117,8 @@ class TestSuspendMixin(testtools.TestCase):
 
     def snapshot_taken(self, live):
         self.driver._resume_guest_after_snapshot(
-            None, live, power_state.RUNNING, INSTANCE, self.driver)
+            None, live, power_state.RUNNING, INSTANCE, self.driver
+        )
 
     def assert_rolled_back(self, fault, text, function):
         """The server is left as it was."""
@@ -142,40 +148,51 @@ class TestSuspendMixin(testtools.TestCase):
     def test_a_paused_guest_is_not_asked(self):
         self.driver.state = power_state.PAUSED
         self.assert_rolled_back(
-            exception.InstanceSuspendFailure, 'paused', self.suspend)
+            exception.InstanceSuspendFailure, 'paused', self.suspend
+        )
         self.assertEqual([], self.driver.calls)
 
     def test_a_damaged_journal(self):
         self.accelerators.fault = 'the journal is damaged'
         for fault, function in (
-                (exception.InstanceSuspendFailure, self.suspend),
-                (exception.InstanceResumeFailure, self.resume)):
+            (exception.InstanceSuspendFailure, self.suspend),
+            (exception.InstanceResumeFailure, self.resume),
+        ):
             self.assert_rolled_back(
-                fault, exceptions.DeviceError.PUBLIC, function)
+                fault, exceptions.DeviceError.PUBLIC, function
+            )
         self.assertEqual([], self.driver.calls)
 
     def test_a_failed_suspend_is_undone(self):
         for step in ('detach', 'suspend'):
             self.driver.fails = {step}
-            self.assert_rolled_back(exception.InstanceSuspendFailure,
-                                    f'{step} failed', self.suspend)
+            self.assert_rolled_back(
+                exception.InstanceSuspendFailure,
+                f'{step} failed',
+                self.suspend,
+            )
             self.assertEqual('attach', self.driver.calls[-1])
 
     def test_the_reason_inside_a_rollback_of_novas_is_told(self):
         def refuse(driver, context, instance):
             raise exception.InstanceFaultRollback(
-                exception.InstanceSuspendFailure(reason='too old'))
+                exception.InstanceSuspendFailure(reason='too old')
+            )
+
         self.patch(NovaDriver, 'suspend', refuse)
         self.assert_rolled_back(
             exception.InstanceSuspendFailure,
             'Failed to suspend instance: Failed to suspend instance: too old',
-            self.suspend)
+            self.suspend,
+        )
 
     def test_a_failed_suspend_that_cannot_be_undone(self):
         self.driver.fails = {'suspend', 'attach'}
         self.assert_failed(
             exception.InstanceSuspendFailure,
-            'suspend failed; attach failed; a hard reboot', self.suspend)
+            'suspend failed; attach failed; a hard reboot',
+            self.suspend,
+        )
 
     def test_resume(self):
         self.resume()
@@ -190,14 +207,16 @@ class TestSuspendMixin(testtools.TestCase):
         self.assertEqual(['resume', 'resume'], self.driver.calls)
 
     def test_a_failed_resume_is_undone(self):
-        for step, done in (('resume', ['resume']),
-                           ('attach', ['resume', 'attach'])):
+        for step, done in (
+            ('resume', ['resume']),
+            ('attach', ['resume', 'attach']),
+        ):
             self.driver.fails = {step}
             del self.driver.calls[:]
-            self.assert_rolled_back(exception.InstanceResumeFailure,
-                                    f'{step} failed', self.resume)
-            self.assertEqual([*done, 'detach', 'suspend'],
-                             self.driver.calls)
+            self.assert_rolled_back(
+                exception.InstanceResumeFailure, f'{step} failed', self.resume
+            )
+            self.assertEqual([*done, 'detach', 'suspend'], self.driver.calls)
             self.assertEqual(power_state.SHUTDOWN, self.driver.state)
 
     def test_a_failed_resume_that_cannot_be_undone(self):
@@ -206,16 +225,19 @@ class TestSuspendMixin(testtools.TestCase):
             exception.InstanceResumeFailure,
             'attach failed; it could not be suspended again (Failed to '
             'suspend instance: suspend failed; attach failed; a hard reboot',
-            self.resume)
+            self.resume,
+        )
 
     def test_a_guest_that_has_not_started_is_not_suspended(self):
         def fail(driver, *args, **kwargs):
             raise exception.InternalError('no network')
+
         self.patch(NovaDriver, 'resume', fail)
         self.assertRaises(exception.InternalError, self.resume)
 
         def gone(driver, instance):
             raise exception.InstanceNotFound(instance_id=instance.uuid)
+
         self.patch(NovaDriver, 'get_guest', gone)
         self.assertRaises(exception.InternalError, self.resume)
         self.assertEqual([], self.driver.calls)
@@ -231,8 +253,10 @@ class TestSuspendMixin(testtools.TestCase):
     def test_after_a_cold_snapshot_a_device_is_stuck(self):
         self.driver.fails = {'attach'}
         self.assert_failed(
-            exception.InstanceResumeFailure, 'attach failed; a hard reboot',
-            lambda: self.snapshot_taken(live=False))
+            exception.InstanceResumeFailure,
+            'attach failed; a hard reboot',
+            lambda: self.snapshot_taken(live=False),
+        )
 
     def test_unrescue(self):
         self.driver.unrescue(None, INSTANCE)
@@ -244,5 +268,6 @@ class TestSuspendMixin(testtools.TestCase):
         self.assert_failed(
             exception.InstanceUnRescueFailure,
             exceptions.DeviceError.PUBLIC,
-            lambda: self.driver.unrescue(None, INSTANCE))
+            lambda: self.driver.unrescue(None, INSTANCE),
+        )
         self.assertEqual([], self.driver.calls)

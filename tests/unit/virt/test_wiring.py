@@ -37,7 +37,6 @@ _GUEST = f'''
 
 
 class TestStart(started.StartedTestCase):
-
     def test_a_malformed_line_stops_the_start(self):
         line = json.dumps({'driver': 'pci'})
         CONF.set_override('device_spec', [line], 'nova_accel')
@@ -48,34 +47,50 @@ class TestStart(started.StartedTestCase):
         self.api.refuse = True
         host = self.start()
         vgpus, regions, functions = 16, 2, 8
-        self.assertEqual(vgpus + regions + functions,
-                         len(host.board.view.drivers))
+        self.assertEqual(
+            vgpus + regions + functions, len(host.board.view.drivers)
+        )
         CONF.set_override('publish_timeout_s', 0, 'nova_accel')
-        self.addCleanup(
-            CONF.clear_override, 'publish_timeout_s', 'nova_accel')
-        self.assertRaises(exceptions.CyborgAgentUnavailable,
-                          host.os_acc.acquire, None, 'qat', [])
+        self.addCleanup(CONF.clear_override, 'publish_timeout_s', 'nova_accel')
+        self.assertRaises(
+            exceptions.CyborgAgentUnavailable,
+            host.os_acc.acquire,
+            None,
+            'qat',
+            [],
+        )
 
     def test_what_a_guest_has_is_not_cleaned(self):
         """Whatever the journal, which is that of a host of this name, says."""
         cleaning = self.useFixture(fake_driver.Cleaning())
         instance = vconfig.LibvirtConfigGuestMetaNovaInstance()
         instance.package = '34.0.0'
-        self.libvirt.connection.defineXML(_GUEST.format(
-            etree.tostring(instance.format_dom(), encoding='unicode')))
+        self.libvirt.connection.defineXML(
+            _GUEST.format(
+                etree.tostring(instance.format_dom(), encoding='unicode')
+            )
+        )
         host = self.start()
         in_guest, other = (
-            uuid for uuid, handle
-            in sorted(host.board.view.handles.items(),
-                      key=lambda item: str(item[1].address))
-            if str(handle.address).startswith('0000:82'))
+            uuid
+            for uuid, handle in sorted(
+                host.board.view.handles.items(),
+                key=lambda item: str(item[1].address),
+            )
+            if str(handle.address).startswith('0000:82')
+        )
         expected = [
-            {'uuid': in_guest, 'deployable': 'region0',
-             'reason': f'not cleaned: 0000:82:00.1 is in guest {_UUID}'}]
+            {
+                'uuid': in_guest,
+                'deployable': 'region0',
+                'reason': f'not cleaned: 0000:82:00.1 is in guest {_UUID}',
+            }
+        ]
         for _second in range(30):
             host.cycle._idle.wait(30)
-            unclean = [each for found in device.get_all()
-                       for each in found['unclean']]
+            unclean = [
+                each for found in device.get_all() for each in found['unclean']
+            ]
             if unclean == expected:
                 break
             time.sleep(1)

@@ -19,8 +19,9 @@ from lab.checks import registry
 @registry.check('e2e')
 def unknown_profile(evidence: registry.Evidence) -> None:
     """A flavor that names no device profile: the fault says so."""
-    cloud.flavor('lab-nowhere',
-                 **{'nova_accel:device_profile': 'no-such-profile'})
+    cloud.flavor(
+        'lab-nowhere', **{'nova_accel:device_profile': 'no-such-profile'}
+    )
     with cloud.server('lab-nowhere') as server:
         fault = cloud.fault(server)
         registry.expect(server['status'] == 'ERROR', server['status'])
@@ -43,8 +44,15 @@ def too_much(evidence: registry.Evidence) -> None:
 def wrong_profile(evidence: registry.Evidence) -> None:
     """A device profile that makes no sense is refused, with the reason."""
     for group in ('resources:NO_SUCH_CLASS=1', 'resources:VGPU=many'):
-        said = cloud.refusal('accelerator', 'device', 'profile', 'create',
-                             'lab-wrong', '--group', group)
+        said = cloud.refusal(
+            'accelerator',
+            'device',
+            'profile',
+            'create',
+            'lab-wrong',
+            '--group',
+            group,
+        )
         registry.expect('400' in said, said)
         evidence(f'{group}: {said}')
 
@@ -53,7 +61,11 @@ def wrong_profile(evidence: registry.Evidence) -> None:
 def wrong_value(evidence: registry.Evidence) -> None:
     """A flavor key that Nova does not know is refused by nova-api."""
     said = cloud.refusal(
-        'flavor', 'set', '--property', 'nova_accel:no_such_key=1',
-        cloud.plain_flavor())
+        'flavor',
+        'set',
+        '--property',
+        'nova_accel:no_such_key=1',
+        cloud.plain_flavor(),
+    )
     registry.expect('no_such_key' in said, said)
     evidence(said)

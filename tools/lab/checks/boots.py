@@ -24,11 +24,15 @@ from lab import processes
 from lab.checks import cloud
 from lab.checks import registry
 
-GPU = ('lab-gpu', 'resources:VGPU=1,'
-       'trait:CUSTOM_VGPU_NVIDIA_A100_PCIE_40GB=required')
+GPU = (
+    'lab-gpu',
+    'resources:VGPU=1,trait:CUSTOM_VGPU_NVIDIA_A100_PCIE_40GB=required',
+)
 NIC = ('lab-nic', 'resources:CUSTOM_NIC=1')
-FPGA = ('lab-fpga', 'resources:FPGA=1,'
-        'trait:CUSTOM_FPGA_XILINX_ALVEO_U200=required')
+FPGA = (
+    'lab-fpga',
+    'resources:FPGA=1,trait:CUSTOM_FPGA_XILINX_ALVEO_U200=required',
+)
 QAT = ('lab-qat', 'resources:CUSTOM_QAT=1')
 BOTH = ('lab-both', 'resources:VGPU=1', 'resources:CUSTOM_NIC=1')
 
@@ -73,22 +77,29 @@ def both(evidence: registry.Evidence) -> None:
     _cannot_start(evidence, BOTH, (_MDEV, _PCI))
 
 
-def _cannot_start(evidence: registry.Evidence, groups: tuple[str, ...],
-                  hostdevs: tuple[str, ...]) -> None:
+def _cannot_start(
+    evidence: registry.Evidence,
+    groups: tuple[str, ...],
+    hostdevs: tuple[str, ...],
+) -> None:
     flavor = cloud.accelerated_flavor(*groups)
     begin = {host.name: len(_log(host)) for host in compute_host.HOSTS}
     clock = time.monotonic()
     with cloud.server(flavor) as server:
-        registry.expect(server['status'] == 'ERROR',
-                        f'it is {server["status"]}')
-        evidence(f'{flavor}: ERROR after {time.monotonic() - clock:.0f} s: '
-                 f'{cloud.fault(server)}')
+        registry.expect(
+            server['status'] == 'ERROR', f'it is {server["status"]}'
+        )
+        evidence(
+            f'{flavor}: ERROR after {time.monotonic() - clock:.0f} s: '
+            f'{cloud.fault(server)}'
+        )
         for host in compute_host.HOSTS:
-            log = _log(host)[begin[host.name]:]
+            log = _log(host)[begin[host.name] :]
             xml = _guest(log, server['id'])
             for hostdev in hostdevs:
-                registry.expect(hostdev in xml,
-                                f'{host.name}: no {hostdev} in\n{xml}')
+                registry.expect(
+                    hostdev in xml, f'{host.name}: no {hostdev} in\n{xml}'
+                )
             evidence(f'{host.name}: {_hostdevs(xml)}')
             evidence(f'{host.name}: {_why(log)}')
 
@@ -100,16 +111,19 @@ def _log(host: compute_host.ComputeHost) -> str:
 def _guest(log: str, uuid: str) -> str:
     """The XML of the guest of a server, as nova-compute has logged it."""
     for part in log.split(_XML_BEGIN)[1:]:
-        xml = part[:part.index('</domain>')]
+        xml = part[: part.index('</domain>')]
         if uuid in xml:
             return xml
     return ''
 
 
 def _hostdevs(xml: str) -> str:
-    return ' '.join(re.findall(
-        r"<address (?:uuid=\S+|domain=[^/]+)/>",
-        ''.join(re.findall(r'(?s)<hostdev.*?</hostdev>', xml))))
+    return ' '.join(
+        re.findall(
+            r"<address (?:uuid=\S+|domain=[^/]+)/>",
+            ''.join(re.findall(r'(?s)<hostdev.*?</hostdev>', xml)),
+        )
+    )
 
 
 def _why(log: str) -> str:

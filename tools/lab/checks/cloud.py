@@ -73,8 +73,14 @@ def profile(name: str, *groups: str) -> None:
     :param groups: such as ``resources:VGPU=1,trait:CUSTOM_A=required``
     """
     if name not in _names('accelerator', 'device', 'profile'):
-        openstack('accelerator', 'device', 'profile', 'create', name,
-                  *(word for group in groups for word in ('--group', group)))
+        openstack(
+            'accelerator',
+            'device',
+            'profile',
+            'create',
+            name,
+            *(word for group in groups for word in ('--group', group)),
+        )
 
 
 def flavor(name: str, **extra_specs: str) -> None:
@@ -83,14 +89,27 @@ def flavor(name: str, **extra_specs: str) -> None:
     :param extra_specs: underscores of the names stand for colons
     """
     if name not in _names('flavor'):
-        openstack('flavor', 'create', '--ram', '256', '--disk', '1',
-                  '--vcpus', '1', *(
-                      word for key, value in extra_specs.items()
-                      for word in ('--property', f'{key}={value}')), name)
+        openstack(
+            'flavor',
+            'create',
+            '--ram',
+            '256',
+            '--disk',
+            '1',
+            '--vcpus',
+            '1',
+            *(
+                word
+                for key, value in extra_specs.items()
+                for word in ('--property', f'{key}={value}')
+            ),
+            name,
+        )
 
 
-def accelerated_flavor(name: str, *groups: str,
-                       key: str = 'nova_accel:device_profile') -> str:
+def accelerated_flavor(
+    name: str, *groups: str, key: str = 'nova_accel:device_profile'
+) -> str:
     """Make a flavor, and its device profile of the same name.
 
     :returns: the name
@@ -101,8 +120,7 @@ def accelerated_flavor(name: str, *groups: str,
 
 
 def forget_flavors(*ends: str) -> None:
-    """Delete the accelerated flavors whose names end so, with the profiles.
-    """
+    """Delete the accelerated flavors whose names end so, with the profiles."""
     for kind in (('flavor',), ('accelerator', 'device', 'profile')):
         for name in _names(*kind):
             if name.endswith(ends):
@@ -116,8 +134,9 @@ def plain_flavor() -> str:
 
 
 @contextlib.contextmanager
-def server(flavor_name: str, *words: str, name: str = 'lab-server',
-           wait: bool = True) -> Iterator[dict[str, Any]]:
+def server(
+    flavor_name: str, *words: str, name: str = 'lab-server', wait: bool = True
+) -> Iterator[dict[str, Any]]:
     """A server, deleted at the end.
 
     :param words: more of the command, such as ``--host``, ``lab-a``
@@ -130,10 +149,21 @@ def server(flavor_name: str, *words: str, name: str = 'lab-server',
         delete_servers(created['id'])
 
 
-def create_server(flavor_name: str, *words: str,
-                  name: str = 'lab-server') -> dict[str, Any]:
-    return show('server', 'create', '--flavor', flavor_name, '--image',
-                glance.IMAGE, '--nic', 'none', *words, name)
+def create_server(
+    flavor_name: str, *words: str, name: str = 'lab-server'
+) -> dict[str, Any]:
+    return show(
+        'server',
+        'create',
+        '--flavor',
+        flavor_name,
+        '--image',
+        glance.IMAGE,
+        '--nic',
+        'none',
+        *words,
+        name,
+    )
 
 
 def delete_servers(*ids: str) -> None:
@@ -145,8 +175,11 @@ def show_server(id_: str) -> dict[str, Any]:
     return show('server', 'show', id_)
 
 
-def wait_for_server(id_: str, statuses: tuple[str, ...] = ('ACTIVE', 'ERROR'),
-                    seconds: float = _TIMEOUT_S) -> dict[str, Any]:
+def wait_for_server(
+    id_: str,
+    statuses: tuple[str, ...] = ('ACTIVE', 'ERROR'),
+    seconds: float = _TIMEOUT_S,
+) -> dict[str, Any]:
     """Wait until it has one of the statuses, and nothing goes on.
 
     :raises LabError: it has not after so many seconds.
@@ -155,18 +188,22 @@ def wait_for_server(id_: str, statuses: tuple[str, ...] = ('ACTIVE', 'ERROR'),
 
     def settled() -> bool:
         found.update(show_server(id_))
-        return (found['status'] in statuses
-                and found['OS-EXT-STS:task_state'] is None)
+        return (
+            found['status'] in statuses
+            and found['OS-EXT-STS:task_state'] is None
+        )
 
-    processes.wait_for(f'server {id_}: {" or ".join(statuses)}', seconds,
-                       settled, interval=1)
+    processes.wait_for(
+        f'server {id_}: {" or ".join(statuses)}', seconds, settled, interval=1
+    )
     return found
 
 
 def expect_active(server: dict[str, Any]) -> None:
     registry.expect(
         server['status'] == 'ACTIVE',
-        f'server {server["id"]} is {server["status"]}: {fault(server)}')
+        f'server {server["id"]} is {server["status"]}: {fault(server)}',
+    )
 
 
 def fault(server: dict[str, Any]) -> str:
@@ -176,14 +213,18 @@ def fault(server: dict[str, Any]) -> str:
 
 def wait_for_compute(name: str, state: str = 'up') -> None:
     """Wait until the nova-compute of a host is up, or down."""
+
     def reached() -> bool:
         return any(
             service['Host'] == name and service['State'] == state
-            for service in show('compute', 'service', 'list', '--service',
-                                'nova-compute'))
+            for service in show(
+                'compute', 'service', 'list', '--service', 'nova-compute'
+            )
+        )
 
-    processes.wait_for(f'nova-compute on {name}: {state}', 300, reached,
-                       interval=0.5)
+    processes.wait_for(
+        f'nova-compute on {name}: {state}', 300, reached, interval=0.5
+    )
 
 
 def accelerators_of(host_name: str) -> list[tuple[str, str, int, set[str]]]:
@@ -191,27 +232,44 @@ def accelerators_of(host_name: str) -> list[tuple[str, str, int, set[str]]]:
 
     :returns: of each its name, resource class, units and traits
     """
-    def contents(provider: dict[str, Any],
-                 ) -> list[tuple[str, str, int, set[str]]]:
+
+    def contents(
+        provider: dict[str, Any],
+    ) -> list[tuple[str, str, int, set[str]]]:
         of_provider = ('resource', 'provider')
         # There is none yet when the provider has just been made.
-        inventories = show(*of_provider, 'inventory', 'list',
-                           provider['uuid'])
-        traits = {trait['name'] for trait
-                  in show(*of_provider, 'trait', 'list', provider['uuid'])}
-        return [(provider['name'], inventory['resource_class'],
-                 inventory['total'], traits) for inventory in inventories]
+        inventories = show(*of_provider, 'inventory', 'list', provider['uuid'])
+        traits = {
+            trait['name']
+            for trait in show(*of_provider, 'trait', 'list', provider['uuid'])
+        }
+        return [
+            (
+                provider['name'],
+                inventory['resource_class'],
+                inventory['total'],
+                traits,
+            )
+            for inventory in inventories
+        ]
 
     with futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(itertools.chain.from_iterable(
-            pool.map(contents, _providers_of(host_name))))
+        return list(
+            itertools.chain.from_iterable(
+                pool.map(contents, _providers_of(host_name))
+            )
+        )
 
 
 def reserved_of(host_name: str) -> int:
     """How many units of a host's accelerators nobody can be given."""
-    return sum(inventory['reserved'] for provider in _providers_of(host_name)
-               for inventory in show('resource', 'provider', 'inventory',
-                                     'list', provider['uuid']))
+    return sum(
+        inventory['reserved']
+        for provider in _providers_of(host_name)
+        for inventory in show(
+            'resource', 'provider', 'inventory', 'list', provider['uuid']
+        )
+    )
 
 
 def host(server: dict[str, Any]) -> str | None:
@@ -224,8 +282,9 @@ def console(id_: str) -> str:
     return openstack('console', 'log', 'show', id_)
 
 
-def wait_for_console(id_: str, text: str,
-                     seconds: float = _TIMEOUT_S) -> list[str]:
+def wait_for_console(
+    id_: str, text: str, seconds: float = _TIMEOUT_S
+) -> list[str]:
     """Wait until a guest has printed something.
 
     :returns: the lines of its console
@@ -236,26 +295,35 @@ def wait_for_console(id_: str, text: str,
         lines[:] = console(id_).splitlines()
         return any(text in line for line in lines)
 
-    processes.wait_for(f'{text} of the guest of server {id_}', seconds,
-                       printed, interval=1)
+    processes.wait_for(
+        f'{text} of the guest of server {id_}', seconds, printed, interval=1
+    )
     return lines
 
 
 def _providers_of(host_name: str) -> list[dict[str, Any]]:
-    return [provider for provider in show('resource', 'provider', 'list')
-            if provider['name'].startswith(f'{host_name}_accel_')]
+    return [
+        provider
+        for provider in show('resource', 'provider', 'list')
+        if provider['name'].startswith(f'{host_name}_accel_')
+    ]
 
 
 def _names(*kind: str) -> list[str]:
-    return [found.get('name') or found['Name']
-            for found in show(*kind, 'list')]
+    return [
+        found.get('name') or found['Name'] for found in show(*kind, 'list')
+    ]
 
 
-def _run(words: tuple[str, ...], environment: dict[str, str] | None,
-         ) -> openstack_command.Result:
+def _run(
+    words: tuple[str, ...],
+    environment: dict[str, str] | None,
+) -> openstack_command.Result:
     try:
         return openstack_command.run(
-            words, {**os.environ, **(environment or {})}, _TIMEOUT_S)
+            words, {**os.environ, **(environment or {})}, _TIMEOUT_S
+        )
     except TimeoutError:
         raise CommandFailed(
-            f'{" ".join(words)}: no end after {_TIMEOUT_S} s') from None
+            f'{" ".join(words)}: no end after {_TIMEOUT_S} s'
+        ) from None

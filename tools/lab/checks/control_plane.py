@@ -20,16 +20,25 @@ from lab.checks import registry
 @registry.check('e2e')
 def services(evidence: registry.Evidence) -> None:
     """The services of Nova are up."""
-    wanted = {('nova-conductor', None), ('nova-scheduler', None),
-              *(('nova-compute', host.name) for host in compute_host.HOSTS)}
+    wanted = {
+        ('nova-conductor', None),
+        ('nova-scheduler', None),
+        *(('nova-compute', host.name) for host in compute_host.HOSTS),
+    }
     found = cloud.show('compute', 'service', 'list')
-    up = {(service['Binary'], service['Host'] if (
-        service['Binary'] == 'nova-compute') else None)
-        for service in found if service['State'] == 'up'}
+    up = {
+        (
+            service['Binary'],
+            service['Host'] if (service['Binary'] == 'nova-compute') else None,
+        )
+        for service in found
+        if service['State'] == 'up'
+    }
     registry.expect(wanted <= up, f'not up: {sorted(map(str, wanted - up))}')
     for service in found:
-        evidence(f'{service["Binary"]} on {service["Host"]} is '
-                 f'{service["State"]}')
+        evidence(
+            f'{service["Binary"]} on {service["Host"]} is {service["State"]}'
+        )
 
 
 @registry.check('e2e')
@@ -38,6 +47,12 @@ def catalogue(evidence: registry.Evidence) -> None:
     for endpoint in cloud.show('endpoint', 'list', '--service', 'accelerator'):
         evidence(f'{endpoint["Interface"]}: {endpoint["URL"]}')
     for interface in ('public', 'internal'):
-        profiles = cloud.show('--os-interface', interface, 'accelerator',
-                              'device', 'profile', 'list')
+        profiles = cloud.show(
+            '--os-interface',
+            interface,
+            'accelerator',
+            'device',
+            'profile',
+            'list',
+        )
         evidence(f'{interface}: {len(profiles)} device profiles')

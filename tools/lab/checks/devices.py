@@ -29,8 +29,10 @@ _PUBLISHED = {
     ('FPGA', 1, 'CUSTOM_FPGA_RED_HAT_0005'),
 }
 
-_WHOLE = ('lab-vm-compat',
-          'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10D3=required')
+_WHOLE = (
+    'lab-vm-compat',
+    'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10D3=required',
+)
 _WHOLE_SEEN = {'e1000e, a whole function': hardware.E1000E}
 
 _KILL = f'''
@@ -49,11 +51,13 @@ def publishing(evidence: registry.Evidence) -> None:
     A mediated device is there of a parent that is no PCI function.
     """
     other = machine.A.run(
-        f'readlink /sys/bus/mdev/devices/{hardware.OTHER_MDEV}').strip()
+        f'readlink /sys/bus/mdev/devices/{hardware.OTHER_MDEV}'
+    ).strip()
     registry.expect('/mtty/' in other, other)
     evidence(f'not ours: {other}')
-    registry.expect_soon('what is published', _published, _PUBLISHED,
-                         seconds=120)
+    registry.expect_soon(
+        'what is published', _published, _PUBLISHED, seconds=120
+    )
     for class_, units, trait in sorted(_PUBLISHED):
         evidence(f'{units} {class_}, {trait}')
     _expect_reserved(0)
@@ -63,9 +67,12 @@ def publishing(evidence: registry.Evidence) -> None:
 def _published() -> set[tuple[str, int, str]]:
     """As ``_PUBLISHED``; all traits where none of the wanted ones is."""
     wanted = {trait for _class, _units, trait in _PUBLISHED}
-    return {(class_, units, next(iter(wanted & traits), f'{sorted(traits)}'))
-            for _name, class_, units, traits
-            in cloud.accelerators_of(machine.A.name)}
+    return {
+        (class_, units, next(iter(wanted & traits), f'{sorted(traits)}'))
+        for _name, class_, units, traits in cloud.accelerators_of(
+            machine.A.name
+        )
+    }
 
 
 @real_servers.check('devices')
@@ -90,14 +97,15 @@ def reboot(evidence: registry.Evidence) -> None:
         again = real_servers.mdevs()
         registry.expect(again == mdevs, f'mdevs {mdevs}, then {again}')
         evidence(f'mdev {" ".join(again)} is made again')
-        evidence('virtual functions are made again: '
-                 f'{", ".join(_virtual_functions())}')
+        evidence(
+            'virtual functions are made again: '
+            f'{", ".join(_virtual_functions())}'
+        )
         server.sees(real_servers.ALL_SEEN)
 
 
 def _virtual_functions() -> list[str]:
-    return machine.A.run(
-        "cd /sys/bus/pci/devices && ls -d */physfn").split()
+    return machine.A.run("cd /sys/bus/pci/devices && ls -d */physfn").split()
 
 
 @real_servers.check('devices')
@@ -106,10 +114,12 @@ def drained(evidence: registry.Evidence) -> None:
     with real_servers.server(evidence, *_WHOLE) as server:
         server.sees(_WHOLE_SEEN)
         taken = real_servers.drivers()
-        devices = [device['uuid'] for device
-                   in cloud.show('accelerator', 'device', 'list')
-                   if device['hostname'] == machine.A.name
-                   and '10d3' in str(device['std_board_info'])]
+        devices = [
+            device['uuid']
+            for device in cloud.show('accelerator', 'device', 'list')
+            if device['hostname'] == machine.A.name
+            and '10d3' in str(device['std_board_info'])
+        ]
         registry.expect(len(devices) == 2, f'{devices}')
         for device in devices:
             cloud.openstack('accelerator', 'device', 'disable', device)
@@ -118,12 +128,16 @@ def drained(evidence: registry.Evidence) -> None:
             _expect_reserved(1)
             flavor = cloud.accelerated_flavor(*_WHOLE)
             with cloud.server(flavor) as refused:
-                registry.expect(refused['status'] == 'ERROR',
-                                f'another server is {refused["status"]}')
+                registry.expect(
+                    refused['status'] == 'ERROR',
+                    f'another server is {refused["status"]}',
+                )
                 evidence(f'refused: {cloud.fault(refused)}')
             server.wait('ACTIVE')
-            registry.expect(real_servers.drivers() == taken,
-                            'the guest has lost its device')
+            registry.expect(
+                real_servers.drivers() == taken,
+                'the guest has lost its device',
+            )
         finally:
             for device in devices:
                 cloud.openstack('accelerator', 'device', 'enable', device)
@@ -142,14 +156,18 @@ def cleaned(evidence: registry.Evidence) -> None:
         with real_servers.server(evidence, *real_servers.DRIVE) as server:
             server.sees(real_servers.DRIVE_SEEN)
             console = '\n'.join(
-                cloud.wait_for_console(server.id, 'LAB-DRIVE written'))
-            registry.expect("LAB-DRIVE reads ''" in console,
-                            'the guest can read what was on the drive')
+                cloud.wait_for_console(server.id, 'LAB-DRIVE written')
+            )
+            registry.expect(
+                "LAB-DRIVE reads ''" in console,
+                'the guest can read what was on the drive',
+            )
             secrets.append(_on_the_drive())
             evidence(f'it was blank; now it has {secrets[-1]!r}')
             registry.expect('secret' in secrets[-1], 'nothing was written')
-        registry.expect_soon('what is on the drive then', _on_the_drive, '',
-                             seconds=90)
+        registry.expect_soon(
+            'what is on the drive then', _on_the_drive, '', seconds=90
+        )
         _expect_reserved(0)
     registry.expect(secrets[0] != secrets[1], 'it was one guest')
 
@@ -157,8 +175,11 @@ def cleaned(evidence: registry.Evidence) -> None:
 def _expect_reserved(units: int) -> None:
     """The host has heard of its orders, and Placement of the host."""
     registry.expect_soon(
-        'reserved units', lambda: cloud.reserved_of(machine.A.name), units,
-        seconds=180)
+        'reserved units',
+        lambda: cloud.reserved_of(machine.A.name),
+        units,
+        seconds=180,
+    )
 
 
 def _on_the_drive() -> str:
@@ -169,7 +190,8 @@ def _on_the_drive() -> str:
 def killed(evidence: registry.Evidence) -> None:
     """nova-compute dies while it starts a guest with devices."""
     with real_servers.server(
-            evidence, *real_servers.ALL, wait=False) as server:
+        evidence, *real_servers.ALL, wait=False
+    ) as server:
         evidence('noted when it died: ' + machine.A.run(_KILL, 60).strip())
         compute.kill(machine.A)
         real_servers.start()
@@ -181,5 +203,6 @@ def killed(evidence: registry.Evidence) -> None:
 def cyborgs_key(evidence: registry.Evidence) -> None:
     """A server with Cyborg's flavor key has its device in its guest."""
     with real_servers.server(
-            evidence, *_WHOLE, key='accel:device_profile') as server:
+        evidence, *_WHOLE, key='accel:device_profile'
+    ) as server:
         server.sees(_WHOLE_SEEN)

@@ -56,9 +56,16 @@ def killed(evidence: registry.Evidence) -> None:
 def audit(evidence: registry.Evidence) -> None:
     """The audit finds nothing that is held for nobody."""
     # It ends with 1 if it does, which is a failure here.
-    found = processes.run([
-        settings.BIN / 'nova-accel-manage', '--config-file', nova.api_file(),
-        'audit', '-f', 'value'])
+    found = processes.run(
+        [
+            settings.BIN / 'nova-accel-manage',
+            '--config-file',
+            nova.api_file(),
+            'audit',
+            '-f',
+            'value',
+        ]
+    )
     registry.expect(not found.strip(), found)
     evidence('nova-accel-manage audit: nothing')
 

@@ -69,24 +69,35 @@ def _uploaded(name: str) -> Iterator[_Bitstream]:
     path = settings.STATE / f'{name}.bin'
     path.write_bytes(data)
     function_uuid = str(uuid.uuid4())
-    region_uuid = uuid.UUID(machine.A.run(
-        f'cat {_SYSFS}/fpga_region/region*/compat_id').strip())
+    region_uuid = uuid.UUID(
+        machine.A.run(f'cat {_SYSFS}/fpga_region/region*/compat_id').strip()
+    )
     said = processes.run(
-        ['bash', '-e', '-s'], {
+        ['bash', '-e', '-s'],
+        {
             **keystone.credentials(),
-            'PATH': f'{settings.BIN}:{os.environ["PATH"]}'},
-        stdin=configuration.manual('admin/snippets/upload-bitstream.sh', {
-            'matrix.gbs': str(path),
-            'matrix-multiplication': name,
-            'Intel': '"Red Hat"',
-            'PAC Arria10': '0005',
-            '9926ab6d-6c92-5a68-aabc-a7d84c545738': str(region_uuid),
-            'd8424dc4-a4a3-c413-f89e-433683f9040b': function_uuid}))
+            'PATH': f'{settings.BIN}:{os.environ["PATH"]}',
+        },
+        stdin=configuration.manual(
+            'admin/snippets/upload-bitstream.sh',
+            {
+                'matrix.gbs': str(path),
+                'matrix-multiplication': name,
+                'Intel': '"Red Hat"',
+                'PAC Arria10': '0005',
+                '9926ab6d-6c92-5a68-aabc-a7d84c545738': str(region_uuid),
+                'd8424dc4-a4a3-c413-f89e-433683f9040b': function_uuid,
+            },
+        ),
+    )
     [image_id] = re.findall(r'^\| id +\| (\S+)', said, re.MULTILINE)
     path.unlink()
     try:
-        yield _Bitstream(image_id, function_uuid,
-                         f'{circuit.hex} {zlib.crc32(data):08x} {len(data)}')
+        yield _Bitstream(
+            image_id,
+            function_uuid,
+            f'{circuit.hex} {zlib.crc32(data):08x} {len(data)}',
+        )
     finally:
         cloud.openstack('image', 'delete', image_id)
         cloud.forget_flavors(image_id, function_uuid)
@@ -100,12 +111,13 @@ def _says() -> str:
 def _programmings(bitstream: _Bitstream) -> list[dict[str, object]]:
     with keystone.connection() as connection:
         return connection.accelerator.get(
-            f'/programmings?bitstream_id={bitstream.id}',
-            microversion='2.5').json()['programmings']
+            f'/programmings?bitstream_id={bitstream.id}', microversion='2.5'
+        ).json()['programmings']
 
 
-def _expect_programmed(bitstream: _Bitstream, evidence: registry.Evidence,
-                       *states: str) -> None:
+def _expect_programmed(
+    bitstream: _Bitstream, evidence: registry.Evidence, *states: str
+) -> None:
     """It holds this, and was programmed so often, the last time first."""
     says = _says()
     evidence(f'the FPGA says {says}')
@@ -113,16 +125,22 @@ def _expect_programmed(bitstream: _Bitstream, evidence: registry.Evidence,
     registry.expect_soon(
         f'programmings with {bitstream.id}',
         lambda: tuple(found['state'] for found in _programmings(bitstream)),
-        states, seconds=60)
+        states,
+        seconds=60,
+    )
     for found in _programmings(bitstream):
-        evidence(f'{found["state"]}, {found["duration_s"]} s, for server '
-                 f'{found["instance_uuid"]}')
+        evidence(
+            f'{found["state"]}, {found["duration_s"]} s, for server '
+            f'{found["instance_uuid"]}'
+        )
 
 
 def _flavor(name: str, property_: str, value: str) -> tuple[str, str]:
     """Of a server with the FPGA: the flavor's name and the group."""
-    return (f'lab-vm-{name}-{value}',
-            f'resources:FPGA=1,accel:{property_}={value}')
+    return (
+        f'lab-vm-{name}-{value}',
+        f'resources:FPGA=1,accel:{property_}={value}',
+    )
 
 
 @real_servers.check('fpga')
@@ -133,8 +151,9 @@ def service(evidence: registry.Evidence) -> None:
         evidence(_program(bitstream, 200))
         _expect_programmed(bitstream, evidence, 'succeeded')
         _expect_usable()
-        with real_servers.server(evidence, *_flavor(
-                'service', 'bitstream_id', bitstream.id)) as server:
+        with real_servers.server(
+            evidence, *_flavor('service', 'bitstream_id', bitstream.id)
+        ) as server:
             server.sees(_SEEN)
             evidence(f'while a guest has it: {_program(other, 409)}')
         _expect_programmed(bitstream, evidence, 'succeeded')
@@ -144,8 +163,9 @@ def service(evidence: registry.Evidence) -> None:
 def by_its_owner(evidence: registry.Evidence) -> None:
     """The owner of a stopped server reprograms the FPGA that it has."""
     with _uploaded('first') as first, _uploaded('second') as second:
-        with real_servers.server(evidence, *_flavor(
-                'owner', 'bitstream_id', first.id)) as server:
+        with real_servers.server(
+            evidence, *_flavor('owner', 'bitstream_id', first.id)
+        ) as server:
             server.sees(_SEEN)
             [arq] = _arqs(server)
             evidence(f'it runs: {_program(second, 409, arq)}')
@@ -165,22 +185,30 @@ def by_its_owner(evidence: registry.Evidence) -> None:
 def _arqs(server: real_servers.RealServer) -> list[str]:
     """The uuids of those that a server has."""
     with keystone.connection() as connection:
-        return [found['uuid'] for found in connection.accelerator.get(
-            f'/accelerator_requests?instance={server.id}').json()['arqs']]
+        return [
+            found['uuid']
+            for found in connection.accelerator.get(
+                f'/accelerator_requests?instance={server.id}'
+            ).json()['arqs']
+        ]
 
 
 def _deployable() -> str:
     """The uuid of the FPGA's region."""
     with keystone.connection() as connection:
         [deployable] = [
-            found for found in connection.accelerator.get(
-                f'/deployables?hostname={machine.A.name}',
-                microversion='2.5').json()['deployables'] if found['region']]
+            found
+            for found in connection.accelerator.get(
+                f'/deployables?hostname={machine.A.name}', microversion='2.5'
+            ).json()['deployables']
+            if found['region']
+        ]
     return str(deployable['uuid'])
 
 
-def _program(bitstream: _Bitstream, status: int,
-             region: str | None = None) -> str:
+def _program(
+    bitstream: _Bitstream, status: int, region: str | None = None
+) -> str:
     """What the programming service answers, with this HTTP status.
 
     :param region: the uuid of a deployable, or of an ARQ that has it
@@ -188,7 +216,8 @@ def _program(bitstream: _Bitstream, status: int,
     with keystone.connection() as connection:
         answer = connection.accelerator.post(
             f'/fpga/{region or _deployable()}',
-            json={'glance_bitstream_uuid': bitstream.id})
+            json={'glance_bitstream_uuid': bitstream.id},
+        )
     text = f'{answer.status_code}: {answer.text}'
     registry.expect(answer.status_code == status, text)
     return text
@@ -197,8 +226,11 @@ def _program(bitstream: _Bitstream, status: int,
 def _expect_usable() -> None:
     """Soon; an FPGA of which nobody knows what it holds is reserved."""
     registry.expect_soon(
-        'reserved units', lambda: cloud.reserved_of(machine.A.name), 0,
-        seconds=180)
+        'reserved units',
+        lambda: cloud.reserved_of(machine.A.name),
+        0,
+        seconds=180,
+    )
 
 
 @real_servers.check('fpga')
@@ -206,8 +238,9 @@ def by_id(evidence: registry.Evidence) -> None:
     """An FPGA is programmed before its guest starts, and once only."""
     with _uploaded('by-id') as bitstream:
         for _boot in range(2):
-            with real_servers.server(evidence, *_flavor(
-                    'bitstream', 'bitstream_id', bitstream.id)) as server:
+            with real_servers.server(
+                evidence, *_flavor('bitstream', 'bitstream_id', bitstream.id)
+            ) as server:
                 server.sees(_SEEN)
             _expect_programmed(bitstream, evidence, 'succeeded')
 
@@ -218,22 +251,30 @@ def by_function(evidence: registry.Evidence) -> None:
     with _uploaded('by-function') as bitstream:
         # What others' images say that they do is not believed.
         cloud.openstack('image', 'set', '--public', bitstream.id)
-        with real_servers.server(evidence, *_flavor(
-                'function', 'function_id',
-                bitstream.function_uuid)) as server:
+        with real_servers.server(
+            evidence,
+            *_flavor('function', 'function_id', bitstream.function_uuid),
+        ) as server:
             server.sees(_SEEN)
             wanted = 'CUSTOM_FPGA_RED_HAT_FUNCTION_' + (
-                bitstream.function_uuid.replace('-', '_').upper())
+                bitstream.function_uuid.replace('-', '_').upper()
+            )
             registry.expect_soon(
-                wanted, lambda: wanted in _traits(), True, seconds=120)
+                wanted, lambda: wanted in _traits(), True, seconds=120
+            )
             evidence(f'published: {wanted}')
         _expect_programmed(bitstream, evidence, 'succeeded')
 
 
 def _traits() -> set[str]:
-    return {trait for _name, class_, _units, traits
-            in cloud.accelerators_of(machine.A.name) if class_ == 'FPGA'
-            for trait in traits}
+    return {
+        trait
+        for _name, class_, _units, traits in cloud.accelerators_of(
+            machine.A.name
+        )
+        if class_ == 'FPGA'
+        for trait in traits
+    }
 
 
 @real_servers.check('fpga')
@@ -247,8 +288,11 @@ def corrupt(evidence: registry.Evidence) -> None:
             byte = data.read(1)[0]
             data.seek(_CIRCUIT // 2)
             data.write(bytes([byte ^ 1]))
-        with real_servers.server(evidence, *_flavor(
-                'corrupt', 'bitstream_id', bitstream.id), wait=False) as made:
+        with real_servers.server(
+            evidence,
+            *_flavor('corrupt', 'bitstream_id', bitstream.id),
+            wait=False,
+        ) as made:
             server = cloud.wait_for_server(made.id)
             registry.expect(server['status'] == 'ERROR', server['status'])
             evidence(f'refused: {cloud.fault(server)}')
@@ -266,8 +310,7 @@ def killed(evidence: registry.Evidence) -> None:
         flavor = _flavor('killed', 'bitstream_id', bitstream.id)
         _take_ms(_SLOW_MS)
         try:
-            with real_servers.server(
-                    evidence, *flavor, wait=False) as server:
+            with real_servers.server(evidence, *flavor, wait=False) as server:
                 journal = machine.A.run(_UNTIL_WRITTEN, 120)
                 compute.kill(machine.A)
                 evidence(f'noted when it died: {journal.strip()}')
@@ -291,5 +334,6 @@ def killed(evidence: registry.Evidence) -> None:
 
 def _take_ms(milliseconds: int) -> None:
     """Have each programming take so long."""
-    machine.A.run(f'echo {milliseconds} '
-                  '>/sys/module/labfpga/parameters/program_ms')
+    machine.A.run(
+        f'echo {milliseconds} >/sys/module/labfpga/parameters/program_ms'
+    )

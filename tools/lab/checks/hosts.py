@@ -27,8 +27,7 @@ def cold_migration(evidence: registry.Evidence) -> None:
         cloud.expect_active(server)
         cloud.openstack('server', 'migrate', '--wait', server['id'])
         moved = cloud.wait_for_server(server['id'], ('VERIFY_RESIZE', 'ERROR'))
-        registry.expect(moved['status'] == 'VERIFY_RESIZE',
-                        cloud.fault(moved))
+        registry.expect(moved['status'] == 'VERIFY_RESIZE', cloud.fault(moved))
         cloud.openstack('server', 'migration', 'confirm', server['id'])
         moved = cloud.wait_for_server(server['id'])
         cloud.expect_active(moved)
@@ -44,24 +43,34 @@ def evacuation(evidence: registry.Evidence) -> None:
         cloud.expect_active(server)
         _A.power_off()
         try:
-            cloud.openstack('compute', 'service', 'set', '--down', _A.name,
-                            'nova-compute')
+            cloud.openstack(
+                'compute', 'service', 'set', '--down', _A.name, 'nova-compute'
+            )
             cloud.openstack('server', 'evacuate', server['id'])
             # Nova leaves it to its owner to start it.
             moved = cloud.wait_for_server(server['id'], ('SHUTOFF', 'ERROR'))
             registry.expect(moved['status'] == 'SHUTOFF', cloud.fault(moved))
             registry.expect(cloud.host(moved) == _B.name, cloud.host(moved))
             cloud.openstack('server', 'start', server['id'])
-            cloud.expect_active(cloud.wait_for_server(
-                server['id'], ('ACTIVE', 'ERROR')))
+            cloud.expect_active(
+                cloud.wait_for_server(server['id'], ('ACTIVE', 'ERROR'))
+            )
             evidence(f'from {cloud.host(server)} to {cloud.host(moved)}')
         finally:
             _A.start()
             # Not before the host has seen what was evacuated from it.
-            processes.wait_for(f'{_A.name} to be used again', 90,
-                               lambda: cloud.succeeds(
-                                   'compute', 'service', 'set', '--up',
-                                   _A.name, 'nova-compute'))
+            processes.wait_for(
+                f'{_A.name} to be used again',
+                90,
+                lambda: cloud.succeeds(
+                    'compute',
+                    'service',
+                    'set',
+                    '--up',
+                    _A.name,
+                    'nova-compute',
+                ),
+            )
         cloud.wait_for_compute(_A.name)
         cloud.expect_active(cloud.show_server(server['id']))
         domains = _A.libvirt.virsh('list', '--all', '--name').split()

@@ -27,9 +27,11 @@ from lab.device_vm import machine
 
 _TIMES = 10
 
-_GROUPS = ('lab-vm-both',
-           'resources:VGPU=1,trait:CUSTOM_1234_11E8_LABGPU_1=required',
-           'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_82576_VF=required')
+_GROUPS = (
+    'lab-vm-both',
+    'resources:VGPU=1,trait:CUSTOM_1234_11E8_LABGPU_1=required',
+    'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_82576_VF=required',
+)
 
 
 @registry.check('latency')
@@ -50,11 +52,15 @@ def boot(evidence: registry.Evidence) -> None:
                     found.append(taken)
     plain, accelerated = map(statistics.median, seconds.values())
     for flavor, found in seconds.items():
-        evidence(f'{flavor}: median of {len(found)} boots '
-                 f'{statistics.median(found):.1f} s, from {min(found):.1f} s '
-                 f'to {max(found):.1f} s')
-    evidence(f'with accelerators {accelerated - plain:+.1f} s, '
-             f'{accelerated / plain:.2f} times as long')
+        evidence(
+            f'{flavor}: median of {len(found)} boots '
+            f'{statistics.median(found):.1f} s, from {min(found):.1f} s '
+            f'to {max(found):.1f} s'
+        )
+    evidence(
+        f'with accelerators {accelerated - plain:+.1f} s, '
+        f'{accelerated / plain:.2f} times as long'
+    )
 
 
 def _boot(connection: openstack.connection.Connection, flavor: str) -> float:
@@ -65,13 +71,20 @@ def _boot(connection: openstack.connection.Connection, flavor: str) -> float:
     compute_api = connection.compute
     begin = time.monotonic()
     server = compute_api.create_server(
-        name=flavor, flavor_id=compute_api.find_flavor(flavor).id,
+        name=flavor,
+        flavor_id=compute_api.find_flavor(flavor).id,
         image_id=connection.image.find_image(glance.IMAGE).id,
-        networks='none', host=machine.A.name)
+        networks='none',
+        host=machine.A.name,
+    )
     try:
         processes.wait_for(
-            f'server {server.id}', 300, lambda: compute_api.get_server(
-                server).status in ('ACTIVE', 'ERROR'))
+            f'server {server.id}',
+            300,
+            lambda: (
+                compute_api.get_server(server).status in ('ACTIVE', 'ERROR')
+            ),
+        )
         taken = time.monotonic() - begin
         status = compute_api.get_server(server).status
         registry.expect(status == 'ACTIVE', f'server {server.id}: {status}')

@@ -27,10 +27,12 @@ _QUERIES = {
     'ARQ': ('nova_accel', 'SELECT uuid FROM arqs'),
     'binding': (
         'nova_accel',
-        'SELECT instance_uuid FROM bindings WHERE released_at IS NULL'),
+        'SELECT instance_uuid FROM bindings WHERE released_at IS NULL',
+    ),
     'taken attach handle': (
         'nova_accel',
-        'SELECT uuid FROM attach_handles WHERE arq_uuid IS NOT NULL'),
+        'SELECT uuid FROM attach_handles WHERE arq_uuid IS NOT NULL',
+    ),
 }
 
 #: More to look at: functions that name what is left.
@@ -53,9 +55,11 @@ def check() -> None:
 
 def find() -> list[str]:
     """The names of all that is left."""
-    left = [f'{what} {row}' for what, (database, statement)
-            in _QUERIES.items()
-            for row in mariadb.query(statement, database).split()]
+    left = [
+        f'{what} {row}'
+        for what, (database, statement) in _QUERIES.items()
+        for row in mariadb.query(statement, database).split()
+    ]
     for search in SEARCHES:
         left += search()
     return left
@@ -64,8 +68,10 @@ def find() -> list[str]:
 def _of_hosts() -> list[str]:
     left = []
     for host in compute_host.HOSTS:
-        left += [f'domain {name} on {host.name}' for name
-                 in host.libvirt.virsh('list', '--all', '--name').split()]
+        left += [
+            f'domain {name} on {host.name}'
+            for name in host.libvirt.virsh('list', '--all', '--name').split()
+        ]
         left += [f'mdev {uuid} on {host.name}' for uuid in host.mdevs()]
         left += [f'journal {name} on {host.name}' for name in host.journal()]
     return left

@@ -76,37 +76,50 @@ def libvirt(evidence: registry.Evidence) -> None:
 def devices_listed(host: libvirtd.Libvirtd) -> list[str]:
     """The host has its PCI functions, and Nova's node has its name."""
     wanted = sorted(
-        map(_node_device, fake_hosts.MACHINES[host.name].at_boot()))
+        map(_node_device, fake_hosts.MACHINES[host.name].at_boot())
+    )
     found = sorted(host.virsh('nodedev-list', '--cap', 'pci').split())
     _expect(f'PCI functions of {host.name}', found, wanted)
-    _expect('parents of mediated devices',
-            host.virsh('nodedev-list', '--cap', 'mdev_types').split(),
-            [_node_device(_GPU)])
+    _expect(
+        'parents of mediated devices',
+        host.virsh('nodedev-list', '--cap', 'mdev_types').split(),
+        [_node_device(_GPU)],
+    )
     _expect('name', host.virsh('hostname').strip(), host.name)
     for function in fake_hosts.MACHINES[host.name].functions:
         virtual = host.virsh(
-            'nodedev-dumpxml', _node_device(function),
-            '--xpath', '//capability[@type="virt_functions"]/address')
-        _expect(f'virtual functions of {function.address}',
-                virtual.count('<address '), len(list(function.at_boot())))
+            'nodedev-dumpxml',
+            _node_device(function),
+            '--xpath',
+            '//capability[@type="virt_functions"]/address',
+        )
+        _expect(
+            f'virtual functions of {function.address}',
+            virtual.count('<address '),
+            len(list(function.at_boot())),
+        )
     return found
 
 
-def mdev_life(host: libvirtd.Libvirtd,
-              others: list[libvirtd.Libvirtd]) -> None:
+def mdev_life(
+    host: libvirtd.Libvirtd, others: list[libvirtd.Libvirtd]
+) -> None:
     """A device comes and goes on one host, and others do not notice."""
     before = {each.name: _seen(each) for each in (host, *others)}
     free, mdevs = before[host.name]
     with _mdev(host) as (_uuid, name):
-        registry.expect_soon(f'{host.name} with {name}',
-                             functools.partial(_seen, host),
-                             (free - 1, mdevs | {name}))
+        registry.expect_soon(
+            f'{host.name} with {name}',
+            functools.partial(_seen, host),
+            (free - 1, mdevs | {name}),
+        )
         for other in others:
             _expect(other.name, _seen(other), before[other.name])
     for each in (host, *others):
         # libvirt learns by messages, a little later.
-        registry.expect_soon(each.name, functools.partial(_seen, each),
-                             before[each.name])
+        registry.expect_soon(
+            each.name, functools.partial(_seen, each), before[each.name]
+        )
 
 
 def plain_guest(host: libvirtd.Libvirtd) -> None:
@@ -124,10 +137,13 @@ def guests_with_devices(host: libvirtd.Libvirtd) -> Iterator[str]:
     with _mdev(host) as (mdev_uuid, _name):
         before = _snapshot(host)
         for kind, device in (
-                ('virtual function',
-                 _PCI_HOSTDEV.format(*_parts(fake_hosts.QAT.virtual(0)))),
-                ('function', _PCI_HOSTDEV.format(*_parts(fake_hosts.FPGA))),
-                ('mediated device', _MDEV_HOSTDEV.format(uuid=mdev_uuid))):
+            (
+                'virtual function',
+                _PCI_HOSTDEV.format(*_parts(fake_hosts.QAT.virtual(0))),
+            ),
+            ('function', _PCI_HOSTDEV.format(*_parts(fake_hosts.FPGA))),
+            ('mediated device', _MDEV_HOSTDEV.format(uuid=mdev_uuid)),
+        ):
             yield f'a {kind}: {_refused(host, device)}'
             _expect('/sys after a refusal', _snapshot(host), before)
 
@@ -152,10 +168,12 @@ def _mdev(host: libvirtd.Libvirtd) -> Iterator[tuple[str, str]]:
     """A mediated device; gives its uuid and libvirt's name of it."""
     own = str(uuid.uuid4())
     parent = _node_device(_GPU)
-    host.virsh('nodedev-create', '/dev/stdin',
-               stdin=_MDEV.format(parent=parent, type=_TYPE, uuid=own))
-    name = f'mdev_{own}_{_GPU.address}'.translate(
-        str.maketrans('-:.', '___'))
+    host.virsh(
+        'nodedev-create',
+        '/dev/stdin',
+        stdin=_MDEV.format(parent=parent, type=_TYPE, uuid=own),
+    )
+    name = f'mdev_{own}_{_GPU.address}'.translate(str.maketrans('-:.', '___'))
     try:
         yield own, name
     finally:
@@ -165,10 +183,15 @@ def _mdev(host: libvirtd.Libvirtd) -> Iterator[tuple[str, str]]:
 def _seen(host: libvirtd.Libvirtd) -> tuple[int, set[str]]:
     """How many the GPU can still make, and all mediated devices."""
     free = host.virsh(
-        'nodedev-dumpxml', _node_device(_GPU),
-        '--xpath', f'//type[@id="{_TYPE}"]/availableInstances/text()')
-    return (int(free),
-            set(host.virsh('nodedev-list', '--cap', 'mdev').split()))
+        'nodedev-dumpxml',
+        _node_device(_GPU),
+        '--xpath',
+        f'//type[@id="{_TYPE}"]/availableInstances/text()',
+    )
+    return (
+        int(free),
+        set(host.virsh('nodedev-list', '--cap', 'mdev').split()),
+    )
 
 
 def _snapshot(host: libvirtd.Libvirtd) -> dict[str, bytes]:

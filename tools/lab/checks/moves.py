@@ -39,10 +39,14 @@ def cold_migration(evidence: registry.Evidence) -> None:
             server.sees(_ALL_SEEN)
             evidence(f'on {_host(server)}')
             registry.expect(_host(server) == _B.name, 'it is not there')
-            registry.expect(real_servers.mdevs(_A) == taken,
-                            f'{_A.name} does not keep its mdev')
-            registry.expect(real_servers.drivers(_B) != free,
-                            f'{_B.name} gives it no functions')
+            registry.expect(
+                real_servers.mdevs(_A) == taken,
+                f'{_A.name} does not keep its mdev',
+            )
+            registry.expect(
+                real_servers.drivers(_B) != free,
+                f'{_B.name} gives it no functions',
+            )
             server.act('migration', answer)
             if answer == 'revert':
                 server.sees(_ALL_SEEN)
@@ -59,8 +63,9 @@ def evacuation(evidence: registry.Evidence) -> None:
     with real_servers.server(evidence, *_ALL) as server:
         server.sees(_ALL_SEEN)
         _A.fail()
-        cloud.openstack('compute', 'service', 'set', '--down', _A.name,
-                        'nova-compute')
+        cloud.openstack(
+            'compute', 'service', 'set', '--down', _A.name, 'nova-compute'
+        )
         try:
             # Nova leaves it to its owner to start it.
             server.act('evacuate', status='SHUTOFF')
@@ -72,10 +77,18 @@ def evacuation(evidence: registry.Evidence) -> None:
             _A.up()
             real_servers.start_compute(_A)
             # Not before the host has seen what was evacuated from it.
-            processes.wait_for(f'{_A.name} to be used again', 300,
-                               lambda: cloud.succeeds(
-                                   'compute', 'service', 'set', '--up',
-                                   _A.name, 'nova-compute'))
+            processes.wait_for(
+                f'{_A.name} to be used again',
+                300,
+                lambda: cloud.succeeds(
+                    'compute',
+                    'service',
+                    'set',
+                    '--up',
+                    _A.name,
+                    'nova-compute',
+                ),
+            )
         cloud.wait_for_compute(_A.name)
         _expect_free(_A, free)
         evidence(f'{_A.name} is back, and has nothing of it')
@@ -89,8 +102,14 @@ def _host(server: real_servers.RealServer) -> str:
 def _expect_free(host: machine.Machine, free: dict[str, str]) -> None:
     """Soon no guest has anything of it."""
     registry.expect_soon(
-        f'drivers of {host.name}', lambda: real_servers.drivers(host), free,
-        seconds=240)
+        f'drivers of {host.name}',
+        lambda: real_servers.drivers(host),
+        free,
+        seconds=240,
+    )
     registry.expect_soon(
-        f'mdevs of {host.name}', lambda: real_servers.mdevs(host), [],
-        seconds=240)
+        f'mdevs of {host.name}',
+        lambda: real_servers.mdevs(host),
+        [],
+        seconds=240,
+    )

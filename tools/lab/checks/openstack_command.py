@@ -24,8 +24,12 @@ import sys
 from typing import NamedTuple
 
 # What a command loads beside these is its own.
-_MODULES = ('openstackclient.shell', 'osc_lib.api.auth',
-            'openstackclient.common.clientmanager', 'openstack.connection')
+_MODULES = (
+    'openstackclient.shell',
+    'osc_lib.api.auth',
+    'openstackclient.common.clientmanager',
+    'openstack.connection',
+)
 
 _context = multiprocessing.get_context('forkserver')
 _context.set_forkserver_preload(list(_MODULES))
@@ -39,8 +43,9 @@ class Result(NamedTuple):
     stderr: str
 
 
-def run(words: tuple[str, ...], environment: dict[str, str],
-        timeout_s: float) -> Result:
+def run(
+    words: tuple[str, ...], environment: dict[str, str], timeout_s: float
+) -> Result:
     """Run ``openstack`` with these words.
 
     :param environment: all of it
@@ -59,8 +64,10 @@ def _main(words: tuple[str, ...], environment: dict[str, str]) -> Result:
     sys.argv[:] = ['openstack']
     os.environ.clear()
     os.environ.update(environment)
-    with (contextlib.redirect_stdout(io.StringIO()) as stdout,
-          contextlib.redirect_stderr(io.StringIO()) as stderr):
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as stdout,
+        contextlib.redirect_stderr(io.StringIO()) as stderr,
+    ):
         try:
             returncode = shell.main(list(words))
         except SystemExit as end:

@@ -28,8 +28,10 @@ def suspend(evidence: registry.Evidence) -> None:
         server.sees(_ALL_SEEN)
         mdevs = real_servers.mdevs()
         server.act('suspend', status='SUSPENDED')
-        registry.expect(real_servers.drivers() == free,
-                        'the host has not got its functions back')
+        registry.expect(
+            real_servers.drivers() == free,
+            'the host has not got its functions back',
+        )
         registry.expect(real_servers.mdevs() == mdevs, 'the mdev is gone')
         server.act('resume')
         server.sees(_ALL_SEEN, restarted=False)
@@ -56,7 +58,8 @@ def rebuild(evidence: registry.Evidence) -> None:
         server.sees(_ALL_SEEN)
         registry.expect(
             (real_servers.mdevs(), real_servers.drivers()) == before,
-            'it has others')
+            'it has others',
+        )
 
 
 @real_servers.check('operations')
@@ -66,8 +69,9 @@ def shelve(evidence: registry.Evidence) -> None:
     with real_servers.server(evidence, *_ALL) as server:
         server.sees(_ALL_SEEN)
         server.act('shelve', status='SHELVED_OFFLOADED')
-        registry.expect_soon('drivers of the host', real_servers.drivers,
-                             free, seconds=120)
+        registry.expect_soon(
+            'drivers of the host', real_servers.drivers, free, seconds=120
+        )
         registry.expect(not real_servers.mdevs(), 'an mdev is left')
         server.act('unshelve')
         server.sees(_ALL_SEEN)
@@ -82,19 +86,23 @@ def resize(evidence: registry.Evidence) -> None:
         server.sees(_ALL_SEEN)
         before = real_servers.mdevs(), real_servers.drivers()
         server.act('resize', '--flavor', other, status='VERIFY_RESIZE')
-        registry.expect(len(real_servers.mdevs()) == 3,
-                        f'mdevs: {real_servers.mdevs()}')
+        registry.expect(
+            len(real_servers.mdevs()) == 3, f'mdevs: {real_servers.mdevs()}'
+        )
         server.sees(real_servers.MDEVS_SEEN)
         server.act('resize', 'revert')
         server.sees(_ALL_SEEN)
         registry.expect(
             (real_servers.mdevs(), real_servers.drivers()) == before,
-            'it has others than before')
+            'it has others than before',
+        )
         server.act('resize', '--flavor', other, status='VERIFY_RESIZE')
         server.act('resize', 'confirm')
         server.sees(real_servers.MDEVS_SEEN)
         # Mediated devices are not among them.
-        registry.expect_soon('drivers of the host', real_servers.drivers,
-                             free, seconds=120)
-        registry.expect(len(real_servers.mdevs()) == 2,
-                        f'mdevs: {real_servers.mdevs()}')
+        registry.expect_soon(
+            'drivers of the host', real_servers.drivers, free, seconds=120
+        )
+        registry.expect(
+            len(real_servers.mdevs()) == 2, f'mdevs: {real_servers.mdevs()}'
+        )

@@ -29,20 +29,28 @@ _SECONDS = 180
 def both_ways(evidence: registry.Evidence) -> None:
     """Boots with Cyborg's flavor key and with ours, at once: none waits."""
     name, *groups = boots.NIC
-    flavors = (cloud.accelerated_flavor(name, *groups),
-               cloud.accelerated_flavor('lab-compat', *groups,
-                                        key='accel:device_profile'))
+    flavors = (
+        cloud.accelerated_flavor(name, *groups),
+        cloud.accelerated_flavor(
+            'lab-compat', *groups, key='accel:device_profile'
+        ),
+    )
     clock = time.monotonic()
     with futures.ThreadPoolExecutor(2 * _EACH) as pool:
-        jobs = [pool.submit(cloud.create_server, flavors[number % 2],
-                            name=f'lab-{number}')
-                for number in range(2 * _EACH)]
+        jobs = [
+            pool.submit(
+                cloud.create_server, flavors[number % 2], name=f'lab-{number}'
+            )
+            for number in range(2 * _EACH)
+        ]
     ids = [job.result()['id'] for job in jobs if not job.exception()]
     try:
         for job in jobs:
             job.result()
-        evidence(f'{len(ids)} servers accepted after '
-                 f'{time.monotonic() - clock:.0f} s')
+        evidence(
+            f'{len(ids)} servers accepted after '
+            f'{time.monotonic() - clock:.0f} s'
+        )
         for id_ in ids:
             server = cloud.wait_for_server(id_)
             registry.expect(server['status'] == 'ERROR', server['status'])

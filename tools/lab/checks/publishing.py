@@ -22,8 +22,7 @@ from lab.checks import registry
 _DEVICES = {
     'VGPU': (4, 'CUSTOM_VGPU_NVIDIA_A100_PCIE_40GB'),
     'FPGA': (1, 'CUSTOM_FPGA_XILINX_ALVEO_U200'),
-    'CUSTOM_NIC': (
-        2, 'CUSTOM_NIC_INTEL_700_SERIES_VIRTUAL_FUNCTION'),
+    'CUSTOM_NIC': (2, 'CUSTOM_NIC_INTEL_700_SERIES_VIRTUAL_FUNCTION'),
     'CUSTOM_QAT': (2, 'CUSTOM_QAT_INTEL_C62X_VF'),
 }
 
@@ -39,8 +38,11 @@ def providers(evidence: registry.Evidence) -> None:
     for host in compute_host.HOSTS:
         # The last report may be of a time when a check had a device in use.
         registry.expect_soon(
-            host.name, lambda host=host: _published(host.name),
-            _WANTED[host.name], seconds=90)
+            host.name,
+            lambda host=host: _published(host.name),
+            _WANTED[host.name],
+            seconds=90,
+        )
         for name, class_, units, _traits in cloud.accelerators_of(host.name):
             evidence(f'{name}: {units} {class_}')
 
@@ -55,8 +57,11 @@ def restart(evidence: registry.Evidence) -> None:
     for _time in range(2):
         # Placement has what the report before said.
         last = _reported_at(host)
-        processes.wait_for('a report of the host', 90,
-                           lambda last=last: _reported_at(host) != last)
+        processes.wait_for(
+            'a report of the host',
+            90,
+            lambda last=last: _reported_at(host) != last,
+        )
     registry.expect(_uuids() == before, 'they are others now')
     evidence(f'{len(before)} providers, the same as before')
 
@@ -74,11 +79,14 @@ def _published(host_name: str) -> dict[str, tuple[int, str]]:
 
 def _reported_at(host: compute_host.ComputeHost) -> str:
     """When the host has reported its devices the last time."""
-    rows = mariadb.query('SELECT hostname, reported_at FROM hosts',
-                         'nova_accel')
+    rows = mariadb.query(
+        'SELECT hostname, reported_at FROM hosts', 'nova_accel'
+    )
     return dict(row.split('\t') for row in rows.splitlines())[host.name]
 
 
 def _uuids() -> set[str]:
-    return {provider['uuid'] for provider
-            in cloud.show('resource', 'provider', 'list')}
+    return {
+        provider['uuid']
+        for provider in cloud.show('resource', 'provider', 'list')
+    }

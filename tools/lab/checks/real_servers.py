@@ -34,40 +34,72 @@ from lab.device_vm import machine
 JOURNAL = '/var/lib/nova/nova_accel'
 
 _DEVICE_SPECS = (
-    {'vendor_id': '1234', 'product_id': '11e8', 'driver': 'mdev',
-     'mdev_type': hardware.MDEV_TYPES[0], 'type': 'VGPU'},
-    {'vendor_id': '8086', 'product_id': '10c9', 'driver': 'pci',
-     'type': 'NIC', 'sriov_numvfs': 2},
-    {'vendor_id': '8086', 'product_id': '10d3', 'driver': 'pci',
-     'type': 'NIC'},
-    {'address': hardware.FPGA_ADDRESS, 'driver': 'fpga_region',
-     'whole': True, 'contents_attribute': 'labfpga_loaded'},
-    {'address': hardware.NVME_ADDRESS, 'driver': 'pci', 'type': 'SSD',
-     'sriov_numvfs': 2},
+    {
+        'vendor_id': '1234',
+        'product_id': '11e8',
+        'driver': 'mdev',
+        'mdev_type': hardware.MDEV_TYPES[0],
+        'type': 'VGPU',
+    },
+    {
+        'vendor_id': '8086',
+        'product_id': '10c9',
+        'driver': 'pci',
+        'type': 'NIC',
+        'sriov_numvfs': 2,
+    },
+    {
+        'vendor_id': '8086',
+        'product_id': '10d3',
+        'driver': 'pci',
+        'type': 'NIC',
+    },
+    {
+        'address': hardware.FPGA_ADDRESS,
+        'driver': 'fpga_region',
+        'whole': True,
+        'contents_attribute': 'labfpga_loaded',
+    },
+    {
+        'address': hardware.NVME_ADDRESS,
+        'driver': 'pci',
+        'type': 'SSD',
+        'sriov_numvfs': 2,
+    },
     {'vendor_id': '8086', 'product_id': '5845', 'driver': 'nvme'},
 )
 
 #: A device profile with a device of each kind, and what a guest sees of them.
-ALL = ('lab-vm-all',
-       'resources:VGPU=1,trait:CUSTOM_1234_11E8_LABGPU_1=required',
-       'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_82576_VF=required',
-       'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10D3=required',
-       'resources:CUSTOM_SSD=1,trait:CUSTOM_SSD_RED_HAT_QEMU_NVM_EXPRESS=required')
-ALL_SEEN = {'mediated device': hardware.MDEV,
-            'virtual function of igb': hardware.IGB_VF,
-            'e1000e, a whole function': hardware.E1000E,
-            'virtual function of NVMe': hardware.NVME}
+ALL = (
+    'lab-vm-all',
+    'resources:VGPU=1,trait:CUSTOM_1234_11E8_LABGPU_1=required',
+    'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_82576_VF=required',
+    'resources:CUSTOM_NIC=1,trait:CUSTOM_NIC_INTEL_10D3=required',
+    'resources:CUSTOM_SSD=1,trait:CUSTOM_SSD_RED_HAT_QEMU_NVM_EXPRESS=required',
+)
+ALL_SEEN = {
+    'mediated device': hardware.MDEV,
+    'virtual function of igb': hardware.IGB_VF,
+    'e1000e, a whole function': hardware.E1000E,
+    'virtual function of NVMe': hardware.NVME,
+}
 
 #: One with a drive that is erased after each guest.
-DRIVE = ('lab-vm-drive',
-         'resources:CUSTOM_SSD=1,trait:CUSTOM_SSD_INTEL_5845=required')
+DRIVE = (
+    'lab-vm-drive',
+    'resources:CUSTOM_SSD=1,trait:CUSTOM_SSD_INTEL_5845=required',
+)
 DRIVE_SEEN = {'NVMe drive': hardware.DRIVE}
 
 #: One with two mediated devices and nothing else.
-MDEVS = ('lab-vm-mdevs',
-         'resources:VGPU=2,trait:CUSTOM_1234_11E8_LABGPU_1=required')
-MDEVS_SEEN = {'mediated device': hardware.MDEV,
-              'another mediated device': hardware.MDEV}
+MDEVS = (
+    'lab-vm-mdevs',
+    'resources:VGPU=2,trait:CUSTOM_1234_11E8_LABGPU_1=required',
+)
+MDEVS_SEEN = {
+    'mediated device': hardware.MDEV,
+    'another mediated device': hardware.MDEV,
+}
 
 _GUEST_SECONDS = 900
 
@@ -81,8 +113,7 @@ for address in /sys/bus/pci/devices/*; do
 done
 '''
 
-_MDEVS = (
-    f'ls /sys/bus/mdev/devices | grep -v {hardware.OTHER_MDEV} || true')
+_MDEVS = f'ls /sys/bus/mdev/devices | grep -v {hardware.OTHER_MDEV} || true'
 
 # What FPGAs hold is noted for ever, beside.
 _LEFT = f'''
@@ -100,19 +131,32 @@ def start(host: machine.Machine = machine.A) -> None:
 
 
 def start_compute(host: machine.Machine) -> None:
-    compute.start(host, '\n'.join((
-        configuration.template('nova.conf'),
-        configuration.template(
-            'nova-compute.conf', host=host.name,
-            libvirt_uri='qemu:///system', instances='/instances',
-            # It takes an emulated CPU seconds.
-            virt_type='kvm', update_s=30),
-        configuration.guide_compute(
-            map(json.dumps, _DEVICE_SPECS), '/var/lib/nova'))))
+    compute.start(
+        host,
+        '\n'.join(
+            (
+                configuration.template('nova.conf'),
+                configuration.template(
+                    'nova-compute.conf',
+                    host=host.name,
+                    libvirt_uri='qemu:///system',
+                    instances='/instances',
+                    # It takes an emulated CPU seconds.
+                    virt_type='kvm',
+                    update_s=30,
+                ),
+                configuration.guide_compute(
+                    map(json.dumps, _DEVICE_SPECS), '/var/lib/nova'
+                ),
+            )
+        ),
+    )
 
 
-def check(suite: str, *hosts: machine.Machine,
-          ) -> Callable[[registry.Function], registry.Function]:
+def check(
+    suite: str,
+    *hosts: machine.Machine,
+) -> Callable[[registry.Function], registry.Function]:
     """Make a function a check of a suite that has machines.
 
     It is done again if one has died meanwhile: the KVM that QEMU emulates
@@ -138,6 +182,7 @@ def check(suite: str, *hosts: machine.Machine,
             return function(evidence)
 
         return registry.check(suite)(again_if_one_dies)
+
     return register
 
 
@@ -160,8 +205,9 @@ def _recover(hosts: Iterable[machine.Machine]) -> None:
 
 def drivers(host: machine.Machine = machine.A) -> dict[str, str]:
     """Which driver each PCI function of a machine is bound to."""
-    return dict(line.partition(' ')[::2] for line
-                in host.run(_DRIVERS).splitlines())
+    return dict(
+        line.partition(' ')[::2] for line in host.run(_DRIVERS).splitlines()
+    )
 
 
 def mdevs(host: machine.Machine = machine.A) -> list[str]:
@@ -170,8 +216,12 @@ def mdevs(host: machine.Machine = machine.A) -> list[str]:
 
 
 def _left() -> list[str]:
-    return [f'{line} in {host.name}' for host in machine.MACHINES
-            if host.alive() for line in host.run(_LEFT).split()]
+    return [
+        f'{line} in {host.name}'
+        for host in machine.MACHINES
+        if host.alive()
+        for line in host.run(_LEFT).split()
+    ]
 
 
 leftovers.SEARCHES.append(_left)
@@ -198,8 +248,9 @@ class RealServer:
         begin = time.monotonic()
         cloud.openstack('server', *words, self.id)
         self.wait(status)
-        self.evidence(f'{words[0]}: {status} after '
-                      f'{time.monotonic() - begin:.0f} s')
+        self.evidence(
+            f'{words[0]}: {status} after {time.monotonic() - begin:.0f} s'
+        )
 
     def wait(self, status: str) -> None:
         """Wait until it is so and nothing goes on.
@@ -220,8 +271,11 @@ class RealServer:
 
         def said() -> bool:
             boot, listings = _said(cloud.console(self.id))
-            if (boot == self.boot if restarted
-                    else len(listings) == self.listings) or not listings:
+            if (
+                boot == self.boot
+                if restarted
+                else len(listings) == self.listings
+            ) or not listings:
                 return False
             seen.clear()
             seen.update(_find(devices, list(listings.values())[-1]))
@@ -234,17 +288,23 @@ class RealServer:
             processes.wait_for('the guest', _GUEST_SECONDS, said, interval=1)
         except processes.LabError as error:
             raise registry.Failed(
-                f'of {", ".join(devices)} the guest sees {seen}: '
-                f'{error}') from error
-        self.evidence(f'the guest is up after {time.monotonic() - begin:.0f} '
-                      's more')
+                f'of {", ".join(devices)} the guest sees {seen}: {error}'
+            ) from error
+        self.evidence(
+            f'the guest is up after {time.monotonic() - begin:.0f} s more'
+        )
         for what, line in seen.items():
             self.evidence(f'{what}, in the guest: {line}')
 
 
 @contextlib.contextmanager
-def server(evidence: registry.Evidence, name: str, *groups: str,
-           wait: bool = True, **kwargs: str) -> Iterator[RealServer]:
+def server(
+    evidence: registry.Evidence,
+    name: str,
+    *groups: str,
+    wait: bool = True,
+    **kwargs: str,
+) -> Iterator[RealServer]:
     """A server in the first machine; in the end its devices are given back.
 
     There is one at a time: QEMU emulates KVM, and does not do so well with
@@ -253,25 +313,29 @@ def server(evidence: registry.Evidence, name: str, *groups: str,
     before = drivers()
     flavor = cloud.accelerated_flavor(name, *groups, **kwargs)
     begin = time.monotonic()
-    made = RealServer(cloud.create_server(
-        flavor, '--host', machine.A.name, name=name)['id'], evidence)
+    made = RealServer(
+        cloud.create_server(flavor, '--host', machine.A.name, name=name)['id'],
+        evidence,
+    )
     try:
         if wait:
             made.wait('ACTIVE')
             evidence(f'ACTIVE after {time.monotonic() - begin:.0f} s')
-            for address, driver in sorted(
-                    drivers().items() - before.items()):
+            for address, driver in sorted(drivers().items() - before.items()):
                 registry.expect(driver == 'vfio-pci', f'{address}: {driver}')
                 evidence(f'{address} is bound to {driver}')
         yield made
     finally:
         if machine.A.alive():
             cloud.delete_servers(made.id)
-    processes.wait_for('the drivers of the host', 120,
-                       lambda: drivers() == before, interval=1)
+    processes.wait_for(
+        'the drivers of the host', 120, lambda: drivers() == before, interval=1
+    )
     for address in (*hardware.IGB_VF_ADDRESSES, *hardware.E1000E_ADDRESSES):
-        evidence(f'given back: {address} is bound to '
-                 f'{before[address] or "no driver"}')
+        evidence(
+            f'given back: {address} is bound to '
+            f'{before[address] or "no driver"}'
+        )
 
 
 def _said(console: str) -> tuple[str, dict[str, list[str]]]:

@@ -55,10 +55,12 @@ class Check:
 
 def check(suite: str, quick: bool = True) -> Callable[[Function], Function]:
     """Make a function a check of a suite, in the order of definition."""
+
     def register(function: Function) -> Function:
         name = (function.__doc__ or function.__name__).splitlines()[0]
         CHECKS.append(Check(suite, name.rstrip('.'), function, quick))
         return function
+
     return register
 
 
@@ -68,8 +70,9 @@ def expect(true: object, otherwise: str) -> None:
         raise Failed(otherwise)
 
 
-def expect_soon(what: str, look: Callable[[], object], wanted: object,
-                seconds: float = 5) -> None:
+def expect_soon(
+    what: str, look: Callable[[], object], wanted: object, seconds: float = 5
+) -> None:
     """Look again and again, until what is found is what is wanted.
 
     :raises Failed: it is not after so many seconds.

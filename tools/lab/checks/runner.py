@@ -25,8 +25,16 @@ from lab.checks import registry
 
 #: The modules of each suite, in the order of their checks.
 _MODULES = {
-    'e2e': ('libvirt', 'control_plane', 'publishing', 'boots', 'bad_input',
-            'parallel', 'failures', 'hosts'),
+    'e2e': (
+        'libvirt',
+        'control_plane',
+        'publishing',
+        'boots',
+        'bad_input',
+        'parallel',
+        'failures',
+        'hosts',
+    ),
     'devices': ('devices',),
     'fpga': ('fpga',),
     'operations': ('operations',),
@@ -35,8 +43,9 @@ _MODULES = {
 }
 
 
-def run(suite: str, regex: str, quick: bool,
-        results: pathlib.Path | None) -> int:
+def run(
+    suite: str, regex: str, quick: bool, results: pathlib.Path | None
+) -> int:
     """Run the checks of a suite.
 
     :param regex: only those whose names it matches
@@ -46,8 +55,11 @@ def run(suite: str, regex: str, quick: bool,
     """
     for module in _MODULES[suite]:
         importlib.import_module(f'lab.checks.{module}')
-    wanted = [check for check in registry.CHECKS if check.suite == suite
-              and re.search(regex, check.name)]
+    wanted = [
+        check
+        for check in registry.CHECKS
+        if check.suite == suite and re.search(regex, check.name)
+    ]
     chosen = [check for check in wanted if check.quick or not quick]
     report = _Report(settings.LOGS / f'{suite}.txt')
     failed = 0
@@ -60,8 +72,10 @@ def run(suite: str, regex: str, quick: bool,
     for check in wanted:
         if check not in chosen:
             report.line(f'LEFT OUT {check.name}')
-    report.line(f'{len(chosen) - failed} passed, {failed} failed, '
-                f'{len(wanted) - len(chosen)} left out')
+    report.line(
+        f'{len(chosen) - failed} passed, {failed} failed, '
+        f'{len(wanted) - len(chosen)} left out'
+    )
     return int(failed > 0 or not chosen)
 
 
@@ -77,8 +91,10 @@ def _run_one(check: registry.Check, report: '_Report') -> bool:
         failure = traceback.format_exc()
     else:
         failure = ''
-    report.line(f'{"FAIL" if failure else "PASS"} {check.name} '
-                f'({time.monotonic() - begin:.1f} s)')
+    report.line(
+        f'{"FAIL" if failure else "PASS"} {check.name} '
+        f'({time.monotonic() - begin:.1f} s)'
+    )
     for line in '\n'.join([*evidence, failure]).splitlines():
         report.line(f'     {line}')
     return not failure

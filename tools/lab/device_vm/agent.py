@@ -36,8 +36,15 @@ async def run(script, seconds):
     """The status and the output of a script."""
     with tempfile.TemporaryFile() as output:
         process = await asyncio.create_subprocess_exec(
-            'bash', '-c', script, stdin=asyncio.subprocess.DEVNULL,
-            stdout=output, stderr=output, start_new_session=True, cwd='/')
+            'bash',
+            '-c',
+            script,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            cwd='/',
+        )
         try:
             status = await asyncio.wait_for(process.wait(), seconds)
         except TimeoutError:
@@ -50,8 +57,9 @@ async def run(script, seconds):
 
 async def serve(reader, writer):
     with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-        request = json.loads(await reader.readexactly(
-            int(await reader.readline())))
+        request = json.loads(
+            await reader.readexactly(int(await reader.readline()))
+        )
         status, output = await run(request['script'], request['seconds'])
         answer = json.dumps({'status': status, 'output': output}).encode()
         writer.write(b'%d\n' % len(answer) + answer)
@@ -71,10 +79,12 @@ def forwarder(port):
     async def forward(reader, writer):
         with contextlib.suppress(OSError):
             far_reader, far_writer = await asyncio.open_connection(_HOST, port)
-            await asyncio.gather(copy(reader, far_writer),
-                                 copy(far_reader, writer))
+            await asyncio.gather(
+                copy(reader, far_writer), copy(far_reader, writer)
+            )
             far_writer.close()
         writer.close()
+
     return forward
 
 

@@ -18,11 +18,13 @@ from lab import processes
 
 SUITE = 'bookworm'
 
-_FORMAT = '|'.join((
-    '$(ORIGIN)', '$(COMPONENT)', '$(LABEL)', '$(CODENAME)', '$(REPO_URI)'))
+_FORMAT = '|'.join(
+    ('$(ORIGIN)', '$(COMPONENT)', '$(LABEL)', '$(CODENAME)', '$(REPO_URI)')
+)
 
 _CONNECTION = re.compile(
-    r'Acquire::https?::(.*::)?(proxy|cainfo) ".+";', re.IGNORECASE)
+    r'Acquire::https?::(.*::)?(proxy|cainfo) ".+";', re.IGNORECASE
+)
 
 
 def sources() -> list[str]:
@@ -38,8 +40,10 @@ def sources() -> list[str]:
     main = _mirror(found, 'Debian', SUITE)
     if main is None:
         raise processes.LabError("no Debian mirror in apt's configuration")
-    security = (_mirror(found, 'Debian-Security', f'{SUITE}-security')
-                or main.removesuffix('/debian') + '/debian-security')
+    security = (
+        _mirror(found, 'Debian-Security', f'{SUITE}-security')
+        or main.removesuffix('/debian') + '/debian-security'
+    )
     updates = _exact(found, f'{SUITE}-updates') or main
     backports = _exact(found, f'{SUITE}-backports') or main
     return [
@@ -52,15 +56,24 @@ def sources() -> list[str]:
 
 def options() -> list[str]:
     """How this machine's apt reaches the mirrors."""
-    return [line.removesuffix(';')
-            for line in processes.run(['apt-config', 'dump']).splitlines()
-            if _CONNECTION.fullmatch(line)]
+    return [
+        line.removesuffix(';')
+        for line in processes.run(['apt-config', 'dump']).splitlines()
+        if _CONNECTION.fullmatch(line)
+    ]
 
 
 def _repositories() -> list[tuple[str, str, str]]:
     """Label, code name and URI of Debian's repositories."""
-    targets = processes.run(['apt-get', 'indextargets', '--format', _FORMAT,
-                             'Identifier: Packages'])
+    targets = processes.run(
+        [
+            'apt-get',
+            'indextargets',
+            '--format',
+            _FORMAT,
+            'Identifier: Packages',
+        ]
+    )
     found = []
     for line in targets.splitlines():
         origin, component, label, codename, uri = line.split('|')
@@ -73,8 +86,10 @@ def _exact(found: list[tuple[str, str, str]], wanted: str) -> str | None:
     return next((uri for _label, name, uri in found if name == wanted), None)
 
 
-def _mirror(found: list[tuple[str, str, str]], label: str,
-            wanted: str) -> str | None:
+def _mirror(
+    found: list[tuple[str, str, str]], label: str, wanted: str
+) -> str | None:
     return _exact(found, wanted) or next(
         (uri for found_label, _name, uri in found if found_label == label),
-        None)
+        None,
+    )

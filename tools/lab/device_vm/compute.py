@@ -21,14 +21,23 @@ from lab.device_vm import packages
 _PROGRAM = packages.DIRECTORY / 'bin/nova-compute'
 _CONFIGURATION = '/share/nova-compute.conf'
 
-_SECTIONS = ('nova_sys_admin', 'nova_accel_sysfs', 'nova_accel_nvme',
-             'nova_accel_fpga', 'nova_accel_processes', 'privsep_osbrick',
-             'vif_plug_linux_bridge_privileged', 'vif_plug_ovs_privileged')
+_SECTIONS = (
+    'nova_sys_admin',
+    'nova_accel_sysfs',
+    'nova_accel_nvme',
+    'nova_accel_fpga',
+    'nova_accel_processes',
+    'privsep_osbrick',
+    'vif_plug_linux_bridge_privileged',
+    'vif_plug_ovs_privileged',
+)
 
 # As root there is no need for sudo and rootwrap.
 _PRIVSEP = ''.join(
     f'\n[{section}]\nhelper_command = {packages.DIRECTORY}/bin/privsep-helper '
-    f'--config-file {_CONFIGURATION}\n' for section in _SECTIONS)
+    f'--config-file {_CONFIGURATION}\n'
+    for section in _SECTIONS
+)
 
 # It is found by its process group, as systemd does by its control group.
 _ALIVE = 'kill -0 "$(cat /run/nova-compute.pid)"'
@@ -62,8 +71,9 @@ rm /run/nova-compute.pid
 _READY = b'Looking for unclaimed instances stuck in BUILDING status'
 
 
-def start(host: machine.Machine, configuration: str,
-          seconds: float = 300) -> None:
+def start(
+    host: machine.Machine, configuration: str, seconds: float = 300
+) -> None:
     """Start it, and wait until it is set up, unless it runs.
 
     The helpers' commands for root are added to the configuration.

@@ -57,24 +57,34 @@ def command() -> list[str]:
     root = image.TREE
     libraries = 'lib/x86_64-linux-gnu'
     return [
-        str(root / 'lib64/ld-linux-x86-64.so.2'), '--library-path',
+        str(root / 'lib64/ld-linux-x86-64.so.2'),
+        '--library-path',
         f'{root / libraries}:{root / "usr" / libraries}',
         str(root / 'usr/bin/qemu-system-x86_64'),
-        *(part for directory in ('qemu', 'seabios')
-          for part in ('-L', str(root / 'usr/share' / directory))),
-        '-L', str(root / 'usr/lib/ipxe/qemu'),
+        *(
+            part
+            for directory in ('qemu', 'seabios')
+            for part in ('-L', str(root / 'usr/share' / directory))
+        ),
+        '-L',
+        str(root / 'usr/lib/ipxe/qemu'),
     ]
 
 
 def environment() -> dict[str, str]:
-    return {'QEMU_MODULE_DIR': str(
-        image.TREE / 'usr/lib/x86_64-linux-gnu/qemu')}
+    return {
+        'QEMU_MODULE_DIR': str(image.TREE / 'usr/lib/x86_64-linux-gnu/qemu')
+    }
 
 
-def arguments(name: str, files: image.Files, state: pathlib.Path,
-              drive: pathlib.Path,
-              directories: Mapping[str, pathlib.Path],
-              agent_port: int) -> list[str]:
+def arguments(
+    name: str,
+    files: image.Files,
+    state: pathlib.Path,
+    drive: pathlib.Path,
+    directories: Mapping[str, pathlib.Path],
+    agent_port: int,
+) -> list[str]:
     """QEMU's arguments.
 
     :param name: what the machine calls itself
@@ -85,24 +95,45 @@ def arguments(name: str, files: image.Files, state: pathlib.Path,
     """
     ports = ','.join(str(port) for port in settings.PORTS.services)
     given = [
-        '-name', name, '-uuid', str(uuid.uuid5(_NAMESPACE, name)),
-        '-nodefaults', '-display', 'none', '-no-reboot',
-        '-machine', 'q35', '-accel', 'tcg,thread=multi', '-cpu', 'max',
+        '-name',
+        name,
+        '-uuid',
+        str(uuid.uuid5(_NAMESPACE, name)),
+        '-nodefaults',
+        '-display',
+        'none',
+        '-no-reboot',
+        '-machine',
+        'q35',
+        '-accel',
+        'tcg,thread=multi',
+        '-cpu',
+        'max',
         # With two, QEMU's emulation of KVM makes one stand still in the end.
-        '-smp', '1', '-m', str(MEMORY_MB),
-        '-device', 'intel-iommu,intremap=on,caching-mode=on',
-        '-serial', f'file:{directories["log"] / "console.log"}',
-        '-kernel', str(files.kernel), '-initrd', str(files.initrd),
-        '-append', 'console=ttyS0 quiet intel_iommu=on iommu=pt '
-                   'mitigations=off random.trust_cpu=on '
-                   # A timer that QEMU loses in KVM is not the last one.
-                   'nohz=off highres=off '
-                   'sysctl.kernel.panic_on_rcu_stall=1 '
-                   f'lab_host={name} lab_ports={ports} '
-                   f'lab_mdev={OTHER_MDEV}',
-        '-netdev', 'user,id=outside,hostfwd=tcp:127.0.0.1:'
-                   f'{agent_port}-10.0.2.15:7',
-        '-device', 'virtio-net-pci,netdev=outside,addr=0x6,romfile=',
+        '-smp',
+        '1',
+        '-m',
+        str(MEMORY_MB),
+        '-device',
+        'intel-iommu,intremap=on,caching-mode=on',
+        '-serial',
+        f'file:{directories["log"] / "console.log"}',
+        '-kernel',
+        str(files.kernel),
+        '-initrd',
+        str(files.initrd),
+        '-append',
+        'console=ttyS0 quiet intel_iommu=on iommu=pt '
+        'mitigations=off random.trust_cpu=on '
+        # A timer that QEMU loses in KVM is not the last one.
+        'nohz=off highres=off '
+        'sysctl.kernel.panic_on_rcu_stall=1 '
+        f'lab_host={name} lab_ports={ports} '
+        f'lab_mdev={OTHER_MDEV}',
+        '-netdev',
+        f'user,id=outside,hostfwd=tcp:127.0.0.1:{agent_port}-10.0.2.15:7',
+        '-device',
+        'virtio-net-pci,netdev=outside,addr=0x6,romfile=',
     ]
     given += _disk('image', 0x3, files.disk, 'readonly=on')
     given += _disk('state', 0x4, state, 'cache=unsafe')
@@ -112,38 +143,55 @@ def arguments(name: str, files: image.Files, state: pathlib.Path,
     return given + _devices() + _drive(drive)
 
 
-def _disk(name: str, slot: int, path: pathlib.Path,
-          option: str) -> list[str]:
-    return ['-drive', f'id={name},file={path},format=raw,if=none,{option}',
-            '-device', f'virtio-blk-pci,drive={name},addr={slot:#x}']
+def _disk(name: str, slot: int, path: pathlib.Path, option: str) -> list[str]:
+    return [
+        '-drive',
+        f'id={name},file={path},format=raw,if=none,{option}',
+        '-device',
+        f'virtio-blk-pci,drive={name},addr={slot:#x}',
+    ]
 
 
 def _directory(tag: str, path: pathlib.Path, slot: int) -> list[str]:
-    return ['-fsdev', f'local,id={tag},path={path},security_model=none',
-            '-device', f'virtio-9p-pci,fsdev={tag},mount_tag={tag},'
-                       f'addr={slot:#x}']
+    return [
+        '-fsdev',
+        f'local,id={tag},path={path},security_model=none',
+        '-device',
+        f'virtio-9p-pci,fsdev={tag},mount_tag={tag},addr={slot:#x}',
+    ]
 
 
 def _devices() -> list[str]:
     """What is given to guests."""
     given = ['-device', 'edu,addr=0x8', '-device', 'pci-testdev,addr=0x9']
     for slot in ('0a', '0b'):
-        given += ['-device',
-                  f'e1000e,addr=0x{slot},mac=52:54:00:00:00:{slot},romfile=']
+        given += [
+            '-device',
+            f'e1000e,addr=0x{slot},mac=52:54:00:00:00:{slot},romfile=',
+        ]
     return [
         *given,
-        '-device', 'pcie-root-port,id=port1,chassis=1,addr=0x10',
-        '-device', 'igb,bus=port1,mac=52:54:00:00:00:10,romfile=',
-        '-device', 'pcie-root-port,id=port2,chassis=2,addr=0x11',
-        '-device', 'nvme-subsys,id=subsystem',
-        '-device', 'nvme,bus=port2,serial=LAB,subsys=subsystem,'
-                   'sriov_max_vfs=2,sriov_vq_flexible=4,sriov_vi_flexible=2,'
-                   'max_ioqpairs=8,msix_qsize=16',
+        '-device',
+        'pcie-root-port,id=port1,chassis=1,addr=0x10',
+        '-device',
+        'igb,bus=port1,mac=52:54:00:00:00:10,romfile=',
+        '-device',
+        'pcie-root-port,id=port2,chassis=2,addr=0x11',
+        '-device',
+        'nvme-subsys,id=subsystem',
+        '-device',
+        'nvme,bus=port2,serial=LAB,subsys=subsystem,'
+        'sriov_max_vfs=2,sriov_vq_flexible=4,sriov_vi_flexible=2,'
+        'max_ioqpairs=8,msix_qsize=16',
     ]
 
 
 def _drive(path: pathlib.Path) -> list[str]:
-    return ['-drive', f'id=namespace,file={path},format=raw,if=none,'
-                      'cache=writethrough',
-            '-device', 'nvme,id=tenants,addr=0xc,serial=DRIVE,use-intel-id=on',
-            '-device', 'nvme-ns,bus=tenants,drive=namespace']
+    return [
+        '-drive',
+        f'id=namespace,file={path},format=raw,if=none,cache=writethrough',
+        '-device',
+        'nvme,id=tenants,addr=0xc,serial=DRIVE,use-intel-id=on',
+        '-device',
+        'nvme-ns,bus=tenants,drive=namespace',
+    ]

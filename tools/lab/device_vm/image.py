@@ -45,8 +45,14 @@ _HERE = pathlib.Path(__file__).parent
 _PROGRAMS = ('init', 'agent.py')
 
 #: To get at the image; what is built into the kernel has no file.
-_EARLY_MODULES = ('virtio_pci', 'virtio_blk', 'ext4', 'overlay',
-                  '9pnet_virtio', '9p')
+_EARLY_MODULES = (
+    'virtio_pci',
+    'virtio_blk',
+    'ext4',
+    'overlay',
+    '9pnet_virtio',
+    '9p',
+)
 
 # Guests run as root, unconfined: the machine itself is the confinement.
 _QEMU_CONF = '''
@@ -71,9 +77,12 @@ class Files:
 
 def prepare() -> Files:
     """The machine's files; what is missing or outdated is made."""
-    files = Files(DIRECTORY / 'vmlinux', DIRECTORY / 'initrd',
-                  DIRECTORY / 'disk.img',
-                  DIRECTORY / 'packages.img')
+    files = Files(
+        DIRECTORY / 'vmlinux',
+        DIRECTORY / 'initrd',
+        DIRECTORY / 'disk.img',
+        DIRECTORY / 'packages.img',
+    )
     inputs = [tree.__file__, apt.__file__, tree.PREFERENCES]
     _unless_done('tree', inputs, lambda: tree.build(TREE))
     inputs += [modules.__file__, *modules.OWN]
@@ -86,8 +95,9 @@ def prepare() -> Files:
     return files
 
 
-def _unless_done(what: str, inputs: Iterable[str | pathlib.Path],
-                 make: Callable[[], None]) -> None:
+def _unless_done(
+    what: str, inputs: Iterable[str | pathlib.Path], make: Callable[[], None]
+) -> None:
     stamp = DIRECTORY / f'{what}.sha256'
     digest = hashlib.sha256()
     for path in inputs:
@@ -100,13 +110,28 @@ def _unless_done(what: str, inputs: Iterable[str | pathlib.Path],
 
 def _make_disk(files: Files) -> None:
     version = modules.kernel_version(TREE)
-    files.kernel.write_bytes(guest.uncompressed(
-        (TREE / 'boot' / f'vmlinuz-{version}').read_bytes()))
+    files.kernel.write_bytes(
+        guest.uncompressed((TREE / 'boot' / f'vmlinuz-{version}').read_bytes())
+    )
     _configure()
     files.disk.unlink(missing_ok=True)
     # 64bit and the rest are mke2fs's; the directory's owners are kept.
-    processes.run(['mke2fs', '-q', '-t', 'ext4', '-O', '^has_journal',
-                   '-E', 'lazy_itable_init=1', '-d', TREE, files.disk, '3G'])
+    processes.run(
+        [
+            'mke2fs',
+            '-q',
+            '-t',
+            'ext4',
+            '-O',
+            '^has_journal',
+            '-E',
+            'lazy_itable_init=1',
+            '-d',
+            TREE,
+            files.disk,
+            '3G',
+        ]
+    )
 
 
 def _configure() -> None:
@@ -114,9 +139,11 @@ def _configure() -> None:
     if not original.exists():
         shutil.copy(original.with_name('qemu.conf'), original)
     original.with_name('qemu.conf').write_text(
-        original.read_text() + _QEMU_CONF)
+        original.read_text() + _QEMU_CONF
+    )
     (TREE / 'etc/machine-id').write_text(
-        hashlib.md5(b'labvm', usedforsecurity=False).hexdigest() + '\n')
+        hashlib.md5(b'labvm', usedforsecurity=False).hexdigest() + '\n'
+    )
     # Debian's Python in a virtual environment, for the checkout's packages.
     python = TREE / packages.DIRECTORY.relative_to('/')
     shutil.rmtree(python, ignore_errors=True)
@@ -129,8 +156,17 @@ def _configure() -> None:
 def _make_initrd(initrd: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory(dir=DIRECTORY) as name:
         directory = pathlib.Path(name)
-        for empty in ('bin', 'dev', 'image', 'lab', 'memory', 'modules',
-                      'proc', 'root', 'sys'):
+        for empty in (
+            'bin',
+            'dev',
+            'image',
+            'lab',
+            'memory',
+            'modules',
+            'proc',
+            'root',
+            'sys',
+        ):
             (directory / empty).mkdir()
         shutil.copy(TREE / 'bin/busybox', directory / 'bin')
         shutil.copy(_HERE / 'initramfs-init', directory / 'init')
@@ -142,7 +178,8 @@ def _make_initrd(initrd: pathlib.Path) -> None:
             if name != module.name:
                 content = lzma.decompress(content)
             (directory / 'modules' / f'{number:02}-{name}').write_bytes(
-                content)
+                content
+            )
         guest.make_archive(directory, initrd)
 
 
@@ -151,8 +188,17 @@ def _early_modules() -> list[pathlib.Path]:
     version = modules.kernel_version(TREE)
     found: list[pathlib.Path] = []
     for module in _EARLY_MODULES:
-        needed = processes.run(['chroot', TREE, 'modprobe', '-S', version,
-                                '--show-depends', module])
+        needed = processes.run(
+            [
+                'chroot',
+                TREE,
+                'modprobe',
+                '-S',
+                version,
+                '--show-depends',
+                module,
+            ]
+        )
         for line in needed.splitlines():
             kind, path, *_arguments = line.split()
             module_file = TREE / path.lstrip('/')

@@ -78,11 +78,24 @@ class Machine:
         port = _free_port()
         self._port.write_text(str(port))
         processes.start(
-            self.name, [*hardware.command(), *hardware.arguments(
-                self.name, files, self._state, self._prepare_drive(),
-                {'share': self.share, 'log': self.logs,
-                 'instances': _INSTANCES}, port)],
-            hardware.environment())
+            self.name,
+            [
+                *hardware.command(),
+                *hardware.arguments(
+                    self.name,
+                    files,
+                    self._state,
+                    self._prepare_drive(),
+                    {
+                        'share': self.share,
+                        'log': self.logs,
+                        'instances': _INSTANCES,
+                    },
+                    port,
+                ),
+            ],
+            hardware.environment(),
+        )
         self._wait_until_up()
 
     def alive(self) -> bool:
@@ -130,11 +143,13 @@ class Machine:
         except (OSError, ValueError) as error:
             raise processes.LabError(
                 f'{self.name} does not answer: {error!r}; its console is '
-                f'{self.logs / "console.log"}') from error
+                f'{self.logs / "console.log"}'
+            ) from error
         if answer['status']:
             raise processes.LabError(
                 f'in {self.name}, ended with {answer["status"]}: {script}\n'
-                f'{answer["output"]}')
+                f'{answer["output"]}'
+            )
         return answer['output']
 
     @property
@@ -149,8 +164,9 @@ class Machine:
         """:param how: the program that ends the operating system"""
         with contextlib.suppress(processes.LabError):
             self.run(f'sync; busybox {how} -f -d 1 >/dev/null 2>&1 &', 30)
-            processes.wait_for(f'the end of {self.name}', 20,
-                               lambda: not self.alive())
+            processes.wait_for(
+                f'the end of {self.name}', 20, lambda: not self.alive()
+            )
         processes.stop(self.name)
 
     def _prepare_share(self) -> None:
@@ -164,8 +180,7 @@ class Machine:
         if not self._state.exists():
             made = self._state.with_suffix('.new')
             made.unlink(missing_ok=True)
-            processes.run(
-                ['mke2fs', '-q', '-t', 'ext4', made, _STATE_SIZE])
+            processes.run(['mke2fs', '-q', '-t', 'ext4', made, _STATE_SIZE])
             made.replace(self._state)
 
     def _prepare_drive(self) -> pathlib.Path:
@@ -180,7 +195,10 @@ class Machine:
 
         processes.wait_for(
             f'{self.name} with libvirt (its console is '
-            f'{self.logs / "console.log"})', _UP_SECONDS, up_or_dead)
+            f'{self.logs / "console.log"})',
+            _UP_SECONDS,
+            up_or_dead,
+        )
 
     def _try(self, script: str) -> str | None:
         try:
@@ -192,8 +210,8 @@ class Machine:
         """One exchange with the agent."""
         request = json.dumps({'script': script, 'seconds': seconds}).encode()
         with socket.create_connection(
-                ('127.0.0.1', int(self._port.read_text())),
-                seconds + 15) as agent:
+            ('127.0.0.1', int(self._port.read_text())), seconds + 15
+        ) as agent:
             agent.sendall(b'%d\n' % len(request) + request)
             with agent.makefile('rb') as answer:
                 length = int(answer.readline())

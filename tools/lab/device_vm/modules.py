@@ -56,8 +56,19 @@ def build(tree: pathlib.Path) -> None:
         shutil.copy(source, directory)
     objects = ' '.join(f'{module}.o' for module in _MODULES)
     (directory / 'Makefile').write_text(f'obj-m := {objects}\n')
-    processes.run(['chroot', tree, 'make', '-s', '-j2', '-C',
-                   f'/lib/modules/{version}/build', f'M={_BUILD}', 'modules'])
+    processes.run(
+        [
+            'chroot',
+            tree,
+            'make',
+            '-s',
+            '-j2',
+            '-C',
+            f'/lib/modules/{version}/build',
+            f'M={_BUILD}',
+            'modules',
+        ]
+    )
     installed = tree / f'lib/modules/{version}/updates'
     installed.mkdir(exist_ok=True)
     for module in _MODULES:
@@ -67,7 +78,17 @@ def build(tree: pathlib.Path) -> None:
 
 def _unpack(tree: pathlib.Path, directory: pathlib.Path) -> None:
     (archive,) = (tree / 'usr/src').glob('linux-source-*.tar.xz')
-    processes.run([
-        'tar', '--extract', '--file', archive, '--directory', directory,
-        '--transform', 's,.*/,,', '--wildcards',
-        *(f'*/{path}' for path in _FROM_THE_KERNEL)])
+    processes.run(
+        [
+            'tar',
+            '--extract',
+            '--file',
+            archive,
+            '--directory',
+            directory,
+            '--transform',
+            's,.*/,,',
+            '--wildcards',
+            *(f'*/{path}' for path in _FROM_THE_KERNEL),
+        ]
+    )

@@ -40,9 +40,13 @@ def make_image(image: pathlib.Path) -> None:
     site = settings.VENV / SITE
     if not site.is_dir():
         raise processes.LabError(
-            f'{settings.VENV} is not of Python 3.11, which the machine has')
-    names = sorted(path.name for path in site.glob('*.dist-info')
-                   if not path.name.startswith('nova_accel-'))
+            f'{settings.VENV} is not of Python 3.11, which the machine has'
+        )
+    names = sorted(
+        path.name
+        for path in site.glob('*.dist-info')
+        if not path.name.startswith('nova_accel-')
+    )
     digest = hashlib.sha256('\n'.join(names).encode()).hexdigest()
     stamp = image.with_suffix('.sha256')
     if image.exists() and stamp.exists() and stamp.read_text() == digest:
@@ -51,9 +55,24 @@ def make_image(image: pathlib.Path) -> None:
     # Not in place: a machine may run from the old one.
     made = image.with_suffix('.new')
     made.unlink(missing_ok=True)
-    processes.run(['mke2fs', '-q', '-t', 'ext4', '-O', '^has_journal',
-                   '-E', 'lazy_itable_init=1', '-m', '0', '-d', site, made,
-                   '2G'])
+    processes.run(
+        [
+            'mke2fs',
+            '-q',
+            '-t',
+            'ext4',
+            '-O',
+            '^has_journal',
+            '-E',
+            'lazy_itable_init=1',
+            '-m',
+            '0',
+            '-d',
+            site,
+            made,
+            '2G',
+        ]
+    )
     made.replace(image)
     stamp.write_text(digest)
 

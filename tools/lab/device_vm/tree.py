@@ -24,14 +24,27 @@ PREFERENCES = pathlib.Path(__file__).with_name('apt-preferences')
 # than the release (by apt-preferences): SR-IOV of igb came with QEMU 8, and
 # mdevs that libvirt can update with libvirt 10.
 _PACKAGES = (
-    'udev', 'kmod', 'iproute2', 'procps', 'pciutils', 'busybox-static',
+    'udev',
+    'kmod',
+    'iproute2',
+    'procps',
+    'pciutils',
+    'busybox-static',
     'python3',
-    'gcc', 'make',
-    'linux-image-amd64', 'linux-headers-amd64', 'linux-source',
+    'gcc',
+    'make',
+    'linux-image-amd64',
+    'linux-headers-amd64',
+    'linux-source',
     # Smaller than initramfs-tools, which the kernel would pull in.
     'tiny-initramfs',
-    'libvirt-daemon-system', 'libvirt-clients', 'libvirt-daemon-driver-qemu',
-    'mdevctl', 'nvme-cli', 'qemu-system-x86', 'qemu-utils',
+    'libvirt-daemon-system',
+    'libvirt-clients',
+    'libvirt-daemon-driver-qemu',
+    'mdevctl',
+    'nvme-cli',
+    'qemu-system-x86',
+    'qemu-utils',
 )
 
 
@@ -40,8 +53,11 @@ def build(directory: pathlib.Path) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     directory.parent.mkdir(parents=True, exist_ok=True)
     command = [
-        'mmdebstrap', '--mode=root', '--variant=minbase',
-        '--format=directory', f'--include={",".join(_PACKAGES)}',
+        'mmdebstrap',
+        '--mode=root',
+        '--variant=minbase',
+        '--format=directory',
+        f'--include={",".join(_PACKAGES)}',
         '--aptopt=APT::Install-Recommends "false"',
         '--aptopt=Acquire::Check-Valid-Until "false"',
     ]
@@ -51,6 +67,8 @@ def build(directory: pathlib.Path) -> None:
     command += [
         '--setup-hook=mkdir -p "$1"/etc/apt/preferences.d',
         f'--setup-hook=upload {PREFERENCES} /etc/apt/preferences.d/lab',
-        apt.SUITE, str(directory), *apt.sources(),
+        apt.SUITE,
+        str(directory),
+        *apt.sources(),
     ]
     processes.run(command, timeout=1800)

@@ -43,14 +43,21 @@ def served(handles: int) -> Iterator[cycle.Subject]:
     :param handles: the number of handles on the host whose handles are bound
     """
     host = reports.SimulatedHost('benchmark', regions=(), functions=handles)
-    with (counted_database.CountedDatabase() as database,
-          served_api.ServedApi(database.url, database.url,
-                               PROCESSES) as api):
+    with (
+        counted_database.CountedDatabase() as database,
+        served_api.ServedApi(database.url, database.url, PROCESSES) as api,
+    ):
         arqs.make_profile()
         yield cycle.Subject(
             cycle.Target(
-                api.port, arqs.PROFILE, host.hostname,
-                host.allocated_functions(1).uuid),
-            database, arqs.fill, api.memory_mb,
+                api.port,
+                arqs.PROFILE,
+                host.hostname,
+                host.allocated_functions(1).uuid,
+            ),
+            database,
+            arqs.fill,
+            api.memory_mb,
             # The API takes a host for dead that is silent for long.
-            prepare=host.report)
+            prepare=host.report,
+        )

@@ -45,22 +45,41 @@ def fill(amount: int, already: int = 0) -> None:
 
 def _fill_host(number: int, functions: int) -> None:
     host = reports.SimulatedHost(
-        f'other-{number}', regions=(), functions=functions)
+        f'other-{number}', regions=(), functions=functions
+    )
     host.report()
     rp_uuid = host.allocated_functions(1).uuid
-    handles = [handle.uuid for device in host.devices()
-               for deployable in device.deployables
-               for handle in deployable.handles]
+    handles = [
+        handle.uuid
+        for device in host.devices()
+        for deployable in device.deployables
+        for handle in deployable.handles
+    ]
     with engine.writer() as connection:
         profile = device_profile.read_requested(
-            connection, PROFILE, device_profile.RequestedProfile,
-            device_profile.REQUESTED)
-        rows = [row for _handle in handles
-                for row in arq_rows.rows_of_profile(
-                    profile, state=arq.State.BOUND, project_id='b' * 32,
-                    hostname=host.hostname, device_rp_uuid=rp_uuid,
-                    instance_uuid=uuidutils.generate_uuid(), position=0)]
+            connection,
+            PROFILE,
+            device_profile.RequestedProfile,
+            device_profile.REQUESTED,
+        )
+        rows = [
+            row
+            for _handle in handles
+            for row in arq_rows.rows_of_profile(
+                profile,
+                state=arq.State.BOUND,
+                project_id='b' * 32,
+                hostname=host.hostname,
+                device_rp_uuid=rp_uuid,
+                instance_uuid=uuidutils.generate_uuid(),
+                position=0,
+            )
+        ]
         connection.execute(sa.insert(schema.ARQS), rows)
-        attach_handle.take(connection, {
-            handle: row['uuid']
-            for handle, row in zip(handles, rows, strict=True)})
+        attach_handle.take(
+            connection,
+            {
+                handle: row['uuid']
+                for handle, row in zip(handles, rows, strict=True)
+            },
+        )

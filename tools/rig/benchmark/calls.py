@@ -48,7 +48,8 @@ class Calls:
     api: int = 0
     statements: int = 0
     placement: collections.Counter[str] = dataclasses.field(
-        default_factory=collections.Counter)
+        default_factory=collections.Counter
+    )
 
 
 @contextlib.contextmanager
@@ -56,25 +57,41 @@ def counted() -> Iterator[Calls]:
     """Count the calls of this process, until the context ends."""
     calls = Calls()
 
-    def count_statement(_connection: Any, _cursor: Any, statement: str,
-                        *_args: Any) -> None:
+    def count_statement(
+        _connection: Any, _cursor: Any, statement: str, *_args: Any
+    ) -> None:
         calls.statements += statement not in _OF_TRANSACTIONS
 
-    listener = (engine.manager().writer.get_engine(),
-                'before_cursor_execute', count_statement)
+    listener = (
+        engine.manager().writer.get_engine(),
+        'before_cursor_execute',
+        count_statement,
+    )
     with contextlib.ExitStack() as stack:
         for name in ('get', 'post', 'put', 'delete'):
-            _wrap(stack, report.SchedulerReportClient, name,
-                  lambda *_args: calls.placement.update([_caller()]))
-        _wrap(stack, requests.Session, 'send', lambda _session, request, *_:
-              _count_request(calls, request))
+            _wrap(
+                stack,
+                report.SchedulerReportClient,
+                name,
+                lambda *_args: calls.placement.update([_caller()]),
+            )
+        _wrap(
+            stack,
+            requests.Session,
+            'send',
+            lambda _session, request, *_: _count_request(calls, request),
+        )
         sa.event.listen(*listener)
         stack.callback(sa.event.remove, *listener)
         yield calls
 
 
-def _wrap(stack: contextlib.ExitStack, target: type, name: str,
-          before: Callable[..., None]) -> None:
+def _wrap(
+    stack: contextlib.ExitStack,
+    target: type,
+    name: str,
+    before: Callable[..., None],
+) -> None:
     """Have a function called before each call of a method."""
     real = getattr(target, name)
 
@@ -82,8 +99,11 @@ def _wrap(stack: contextlib.ExitStack, target: type, name: str,
         before(*args)
         return real(*args, **kwargs)
 
-    stack.enter_context(fixtures.MonkeyPatch(
-        f'{target.__module__}.{target.__name__}.{name}', wrapped))
+    stack.enter_context(
+        fixtures.MonkeyPatch(
+            f'{target.__module__}.{target.__name__}.{name}', wrapped
+        )
+    )
 
 
 def _count_request(calls: Calls, request: requests.PreparedRequest) -> None:
@@ -102,6 +122,7 @@ def _caller() -> str:
         if name.startswith('nova_accel.'):
             return 'ours'
         if name.startswith('nova.') and not name.startswith(
-                ('nova.scheduler.client.', 'nova.tests.')):
+            ('nova.scheduler.client.', 'nova.tests.')
+        ):
             return name
     return name

@@ -43,26 +43,28 @@ class BenchmarkCloud(cloud.Cloud):
     def runTest(self) -> None:
         """Not run: the benchmark only needs what setUp() makes."""
 
-    def start(self, host: str, cards: int, vfs: int,
-              is_pooled: bool) -> None:
+    def start(self, host: str, cards: int, vfs: int, is_pooled: bool) -> None:
         """Start nova-compute.
 
         :param cards: the number of cards
         :param vfs: the number of virtual functions of each card
         """
         self.start_accelerated_compute(
-            host, devices.pci_info(gpus=0, fpgas=0, qats=cards, qat_vfs=vfs),
-            [json.dumps({**json.loads(devices.QAT_SPEC),
-                         'pool': is_pooled})])
+            host,
+            devices.pci_info(gpus=0, fpgas=0, qats=cards, qat_vfs=vfs),
+            [json.dumps({**json.loads(devices.QAT_SPEC), 'pool': is_pooled})],
+        )
         self.create_profile('qat', [{'resources:CUSTOM_QAT': '1'}])
         # The key says whether the flavor asks for an accelerator.
         self._flavors = {
             True: self.create_accel_flavor('qat'),
-            False: self._create_flavor()}
+            False: self._create_flavor(),
+        }
 
     def boot(self, accelerated: bool) -> dict[str, Any]:
         server: dict[str, Any] = self._create_server(
-            flavor_id=self._flavors[accelerated], networks='none')
+            flavor_id=self._flavors[accelerated], networks='none'
+        )
         return server
 
     def delete(self, server: dict[str, Any]) -> None:
@@ -78,13 +80,15 @@ class BenchmarkCloud(cloud.Cloud):
     def update(self, host: str) -> None:
         """Run Nova's periodic update of its resources."""
         self.computes[host].manager.update_available_resource(
-            nova_context.get_admin_context())
+            nova_context.get_admin_context()
+        )
 
     def provider_update(self, host: str) -> Callable[[], bool]:
         """Our part of ``update_provider_tree``, with what Nova has now."""
         tree = copy.deepcopy(self.computes[host].driver.provider_tree)
         return functools.partial(
-            self._accelerators(host).providers.update, tree, None)
+            self._accelerators(host).providers.update, tree, None
+        )
 
     def _accelerators(self, host: str) -> Any:
         return self.computes[host].driver._accelerators

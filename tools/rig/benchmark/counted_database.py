@@ -50,8 +50,10 @@ class CountedDatabase(fixtures.Fixture):
     def setUp(self) -> None:
         # The benchmark makes the tables as an operator does.
         self._database = (
-            database.Database('mysql', tables=False) if self._is_ours
-            else database.ForeignDatabase('mysql'))
+            database.Database('mysql', tables=False)
+            if self._is_ours
+            else database.ForeignDatabase('mysql')
+        )
         super().setUp()
 
     def _setUp(self) -> None:
@@ -61,12 +63,14 @@ class CountedDatabase(fixtures.Fixture):
         self._user = f'u{secrets.token_hex(8)}'
         password = secrets.token_urlsafe()
         self._count_users()
-        self._execute(f"CREATE USER '{self._user}'@'%' "
-                      f"IDENTIFIED BY '{password}'")
+        self._execute(
+            f"CREATE USER '{self._user}'@'%' IDENTIFIED BY '{password}'"
+        )
         self.addCleanup(self._execute, f"DROP USER '{self._user}'@'%'")
         self._execute(f"GRANT ALL ON {name}.* TO '{self._user}'@'%'")
         self.url = self.engine.url.set(
-            username=self._user, password=password,
+            username=self._user,
+            password=password,
         ).render_as_string(hide_password=False)
 
     @contextlib.contextmanager
@@ -88,10 +92,14 @@ class CountedDatabase(fixtures.Fixture):
 
     def _counts(self) -> Count:
         with self.engine.connect() as connection:
-            row = connection.execute(sa.text(
-                'SELECT select_commands + update_commands, other_commands'
-                ' FROM information_schema.user_statistics'
-                ' WHERE user = :user'), {'user': self._user}).one_or_none()
+            row = connection.execute(
+                sa.text(
+                    'SELECT select_commands + update_commands, other_commands'
+                    ' FROM information_schema.user_statistics'
+                    ' WHERE user = :user'
+                ),
+                {'user': self._user},
+            ).one_or_none()
         return Count() if row is None else Count(*map(int, row))
 
     def _execute(self, statement: str) -> None:

@@ -60,9 +60,12 @@ _PATH = '/v2/accelerator_requests'
 def headers(caller: str) -> dict[str, str]:
     """The headers of Nova's request for a caller, without a token."""
     return {
-        'Content-Type': 'application/json', 'X-User-Id': 'nova',
-        'X-Project-Id': 'a' * 32, 'X-Roles': ROLES[caller],
-        'X-Service-Roles': 'service'}
+        'Content-Type': 'application/json',
+        'X-User-Id': 'nova',
+        'X-Project-Id': 'a' * 32,
+        'X-Roles': ROLES[caller],
+        'X-Service-Roles': 'service',
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,23 +110,38 @@ class Client:
     def __init__(self, target: Target, caller: str) -> None:
         self._target = target
         self._headers = ''.join(
-            f'{name}: {value}\r\n' for name, value in {
+            f'{name}: {value}\r\n'
+            for name, value in {
                 'Host': f'127.0.0.1:{target.port}',
-                **headers(caller)}.items())
+                **headers(caller),
+            }.items()
+        )
         self.latencies_ms: dict[str, list[float]] = {
-            step: [] for step in _STEPS}
+            step: [] for step in _STEPS
+        }
 
     def cycle(self) -> None:
         """:raises AssertionError: an answer is wrong"""
         body = {'device_profile_name': self._target.profile}
         [arq] = self._ask('create', 201, 'POST', _PATH, body)['arqs']
         instance_uuid = uuidutils.generate_uuid()
-        fields = {'hostname': self._target.hostname,
-                  'device_rp_uuid': self._target.rp_uuid,
-                  'instance_uuid': instance_uuid}
-        self._ask('bind', 202, 'PATCH', _PATH, {arq['uuid']: [
-            {'op': 'add', 'path': f'/{name}', 'value': value}
-            for name, value in fields.items()]})
+        fields = {
+            'hostname': self._target.hostname,
+            'device_rp_uuid': self._target.rp_uuid,
+            'instance_uuid': instance_uuid,
+        }
+        self._ask(
+            'bind',
+            202,
+            'PATCH',
+            _PATH,
+            {
+                arq['uuid']: [
+                    {'op': 'add', 'path': f'/{name}', 'value': value}
+                    for name, value in fields.items()
+                ]
+            },
+        )
         of_instance = f'{_PATH}?instance={instance_uuid}'
         self._wait_until_bound(of_instance)
         self._ask('delete', 204, 'DELETE', of_instance)
@@ -138,13 +156,16 @@ class Client:
             assert time.monotonic() < end, found
             time.sleep(_POLL_S)
 
-    def _ask(self, step: str, status: int, method: str, path: str,
-             body: Any = None) -> Any:
+    def _ask(
+        self, step: str, status: int, method: str, path: str, body: Any = None
+    ) -> Any:
         content = b'' if body is None else json.dumps(body).encode()
         begin = time.perf_counter()
         found, text = self._exchange(
             f'{method} {path} HTTP/1.0\r\n{self._headers}'
-            f'Content-Length: {len(content)}\r\n\r\n'.encode() + content)
+            f'Content-Length: {len(content)}\r\n\r\n'.encode()
+            + content
+        )
         self.latencies_ms[step].append((time.perf_counter() - begin) * 1000)
         assert found == status, f'{step}: {found} {text!r}'
         return json.loads(text) if text else None
@@ -177,12 +198,15 @@ class Subject:
         unless that is a member
     """
 
-    def __init__(self, target: Target,
-                 database: counted_database.CountedDatabase,
-                 fill: Callable[[int, int], object],
-                 memory_mb: Callable[[], float],
-                 prepare: Callable[[], object] = lambda: None,
-                 most_others: float = math.inf) -> None:
+    def __init__(
+        self,
+        target: Target,
+        database: counted_database.CountedDatabase,
+        fill: Callable[[int, int], object],
+        memory_mb: Callable[[], float],
+        prepare: Callable[[], object] = lambda: None,
+        most_others: float = math.inf,
+    ) -> None:
         self.target = target
         self.database = database
         self.fill = fill
@@ -197,8 +221,10 @@ class Subject:
         _warm_up(Client(self.target, caller))
         with self.database.counted() as count:
             cycles = _warm_up(Client(self.target, caller))
-        return {'statements_per_cycle': round(count.statements / cycles, 1),
-                'commits_per_cycle': round(count.others / cycles, 1)}
+        return {
+            'statements_per_cycle': round(count.statements / cycles, 1),
+            'commits_per_cycle': round(count.others / cycles, 1),
+        }
 
 
 class _Crowd:
@@ -207,7 +233,8 @@ class _Crowd:
     def __init__(self, subject: Subject, caller: str, amount: int) -> None:
         self._subject = subject
         self._clients = [
-            Client(subject.target, caller) for _client in range(amount)]
+            Client(subject.target, caller) for _client in range(amount)
+        ]
         self._cycles = 0
         self._seconds = 0.0
 
@@ -234,11 +261,15 @@ class _Crowd:
     def latencies(self) -> Mapping[str, Mapping[str, float]]:
         result = {}
         for step in _STEPS:
-            found = sorted(itertools.chain.from_iterable(
-                client.latencies_ms[step] for client in self._clients))
+            found = sorted(
+                itertools.chain.from_iterable(
+                    client.latencies_ms[step] for client in self._clients
+                )
+            )
             result[step] = {
                 'median': round(statistics.median(found), 2),
-                'p99': round(found[int(len(found) * 0.99)], 2)}
+                'p99': round(found[int(len(found) * 0.99)], 2),
+            }
         return result
 
 
@@ -250,8 +281,9 @@ def measure(scale: Scale, *subjects: Subject) -> None:
     """
     already = 0
     for amount in sorted(scale.others):
-        measured = [subject for subject in subjects
-                    if amount <= subject.most_others]
+        measured = [
+            subject for subject in subjects if amount <= subject.most_others
+        ]
         for subject in measured:
             subject.fill(amount, already)
         already = amount
@@ -262,11 +294,11 @@ def measure(scale: Scale, *subjects: Subject) -> None:
             _measure_as(caller, name, scale, measured)
 
 
-def _measure_as(caller: str, name: str, scale: Scale,
-                subjects: Sequence[Subject]) -> None:
+def _measure_as(
+    caller: str, name: str, scale: Scale, subjects: Sequence[Subject]
+) -> None:
     for subject in subjects:
-        subject.found[name] = {
-            'cycles_per_s': {}, **subject.count(caller)}
+        subject.found[name] = {'cycles_per_s': {}, **subject.count(caller)}
     for amount in scale.clients:
         crowds = [_Crowd(subject, caller, amount) for subject in subjects]
         for _turn in range(_TURNS):

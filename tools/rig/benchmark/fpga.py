@@ -60,14 +60,19 @@ class Bitstreams(fixtures.Fixture):
         self.glance = self.useFixture(glance_process.GlanceProcess())
         CONF.set_override('api_servers', [self.glance.url], 'glance')
         self.addCleanup(CONF.clear_override, 'api_servers', 'glance')
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.client.accelerator_api.auth_from_conf',
-            lambda: token_endpoint.Token(self.glance.url, 'token')))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.client.accelerator_api.auth_from_conf',
+                lambda: token_endpoint.Token(self.glance.url, 'token'),
+            )
+        )
         self.context = nova_context.RequestContext(
-            auth_token='token', is_admin=True, overwrite=False)
+            auth_token='token', is_admin=True, overwrite=False
+        )
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.store = store.Store(
-            glance.Glance(), cache.Cache(directory, self._max_bytes))
+            glance.Glance(), cache.Cache(directory, self._max_bytes)
+        )
 
     def fetch(self, image_id: str) -> int:
         """Find a bitstream, download it unless it is here, and verify it.
@@ -102,10 +107,15 @@ def verification(size_mb: int, times: int) -> dict[str, Any]:
         'bitstream_mb': size_mb,
         'hashes_mb_per_s': round(size_mb / statistics.median(raw_s), 1),
         'fetch_and_verify_mb_per_s': round(
-            size_mb / statistics.median(fetch_s), 1),
-        'verify_ratio': round(statistics.median(
-            raw / fetch for raw, fetch in zip(raw_s, fetch_s, strict=True)),
-            3)}
+            size_mb / statistics.median(fetch_s), 1
+        ),
+        'verify_ratio': round(
+            statistics.median(
+                raw / fetch for raw, fetch in zip(raw_s, fetch_s, strict=True)
+            ),
+            3,
+        ),
+    }
 
 
 def _hashed_s(data: bytes) -> float:
@@ -113,7 +123,7 @@ def _hashed_s(data: bytes) -> float:
     begin = time.perf_counter()
     hashes = hashlib.sha256(), hashlib.sha512()
     for start in range(0, len(data), _MIB):
-        chunk = data[start:start + _MIB]
+        chunk = data[start : start + _MIB]
         for hash_ in hashes:
             hash_.update(chunk)
     for hash_ in hashes:
@@ -148,11 +158,15 @@ class BootCloud(fpga_cloud.FpgaCloud):
         self.start_accelerated_compute('compute1')
         [region, *_others] = self.regions('compute1')
         self.create_fpga_profile(_AS_IT_IS, region)
-        self.create_fpga_profile(_PROGRAMMED, region, bitstream_id=self.upload(
-            region, os.urandom(_MIB)))
+        self.create_fpga_profile(
+            _PROGRAMMED,
+            region,
+            bitstream_id=self.upload(region, os.urandom(_MIB)),
+        )
         self._flavors: dict[str | None, Any] = {
             profile: self.create_accel_flavor(profile)
-            for profile in (_AS_IT_IS, _PROGRAMMED)}
+            for profile in (_AS_IT_IS, _PROGRAMMED)
+        }
         self._flavors[None] = self._create_flavor()
         self._times = _BuildTimes()
         logger = logging.getLogger('nova.compute.manager')
@@ -168,10 +182,16 @@ class BootCloud(fpga_cloud.FpgaCloud):
         :raises RuntimeError: it is in ERROR.
         """
         begin = time.perf_counter()
-        server = self.api.post_server({'server': self._build_server(
-            flavor_id=self._flavors[profile], networks='none')})
+        server = self.api.post_server(
+            {
+                'server': self._build_server(
+                    flavor_id=self._flavors[profile], networks='none'
+                )
+            }
+        )
         while (found := self.api.get_server(server['id']))[
-                'status'] == 'BUILD':
+            'status'
+        ] == 'BUILD':
             time.sleep(0.05)
         seconds = time.perf_counter() - begin
         if found['status'] != 'ACTIVE':
@@ -180,8 +200,9 @@ class BootCloud(fpga_cloud.FpgaCloud):
         return self._times.seconds[-1], seconds
 
 
-def boots(cloud: BootCloud, image_s: float,
-          program_s: float) -> dict[str, Any]:
+def boots(
+    cloud: BootCloud, image_s: float, program_s: float
+) -> dict[str, Any]:
     """The build times of servers, with and without programming an FPGA.
 
     :param cloud: a cloud that is set up
@@ -199,10 +220,13 @@ def boots(cloud: BootCloud, image_s: float,
     downloaded = cloud.downloaded_bytes
     second_s, _active_s = cloud.build(_PROGRAMMED)
     return {
-        'image_s': image_s, 'program_s': program_s,
-        'build_without_s': round(plain_s, 2), 'build_s': round(build_s, 2),
+        'image_s': image_s,
+        'program_s': program_s,
+        'build_without_s': round(plain_s, 2),
+        'build_s': round(build_s, 2),
         'request_to_active_s': round(active_s, 2),
-        'programmings': programmings, 'second_boot_s': round(second_s, 2),
+        'programmings': programmings,
+        'second_boot_s': round(second_s, 2),
         'second_boot_bytes': cloud.downloaded_bytes - downloaded,
-        'second_boot_programmings':
-            len(cloud.cards.programmed) - programmings}
+        'second_boot_programmings': len(cloud.cards.programmed) - programmings,
+    }

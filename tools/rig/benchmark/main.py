@@ -63,57 +63,110 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='bench', description=__doc__)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     command = commands.add_parser(
-        'report', help='what the report of a host, its resource update and '
-        'a claim cost, with its devices pooled and apart')
+        'report',
+        help=(
+            'what the report of a host, its resource update and '
+            'a claim cost, with its devices pooled and apart'
+        ),
+    )
     command.set_defaults(measure=_report)
     command.add_argument(
-        '--devices', type=_multiple, default=64, metavar='N',
-        help=f'a multiple of {_VFS} (default: 64)')
+        '--devices',
+        type=_multiple,
+        default=64,
+        metavar='N',
+        help=f'a multiple of {_VFS} (default: 64)',
+    )
     command.add_argument(
-        '--database', choices=('sqlite', 'mysql', 'postgresql'),
+        '--database',
+        choices=('sqlite', 'mysql', 'postgresql'),
         default='sqlite',
-        help='that of the accelerator API (default: sqlite); the servers of '
-             'the others are named as for the tests, by '
-             'OS_TEST_DBAPI_ADMIN_CONNECTION')
+        help=(
+            'that of the accelerator API (default: sqlite); the servers of '
+            'the others are named as for the tests, by '
+            'OS_TEST_DBAPI_ADMIN_CONNECTION'
+        ),
+    )
     command = commands.add_parser(
-        'fpga', help='what it costs to fetch and verify a bitstream, '
-        'compared with sha256 and sha512 of its bytes alone; and how long a '
-        'server takes whose FPGA is programmed while its image is downloaded')
+        'fpga',
+        help=(
+            'what it costs to fetch and verify a bitstream, compared with '
+            'sha256 and sha512 of its bytes alone; and how long a server '
+            'takes whose FPGA is programmed while its image is downloaded'
+        ),
+    )
     command.set_defaults(measure=_fpga)
     command.add_argument(
-        '--bitstream-mb', type=_positive, default=64, metavar='N',
-        help='size of the bitstream in MiB (default: 64)')
+        '--bitstream-mb',
+        type=_positive,
+        default=64,
+        metavar='N',
+        help='size of the bitstream in MiB (default: 64)',
+    )
     command.add_argument(
-        '--times', type=_positive, default=9, metavar='N',
-        help='how often that is measured; the median counts (default: 9)')
+        '--times',
+        type=_positive,
+        default=9,
+        metavar='N',
+        help='how often that is measured; the median counts (default: 9)',
+    )
     command.add_argument(
-        '--image-s', type=_positive, default=10, metavar='N',
-        help='seconds that the image is downloaded (default: 10)')
+        '--image-s',
+        type=_positive,
+        default=10,
+        metavar='N',
+        help='seconds that the image is downloaded (default: 10)',
+    )
     command.add_argument(
-        '--program-s', type=_positive, default=8, metavar='N',
-        help='seconds that the FPGA is programmed (default: 8)')
+        '--program-s',
+        type=_positive,
+        default=8,
+        metavar='N',
+        help='seconds that the FPGA is programmed (default: 8)',
+    )
     command = commands.add_parser(
-        'api', help='how fast the API is with uWSGI and MariaDB: cycles of '
-        'creating, binding, getting and deleting an accelerator request '
-        '(ARQ), and the statements of SQL that the server counts in a cycle')
+        'api',
+        help=(
+            'how fast the API is with uWSGI and MariaDB: cycles of creating, '
+            'binding, getting and deleting an accelerator request (ARQ), and '
+            'the statements of SQL that the server counts in a cycle'
+        ),
+    )
     command.set_defaults(measure=_api)
     command.add_argument(
-        '--others', type=_natural, nargs='+', default=[0, 1000, 100000],
+        '--others',
+        type=_natural,
+        nargs='+',
+        default=[0, 1000, 100000],
         metavar='N',
-        help='beside so many other ARQs (default: 0 1000 100000)')
+        help='beside so many other ARQs (default: 0 1000 100000)',
+    )
     command.add_argument(
-        '--clients', type=_positive, nargs='+', default=[1, 8], metavar='N',
-        help='with so many clients at once (default: 1 8)')
+        '--clients',
+        type=_positive,
+        nargs='+',
+        default=[1, 8],
+        metavar='N',
+        help='with so many clients at once (default: 1 8)',
+    )
     command.add_argument(
-        '--seconds', type=_positive, default=15, metavar='N',
-        help='that each of it is measured (default: 15)')
+        '--seconds',
+        type=_positive,
+        default=15,
+        metavar='N',
+        help='that each of it is measured (default: 15)',
+    )
     command.add_argument(
-        '--peer', action='store_true',
-        help='measure Cyborg 17, too, and say how many times as many cycles '
-             'the API does; each is asked by a member of a project without '
-             'other ARQs and by an administrator, Cyborg beside 1,000 others '
-             'at most. This machine needs a RabbitMQ, of which rabbitmqctl '
-             'may make a virtual host')
+        '--peer',
+        action='store_true',
+        help=(
+            'measure Cyborg 17, too, and say how many times as many cycles '
+            'the API does; each is asked by a member of a project without '
+            'other ARQs and by an administrator, Cyborg beside 1,000 others '
+            'at most. This machine needs a RabbitMQ, of which rabbitmqctl '
+            'may make a virtual host'
+        ),
+    )
     return parser.parse_args(argv)
 
 
@@ -141,33 +194,46 @@ def _natural(text: str) -> int:
 def _api(arguments: argparse.Namespace) -> dict[str, Any]:
     from rig.benchmark import api
     from rig.benchmark import cycle as benchmark_cycle
+
     scale = benchmark_cycle.Scale(
-        arguments.others, arguments.clients, arguments.seconds)
+        arguments.others, arguments.clients, arguments.seconds
+    )
     if not arguments.peer:
         return api.figures(scale)
     from rig.benchmark import peer
+
     return peer.compared(scale)
 
 
 def _report(arguments: argparse.Namespace) -> dict[str, Any]:
-    return {'devices': arguments.devices, 'database': arguments.database, **{
-        name: _measured(arguments, is_pooled)
-        for name, is_pooled in (('pooled', True), ('apart', False))}}
+    return {
+        'devices': arguments.devices,
+        'database': arguments.database,
+        **{
+            name: _measured(arguments, is_pooled)
+            for name, is_pooled in (('pooled', True), ('apart', False))
+        },
+    }
 
 
 def _fpga(arguments: argparse.Namespace) -> dict[str, Any]:
     """The figures of ``fpga``; each part adds its own keys."""
     from rig.benchmark import fpga
+
     return {
-        **fpga.verification(
-            arguments.bitstream_mb, arguments.times),
+        **fpga.verification(arguments.bitstream_mb, arguments.times),
         **_measured_in(
-            fpga.BootCloud(), fpga.boots,
-            arguments.image_s, arguments.program_s)}
+            fpga.BootCloud(),
+            fpga.boots,
+            arguments.image_s,
+            arguments.program_s,
+        ),
+    }
 
 
-def _measured(arguments: argparse.Namespace,
-              is_pooled: bool) -> dict[str, Any]:
+def _measured(
+    arguments: argparse.Namespace, is_pooled: bool
+) -> dict[str, Any]:
     from rig.benchmark import cloud as benchmark_cloud
 
     def measure(cloud: Any) -> dict[str, Any]:
@@ -175,11 +241,13 @@ def _measured(arguments: argparse.Namespace,
         return figures(cloud, _HOST)
 
     return _measured_in(
-        benchmark_cloud.BenchmarkCloud(arguments.database), measure)
+        benchmark_cloud.BenchmarkCloud(arguments.database), measure
+    )
 
 
-def _measured_in(cloud: Any, measure: Callable[..., dict[str, Any]],
-                 *arguments: Any) -> dict[str, Any]:
+def _measured_in(
+    cloud: Any, measure: Callable[..., dict[str, Any]], *arguments: Any
+) -> dict[str, Any]:
     """The figures of a measurement in a cloud, which ends after it."""
     try:
         cloud.setUp()
@@ -198,13 +266,18 @@ def figures(cloud: Any, host: str, times: int = _TIMES) -> dict[str, Any]:
     :param times: how often ``update_provider_tree`` is measured
     """
     from rig.benchmark import calls
+
     # The first call of each kind fills caches.
     cloud.boot_and_delete(accelerated=True)
     cloud.update(host)
     update = cloud.provider_update(host)
-    milliseconds = {name: sorted(_timed(update, times, clock))
-                    for name, clock in (('elapsed', time.perf_counter),
-                                        ('cpu', time.thread_time))}
+    milliseconds = {
+        name: sorted(_timed(update, times, clock))
+        for name, clock in (
+            ('elapsed', time.perf_counter),
+            ('cpu', time.thread_time),
+        )
+    }
     with calls.counted() as cycle:
         cloud.report(host)
     with calls.counted() as periodic:
@@ -218,18 +291,24 @@ def figures(cloud: Any, host: str, times: int = _TIMES) -> dict[str, Any]:
     return {
         'providers': len(cloud.accelerator_providers(host)),
         'update_provider_tree_ms': {
-            name: {'median': round(statistics.median(found), 3),
-                   'p99': round(found[int(len(found) * 0.99)], 3)}
-            for name, found in milliseconds.items()},
+            name: {
+                'median': round(statistics.median(found), 3),
+                'p99': round(found[int(len(found) * 0.99)], 3),
+            }
+            for name, found in milliseconds.items()
+        },
         'unchanged_report': {
             'http_calls': cycle.api + cycle.placement.total(),
-            'sql_statements': cycle.statements},
+            'sql_statements': cycle.statements,
+        },
         'placement_calls_of_resource_update': dict(periodic.placement),
-        **boots}
+        **boots,
+    }
 
 
-def _timed(call: Callable[[], Any], times: int,
-           clock: Callable[[], float]) -> list[float]:
+def _timed(
+    call: Callable[[], Any], times: int, clock: Callable[[], float]
+) -> list[float]:
     """The milliseconds that each of several calls took."""
     found = []
     for _time in range(times):

@@ -38,7 +38,8 @@ _DIFFERENCES = (
     'Cyborg logs in to Keystone and tells Nova of each binding: both are '
     'stubs, which answer at once. nova_accel binds before it answers, and so '
     'has nothing to tell.',
-    'The agent of Cyborg is stopped when the devices are reported.')
+    'The agent of Cyborg is stopped when the devices are reported.',
+)
 
 
 def compared(scale: cycle.Scale) -> dict[str, Any]:
@@ -55,14 +56,19 @@ def compared(scale: cycle.Scale) -> dict[str, Any]:
     with api.served(cyborg.HANDLES) as ours, _served() as peer:
         cycle.measure(scale, ours, peer)
         return {
-            'others': ours.found, 'rss_mb': round(ours.memory_mb(), 1),
-            'peer': peer.found, 'peer_rss_mb': round(peer.memory_mb(), 1),
+            'others': ours.found,
+            'rss_mb': round(ours.memory_mb(), 1),
+            'peer': peer.found,
+            'peer_rss_mb': round(peer.memory_mb(), 1),
             'ratio': ratio(ours.found, peer.found),
-            'attach_handles': cyborg.HANDLES, 'differences': _DIFFERENCES}
+            'attach_handles': cyborg.HANDLES,
+            'differences': _DIFFERENCES,
+        }
 
 
-def ratio(ours: Mapping[str, Any],
-          peer: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def ratio(
+    ours: Mapping[str, Any], peer: Mapping[str, Any]
+) -> dict[str, dict[str, float]]:
     """The ratio of our cycles in a second to those of the peer.
 
     :param ours: our figures, by the same keys as the figures of the peer
@@ -71,25 +77,32 @@ def ratio(ours: Mapping[str, Any],
     return {
         others: {
             clients: round(ours[others]['cycles_per_s'][clients] / rate, 1)
-            for clients, rate in found['cycles_per_s'].items()}
-        for others, found in peer.items()}
+            for clients, rate in found['cycles_per_s'].items()
+        }
+        for others, found in peer.items()
+    }
 
 
 @contextlib.contextmanager
 def _served() -> Iterator[cycle.Subject]:
-    with (counted_database.CountedDatabase(is_ours=False) as database,
-          cyborg.Cyborg(database.url, api.PROCESSES) as peer):
+    with (
+        counted_database.CountedDatabase(is_ours=False) as database,
+        cyborg.Cyborg(database.url, api.PROCESSES) as peer,
+    ):
         _make_profile(peer.port)
         yield cycle.Subject(
-            cycle.Target(
-                peer.port, _PROFILE, cyborg.HOSTNAME, peer.rp_uuid),
-            database, functools.partial(cyborg_arqs.fill, database.engine),
-            peer.memory_mb, most_others=MOST_OTHERS)
+            cycle.Target(peer.port, _PROFILE, cyborg.HOSTNAME, peer.rp_uuid),
+            database,
+            functools.partial(cyborg_arqs.fill, database.engine),
+            peer.memory_mb,
+            most_others=MOST_OTHERS,
+        )
 
 
 def _make_profile(port: int) -> None:
     requests.post(
-        f'http://127.0.0.1:{port}/v2/device_profiles', timeout=60,
+        f'http://127.0.0.1:{port}/v2/device_profiles',
+        timeout=60,
         headers=cycle.headers('admin'),
         json=[{'name': _PROFILE, 'groups': [cyborg.GROUP]}],
     ).raise_for_status()

@@ -35,48 +35,93 @@ def fill(engine: sa.Engine, amount: int, already: int) -> None:
     with engine.begin() as connection:
         for first in range(already, amount, services.HANDLES):
             _Host(connection, tables.tables, f'other-{first}').fill(
-                min(services.HANDLES, amount - first))
+                min(services.HANDLES, amount - first)
+            )
 
 
 class _Host:
     """The rows of one host."""
 
-    def __init__(self, connection: sa.Connection, tables: Any,
-                 name: str) -> None:
+    def __init__(
+        self, connection: sa.Connection, tables: Any, name: str
+    ) -> None:
         self._connection = connection
         self._tables = tables
         self._name = name
 
     def fill(self, amount: int) -> None:
-        [device] = self._insert('devices', [{
-            'type': 'FPGA', 'vendor': '0xABCD', 'model': 'miss model info',
-            'hostname': self._name, 'status': 'enabled',
-            'device_state': 'available'}])
-        [control_path] = self._insert('controlpath_ids', [{
-            'device_id': device, 'cpid_type': 'PCI',
-            'cpid_info': self._address(0)}])
+        [device] = self._insert(
+            'devices',
+            [
+                {
+                    'type': 'FPGA',
+                    'vendor': '0xABCD',
+                    'model': 'miss model info',
+                    'hostname': self._name,
+                    'status': 'enabled',
+                    'device_state': 'available',
+                }
+            ],
+        )
+        [control_path] = self._insert(
+            'controlpath_ids',
+            [
+                {
+                    'device_id': device,
+                    'cpid_type': 'PCI',
+                    'cpid_info': self._address(0),
+                }
+            ],
+        )
         rp_uuid = uuidutils.generate_uuid()
-        [deployable] = self._insert('deployables', [{
-            'name': f'{self._name}_FakeDevice', 'device_id': device,
-            'num_accelerators': services.HANDLES, 'rp_uuid': rp_uuid,
-            'driver_name': 'fake'}])
-        handles = self._insert('attach_handles', [{
-            'deployable_id': deployable, 'cpid_id': control_path,
-            'in_use': True, 'attach_type': 'TEST_PCI',
-            'attach_info': self._address(number + 1)}
-            for number in range(amount)])
+        [deployable] = self._insert(
+            'deployables',
+            [
+                {
+                    'name': f'{self._name}_FakeDevice',
+                    'device_id': device,
+                    'num_accelerators': services.HANDLES,
+                    'rp_uuid': rp_uuid,
+                    'driver_name': 'fake',
+                }
+            ],
+        )
+        handles = self._insert(
+            'attach_handles',
+            [
+                {
+                    'deployable_id': deployable,
+                    'cpid_id': control_path,
+                    'in_use': True,
+                    'attach_type': 'TEST_PCI',
+                    'attach_info': self._address(number + 1),
+                }
+                for number in range(amount)
+            ],
+        )
         profile = self._connection.scalar(
-            sa.select(sa.func.min(self._tables['device_profiles'].c.id)))
-        self._insert('extended_accelerator_requests', [{
-            'project_id': 'b' * 32, 'state': 'Bound',
-            'substate': 'Initial', 'device_profile_id': profile,
-            'device_profile_group_id': 0, 'hostname': self._name,
-            'device_rp_uuid': rp_uuid, 'deployable_id': deployable,
-            'instance_uuid': uuidutils.generate_uuid(),
-            'attach_handle_id': handle} for handle in handles])
+            sa.select(sa.func.min(self._tables['device_profiles'].c.id))
+        )
+        self._insert(
+            'extended_accelerator_requests',
+            [
+                {
+                    'project_id': 'b' * 32,
+                    'state': 'Bound',
+                    'substate': 'Initial',
+                    'device_profile_id': profile,
+                    'device_profile_group_id': 0,
+                    'hostname': self._name,
+                    'device_rp_uuid': rp_uuid,
+                    'deployable_id': deployable,
+                    'instance_uuid': uuidutils.generate_uuid(),
+                    'attach_handle_id': handle,
+                }
+                for handle in handles
+            ],
+        )
 
-    def _insert(self, table: str,
-                rows: Iterable[dict[str, Any]]) -> list[int]:
+    def _insert(self, table: str, rows: Iterable[dict[str, Any]]) -> list[int]:
         """:returns: the ids of the new rows"""
         return [self._insert_one(self._tables[table], row) for row in rows]
 
@@ -88,6 +133,11 @@ class _Host:
 
     @staticmethod
     def _address(function: int) -> str:
-        return json.dumps({
-            'domain': '0000', 'bus': '0c', 'device': str(function // 8),
-            'function': str(function % 8)})
+        return json.dumps(
+            {
+                'domain': '0000',
+                'bus': '0c',
+                'device': str(function // 8),
+                'function': str(function % 8),
+            }
+        )

@@ -41,22 +41,36 @@ class Neighbours(fixtures.Fixture):
     def _setUp(self) -> None:
         server = self.useFixture(wsgi_server.WsgiServer())
         self.user = keystone.User(
-            '5e', 'cyborg', secrets.token_urlsafe(), _PROJECT,
-            ('admin', 'service'))
+            '5e',
+            'cyborg',
+            secrets.token_urlsafe(),
+            _PROJECT,
+            ('admin', 'service'),
+        )
         stub = keystone.Keystone(f'{server.url}/identity', [self.user])
         self.auth_url = server.mount('/identity', stub)
-        self._placement_url = server.mount('/placement', _placement(
-            self.useFixture(placement_fixture.PlacementFixture(
-                use_intercept=False))))
+        self._placement_url = server.mount(
+            '/placement',
+            _placement(
+                self.useFixture(
+                    placement_fixture.PlacementFixture(use_intercept=False)
+                )
+            ),
+        )
         stub.register('placement', 'placement', self._placement_url)
-        stub.register('compute', 'nova', server.mount(
-            '/compute/v2.1', Nova(f'{server.url}/compute/v2.1')))
+        stub.register(
+            'compute',
+            'nova',
+            server.mount('/compute/v2.1', Nova(f'{server.url}/compute/v2.1')),
+        )
 
     def make_provider(self, name: str) -> None:
         """Make a host's provider, as nova-compute does."""
         requests.post(
-            f'{self._placement_url}/resource_providers', timeout=60,
-            json={'name': name}).raise_for_status()
+            f'{self._placement_url}/resource_providers',
+            timeout=60,
+            json={'name': name},
+        ).raise_for_status()
 
 
 class Nova:
@@ -71,12 +85,25 @@ class Nova:
     @webob.dec.wsgify
     def __call__(self, request: webob.Request) -> webob.Response:
         if request.method == 'POST':
-            return webob.Response(json={'events': [
-                {**event, 'code': 200} for event in request.json['events']]})
-        return webob.Response(json={'version': {
-            'id': 'v2.1', 'status': 'CURRENT', 'version': '2.103',
-            'min_version': '2.1',
-            'links': [{'rel': 'self', 'href': f'{self._url}/'}]}})
+            return webob.Response(
+                json={
+                    'events': [
+                        {**event, 'code': 200}
+                        for event in request.json['events']
+                    ]
+                }
+            )
+        return webob.Response(
+            json={
+                'version': {
+                    'id': 'v2.1',
+                    'status': 'CURRENT',
+                    'version': '2.103',
+                    'min_version': '2.1',
+                    'links': [{'rel': 'self', 'href': f'{self._url}/'}],
+                }
+            }
+        )
 
 
 def _placement(fixture: placement_fixture.PlacementFixture) -> Any:

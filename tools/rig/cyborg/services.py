@@ -78,32 +78,46 @@ class Cyborg(process.StartedFixture):
 
     def _setUp(self) -> None:
         self._directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+            self.useFixture(fixtures.TempDir()).path
+        )
         self._conf = self._directory / 'cyborg.conf'
         self._neighbours = self.useFixture(neighbours.Neighbours())
 
     def memory_mb(self) -> float:
         """Resident memory of the processes; the agent's before its end."""
         return self._agent_mb + sum(
-            one.memory_mb() for one in (self._conductor, self._api))
+            one.memory_mb() for one in (self._conductor, self._api)
+        )
 
     def _configure(self) -> None:
         paste = self._directory / 'api-paste.ini'
-        paste.write_text(without_tokens(
-            (self._prefix / 'etc/cyborg/api-paste.ini').read_text()))
+        paste.write_text(
+            without_tokens(
+                (self._prefix / 'etc/cyborg/api-paste.ini').read_text()
+            )
+        )
         login = nova_conf.credentials(
-            self._neighbours.auth_url, self._neighbours.user)
-        nova_conf.write(self._conf, {
-            'DEFAULT': {
-                'host': HOSTNAME, 'state_path': str(self._directory),
-                'transport_url': self._message_bus()},
-            'agent': {'enabled_drivers': 'fake_driver',
-                      'resource_provider_name': HOSTNAME},
-            'api': {'api_paste_config': str(paste)},
-            'database': {'connection': self._url},
-            'nova': login,
-            'oslo_concurrency': {'lock_path': str(self._directory)},
-            'placement': login})
+            self._neighbours.auth_url, self._neighbours.user
+        )
+        nova_conf.write(
+            self._conf,
+            {
+                'DEFAULT': {
+                    'host': HOSTNAME,
+                    'state_path': str(self._directory),
+                    'transport_url': self._message_bus(),
+                },
+                'agent': {
+                    'enabled_drivers': 'fake_driver',
+                    'resource_provider_name': HOSTNAME,
+                },
+                'api': {'api_paste_config': str(paste)},
+                'database': {'connection': self._url},
+                'nova': login,
+                'oslo_concurrency': {'lock_path': str(self._directory)},
+                'placement': login,
+            },
+        )
 
     def _message_bus(self) -> str:
         """A virtual host in this machine's RabbitMQ, for its user "guest"."""
@@ -114,18 +128,31 @@ class Cyborg(process.StartedFixture):
         return f'rabbit://guest:guest@127.0.0.1:5672/{name}'
 
     def _make_tables(self) -> None:
-        _run(self._prefix / 'bin/cyborg-dbsync', '--config-file', self._conf,
-             'upgrade')
+        _run(
+            self._prefix / 'bin/cyborg-dbsync',
+            '--config-file',
+            self._conf,
+            'upgrade',
+        )
 
     def _start(self) -> None:
         self._conductor = self._service('conductor')
         # The threads that receive the conductor's answers do not survive a
         # fork.
-        self._api = self.useFixture(uwsgi.Uwsgi(
-            self._prefix, 'cyborg.wsgi.api', self._processes,
-            self._directory / 'api.log', {}, options=(
-                '--enable-threads', '--lazy-apps',
-                f'--pyargv=--config-file {self._conf}')))
+        self._api = self.useFixture(
+            uwsgi.Uwsgi(
+                self._prefix,
+                'cyborg.wsgi.api',
+                self._processes,
+                self._directory / 'api.log',
+                {},
+                options=(
+                    '--enable-threads',
+                    '--lazy-apps',
+                    f'--pyargv=--config-file {self._conf}',
+                ),
+            )
+        )
         self.port = self._api.port
         self._api.wait('/v2')
         self._neighbours.make_provider(HOSTNAME)
@@ -135,14 +162,22 @@ class Cyborg(process.StartedFixture):
         agent.stop()
 
     def _service(self, name: str) -> process.Process:
-        return self.useFixture(process.Process(
-            [self._prefix / f'bin/cyborg-{name}',
-             '--config-file', self._conf], self._directory / f'{name}.log'))
+        return self.useFixture(
+            process.Process(
+                [
+                    self._prefix / f'bin/cyborg-{name}',
+                    '--config-file',
+                    self._conf,
+                ],
+                self._directory / f'{name}.log',
+            )
+        )
 
     def _is_reported(self) -> bool:
         with self._engine.connect() as connection:
             self.rp_uuid = connection.scalar(
-                sa.text('SELECT rp_uuid FROM deployables'))
+                sa.text('SELECT rp_uuid FROM deployables')
+            )
         return self.rp_uuid is not None
 
     @functools.cached_property
@@ -156,15 +191,18 @@ def _prefix() -> pathlib.Path:
     except KeyError:
         raise exceptions.ConfigurationError(
             'NOVA_ACCEL_CYBORG_VENV does not name the environment that has '
-            'Cyborg; "tools/bench api --peer" does') from None
+            'Cyborg; "tools/bench api --peer" does'
+        ) from None
 
 
 def _rabbitmqctl(*arguments: str) -> None:
     program = shutil.which(
-        'rabbitmqctl', path=f'{os.environ["PATH"]}:/usr/sbin')
+        'rabbitmqctl', path=f'{os.environ["PATH"]}:/usr/sbin'
+    )
     if program is None:
         raise exceptions.ConfigurationError(
-            'Cyborg needs a RabbitMQ, and there is no rabbitmqctl')
+            'Cyborg needs a RabbitMQ, and there is no rabbitmqctl'
+        )
     _run(program, '--quiet', *arguments)
 
 
@@ -172,4 +210,5 @@ def _run(*command: str | os.PathLike[str]) -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise exceptions.ConfigurationError(
-            f'{" ".join(map(str, command))}: {done.stdout}{done.stderr}')
+            f'{" ".join(map(str, command))}: {done.stdout}{done.stderr}'
+        )

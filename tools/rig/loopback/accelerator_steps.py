@@ -38,24 +38,29 @@ class AcceleratorSteps:
     computes: Mapping[str, Any]
     placement: Any
 
-    def create_profile(self, name: str,
-                       groups: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    def create_profile(
+        self, name: str, groups: Sequence[Mapping[str, str]]
+    ) -> dict[str, Any]:
         """Make a device profile through the REST API, as admin."""
         profile: dict[str, Any] = self.accelerator.post(
-            '/device_profiles', [{'name': name, 'groups': list(groups)}])
+            '/device_profiles', [{'name': name, 'groups': list(groups)}]
+        )
         return profile
 
-    def change_profile(self, name: str,
-                       groups: Sequence[Mapping[str, str]]) -> None:
+    def change_profile(
+        self, name: str, groups: Sequence[Mapping[str, str]]
+    ) -> None:
         """Have a device profile ask for something else, as admin."""
-        profile = self.accelerator.get(
-            f'/device_profiles/{name}')['device_profile']
-        self.accelerator.put(f'/device_profiles/{profile["uuid"]}',
-                             {'groups': list(groups)})
+        profile = self.accelerator.get(f'/device_profiles/{name}')[
+            'device_profile'
+        ]
+        self.accelerator.put(
+            f'/device_profiles/{profile["uuid"]}', {'groups': list(groups)}
+        )
 
-    def create_accel_flavor(self, profile: str,
-                            key: str = device_profile.FLAVOR_KEY,
-                            **kwargs: Any) -> str:
+    def create_accel_flavor(
+        self, profile: str, key: str = device_profile.FLAVOR_KEY, **kwargs: Any
+    ) -> str:
         """Make a flavor that names the device profile.
 
         :param key: the extra spec that names it
@@ -64,15 +69,17 @@ class AcceleratorSteps:
         """
         extra_spec = {key: profile, **kwargs.pop('extra_spec', {})}
         flavor: str = self._create_flavor(  # type: ignore[attr-defined]
-            extra_spec=extra_spec, **kwargs)
+            extra_spec=extra_spec, **kwargs
+        )
         return flavor
 
     def connection(self, hostname: str) -> Any:
         """Nova's fake libvirt of a host."""
         return self.computes[hostname].driver._host.get_connection()
 
-    def hostdevs(self, server: Mapping[str, Any],
-                 hostname: str | None = None) -> list[etree._Element]:
+    def hostdevs(
+        self, server: Mapping[str, Any], hostname: str | None = None
+    ) -> list[etree._Element]:
         """The ``<hostdev>`` elements of the server's domain.
 
         :param hostname: while a server moves, two hosts have its domain
@@ -81,32 +88,46 @@ class AcceleratorSteps:
 
     def network_devices(self, server: Mapping[str, Any]) -> list[str]:
         """The PCI functions that are interfaces of the domain, sorted."""
-        return sorted(map(hostdev.identity, self._elements(
-            server, 'interface[@type="hostdev"]')))
+        return sorted(
+            map(
+                hostdev.identity,
+                self._elements(server, 'interface[@type="hostdev"]'),
+            )
+        )
 
-    def _elements(self, server: Mapping[str, Any], path: str,
-                  hostname: str | None = None) -> list[etree._Element]:
+    def _elements(
+        self, server: Mapping[str, Any], path: str, hostname: str | None = None
+    ) -> list[etree._Element]:
         for name in [hostname] if hostname else self.computes:
             for domain in self.connection(name).listAllDomains(
-                    libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
-                    | libvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE):
+                libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE
+                | libvirt.VIR_CONNECT_LIST_DOMAINS_INACTIVE
+            ):
                 if domain.UUIDString() == server['id']:
-                    return list(etree.fromstring(domain.XMLDesc(0)).iterfind(
-                        f'devices/{path}'))
+                    return list(
+                        etree.fromstring(domain.XMLDesc(0)).iterfind(
+                            f'devices/{path}'
+                        )
+                    )
         raise LookupError(f'no host has a domain of server {server["id"]}')
 
     def arqs(self, server: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The server's ARQs, as admin sees them."""
         answer = self.accelerator.get(
-            f'/accelerator_requests?instance={server["id"]}')
+            f'/accelerator_requests?instance={server["id"]}'
+        )
         arqs: list[dict[str, Any]] = answer['arqs']
         return arqs
 
     def attach_handles(self) -> dict[str, str | None]:
         """The attach handles in the database: uuid -> uuid of its ARQ."""
         with engine.reader() as connection:
-            return {handle.uuid: handle.arq_uuid for handle
-                    in connection.execute(sa.select(schema.ATTACH_HANDLES))}
+            return {
+                handle.uuid: handle.arq_uuid
+                for handle in connection.execute(
+                    sa.select(schema.ATTACH_HANDLES)
+                )
+            }
 
     def mdevs(self, hostname: str) -> dict[str, tuple[str, str]]:
         """The host's mediated devices: uuid -> (parent's address, type)."""
@@ -114,11 +135,16 @@ class AcceleratorSteps:
         connection = self.connection(hostname)
         for name in list(connection.mdev_info.get_all_devices()):
             node = etree.fromstring(
-                connection.nodeDeviceLookupByName(name).XMLDesc(0))
+                connection.nodeDeviceLookupByName(name).XMLDesc(0)
+            )
             found[libvirt_utils.mdev_name2uuid(name)] = (
-                str(pci_address.PciAddress.parse_node_device(
-                    node.findtext('parent'))),
-                node.find('capability/type').get('id'))
+                str(
+                    pci_address.PciAddress.parse_node_device(
+                        node.findtext('parent')
+                    )
+                ),
+                node.find('capability/type').get('id'),
+            )
         return found
 
     def accelerator_providers(self, hostname: str) -> list[dict[str, Any]]:
@@ -127,46 +153,63 @@ class AcceleratorSteps:
         Each has its name, uuid and parent, its ``inventory`` (the totals),
         ``reserved``, ``usage`` and ``traits``.
         """
-        return [{**provider, **self._provider(provider['uuid'])}
-                for provider in self._tree(hostname)]
+        return [
+            {**provider, **self._provider(provider['uuid'])}
+            for provider in self._tree(hostname)
+        ]
 
     def provider_names(self) -> dict[str, str]:
         """The names of our providers of all hosts, by uuid."""
-        return {provider['uuid']: provider['name']
-                for hostname in self.computes
-                for provider in self._tree(hostname)}
+        return {
+            provider['uuid']: provider['name']
+            for hostname in self.computes
+            for provider in self._tree(hostname)
+        }
 
     def _tree(self, hostname: str) -> list[dict[str, Any]]:
         root = self.placement.get(
-            f'/resource_providers?name={hostname}', version='1.14',
+            f'/resource_providers?name={hostname}',
+            version='1.14',
         ).body['resource_providers'][0]['uuid']
         tree = self.placement.get(
-            f'/resource_providers?in_tree={root}', version='1.14',
+            f'/resource_providers?in_tree={root}',
+            version='1.14',
         ).body['resource_providers']
-        return sorted((provider for provider in tree if provider[
-            'name'].startswith(f'{hostname}_accel_')),
-            key=lambda provider: provider['name'])
+        return sorted(
+            (
+                provider
+                for provider in tree
+                if provider['name'].startswith(f'{hostname}_accel_')
+            ),
+            key=lambda provider: provider['name'],
+        )
 
     def _provider(self, uuid: str) -> dict[str, Any]:
         inventories = self._of_provider(uuid, 'inventories')
         return {
-            'inventory': {resource_class: inventory['total']
-                          for resource_class, inventory
-                          in inventories.items()},
-            'reserved': {resource_class: inventory['reserved']
-                         for resource_class, inventory
-                         in inventories.items()},
+            'inventory': {
+                resource_class: inventory['total']
+                for resource_class, inventory in inventories.items()
+            },
+            'reserved': {
+                resource_class: inventory['reserved']
+                for resource_class, inventory in inventories.items()
+            },
             'usage': self._of_provider(uuid, 'usages'),
-            'traits': sorted(self._of_provider(uuid, 'traits'))}
+            'traits': sorted(self._of_provider(uuid, 'traits')),
+        }
 
     def _of_provider(self, uuid: str, what: str) -> Any:
         return self.placement.get(
-            f'/resource_providers/{uuid}/{what}', version='1.14').body[what]
+            f'/resource_providers/{uuid}/{what}', version='1.14'
+        ).body[what]
 
     def journal_files(self) -> list[str]:
         """The names of the files in the journals of all hosts."""
-        return [path.name for path in sorted(
-            self.state_path.glob('nova_accel/*/*.json'))]
+        return [
+            path.name
+            for path in sorted(self.state_path.glob('nova_accel/*/*.json'))
+        ]
 
     def leftovers(self) -> list[str]:
         """Everything that is still held of accelerators, with its holder.
@@ -175,13 +218,20 @@ class AcceleratorSteps:
         """
         found = [f'journal {name}' for name in self.journal_files()]
         with engine.reader() as connection:
-            found += [f'ARQ {arq.uuid} {arq.state} of {arq.instance_uuid}'
-                      for arq in connection.execute(sa.select(schema.ARQS))]
-        found += [f'attach handle {uuid} of ARQ {arq_uuid}' for uuid, arq_uuid
-                  in self.attach_handles().items() if arq_uuid is not None]
+            found += [
+                f'ARQ {arq.uuid} {arq.state} of {arq.instance_uuid}'
+                for arq in connection.execute(sa.select(schema.ARQS))
+            ]
+        found += [
+            f'attach handle {uuid} of ARQ {arq_uuid}'
+            for uuid, arq_uuid in self.attach_handles().items()
+            if arq_uuid is not None
+        ]
         for hostname in self.computes:
-            found += [f'mediated device {uuid} on {hostname}'
-                      for uuid in self.mdevs(hostname)]
+            found += [
+                f'mediated device {uuid} on {hostname}'
+                for uuid in self.mdevs(hostname)
+            ]
             for provider in self._tree(hostname):
                 usage = self._of_provider(provider['uuid'], 'usages')
                 if any(usage.values()):

@@ -28,19 +28,39 @@ class ComputeClient(client.TestOpenStackClient):
     :param roles: of the token, instead of the user's own
     """
 
-    def __init__(self, keystone: keystone_stub.Keystone,
-                 user: keystone_stub.User, base_url: str,
-                 roles: tuple[str, ...] | None = None) -> None:
-        super().__init__(user.name, base_url, user.project.id,
-                         user.roles if roles is None else roles)
+    def __init__(
+        self,
+        keystone: keystone_stub.Keystone,
+        user: keystone_stub.User,
+        base_url: str,
+        roles: tuple[str, ...] | None = None,
+    ) -> None:
+        super().__init__(
+            user.name,
+            base_url,
+            user.project.id,
+            user.roles if roles is None else roles,
+        )
         self._token = keystone.issue(user, roles)
 
-    def request(self, url: str, method: str = 'GET', body: Any = None,
-                headers: dict[str, str] | None = None) -> requests.Response:
+    def request(
+        self,
+        url: str,
+        method: str = 'GET',
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+    ) -> requests.Response:
         return requests.request(
-            method, url, data=body, timeout=TIMEOUT_S, headers={
-                'Content-Type': 'application/json', **(headers or {}),
-                'X-Auth-Token': self._token})
+            method,
+            url,
+            data=body,
+            timeout=TIMEOUT_S,
+            headers={
+                'Content-Type': 'application/json',
+                **(headers or {}),
+                'X-Auth-Token': self._token,
+            },
+        )
 
 
 class AcceleratorClient:
@@ -49,18 +69,26 @@ class AcceleratorClient:
     :ivar microversion: the one that each request asks for; None asks for none
     """
 
-    def __init__(self, keystone: keystone_stub.Keystone,
-                 user: keystone_stub.User, base_url: str,
-                 roles: tuple[str, ...] | None = None) -> None:
+    def __init__(
+        self,
+        keystone: keystone_stub.Keystone,
+        user: keystone_stub.User,
+        base_url: str,
+        roles: tuple[str, ...] | None = None,
+    ) -> None:
         self._keystone = keystone
         self._token = keystone.issue(user, roles)
         self._base_url = base_url
         self.microversion: str | None = 'latest'
 
-    def request(self, method: str, path: str,
-                service_user: keystone_stub.User | None = None,
-                headers: dict[str, str] | None = None,
-                **kwargs: Any) -> requests.Response:
+    def request(
+        self,
+        method: str,
+        path: str,
+        service_user: keystone_stub.User | None = None,
+        headers: dict[str, str] | None = None,
+        **kwargs: Any,
+    ) -> requests.Response:
         """Send a request; an answer of any status is returned.
 
         :param service_user: a user whose token is sent beside the own one
@@ -70,8 +98,13 @@ class AcceleratorClient:
             sent['OpenStack-API-Version'] = f'accelerator {self.microversion}'
         if service_user is not None:
             sent['X-Service-Token'] = self._keystone.issue(service_user)
-        return requests.request(method, self._base_url + path, headers=sent,
-                                timeout=TIMEOUT_S, **kwargs)
+        return requests.request(
+            method,
+            self._base_url + path,
+            headers=sent,
+            timeout=TIMEOUT_S,
+            **kwargs,
+        )
 
     def get(self, path: str, **kwargs: Any) -> Any:
         """The body of the answer, which must be a success."""
@@ -94,5 +127,6 @@ class AcceleratorClient:
         if response.status_code >= 400:
             raise client.OpenStackApiException(
                 f'{method} {path}: {response.status_code} {response.text}',
-                response)
+                response,
+            )
         return response.json() if response.content else None

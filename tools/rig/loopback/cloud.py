@@ -46,8 +46,9 @@ _LIBVIRT_VERSION = 10_000_000
 _QEMU_VERSION = 8_002_002
 
 
-def create_image(_driver: Any, _context: Any, instance: Any,
-                 *_args: Any, **_kwargs: Any) -> tuple[bool, bool]:
+def create_image(
+    _driver: Any, _context: Any, instance: Any, *_args: Any, **_kwargs: Any
+) -> tuple[bool, bool]:
     """Replace Nova's method: make the empty disks that a hard reboot needs."""
     directory = pathlib.Path(libvirt_utils.get_instance_path(instance))
     directory.mkdir(exist_ok=True)
@@ -56,15 +57,19 @@ def create_image(_driver: Any, _context: Any, instance: Any,
     return False, False
 
 
-def _migrate_disk(driver: Any, _context: Any, instance: Any,
-                  *_args: Any, **_kwargs: Any) -> str:
+def _migrate_disk(
+    driver: Any, _context: Any, instance: Any, *_args: Any, **_kwargs: Any
+) -> str:
     """Stop the guest; its disks are on all hosts already, so none moves."""
     driver.power_off(instance)
     return '[]'
 
 
-class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
-            base.ServersTestBase):
+class Cloud(
+    control_plane.ControlPlane,
+    accelerator_steps.AcceleratorSteps,
+    base.ServersTestBase,
+):
     """The base class of functional tests and of the quickstart's cloud.
 
     Glance is at ``url/image``. Nova keeps its files below ``state_path``. All
@@ -79,10 +84,14 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
         # By default Nova waits half an hour.
         self.flags(long_rpc_timeout=60)
         for name, function in (
-                ('_create_image', create_image),
-                ('migrate_disk_and_power_off', _migrate_disk)):
-            self.useFixture(fixtures.MonkeyPatch(
-                f'nova.virt.libvirt.LibvirtDriver.{name}', function))
+            ('_create_image', create_image),
+            ('migrate_disk_and_power_off', _migrate_disk),
+        ):
+            self.useFixture(
+                fixtures.MonkeyPatch(
+                    f'nova.virt.libvirt.LibvirtDriver.{name}', function
+                )
+            )
         start = rpc_agent.RpcAgent.start
 
         def start_until_the_end(agent: rpc_agent.RpcAgent) -> None:
@@ -91,19 +100,24 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
             self.addCleanup(agent.stop)
             start(agent)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.fpga.rpc_agent.RpcAgent.start',
-            start_until_the_end))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.fpga.rpc_agent.RpcAgent.start',
+                start_until_the_end,
+            )
+        )
         self.useFixture(libvirt.MediatedDevices())
         self.useFixture(libvirt_guest.GuestDevices())
         self.useFixture(fake_driver.Installed())
         self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
 
     def start_accelerated_compute(
-            self, hostname: str,
-            pci_info: fakelibvirt.HostPCIDevicesInfo | None = None,
-            device_spec: Sequence[str] = devices.DEVICE_SPEC,
-            cell_name: str | None = None) -> Any:
+        self,
+        hostname: str,
+        pci_info: fakelibvirt.HostPCIDevicesInfo | None = None,
+        device_spec: Sequence[str] = devices.DEVICE_SPEC,
+        cell_name: str | None = None,
+    ) -> Any:
         """Start nova-compute on a host with accelerators.
 
         :param pci_info: see :func:`nova_accel.testing.devices.pci_info`
@@ -112,10 +126,13 @@ class Cloud(control_plane.ControlPlane, accelerator_steps.AcceleratorSteps,
         """
         self.flags(device_spec=list(device_spec), group='nova_accel')
         self.start_compute(
-            hostname, pci_info=pci_info or devices.pci_info(),
+            hostname,
+            pci_info=pci_info or devices.pci_info(),
             mdev_info=fakelibvirt.HostMdevDevicesInfo(),
-            libvirt_version=_LIBVIRT_VERSION, qemu_version=_QEMU_VERSION,
-            cell_name=cell_name)
+            libvirt_version=_LIBVIRT_VERSION,
+            qemu_version=_QEMU_VERSION,
+            cell_name=cell_name,
+        )
         return self.computes[hostname]
 
     def _setup_services(self) -> None:

@@ -39,13 +39,16 @@ CONF = cfg.CONF
 
 DEMO_PROJECT = keystone_stub.Project(nova_fixtures.PROJECT_ID, 'demo')
 SERVICE_PROJECT = keystone_stub.Project(
-    '2f4d7a6c5b1e4f0c8f3b8e7d6a9c0b1d', 'service')
+    '2f4d7a6c5b1e4f0c8f3b8e7d6a9c0b1d', 'service'
+)
 
 
-def _user(number: int, name: str, project: keystone_stub.Project,
-          *roles: str) -> keystone_stub.User:
-    return keystone_stub.User(f'{number:032x}', name, secrets.token_urlsafe(),
-                              project, roles)
+def _user(
+    number: int, name: str, project: keystone_stub.Project, *roles: str
+) -> keystone_stub.User:
+    return keystone_stub.User(
+        f'{number:032x}', name, secrets.token_urlsafe(), project, roles
+    )
 
 
 class ControlPlane:
@@ -74,7 +77,8 @@ class ControlPlane:
         # This is the last cleanup, after Nova's fixture has reset the options.
         self.addCleanup(nova_conf.forget_credentials)
         self.state_path = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+            self.useFixture(fixtures.TempDir()).path
+        )
         super().setUp()  # type: ignore[misc]
 
     def _listen(self) -> None:
@@ -87,35 +91,49 @@ class ControlPlane:
     def _setup_identity(self) -> None:
         self.demo = _user(1, 'demo', DEMO_PROJECT, 'member', 'reader')
         self.admin = _user(
-            2, 'admin', DEMO_PROJECT, 'admin', 'member', 'reader')
+            2, 'admin', DEMO_PROJECT, 'admin', 'member', 'reader'
+        )
         self.nova = _user(3, 'nova', SERVICE_PROJECT, 'service')
         self.keystone = keystone_stub.Keystone(
-            f'{self.url}/identity', (self.demo, self.admin, self.nova))
+            f'{self.url}/identity', (self.demo, self.admin, self.nova)
+        )
         self.auth_url = self.server.mount('/identity', self.keystone)
         self.keystone.register('compute', 'nova', f'{self.url}/v2.1')
         # The URL has the version: nova-conductor and nova-compute discover
         # none.
         self.keystone.register(
-            'accelerator', 'nova-accel', f'{self.url}/accelerator/v2')
+            'accelerator', 'nova-accel', f'{self.url}/accelerator/v2'
+        )
 
     def _setup_configuration(self) -> None:
         self.nova_conf = self.state_path / 'nova.conf'
-        nova_conf.write(self.nova_conf, nova_conf.sections(
-            self.auth_url, self.nova, str(self.state_path),
-            CONF.filter_scheduler.enabled_filters))
+        nova_conf.write(
+            self.nova_conf,
+            nova_conf.sections(
+                self.auth_url,
+                self.nova,
+                str(self.state_path),
+                CONF.filter_scheduler.enabled_filters,
+            ),
+        )
         # This keeps the overrides and defaults that Nova's fixtures have set.
-        CONF([], project='nova', default_config_files=[str(self.nova_conf)],
-             default_config_dirs=[])
+        CONF(
+            [],
+            project='nova',
+            default_config_files=[str(self.nova_conf)],
+            default_config_dirs=[],
+        )
 
     def _setup_clients(self) -> None:
         url = f'{self.url}/v2.1'
         for name, user, roles in (
-                ('api', self.demo, None),
-                ('alternative_api', self.demo, None),
-                ('admin_api', self.admin, None),
-                ('alternative_admin_api', self.admin, None),
-                ('reader_api', self.demo, ('reader',)),
-                ('other_api', self.demo, ('other',))):
+            ('api', self.demo, None),
+            ('alternative_api', self.demo, None),
+            ('admin_api', self.admin, None),
+            ('alternative_admin_api', self.admin, None),
+            ('reader_api', self.demo, ('reader',)),
+            ('other_api', self.demo, ('other',)),
+        ):
             api = clients.ComputeClient(self.keystone, user, url, roles)
             setattr(self.api_fixture, name, api)
         self.admin_api = self.api_fixture.admin_api
@@ -124,25 +142,39 @@ class ControlPlane:
         self.admin_api.microversion = self.microversion
         self.accelerator, self.demo_accelerator = (
             clients.AcceleratorClient(
-                self.keystone, user, f'{self.url}/accelerator/v2')
-            for user in (self.admin, self.demo))
+                self.keystone, user, f'{self.url}/accelerator/v2'
+            )
+            for user in (self.admin, self.demo)
+        )
 
     def write_clouds(self, *users: keystone_stub.User) -> pathlib.Path:
         """Write a ``clouds.yaml`` with a cloud of each user's name."""
         path = self.state_path / 'clouds.yaml'
         path.touch(mode=0o600)
-        path.write_text(yaml.safe_dump({'clouds': {
-            user.name: self._cloud_entry(user) for user in users}},
-            sort_keys=False))
+        path.write_text(
+            yaml.safe_dump(
+                {
+                    'clouds': {
+                        user.name: self._cloud_entry(user) for user in users
+                    }
+                },
+                sort_keys=False,
+            )
+        )
         return path
 
     def _cloud_entry(self, user: keystone_stub.User) -> dict[str, object]:
         return {
-            'region_name': keystone_stub.REGION, 'identity_api_version': 3,
+            'region_name': keystone_stub.REGION,
+            'identity_api_version': 3,
             # By default the client asks for 2.0.
             'accelerator_default_microversion': '2.3',
             'auth': {
-                'auth_url': self.auth_url, 'username': user.name,
-                'password': user.password, 'user_domain_name': 'Default',
+                'auth_url': self.auth_url,
+                'username': user.name,
+                'password': user.password,
+                'user_domain_name': 'Default',
                 'project_name': user.project.name,
-                'project_domain_name': 'Default'}}
+                'project_domain_name': 'Default',
+            },
+        }

@@ -45,22 +45,30 @@ class OneCell(fixtures.Fixture):
     """
 
     def _setUp(self) -> None:
-        for name, function in (('_wrap_target_cell', _target_cell),
-                               ('_wrap_get_context_manager', _cell_of)):
-            self.useFixture(fixtures.MockPatchObject(
-                nova_fixtures.CellDatabases, name, function))
+        for name, function in (
+            ('_wrap_target_cell', _target_cell),
+            ('_wrap_get_context_manager', _cell_of),
+        ):
+            self.useFixture(
+                fixtures.MockPatchObject(
+                    nova_fixtures.CellDatabases, name, function
+                )
+            )
 
 
-def _target_cell(databases: nova_fixtures.CellDatabases, context: Any,
-                 cell_mapping: Any) -> AbstractContextManager[Any]:
+def _target_cell(
+    databases: nova_fixtures.CellDatabases, context: Any, cell_mapping: Any
+) -> AbstractContextManager[Any]:
     targeted: AbstractContextManager[Any] = databases._real_target_cell(
-        context, cell_mapping)
+        context, cell_mapping
+    )
     return targeted
 
 
 def _cell_of(databases: nova_fixtures.CellDatabases, context: Any) -> Any:
-    return (getattr(context, 'db_connection', None)
-            or databases._default_ctxt_mgr)
+    return (
+        getattr(context, 'db_connection', None) or databases._default_ctxt_mgr
+    )
 
 
 class PlacementWorkers(fixtures.Fixture):
@@ -85,5 +93,8 @@ class PlacementWorkers(fixtures.Fixture):
             with self._free:
                 return serve(app, environ, start_response)
 
-        self.useFixture(fixtures.MockPatchObject(
-            handler.PlacementHandler, '__call__', serve_in_turn))
+        self.useFixture(
+            fixtures.MockPatchObject(
+                handler.PlacementHandler, '__call__', serve_in_turn
+            )
+        )

@@ -48,9 +48,12 @@ class FpgaCloud(cloud.Cloud):
             # programmings.
             self.addCleanup(self.cards.let_end)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.fpga.rpc_agent.RpcAgent.start',
-            start_until_it_may_end))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.fpga.rpc_agent.RpcAgent.start',
+                start_until_it_may_end,
+            )
+        )
         self.downloaded: list[str] = []
         self.downloaded_bytes = 0
         download = self.glance.download
@@ -60,14 +63,19 @@ class FpgaCloud(cloud.Cloud):
             self.downloaded.append(image_id)
             self.downloaded_bytes += data.tell()
 
-        self.useFixture(fixtures.MockPatchObject(
-            self.glance, 'download', note))
+        self.useFixture(
+            fixtures.MockPatchObject(self.glance, 'download', note)
+        )
 
     def regions(self, host: str) -> list[str]:
         """The region traits of a host, one for each region."""
-        return [trait for provider in self.accelerator_providers(host)
-                if 'FPGA' in provider['inventory']
-                for trait in provider['traits'] if '_REGION_' in trait]
+        return [
+            trait
+            for provider in self.accelerator_providers(host)
+            if 'FPGA' in provider['inventory']
+            for trait in provider['traits']
+            if '_REGION_' in trait
+        ]
 
     def upload(self, region: str, data: bytes, **properties: str) -> str:
         """Put a bitstream for a type of region into Glance.
@@ -78,12 +86,14 @@ class FpgaCloud(cloud.Cloud):
         """
         region_uuid = region.partition('_REGION_')[2].replace('_', '-')
         image = bitstreams.image(
-            data, region_uuid=region_uuid.lower(), **properties)
+            data, region_uuid=region_uuid.lower(), **properties
+        )
         self.glance.create(None, image, io.BytesIO(data))
         return str(image['id'])
 
-    def create_fpga_profile(self, name: str, region: str,
-                            **wanted: str) -> None:
+    def create_fpga_profile(
+        self, name: str, region: str, **wanted: str
+    ) -> None:
         """Make a profile with a region of a type.
 
         :param wanted: the wanted contents: ``bitstream_id`` and so on
@@ -93,8 +103,11 @@ class FpgaCloud(cloud.Cloud):
     @staticmethod
     def fpga_group(region: str, **wanted: str) -> dict[str, str]:
         """The group of such a profile."""
-        return {'resources:FPGA': '1', f'trait:{region}': 'required',
-                **{f'accel:{key}': value for key, value in wanted.items()}}
+        return {
+            'resources:FPGA': '1',
+            f'trait:{region}': 'required',
+            **{f'accel:{key}': value for key, value in wanted.items()},
+        }
 
 
 class ImageDownload(fixtures.Fixture):
@@ -124,5 +137,8 @@ class ImageDownload(fixtures.Fixture):
             self.may_end.wait()
             return cloud.create_image(*args, **kwargs)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.LibvirtDriver._create_image', create_image))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.libvirt.LibvirtDriver._create_image', create_image
+            )
+        )

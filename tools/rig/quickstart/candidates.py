@@ -20,25 +20,34 @@ from nova_accel.model import device_profile
 from nova_accel.model import naming
 
 
-def ask(placement: Any,
-        groups: Sequence[device_profile.Group]) -> list[tuple[str, ...]]:
+def ask(
+    placement: Any, groups: Sequence[device_profile.Group]
+) -> list[tuple[str, ...]]:
     """The allocation candidates of the groups at the moment.
 
     :param placement: Nova's client of its Placement fixture
     :returns: for each candidate, the uuid of each group's provider
     """
     query = {'group_policy': 'none'}
-    suffixes = [device_profile.requester_id(index)
-                for index in range(len(groups))]
+    suffixes = [
+        device_profile.requester_id(index) for index in range(len(groups))
+    ]
     for suffix, group in zip(suffixes, groups, strict=True):
         query[f'resources{suffix}'] = ','.join(
             f'{resource_class}:{amount}'
-            for resource_class, amount in group.resources.items())
-        query[f'required{suffix}'] = ','.join([
-            naming.OWNERSHIP_TRAIT, *sorted(group.required),
-            *(f'!{trait}' for trait in sorted(group.forbidden))])
+            for resource_class, amount in group.resources.items()
+        )
+        query[f'required{suffix}'] = ','.join(
+            [
+                naming.OWNERSHIP_TRAIT,
+                *sorted(group.required),
+                *(f'!{trait}' for trait in sorted(group.forbidden)),
+            ]
+        )
     answer = placement.get(
-        f'/allocation_candidates?{parse.urlencode(query)}',
-        version='1.36').body
-    return [tuple(request['mappings'][suffix][0] for suffix in suffixes)
-            for request in answer['allocation_requests']]
+        f'/allocation_candidates?{parse.urlencode(query)}', version='1.36'
+    ).body
+    return [
+        tuple(request['mappings'][suffix][0] for suffix in suffixes)
+        for request in answer['allocation_requests']
+    ]

@@ -56,8 +56,9 @@ class QuickstartCloud(cloud.Cloud):
     def _setup_configuration(self) -> None:
         super()._setup_configuration()
         # Nova's driver reads "host", which all services here share.
-        self.flags(periodic_enable=True, allow_resize_to_same_host=True,
-                   host=HOST)
+        self.flags(
+            periodic_enable=True, allow_resize_to_same_host=True, host=HOST
+        )
         self.flags(cyborg_compatible=True, group='nova_accel')
 
     def _setup_image(self) -> None:
@@ -72,8 +73,14 @@ class QuickstartCloud(cloud.Cloud):
         :raises KeyboardInterrupt: when the user ends it
         """
         path = self.write_clouds(self.demo, self.admin)
-        report.text(_KEPT.format(
-            url=self.url, path=path, image=IMAGE_NAME, flavor=flavor,
-            content=path.read_text()))
+        report.text(
+            _KEPT.format(
+                url=self.url,
+                path=path,
+                image=IMAGE_NAME,
+                flavor=flavor,
+                content=path.read_text(),
+            )
+        )
         while True:
             signal.pause()

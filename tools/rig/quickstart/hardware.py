@@ -46,8 +46,11 @@ class Kind:
 
     @property
     def handle_type(self) -> attach_handle.HandleType:
-        return (attach_handle.HandleType.PCI if self.mdev_type is None
-                else attach_handle.HandleType.MDEV)
+        return (
+            attach_handle.HandleType.PCI
+            if self.mdev_type is None
+            else attach_handle.HandleType.MDEV
+        )
 
     @property
     def group(self) -> dict[str, str]:
@@ -67,9 +70,9 @@ class Kind:
         for _unit in range(held):
             free[next(place for place, left in enumerate(free) if left)] -= 1
         return sum(
-            all(chosen.count(place) <= left
-                for place, left in enumerate(free))
-            for chosen in itertools.product(range(len(free)), repeat=wanted))
+            all(chosen.count(place) <= left for place, left in enumerate(free))
+            for chosen in itertools.product(range(len(free)), repeat=wanted)
+        )
 
 
 class Hardware:
@@ -83,56 +86,81 @@ class Hardware:
 
     def __init__(self) -> None:
         self.pci_info = devices.pci_info(
-            gpus=1, fpgas=2, fpga_vfs=self.REGIONS, qats=1, qat_vfs=8)
+            gpus=1, fpgas=2, fpga_vfs=self.REGIONS, qats=1, qat_vfs=8
+        )
         self.regions = tuple(
-            self._region(index) for index in range(self.REGIONS))
+            self._region(index) for index in range(self.REGIONS)
+        )
         self.vgpu = Kind(
-            f'vGPU {fakelibvirt.NVIDIA_11_VGPU_TYPE}', 'VGPU',
+            f'vGPU {fakelibvirt.NVIDIA_11_VGPU_TYPE}',
+            'VGPU',
             (devices.VGPU_TYPES[fakelibvirt.NVIDIA_11_VGPU_TYPE],),
             self._addresses('MDEV_TYPES', '13f2'),
-            mdev_type=fakelibvirt.NVIDIA_11_VGPU_TYPE)
+            mdev_type=fakelibvirt.NVIDIA_11_VGPU_TYPE,
+        )
         qats = self._addresses('VF', '37c9')
         self.qat = Kind('QAT', 'CUSTOM_QAT', (len(qats),), qats)
         self.kinds = (*self.regions, self.vgpu, self.qat)
 
-    def kind_of(self, device: str,
-                mdevs: Mapping[str, tuple[str, str]]) -> str:
+    def kind_of(
+        self, device: str, mdevs: Mapping[str, tuple[str, str]]
+    ) -> str:
         """The name of the kind of a guest's device.
 
         :param device: a PCI address or the uuid of a mediated device
         :param mdevs: uuid -> (parent's address, type)
         """
         address, mdev_type = mdevs.get(device, (device, None))
-        return next((kind.name for kind in self.kinds
-                     if address in kind.addresses
-                     and mdev_type == kind.mdev_type), f'unknown {device}')
+        return next(
+            (
+                kind.name
+                for kind in self.kinds
+                if address in kind.addresses and mdev_type == kind.mdev_type
+            ),
+            f'unknown {device}',
+        )
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Address, PCI ids, name and role of each function."""
-        kinds = {address: kind.name for kind in self.kinds
-                 for address in kind.addresses}
-        return [(_address(function), f'{function.vend_id}:{function.prod_id}',
-                 function.prod_name, kinds.get(_address(function), ''))
-                for function in self.pci_info.devices.values()]
+        kinds = {
+            address: kind.name
+            for kind in self.kinds
+            for address in kind.addresses
+        }
+        return [
+            (
+                _address(function),
+                f'{function.vend_id}:{function.prod_id}',
+                function.prod_name,
+                kinds.get(_address(function), ''),
+            )
+            for function in self.pci_info.devices.values()
+        ]
 
     def _region(self, index: int) -> Kind:
-        """The kind of the regions of one type: the N-th region of each card.
-        """
+        """The kind of the regions of one type: the N-th of each card."""
         addresses = frozenset(
-            address for address in self._addresses('VF', '09c5')
-            if (int(address[-1]) - 1) % self.REGIONS == index)
+            address
+            for address in self._addresses('VF', '09c5')
+            if (int(address[-1]) - 1) % self.REGIONS == index
+        )
         return Kind(
-            f'FPGA region{index}', 'FPGA', (1,) * len(addresses), addresses,
+            f'FPGA region{index}',
+            'FPGA',
+            (1,) * len(addresses),
+            addresses,
             trait=naming.region_trait(
-                'FPGA', 'Intel', driver.region_type_uuid('09c4', index)))
+                'FPGA', 'Intel', driver.region_type_uuid('09c4', index)
+            ),
+        )
 
     def _addresses(self, dev_type: str, product_id: str) -> frozenset[str]:
         return frozenset(
-            _address(function) for function in self.pci_info.devices.values()
-            if (function.dev_type, function.prod_id)
-            == (dev_type, product_id))
+            _address(function)
+            for function in self.pci_info.devices.values()
+            if (function.dev_type, function.prod_id) == (dev_type, product_id)
+        )
 
 
 def _address(function: fakelibvirt.FakePCIDevice) -> str:
-    return (f'0000:{function.bus:02x}:{function.slot:02x}.'
-            f'{function.function}')
+    return f'0000:{function.bus:02x}:{function.slot:02x}.{function.function}'

@@ -48,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from rig.quickstart import cloud as quickstart_cloud
     from rig.quickstart import scenario
+
     cloud = quickstart_cloud.QuickstartCloud(arguments.port)
     status = _INTERRUPTED
     try:
@@ -65,24 +66,39 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog='quickstart', description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        prog='quickstart',
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
-        '--keep', action='store_true',
-        help='then leave the cloud running for the openstack client, until '
-             'it is interrupted')
+        '--keep',
+        action='store_true',
+        help=(
+            'then leave the cloud running for the openstack client, until '
+            'it is interrupted'
+        ),
+    )
     parser.add_argument(
-        '--json', action='store_true',
-        help='print one JSON document on standard output, and the progress '
-             'on standard error')
+        '--json',
+        action='store_true',
+        help=(
+            'print one JSON document on standard output, and the progress '
+            'on standard error'
+        ),
+    )
     parser.add_argument(
-        '--port', type=int, default=0, metavar='N',
-        help='the port on 127.0.0.1 to listen on (default: a free one)')
+        '--port',
+        type=int,
+        default=0,
+        metavar='N',
+        help='the port on 127.0.0.1 to listen on (default: a free one)',
+    )
     return parser.parse_args(argv)
 
 
 def _run(cloud: Any, report: quickstart_report.Report) -> int:
     from rig.quickstart import scenario
+
     # Nova's fixtures replace the temporary directory, and remove their own.
     temporary = tempfile.gettempdir()
     failure = None
@@ -108,8 +124,12 @@ def _save_log(cloud: Any, directory: str) -> str:
     with contextlib.suppress(AttributeError):
         text = cloud.stdlog.logger.output
     with tempfile.NamedTemporaryFile(
-            'w', dir=directory, prefix='nova-accel-quickstart-', suffix='.log',
-            delete=False) as file:
+        'w',
+        dir=directory,
+        prefix='nova-accel-quickstart-',
+        suffix='.log',
+        delete=False,
+    ) as file:
         file.write(text)
     return file.name
 

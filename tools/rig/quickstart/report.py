@@ -46,8 +46,7 @@ class Report:
     def step(self, title: str) -> None:
         """Begin a step; facts and checks belong to the last one begun."""
         self._steps.append({'title': title, 'facts': {}, 'checks': []})
-        self._print(
-            f'\n[bold]{len(self._steps)}. {markup.escape(title)}[/]')
+        self._print(f'\n[bold]{len(self._steps)}. {markup.escape(title)}[/]')
 
     def line(self, text: str) -> None:
         """Print a line for people."""
@@ -57,41 +56,53 @@ class Report:
         """Add a fact to the JSON document only."""
         self._steps[-1]['facts'][name] = value
 
-    def rows(self, name: str, columns: Sequence[str],
-             rows: Iterable[Sequence[Any]]) -> None:
+    def rows(
+        self, name: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
         """Show a table; each row becomes an object of the document.
 
         :param rows: the cells; a list is shown as several lines
         """
         rows = list(rows)
         terminal = self._console.is_terminal
-        view = table.Table(*(table.Column(column, overflow='fold')
-                             for column in columns),
-                           box=box.SIMPLE_HEAD if terminal else None,
-                           pad_edge=False)
+        view = table.Table(
+            *(table.Column(column, overflow='fold') for column in columns),
+            box=box.SIMPLE_HEAD if terminal else None,
+            pad_edge=False,
+        )
         for row in rows:
-            view.add_row(*(markup.escape(
-                ('\n' if terminal else ' ').join(cell)
-                if isinstance(cell, list) else str(cell)) for cell in row))
+            view.add_row(
+                *(
+                    markup.escape(
+                        ('\n' if terminal else ' ').join(cell)
+                        if isinstance(cell, list)
+                        else str(cell)
+                    )
+                    for cell in row
+                )
+            )
         self._print(f'   [italic]{markup.escape(name)}[/]')
-        self._console.print(padding.Padding(
-            view, (0, 0, 0, 5), expand=False))
-        self.fact(name, [dict(zip(columns, row, strict=True))
-                         for row in rows])
+        self._console.print(padding.Padding(view, (0, 0, 0, 5), expand=False))
+        self.fact(name, [dict(zip(columns, row, strict=True)) for row in rows])
 
     def check(self, what: str, expected: Any, found: Any) -> None:
         """Compare a result with the one that the hardware must give."""
         good = expected == found
-        self._steps[-1]['checks'].append({
-            'what': what, 'good': good, 'expected': repr(expected),
-            'found': repr(found)})
+        self._steps[-1]['checks'].append(
+            {
+                'what': what,
+                'good': good,
+                'expected': repr(expected),
+                'found': repr(found),
+            }
+        )
         if good:
             self._print(f'   [green]ok[/]   {markup.escape(what)}')
             return
         self.differences.append(
-            f'{what}: expected {expected!r}, found {found!r}')
-        self._print(
-            f'   [red]FAIL[/] {markup.escape(self.differences[-1])}')
+            f'{what}: expected {expected!r}, found {found!r}'
+        )
+        self._print(f'   [red]FAIL[/] {markup.escape(self.differences[-1])}')
 
     def busy(self, what: str) -> contextlib.AbstractContextManager[Any]:
         """Show that something takes a while, until it is done."""
@@ -113,20 +124,25 @@ class Report:
         checks = sum(len(step['checks']) for step in self._steps)
         cause = None if failure is None else _cause(failure)
         if cause is None and not self.differences:
-            self._print(
-                f'\n[green]All {checks} checks are as expected.[/]')
+            self._print(f'\n[green]All {checks} checks are as expected.[/]')
         for line in self.differences:
-            self._print(f'[red]not as expected:[/] '
-                                f'{markup.escape(line)}')
+            self._print(f'[red]not as expected:[/] {markup.escape(line)}')
         if cause is not None:
             self._print(f'[red]failed:[/] {markup.escape(cause)}')
         if log is not None:
             self._print(f"Nova's log is in {log}")
         if self._as_json:
-            json.dump({
-                'ok': cause is None and not self.differences,
-                'failure': cause, 'differences': self.differences,
-                'log': log, 'steps': self._steps}, sys.stdout, indent=2)
+            json.dump(
+                {
+                    'ok': cause is None and not self.differences,
+                    'failure': cause,
+                    'differences': self.differences,
+                    'log': log,
+                    'steps': self._steps,
+                },
+                sys.stdout,
+                indent=2,
+            )
             sys.stdout.write('\n')
             sys.stdout.flush()
 
@@ -146,5 +162,6 @@ def _console(file: TextIO) -> console.Console:
     """Colours on a terminal; elsewhere plain lines that are never folded."""
     if file.isatty():
         return console.Console(file=file, highlight=False)
-    return console.Console(file=file, highlight=False, width=250,
-                           color_system=None)
+    return console.Console(
+        file=file, highlight=False, width=250, color_system=None
+    )

@@ -38,8 +38,9 @@ _COMMON_TRAITS = (naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT)
 class Scenario:
     """The steps, in order, over a running cloud without hosts."""
 
-    def __init__(self, cloud: cloud_module.Cloud,
-                 report: quickstart_report.Report) -> None:
+    def __init__(
+        self, cloud: cloud_module.Cloud, report: quickstart_report.Report
+    ) -> None:
         self._cloud = cloud
         self._report = report
         self._hardware = hardware.Hardware()
@@ -53,16 +54,21 @@ class Scenario:
         """
         region = self._hardware.regions[-1]
         both = quickstart_server.Wish(
-            TWO_GROUPS, (region, self._hardware.vgpu))
+            TWO_GROUPS, (region, self._hardware.vgpu)
+        )
         one = quickstart_server.Wish('one-qat', (self._hardware.qat,))
         cyborgs = quickstart_server.Wish(
-            'cyborgs-vgpu', (self._hardware.vgpu,),
-            device_profile.CYBORG_FLAVOR_KEY)
+            'cyborgs-vgpu',
+            (self._hardware.vgpu,),
+            device_profile.CYBORG_FLAVOR_KEY,
+        )
         other = quickstart_server.Wish(
-            'other-region', (self._hardware.regions[0],))
+            'other-region', (self._hardware.regions[0],)
+        )
         too_much = quickstart_server.Wish(
             'all-regions-and-vgpu',
-            (region,) * region.units + (self._hardware.vgpu,))
+            (region,) * region.units + (self._hardware.vgpu,),
+        )
         self._show_devices()
         self._make_profiles(both, one, cyborgs, other, too_much)
         self._boot(both)
@@ -74,55 +80,92 @@ class Scenario:
         self._delete()
 
     def _show_devices(self) -> None:
-        self._report.step(f'The accelerators of host {HOST}, and what they '
-                          'are in Placement')
+        self._report.step(
+            f'The accelerators of host {HOST}, and what they are in Placement'
+        )
         self._report.rows(
             'simulated hardware',
-            ('address', 'ids', 'is', 'hands out'), self._hardware.rows())
+            ('address', 'ids', 'is', 'hands out'),
+            self._hardware.rows(),
+        )
         self._cloud.start_accelerated_compute(HOST, self._hardware.pci_info)
         providers = self._cloud.accelerator_providers(HOST)
         names = {provider['uuid']: provider['name'] for provider in providers}
         self._report.rows(
-            'resource providers', ('name', 'below', 'inventory', 'traits'),
-            [(provider['name'],
-              names.get(provider['parent_provider_uuid'], HOST).removeprefix(
-                  f'{HOST}_accel_'),
-              _amounts(provider['inventory']),
-              sorted(set(provider['traits']).difference(_COMMON_TRAITS)))
-             for provider in providers])
+            'resource providers',
+            ('name', 'below', 'inventory', 'traits'),
+            [
+                (
+                    provider['name'],
+                    names.get(
+                        provider['parent_provider_uuid'], HOST
+                    ).removeprefix(f'{HOST}_accel_'),
+                    _amounts(provider['inventory']),
+                    sorted(set(provider['traits']).difference(_COMMON_TRAITS)),
+                )
+                for provider in providers
+            ],
+        )
         for kind in self._hardware.kinds:
             self._report.check(
                 f'{kind.resource_class} of the providers of {kind.name}',
                 sorted(kind.inventories),
-                sorted(provider['inventory'][kind.resource_class]
-                       for provider in providers
-                       if kind.resource_class in provider['inventory']
-                       and (kind.trait is None
-                            or kind.trait in provider['traits'])))
+                sorted(
+                    provider['inventory'][kind.resource_class]
+                    for provider in providers
+                    if kind.resource_class in provider['inventory']
+                    and (
+                        kind.trait is None or kind.trait in provider['traits']
+                    )
+                ),
+            )
         self._report.check(
-            'each provider has also ' + ' '.join(_COMMON_TRAITS), [],
-            [provider['name'] for provider in providers
-             if not set(provider['traits']).issuperset(_COMMON_TRAITS)])
+            'each provider has also ' + ' '.join(_COMMON_TRAITS),
+            [],
+            [
+                provider['name']
+                for provider in providers
+                if not set(provider['traits']).issuperset(_COMMON_TRAITS)
+            ],
+        )
         self._check_usage()
 
     def _make_profiles(self, *wishes: quickstart_server.Wish) -> None:
         self._report.step('Device profiles, and flavors that name them')
         for wish in wishes:
             made = self._cloud.create_profile(wish.name, wish.groups)
-            self._report.check(f'groups of profile {wish.name}',
-                               list(wish.groups), made['groups'])
+            self._report.check(
+                f'groups of profile {wish.name}',
+                list(wish.groups),
+                made['groups'],
+            )
             self._flavors[wish.name] = self._cloud.create_accel_flavor(
-                wish.name, wish.flavor_key, name=wish.name, disk=1,
-                ephemeral=0, memory_mb=512, vcpu=1)
+                wish.name,
+                wish.flavor_key,
+                name=wish.name,
+                disk=1,
+                ephemeral=0,
+                memory_mb=512,
+                vcpu=1,
+            )
         self._report.rows(
-            'device profiles', ('name', 'group', 'asks for'),
-            [(wish.name, number,
-              [f'{key}={value}' for key, value in group.items()])
-             for wish in wishes for number, group in enumerate(wish.groups)])
+            'device profiles',
+            ('name', 'group', 'asks for'),
+            [
+                (
+                    wish.name,
+                    number,
+                    [f'{key}={value}' for key, value in group.items()],
+                )
+                for wish in wishes
+                for number, group in enumerate(wish.groups)
+            ],
+        )
 
     def _boot(self, wish: quickstart_server.Wish) -> None:
-        self._report.step(f'A server of flavor {wish.name}, by '
-                          f'{wish.flavor_key}')
+        self._report.step(
+            f'A server of flavor {wish.name}, by {wish.flavor_key}'
+        )
         server = quickstart_server.Server(self._cloud, self._report, wish)
         server.show_candidates(self._expected_candidates(wish))
         server.boot(self._flavors[wish.name])
@@ -135,28 +178,42 @@ class Scenario:
 
     def _check_handed_out(self) -> None:
         handed_out = [one for server in self._booted for one in server.devices]
-        self._report.check('devices that were handed out twice', [], [
-            device for device, times
-            in collections.Counter(handed_out).items() if times > 1])
+        self._report.check(
+            'devices that were handed out twice',
+            [],
+            [
+                device
+                for device, times in collections.Counter(handed_out).items()
+                if times > 1
+            ],
+        )
 
     def _refuse(self, wish: quickstart_server.Wish) -> None:
         self._report.step(f'A server of flavor {wish.name}, which cannot fit')
         server = quickstart_server.Server(self._cloud, self._report, wish)
         server.show_candidates(self._expected_candidates(wish))
         fault = server.fail(self._flavors[wish.name])
-        named = [f'device profile {wish.name}', *(
-            device_profile.requester_id(index)
-            for index in range(len(wish.groups)))]
+        named = [
+            f'device profile {wish.name}',
+            *(
+                device_profile.requester_id(index)
+                for index in range(len(wish.groups))
+            ),
+        ]
         self._report.check(
-            'the fault names the device profile and its groups', named,
-            [name for name in named if name in fault])
+            'the fault names the device profile and its groups',
+            named,
+            [name for name in named if name in fault],
+        )
         self._check_usage()
         server.delete()
 
-    def _resize(self, server: quickstart_server.Server,
-                wish: quickstart_server.Wish) -> None:
-        self._report.step(f'Resize of {server.name} to flavor {wish.name}, '
-                          'on the same host')
+    def _resize(
+        self, server: quickstart_server.Server, wish: quickstart_server.Wish
+    ) -> None:
+        self._report.step(
+            f'Resize of {server.name} to flavor {wish.name}, on the same host'
+        )
         server.show_candidates(self._expected_candidates(wish), wish)
         server.resize(self._flavors[wish.name], wish)
         self._report.line('until it is confirmed it has both:')
@@ -175,8 +232,9 @@ class Scenario:
         server.reboot()
         server.show_accelerators()
         server.show_hostdevs(HOST, self._hardware)
-        self._report.check('devices as before', sorted(before),
-                           sorted(server.devices))
+        self._report.check(
+            'devices as before', sorted(before), sorted(server.devices)
+        )
         self._report.check('ARQs as before', arqs, server.arq_uuids)
         self._check_usage()
 
@@ -190,24 +248,30 @@ class Scenario:
         self._report.check(
             'free attach handles in the companion database',
             sum(kind.units for kind in self._hardware.kinds),
-            list(handles.values()).count(None))
+            list(handles.values()).count(None),
+        )
         self._report.check(
             'ARQs, attach handles, mediated devices, journal entries and '
-            'usages that are left', [], self._cloud.leftovers())
+            'usages that are left',
+            [],
+            self._cloud.leftovers(),
+        )
 
     def _expected_candidates(self, wish: quickstart_server.Wish) -> int:
         held = collections.Counter(
-            kind.name for server in self._booted
-            for kind in server.wish.kinds)
+            kind.name for server in self._booted for kind in server.wish.kinds
+        )
         wanted = collections.Counter(kind.name for kind in wish.kinds)
         return math.prod(
             kind.choices(held[kind.name], wanted[kind.name])
-            for kind in self._hardware.kinds)
+            for kind in self._hardware.kinds
+        )
 
     def _check_usage(self) -> None:
         """Compare the usage in Placement and on the host with the servers."""
-        wanted: collections.Counter[str] = collections.Counter({
-            kind.resource_class: 0 for kind in self._hardware.kinds})
+        wanted: collections.Counter[str] = collections.Counter(
+            {kind.resource_class: 0 for kind in self._hardware.kinds}
+        )
         for server in self._booted:
             wanted.update(server.wanted)
         used: collections.Counter[str] = collections.Counter()
@@ -216,19 +280,32 @@ class Scenario:
         self._report.check('usage in Placement', dict(wanted), dict(used))
         self._report.check(
             'mediated devices on the host',
-            sorted(device for server in self._booted
-                   for device in server.mdevs),
-            sorted(self._cloud.mdevs(HOST)))
+            sorted(
+                device for server in self._booted for device in server.mdevs
+            ),
+            sorted(self._cloud.mdevs(HOST)),
+        )
 
     def _show_usage(self) -> None:
         self._report.rows(
-            'usage', ('provider', 'inventory', 'used'),
-            [(provider['name'], _amounts(provider['inventory']),
-              _amounts(provider['usage']))
-             for provider in self._cloud.accelerator_providers(HOST)
-             if provider['inventory']])
+            'usage',
+            ('provider', 'inventory', 'used'),
+            [
+                (
+                    provider['name'],
+                    _amounts(provider['inventory']),
+                    _amounts(provider['usage']),
+                )
+                for provider in self._cloud.accelerator_providers(HOST)
+                if provider['inventory']
+            ],
+        )
 
 
 def _amounts(amounts: dict[str, int]) -> str:
-    return ' '.join(f'{name}:{amount}'
-                    for name, amount in sorted(amounts.items())) or '-'
+    return (
+        ' '.join(
+            f'{name}:{amount}' for name, amount in sorted(amounts.items())
+        )
+        or '-'
+    )

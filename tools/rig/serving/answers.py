@@ -27,13 +27,15 @@ import urllib.parse
 
 
 class _Handler(server.SimpleHTTPRequestHandler):
-
     def translate_path(self, path: str) -> str:
         return os.path.join(self.directory, file_name(path))
 
     def guess_type(self, path: 'str | os.PathLike[str]') -> str:
-        return ('application/octet-stream' if str(path).endswith('file')
-                else 'application/json')
+        return (
+            'application/octet-stream'
+            if str(path).endswith('file')
+            else 'application/json'
+        )
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
         self.connection.sendfile(source)
@@ -60,7 +62,8 @@ def main(descriptor: str, directory: str) -> None:
         httpd = server.ThreadingHTTPServer(
             listener.getsockname(),
             functools.partial(_Handler, directory=directory),
-            bind_and_activate=False)
+            bind_and_activate=False,
+        )
         httpd.socket.close()
         httpd.socket = listener
         threading.Thread(target=httpd.serve_forever, daemon=True).start()

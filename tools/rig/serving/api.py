@@ -27,8 +27,10 @@ from rig.serving import nova_conf
 from rig.serving import process
 from rig.serving import uwsgi
 
-_UWSGI, _MANAGE = (pathlib.Path(sys.executable).with_name(name)
-                   for name in ('uwsgi', 'nova-accel-manage'))
+_UWSGI, _MANAGE = (
+    pathlib.Path(sys.executable).with_name(name)
+    for name in ('uwsgi', 'nova-accel-manage')
+)
 
 
 def paste_without_tokens() -> str:
@@ -37,8 +39,11 @@ def paste_without_tokens() -> str:
     The next filter, Nova's, then believes every caller's ``X-Roles``,
     ``X-Project-Id``, ``X-User-Id`` and ``X-Service-Roles``.
     """
-    return nova_conf.api_paste_path().read_text().replace(
-        ' authtoken nova_accel_context ', ' nova_accel_context ')
+    return (
+        nova_conf.api_paste_path()
+        .read_text()
+        .replace(' authtoken nova_accel_context ', ' nova_accel_context ')
+    )
 
 
 def check_loopback(address: str) -> None:
@@ -50,7 +55,8 @@ def check_loopback(address: str) -> None:
     if not is_loopback:
         raise exceptions.ConfigurationError(
             f'{address} is no address of the loopback: whoever can ask this '
-            'server may do everything')
+            'server may do everything'
+        )
 
 
 class ServedApi(process.StartedFixture):
@@ -69,16 +75,22 @@ class ServedApi(process.StartedFixture):
         installed, or the server does not start; the text has its output
     """
 
-    def __init__(self, database_url: str | None = None,
-                 nova_database_url: str | None = None, processes: int = 1,
-                 address: str = '127.0.0.1', port: int = 0,
-                 sections: nova_conf.Sections | None = None,
-                 options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        database_url: str | None = None,
+        nova_database_url: str | None = None,
+        processes: int = 1,
+        address: str = '127.0.0.1',
+        port: int = 0,
+        sections: nova_conf.Sections | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
         super().__init__()
         check_loopback(address)
         if not _UWSGI.exists():
             raise exceptions.ConfigurationError(
-                f'uWSGI is not installed: there is no {_UWSGI}')
+                f'uWSGI is not installed: there is no {_UWSGI}'
+            )
         self._urls = database_url, nova_database_url
         self._processes = processes
         self._address = address
@@ -92,16 +104,26 @@ class ServedApi(process.StartedFixture):
 
     def _setUp(self) -> None:
         self._directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+            self.useFixture(fixtures.TempDir()).path
+        )
         self._configure()
 
     def _serve(self) -> None:
-        self._server = self.useFixture(uwsgi.Uwsgi(
-            pathlib.Path(sys.prefix), 'nova_accel.api.wsgi', self._processes,
-            self._directory / 'log', {
-                'OS_NOVA_CONFIG_DIR': str(self._directory),
-                'OS_NOVA_CONFIG_FILES': 'api-paste.ini;nova.conf'},
-            self._address, self._port, self._options))
+        self._server = self.useFixture(
+            uwsgi.Uwsgi(
+                pathlib.Path(sys.prefix),
+                'nova_accel.api.wsgi',
+                self._processes,
+                self._directory / 'log',
+                {
+                    'OS_NOVA_CONFIG_DIR': str(self._directory),
+                    'OS_NOVA_CONFIG_FILES': 'api-paste.ini;nova.conf',
+                },
+                self._address,
+                self._port,
+                self._options,
+            )
+        )
         self.log = self._server.log
         self.port = self._server.port
         self.url = f'http://{self._server.address}:{self.port}/accelerator'
@@ -118,24 +140,41 @@ class ServedApi(process.StartedFixture):
         (self._directory / 'api-paste.ini').write_text(
             nova_conf.api_paste_path().read_text()
             if 'keystone_authtoken' in self._sections
-            else paste_without_tokens())
-        nova_conf.write(self._directory / 'nova.conf', {
-            **self._sections,
-            'DEFAULT': {'state_path': str(self._directory),
-                        **self._sections.get('DEFAULT', {})},
-            'database': {'connection': f'{files}/nova.sqlite'},
-            'api_database': {'connection': self._nova_url},
-            'nova_accel_database': {
-                'connection': url or f'{files}/accelerators.sqlite'}})
+            else paste_without_tokens()
+        )
+        nova_conf.write(
+            self._directory / 'nova.conf',
+            {
+                **self._sections,
+                'DEFAULT': {
+                    'state_path': str(self._directory),
+                    **self._sections.get('DEFAULT', {}),
+                },
+                'database': {'connection': f'{files}/nova.sqlite'},
+                'api_database': {'connection': self._nova_url},
+                'nova_accel_database': {
+                    'connection': url or f'{files}/accelerators.sqlite'
+                },
+            },
+        )
 
     def _make_tables(self) -> None:
         engine = sa.create_engine(self._nova_url)
         nova_models.BASE.metadata.create_all(engine)
         engine.dispose()
         done = subprocess.run(
-            [_MANAGE, '--config-file', self._directory / 'nova.conf',
-             'db', 'sync'],
-            check=False, capture_output=True, text=True)
+            [
+                _MANAGE,
+                '--config-file',
+                self._directory / 'nova.conf',
+                'db',
+                'sync',
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             raise exceptions.ConfigurationError(
-                f'the database has not got its tables: {done.stderr}')
+                f'the database has not got its tables: {done.stderr}'
+            )

@@ -33,8 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
         with served_api.ServedApi(
-                arguments.db, processes=arguments.processes,
-                address=arguments.address, port=arguments.port) as api:
+            arguments.db,
+            processes=arguments.processes,
+            address=arguments.address,
+            port=arguments.port,
+        ) as api:
             print(f'{api.url}/v2', flush=True)
             while True:
                 signal.pause()
@@ -47,22 +50,41 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog='serve-api', description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+        prog='serve-api',
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
-        '--port', type=int, default=0, metavar='P',
-        help='the TCP port (default: a free one); what is served, with it, '
-             'is the first line of standard output')
+        '--port',
+        type=int,
+        default=0,
+        metavar='P',
+        help=(
+            'the TCP port (default: a free one); what is served, with it, '
+            'is the first line of standard output'
+        ),
+    )
     parser.add_argument(
-        '--address', default='127.0.0.1', metavar='A',
-        help='of the loopback (default: 127.0.0.1)')
+        '--address',
+        default='127.0.0.1',
+        metavar='A',
+        help='of the loopback (default: 127.0.0.1)',
+    )
     parser.add_argument(
-        '--db', metavar='URL',
-        help='the database, which gets the tables that it lacks (default: a '
-             'new SQLite file, which is removed at the end)')
+        '--db',
+        metavar='URL',
+        help=(
+            'the database, which gets the tables that it lacks (default: a '
+            'new SQLite file, which is removed at the end)'
+        ),
+    )
     parser.add_argument(
-        '--processes', type=int, default=1, metavar='N',
-        help='that serve requests (default: 1)')
+        '--processes',
+        type=int,
+        default=1,
+        metavar='N',
+        help='that serve requests (default: 1)',
+    )
     return parser.parse_args(argv)
 
 

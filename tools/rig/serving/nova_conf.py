@@ -35,35 +35,52 @@ def api_paste_path() -> pathlib.Path:
 
     :raises ConfigurationError: names the places that do not have it.
     """
-    places = [root / 'etc/nova_accel/api-paste.ini' for root in (
-        pathlib.Path(nova_accel.__file__).parents[1],
-        pathlib.Path(sys.prefix))]
+    places = [
+        root / 'etc/nova_accel/api-paste.ini'
+        for root in (
+            pathlib.Path(nova_accel.__file__).parents[1],
+            pathlib.Path(sys.prefix),
+        )
+    ]
     for place in places:
         if place.is_file():
             return place
     raise exceptions.ConfigurationError(
-        f'api-paste.ini is in none of {", ".join(map(str, places))}')
+        f'api-paste.ini is in none of {", ".join(map(str, places))}'
+    )
 
 
 def credentials(auth_url: str, user: keystone.User) -> dict[str, str]:
     """The options with which a section logs in as the user."""
-    return {'auth_type': 'password', 'auth_url': auth_url,
-            'username': user.name, 'password': user.password,
-            'user_domain_name': 'Default', 'project_domain_name': 'Default',
-            'project_name': user.project.name}
+    return {
+        'auth_type': 'password',
+        'auth_url': auth_url,
+        'username': user.name,
+        'password': user.password,
+        'user_domain_name': 'Default',
+        'project_domain_name': 'Default',
+        'project_name': user.project.name,
+    }
 
 
 def token_validation(auth_url: str, service_user: keystone.User) -> Sections:
     """The sections with which an API has tokens validated."""
-    return {'keystone_authtoken': {
-        **credentials(auth_url, service_user),
-        'www_authenticate_uri': auth_url,
-        'service_token_roles': 'service',
-        'service_token_roles_required': 'true'}}
+    return {
+        'keystone_authtoken': {
+            **credentials(auth_url, service_user),
+            'www_authenticate_uri': auth_url,
+            'service_token_roles': 'service',
+            'service_token_roles_required': 'true',
+        }
+    }
 
 
-def sections(auth_url: str, service_user: keystone.User, state_path: str,
-             filters: Iterable[str]) -> Sections:
+def sections(
+    auth_url: str,
+    service_user: keystone.User,
+    state_path: str,
+    filters: Iterable[str],
+) -> Sections:
     """The sections that an operator adds to Nova's configuration.
 
     :param filters: the filters that are enabled already
@@ -72,19 +89,24 @@ def sections(auth_url: str, service_user: keystone.User, state_path: str,
     return {
         'DEFAULT': {
             'compute_driver': 'nova_accel.LibvirtDriver',
-            'state_path': state_path},
+            'state_path': state_path,
+        },
         'wsgi': {'api_paste_config': str(api_paste_path())},
         **token_validation(auth_url, service_user),
         'service_user': {**login, 'send_service_user_token': 'true'},
         'nova_accel_client': login,
         'filter_scheduler': {
-            'weight_classes':
+            'weight_classes': (
                 'nova.scheduler.weights.all_weighers,'
-                'nova_accel.scheduler.weigher.AcceleratorWeigher',
+                'nova_accel.scheduler.weigher.AcceleratorWeigher'
+            ),
             'available_filters': [
                 'nova.scheduler.filters.all_filters',
-                'nova_accel.scheduler.candidate_filter.AcceleratorFilter'],
-            'enabled_filters': ','.join([*filters, 'AcceleratorFilter'])}}
+                'nova_accel.scheduler.candidate_filter.AcceleratorFilter',
+            ],
+            'enabled_filters': ','.join([*filters, 'AcceleratorFilter']),
+        },
+    }
 
 
 def forget_credentials() -> None:
@@ -96,7 +118,8 @@ def forget_credentials() -> None:
     for group in ('keystone_authtoken', 'service_user', 'nova_accel_client'):
         if group in CONF:
             CONF.unregister_opts(
-                ks_loading.get_auth_plugin_conf_options('password'), group)
+                ks_loading.get_auth_plugin_conf_options('password'), group
+            )
 
 
 def write(path: pathlib.Path, content: Sections) -> None:
@@ -117,8 +140,13 @@ def write_api(directory: pathlib.Path, connection: str) -> None:
     :param connection: the URL of the database
     """
     shutil.copy(api_paste_path(), directory / 'api-paste.ini')
-    write(directory / 'nova.conf', {
-        'DEFAULT': {'state_path': str(directory)},
-        'keystone_authtoken': {
-            'www_authenticate_uri': 'http://identity.invalid'},
-        'nova_accel_database': {'connection': connection}})
+    write(
+        directory / 'nova.conf',
+        {
+            'DEFAULT': {'state_path': str(directory)},
+            'keystone_authtoken': {
+                'www_authenticate_uri': 'http://identity.invalid'
+            },
+            'nova_accel_database': {'connection': connection},
+        },
+    )

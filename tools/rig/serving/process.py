@@ -52,10 +52,13 @@ class Process(fixtures.Fixture):
     :param descriptors: files of this process that it inherits
     """
 
-    def __init__(self, command: Sequence[str | os.PathLike[str]],
-                 log: pathlib.Path,
-                 environment: Mapping[str, str] | None = None,
-                 descriptors: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        command: Sequence[str | os.PathLike[str]],
+        log: pathlib.Path,
+        environment: Mapping[str, str] | None = None,
+        descriptors: Sequence[int] = (),
+    ) -> None:
         super().__init__()
         self._command = command
         self.log = log
@@ -65,13 +68,18 @@ class Process(fixtures.Fixture):
     def _setUp(self) -> None:
         with self.log.open('wb') as log:
             self._process = subprocess.Popen(
-                self._command, pass_fds=self._descriptors,
+                self._command,
+                pass_fds=self._descriptors,
                 env={**os.environ, **self._environment},
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
         self.addCleanup(self.stop)
 
-    def wait_for(self, condition: Callable[[], bool],
-                 seconds: float = 90) -> None:
+    def wait_for(
+        self, condition: Callable[[], bool], seconds: float = 90
+    ) -> None:
         """Wait until the condition is true.
 
         :raises ConfigurationError: the process has ended, or the time is
@@ -84,7 +92,8 @@ class Process(fixtures.Fixture):
             time.sleep(0.1)
         raise exceptions.ConfigurationError(
             f'{pathlib.Path(self._command[0]).name} does not start: '
-            f'{self.log.read_text()}')
+            f'{self.log.read_text()}'
+        )
 
     def stop(self) -> None:
         """Ask the process to end, and kill it if it does not."""
@@ -99,12 +108,22 @@ class Process(fixtures.Fixture):
         """The resident memory of the process and its children."""
         pid = self._process.pid
         children = pathlib.Path(f'/proc/{pid}/task/{pid}/children')
-        return sum(map(_resident_kb, [
-            pid, *map(int, children.read_text().split())])) / 1024
+        return (
+            sum(
+                map(
+                    _resident_kb,
+                    [pid, *map(int, children.read_text().split())],
+                )
+            )
+            / 1024
+        )
 
 
 def _resident_kb(pid: int) -> int:
     status = pathlib.Path(f'/proc/{pid}/status').read_text()
     # A process that has ended has no such line.
-    return sum(int(line.split()[1]) for line in status.splitlines()
-               if line.startswith('VmRSS:'))
+    return sum(
+        int(line.split()[1])
+        for line in status.splitlines()
+        if line.startswith('VmRSS:')
+    )

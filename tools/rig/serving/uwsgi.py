@@ -33,21 +33,40 @@ class Uwsgi(process.Process):
     :ivar address: the address where they listen, with ``port``
     """
 
-    def __init__(self, prefix: pathlib.Path, module: str, processes: int,
-                 log: pathlib.Path, environment: Mapping[str, str],
-                 address: str = '127.0.0.1', port: int = 0,
-                 options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        prefix: pathlib.Path,
+        module: str,
+        processes: int,
+        log: pathlib.Path,
+        environment: Mapping[str, str],
+        address: str = '127.0.0.1',
+        port: int = 0,
+        options: Sequence[str] = (),
+    ) -> None:
         family = socket.AF_INET6 if ':' in address else socket.AF_INET
         self._socket = socket.create_server(
-            (address, port), family=family, backlog=100)
+            (address, port), family=family, backlog=100
+        )
         [self.address, self.port] = self._socket.getsockname()[:2]
         descriptor = self._socket.fileno()
         super().__init__(
-            [prefix / 'bin/uwsgi', f'--virtualenv={prefix}',
-             f'--module={module}', '--master', f'--processes={processes}',
-             '--need-app', '--die-on-term', '--no-orphans',
-             f'--http-socket=fd://{descriptor}', *options],
-            log, environment, [descriptor])
+            [
+                prefix / 'bin/uwsgi',
+                f'--virtualenv={prefix}',
+                f'--module={module}',
+                '--master',
+                f'--processes={processes}',
+                '--need-app',
+                '--die-on-term',
+                '--no-orphans',
+                f'--http-socket=fd://{descriptor}',
+                *options,
+            ],
+            log,
+            environment,
+            [descriptor],
+        )
 
     def _setUp(self) -> None:
         self.addCleanup(self._socket.close)
@@ -62,9 +81,12 @@ class Uwsgi(process.Process):
 
     def _serves(self, path: str) -> bool:
         connection = http.client.HTTPConnection(
-            self.address, self.port, timeout=_START_S)
-        with contextlib.closing(connection), contextlib.suppress(
-                OSError, http.client.HTTPException):
+            self.address, self.port, timeout=_START_S
+        )
+        with (
+            contextlib.closing(connection),
+            contextlib.suppress(OSError, http.client.HTTPException),
+        ):
             connection.request('GET', path)
             return connection.getresponse().status == 200
         return False

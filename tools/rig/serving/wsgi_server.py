@@ -63,8 +63,12 @@ class WsgiServer(fixtures.Fixture):
 
     def _setUp(self) -> None:
         server = simple_server.make_server(
-            HOST, self._port, self._applications,
-            server_class=_ThreadingServer, handler_class=_QuietHandler)
+            HOST,
+            self._port,
+            self._applications,
+            server_class=_ThreadingServer,
+            handler_class=_QuietHandler,
+        )
         self.url = f'http://{HOST}:{server.server_port}'
         acceptor = futurist.ThreadPoolExecutor(max_workers=1)
         acceptor.submit(server.serve_forever, poll_interval=0.05)

@@ -24,22 +24,36 @@ from nova import exception as nova_exception
 from nova_accel.model import bitstream as bitstream_model
 
 
-def image(data: bytes, name: str = 'bitstream',
-          hash_algorithm: str = 'sha512', **properties: str,
-          ) -> dict[str, Any]:
+def image(
+    data: bytes,
+    name: str = 'bitstream',
+    hash_algorithm: str = 'sha512',
+    **properties: str,
+) -> dict[str, Any]:
     """An image as Nova shows it, and as its GlanceFixture accepts it.
 
     :param properties: of the image; underscores stay as they are
     """
     now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     return {
-        'id': str(uuid.uuid4()), 'name': name, 'status': 'active',
-        'visibility': 'public', 'is_public': True, 'size': len(data),
-        'container_format': 'bare', 'disk_format': 'raw', 'min_ram': 0,
-        'min_disk': 0, 'protected': False, 'tags': [bitstream_model.TAG],
+        'id': str(uuid.uuid4()),
+        'name': name,
+        'status': 'active',
+        'visibility': 'public',
+        'is_public': True,
+        'size': len(data),
+        'container_format': 'bare',
+        'disk_format': 'raw',
+        'min_ram': 0,
+        'min_disk': 0,
+        'protected': False,
+        'tags': [bitstream_model.TAG],
         'os_hash_algo': hash_algorithm,
         'os_hash_value': hashlib.new(hash_algorithm, data).hexdigest(),
-        'created_at': now, 'updated_at': now, 'properties': properties}
+        'created_at': now,
+        'updated_at': now,
+        'properties': properties,
+    }
 
 
 class Images:
@@ -50,8 +64,12 @@ class Images:
         #: The ids of the images whose data was fetched, in that order.
         self.fetched: list[str] = []
 
-    def create(self, _context: Any, metadata: dict[str, Any],
-               data: BinaryIO | None = None) -> dict[str, Any]:
+    def create(
+        self,
+        _context: Any,
+        metadata: dict[str, Any],
+        data: BinaryIO | None = None,
+    ) -> dict[str, Any]:
         content = b'' if data is None else data.read()
         self._images[metadata['id']] = metadata, content
         return metadata
@@ -61,8 +79,11 @@ class Images:
 
         :returns: its id
         """
-        return str(self.create(None, image(data, **image_arguments),
-                               io.BytesIO(data))['id'])
+        return str(
+            self.create(
+                None, image(data, **image_arguments), io.BytesIO(data)
+            )['id']
+        )
 
     def detail(self, _context: Any, **_query: Any) -> list[dict[str, Any]]:
         return [metadata for metadata, _data in self._images.values()]
@@ -73,7 +94,6 @@ class Images:
             raise nova_exception.ImageNotFound(image_id=image_id)
         return self._images[image_id][0]
 
-    def download(self, _context: Any, image_id: str,
-                 data: BinaryIO) -> None:
+    def download(self, _context: Any, image_id: str, data: BinaryIO) -> None:
         self.fetched.append(image_id)
         data.write(self._images[image_id][1])

@@ -23,9 +23,21 @@ _FILTERS = ('id', 'name', 'status', 'visibility')
 
 #: The own fields of an image. All other keys are properties.
 _OWN = (
-    'id', 'name', 'status', 'container_format', 'disk_format', 'size',
-    'min_ram', 'min_disk', 'protected', 'visibility', 'tags', 'owner',
-    'os_hash_algo', 'os_hash_value')
+    'id',
+    'name',
+    'status',
+    'container_format',
+    'disk_format',
+    'size',
+    'min_ram',
+    'min_disk',
+    'protected',
+    'visibility',
+    'tags',
+    'owner',
+    'os_hash_algo',
+    'os_hash_value',
+)
 
 _CHUNK = 1024 * 1024
 
@@ -40,30 +52,63 @@ class Glance:
     @webob.dec.wsgify
     def __call__(self, request: webob.Request) -> webob.Response:
         path = request.path_info.strip('/')
-        images = {image['id']: _view(image)
-                  for image in self._images.detail(None)}
+        images = {
+            image['id']: _view(image) for image in self._images.detail(None)
+        }
         if request.method != 'GET':
             return webob.Response(status=405)
         if path in ('', 'versions'):
-            return webob.Response(status=300 if not path else 200, json={
-                'versions': [{
-                    'id': 'v2.9', 'status': 'CURRENT', 'links': [{
-                        'rel': 'self', 'href': f'{self._url}/v2/'}]}]})
+            return webob.Response(
+                status=300 if not path else 200,
+                json={
+                    'versions': [
+                        {
+                            'id': 'v2.9',
+                            'status': 'CURRENT',
+                            'links': [
+                                {'rel': 'self', 'href': f'{self._url}/v2/'}
+                            ],
+                        }
+                    ]
+                },
+            )
         if path == 'v2/images':
-            wanted = {key: value for key, value in request.GET.items()
-                      if key in _FILTERS}
+            wanted = {
+                key: value
+                for key, value in request.GET.items()
+                if key in _FILTERS
+            }
             tags = set(request.GET.getall('tag'))
-            return webob.Response(json={'images': [
-                image for image in images.values()
-                if tags.issubset(image.get('tags', ()))
-                and all(image.get(key) == value
-                        for key, value in wanted.items())]})
+            return webob.Response(
+                json={
+                    'images': [
+                        image
+                        for image in images.values()
+                        if tags.issubset(image.get('tags', ()))
+                        and all(
+                            image.get(key) == value
+                            for key, value in wanted.items()
+                        )
+                    ]
+                }
+            )
         if path == 'v2/schemas/image':
-            return webob.Response(json={
-                'name': 'image', 'additionalProperties': {'type': 'string'},
-                'properties': {
-                    name: {} for name in (*_OWN, 'created_at', 'updated_at',
-                                          'file', 'schema')}})
+            return webob.Response(
+                json={
+                    'name': 'image',
+                    'additionalProperties': {'type': 'string'},
+                    'properties': {
+                        name: {}
+                        for name in (
+                            *_OWN,
+                            'created_at',
+                            'updated_at',
+                            'file',
+                            'schema',
+                        )
+                    },
+                }
+            )
         kind, _slash, image_id = path.removesuffix('/file').rpartition('/')
         if kind != 'v2/images' or image_id not in images:
             return webob.Response(status=404)
@@ -80,15 +125,21 @@ class Glance:
         return webob.Response(
             content_type='application/octet-stream',
             content_length=len(view),
-            app_iter=(bytes(view[begin:begin + _CHUNK])
-                      for begin in range(0, len(view), _CHUNK)))
+            app_iter=(
+                bytes(view[begin : begin + _CHUNK])
+                for begin in range(0, len(view), _CHUNK)
+            ),
+        )
 
 
 def _view(image: dict[str, Any]) -> dict[str, Any]:
     """The API's flat form of an image that Nova holds."""
     view = {key: image[key] for key in _OWN if key in image}
-    return {**image.get('properties', {}), **view,
-            'file': f'/v2/images/{image["id"]}/file',
-            'schema': '/v2/schemas/image',
-            'created_at': f'{image["created_at"]:%Y-%m-%dT%H:%M:%SZ}',
-            'updated_at': f'{image["updated_at"]:%Y-%m-%dT%H:%M:%SZ}'}
+    return {
+        **image.get('properties', {}),
+        **view,
+        'file': f'/v2/images/{image["id"]}/file',
+        'schema': '/v2/schemas/image',
+        'created_at': f'{image["created_at"]:%Y-%m-%dT%H:%M:%SZ}',
+        'updated_at': f'{image["updated_at"]:%Y-%m-%dT%H:%M:%SZ}',
+    }

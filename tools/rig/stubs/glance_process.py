@@ -40,14 +40,22 @@ class GlanceProcess(fixtures.Fixture):
     def _setUp(self) -> None:
         self._images = bitstreams.Images()
         self._directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+            self.useFixture(fixtures.TempDir()).path
+        )
         with socket.create_server((wsgi_server.HOST, 0)) as listener:
             host, port = listener.getsockname()
             self.url = f'http://{host}:{port}'
             process = subprocess.Popen(
-                [sys.executable, '-m', served_answers.__name__,
-                 str(listener.fileno()), self._directory],
-                stdin=subprocess.PIPE, pass_fds=[listener.fileno()])
+                [
+                    sys.executable,
+                    '-m',
+                    served_answers.__name__,
+                    str(listener.fileno()),
+                    self._directory,
+                ],
+                stdin=subprocess.PIPE,
+                pass_fds=[listener.fileno()],
+            )
         self.addCleanup(process.communicate)
         self._answer('/v2/schemas/image')
 
@@ -64,4 +72,5 @@ class GlanceProcess(fixtures.Fixture):
     def _answer(self, path: str) -> None:
         stub = glance.Glance(self.url, self._images)
         (self._directory / served_answers.file_name(path)).write_bytes(
-            webob.Request.blank(path).get_response(stub).body)
+            webob.Request.blank(path).get_response(stub).body
+        )

@@ -78,43 +78,68 @@ class Keystone:
     def register(self, type_: str, name: str, url: str) -> None:
         """Put a service into the catalog of all tokens made from now on."""
         self._catalog[type_] = {
-            'id': name, 'type': type_, 'name': name,
-            'endpoints': [{
-                'id': f'{name}-{interface}', 'interface': interface,
-                'region': REGION, 'region_id': REGION, 'url': url,
-            } for interface in ('public', 'internal', 'admin')]}
+            'id': name,
+            'type': type_,
+            'name': name,
+            'endpoints': [
+                {
+                    'id': f'{name}-{interface}',
+                    'interface': interface,
+                    'region': REGION,
+                    'region_id': REGION,
+                    'url': url,
+                }
+                for interface in ('public', 'internal', 'admin')
+            ],
+        }
 
     def issue(self, user: User, roles: Iterable[str] | None = None) -> str:
         """Make a token of the user in its project.
 
         :param roles: of the token, instead of the user's own
         """
-        return self._issue(user, user.roles if roles is None else roles, {
-            'project': {'id': user.project.id, 'name': user.project.name,
-                        'domain': _DOMAIN},
-            'is_domain': False})
+        return self._issue(
+            user,
+            user.roles if roles is None else roles,
+            {
+                'project': {
+                    'id': user.project.id,
+                    'name': user.project.name,
+                    'domain': _DOMAIN,
+                },
+                'is_domain': False,
+            },
+        )
 
-    def _issue(self, user: User, roles: Iterable[str],
-               scope: Mapping[str, Any]) -> str:
+    def _issue(
+        self, user: User, roles: Iterable[str], scope: Mapping[str, Any]
+    ) -> str:
         now = datetime.datetime.now(datetime.UTC)
         token_id = uuid.uuid4().hex
         self._tokens[token_id] = {
             'methods': ['password'],
-            'user': {'id': user.id, 'name': user.name, 'domain': _DOMAIN,
-                     'password_expires_at': None},
+            'user': {
+                'id': user.id,
+                'name': user.name,
+                'domain': _DOMAIN,
+                'password_expires_at': None,
+            },
             **scope,
             'roles': [{'id': role, 'name': role} for role in roles],
             'catalog': list(self._catalog.values()),
-            'issued_at': _time(now), 'expires_at': _time(now + _LIFETIME),
-            'audit_ids': [uuid.uuid4().hex]}
+            'issued_at': _time(now),
+            'expires_at': _time(now + _LIFETIME),
+            'audit_ids': [uuid.uuid4().hex],
+        }
         return token_id
 
     @webob.dec.wsgify
     def __call__(self, request: webob.Request) -> webob.Response:
         route = request.method, request.path_info.rstrip('/')
         if route == ('GET', ''):
-            return webob.Response(status=300, json={
-                'versions': {'values': [self._version()]}})
+            return webob.Response(
+                status=300, json={'versions': {'values': [self._version()]}}
+            )
         if route == ('GET', '/v3'):
             return webob.Response(json={'version': self._version()})
         if route == ('POST', '/v3/auth/tokens'):
@@ -131,12 +156,18 @@ class Keystone:
         return _error(404, f'the stub of Keystone has no {" ".join(route)}')
 
     def _version(self) -> dict[str, Any]:
-        return {'id': 'v3.14', 'status': 'stable',
-                'updated': '2020-04-07T00:00:00Z',
-                'links': [{'rel': 'self', 'href': f'{self._url}/v3/'}],
-                'media-types': [{
+        return {
+            'id': 'v3.14',
+            'status': 'stable',
+            'updated': '2020-04-07T00:00:00Z',
+            'links': [{'rel': 'self', 'href': f'{self._url}/v3/'}],
+            'media-types': [
+                {
                     'base': 'application/json',
-                    'type': 'application/vnd.openstack.identity-v3+json'}]}
+                    'type': 'application/vnd.openstack.identity-v3+json',
+                }
+            ],
+        }
 
     def _authenticate(self, request: webob.Request) -> webob.Response:
         try:
@@ -150,9 +181,15 @@ class Keystone:
             return _error(401, 'Unknown user, or not a password request.')
         if right and scope == _SYSTEM_SCOPE and user.system_roles:
             token_id = self._issue(user, user.system_roles, _SYSTEM_SCOPE)
-        elif right and set(scope) <= {'project'} and (
+        elif (
+            right
+            and set(scope) <= {'project'}
+            and (
                 project.get('id') == user.project.id
-                or project.get('name') == user.project.name or not project):
+                or project.get('name') == user.project.name
+                or not project
+            )
+        ):
             token_id = self.issue(user)
         else:
             return _error(401, 'Wrong password, project or scope.')
@@ -168,8 +205,14 @@ class Keystone:
         token_id = request.headers.get('X-Auth-Token', '')
         if token_id not in self._tokens:
             raise webob.exc.HTTPUnauthorized(
-                json={'error': {'code': 401, 'title': 'Unauthorized',
-                                'message': 'A valid token is needed.'}})
+                json={
+                    'error': {
+                        'code': 401,
+                        'title': 'Unauthorized',
+                        'message': 'A valid token is needed.',
+                    }
+                }
+            )
         return str(token_id)
 
     def _subject(self, request: webob.Request) -> str:
@@ -178,8 +221,14 @@ class Keystone:
         token_id = request.headers.get('X-Subject-Token', '')
         if token_id not in self._tokens:
             raise webob.exc.HTTPNotFound(
-                json={'error': {'code': 404, 'title': 'Not Found',
-                                'message': 'No such token.'}})
+                json={
+                    'error': {
+                        'code': 404,
+                        'title': 'Not Found',
+                        'message': 'No such token.',
+                    }
+                }
+            )
         return str(token_id)
 
 
@@ -187,13 +236,24 @@ def _time(value: datetime.datetime) -> str:
     return value.strftime('%Y-%m-%dT%H:%M:%S.%fZ')
 
 
-def _token_response(status: int, token_id: str,
-                    token: Mapping[str, Any]) -> webob.Response:
-    return webob.Response(status=status, json={'token': token},
-                          headers={'X-Subject-Token': token_id})
+def _token_response(
+    status: int, token_id: str, token: Mapping[str, Any]
+) -> webob.Response:
+    return webob.Response(
+        status=status,
+        json={'token': token},
+        headers={'X-Subject-Token': token_id},
+    )
 
 
 def _error(status: int, message: str) -> webob.Response:
-    return webob.Response(status=status, json={'error': {
-        'code': status, 'message': message,
-        'title': webob.exc.status_map[status].title}})
+    return webob.Response(
+        status=status,
+        json={
+            'error': {
+                'code': status,
+                'message': message,
+                'title': webob.exc.status_map[status].title,
+            }
+        },
+    )

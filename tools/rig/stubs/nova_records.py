@@ -39,78 +39,128 @@ class NovaRecords(fixtures.Fixture):
         self.calls: list[str] = []
         self.fault: Exception | None = None
         for name, fake in (
-                ('objects.InstanceList', types.SimpleNamespace(
+            (
+                'objects.InstanceList',
+                types.SimpleNamespace(
                     get_by_host=self.get_by_host,
-                    get_by_filters=self.get_instances)),
-                ('objects.MigrationList', types.SimpleNamespace(
-                    get_by_filters=self.get_migrations)),
-                ('scheduler.client.report.report_client_singleton',
-                 lambda: self)):
+                    get_by_filters=self.get_instances,
+                ),
+            ),
+            (
+                'objects.MigrationList',
+                types.SimpleNamespace(get_by_filters=self.get_migrations),
+            ),
+            ('scheduler.client.report.report_client_singleton', lambda: self),
+        ):
             self.useFixture(fixtures.MonkeyPatch(f'nova.{name}', fake))
 
     def add_instance(self, host: str | None, **fields: Any) -> Any:
         """Add an instance, active unless the fields say otherwise."""
-        instance = types.SimpleNamespace(**{
-            'uuid': uuidutils.generate_uuid(), 'project_id': 'project',
-            'user_id': 'user', 'system_metadata': {},
-            'host': host, 'vm_state': 'active', 'task_state': None,
-            'old_flavor': None, **fields})
+        instance = types.SimpleNamespace(
+            **{
+                'uuid': uuidutils.generate_uuid(),
+                'project_id': 'project',
+                'user_id': 'user',
+                'system_metadata': {},
+                'host': host,
+                'vm_state': 'active',
+                'task_state': None,
+                'old_flavor': None,
+                **fields,
+            }
+        )
         self.instances[instance.uuid] = instance
         return instance
 
-    def add_migration(self, instance: Any, status: str, source: str,
-                      destination: str | None,
-                      migration_type: str = 'migration') -> None:
-        self.migrations.append(types.SimpleNamespace(
-            uuid=uuidutils.generate_uuid(), instance_uuid=instance.uuid,
-            status=status, source_compute=source, dest_compute=destination,
-            migration_type=migration_type))
+    def add_migration(
+        self,
+        instance: Any,
+        status: str,
+        source: str,
+        destination: str | None,
+        migration_type: str = 'migration',
+    ) -> None:
+        self.migrations.append(
+            types.SimpleNamespace(
+                uuid=uuidutils.generate_uuid(),
+                instance_uuid=instance.uuid,
+                status=status,
+                source_compute=source,
+                dest_compute=destination,
+                migration_type=migration_type,
+            )
+        )
 
-    def get_by_host(self, _context: Any, host: str,
-                    expected_attrs: list[str]) -> list[Any]:
+    def get_by_host(
+        self, _context: Any, host: str, expected_attrs: list[str]
+    ) -> list[Any]:
         self._called('InstanceList.get_by_host')
-        return [instance for instance in self.instances.values()
-                if instance.host == host]
+        return [
+            instance
+            for instance in self.instances.values()
+            if instance.host == host
+        ]
 
-    def get_instances(self, _context: Any, filters: Mapping[str, Any],
-                      expected_attrs: list[str]) -> list[Any]:
+    def get_instances(
+        self,
+        _context: Any,
+        filters: Mapping[str, Any],
+        expected_attrs: list[str],
+    ) -> list[Any]:
         self._called('InstanceList.get_by_filters')
-        return [instance for instance in self.instances.values()
-                if instance.uuid in filters['uuid']]
+        return [
+            instance
+            for instance in self.instances.values()
+            if instance.uuid in filters['uuid']
+        ]
 
-    def get_migrations(self, _context: Any,
-                       filters: Mapping[str, Any]) -> list[Any]:
+    def get_migrations(
+        self, _context: Any, filters: Mapping[str, Any]
+    ) -> list[Any]:
         self._called('MigrationList.get_by_filters')
-        return [migration for migration in self.migrations
-                if migration.uuid in filters.get('uuid', migration.uuid)
-                and migration.status in filters.get(
-                    'status', migration.status)
-                and filters.get('host', migration.source_compute) in (
-                    migration.source_compute, migration.dest_compute)
-                and filters.get('migration_type', migration.migration_type)
-                == migration.migration_type]
+        return [
+            migration
+            for migration in self.migrations
+            if migration.uuid in filters.get('uuid', migration.uuid)
+            and migration.status in filters.get('status', migration.status)
+            and filters.get('host', migration.source_compute)
+            in (migration.source_compute, migration.dest_compute)
+            and filters.get('migration_type', migration.migration_type)
+            == migration.migration_type
+        ]
 
     def get_allocations_for_resource_provider(
-            self, _context: Any, rp_uuid: str) -> Any:
+        self, _context: Any, rp_uuid: str
+    ) -> Any:
         self._called('allocations')
-        return types.SimpleNamespace(allocations={
-            consumer: {'resources': resources[rp_uuid]}
-            for consumer, resources in self.allocations.items()
-            if rp_uuid in resources})
+        return types.SimpleNamespace(
+            allocations={
+                consumer: {'resources': resources[rp_uuid]}
+                for consumer, resources in self.allocations.items()
+                if rp_uuid in resources
+            }
+        )
 
     def get_allocs_for_consumer(self, _context: Any, consumer: str) -> Any:
         self._called('allocations of a consumer')
-        return {'allocations': {
-            rp_uuid: {'resources': amounts} for rp_uuid, amounts
-            in self.allocations.get(consumer, {}).items()}}
+        return {
+            'allocations': {
+                rp_uuid: {'resources': amounts}
+                for rp_uuid, amounts in self.allocations.get(
+                    consumer, {}
+                ).items()
+            }
+        }
 
     def remove_resources_from_instance_allocation(
-            self, _context: Any, consumer_uuid: str,
-            resources: Mapping[str, Any]) -> None:
+        self, _context: Any, consumer_uuid: str, resources: Mapping[str, Any]
+    ) -> None:
         self._called('take away')
         for rp_uuid, removed in resources.items():
-            assert self.allocations[consumer_uuid].pop(
-                rp_uuid) == removed['resources']
+            assert (
+                self.allocations[consumer_uuid].pop(rp_uuid)
+                == removed['resources']
+            )
 
     def _called(self, name: str) -> None:
         self.calls.append(name)

@@ -36,7 +36,8 @@ def _create_inventory() -> None:
         sa.Column('service_host', sa.String(255), nullable=False),
         sa.Column('report_digest', sa.String(255), nullable=False),
         sa.Column('reported_at', sa.DateTime, nullable=False),
-        steps.unique('hosts', 'hostname'))
+        steps.unique('hosts', 'hostname'),
+    )
     steps.create_table(
         'devices',
         sa.Column('uuid', sa.String(36), nullable=False),
@@ -54,7 +55,8 @@ def _create_inventory() -> None:
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
         steps.unique('devices', 'uuid'),
-        steps.foreign_key('devices', 'hostname', 'hosts.hostname'))
+        steps.foreign_key('devices', 'hostname', 'hosts.hostname'),
+    )
     steps.create_index('devices', 'hostname')
     steps.create_table(
         'deployables',
@@ -65,7 +67,8 @@ def _create_inventory() -> None:
         sa.Column('resource_class', sa.String(255), nullable=False),
         sa.Column('traits', steps.LONG_TEXT, nullable=False),
         steps.unique('deployables', 'uuid'),
-        steps.foreign_key('deployables', 'device_uuid', 'devices.uuid'))
+        steps.foreign_key('deployables', 'device_uuid', 'devices.uuid'),
+    )
     steps.create_index('deployables', 'device_uuid')
     steps.create_index('deployables', 'rp_uuid')
 
@@ -80,7 +83,8 @@ def _create_requests() -> None:
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
         steps.unique('device_profiles', 'uuid'),
-        steps.unique('device_profiles', 'name'))
+        steps.unique('device_profiles', 'name'),
+    )
     steps.create_table(
         'bindings',
         sa.Column('instance_uuid', sa.String(36), nullable=False),
@@ -88,7 +92,8 @@ def _create_requests() -> None:
         sa.Column('role', sa.String(16), nullable=False),
         sa.Column('attempt', sa.BigInteger, nullable=False),
         sa.Column('released_at', sa.DateTime),
-        steps.unique('bindings', 'instance_uuid', 'hostname', 'role'))
+        steps.unique('bindings', 'instance_uuid', 'hostname', 'role'),
+    )
     steps.create_index('bindings', 'hostname', 'released_at')
     steps.create_table(
         'arqs',
@@ -108,7 +113,8 @@ def _create_requests() -> None:
         sa.Column('created_at', sa.DateTime, nullable=False),
         sa.Column('updated_at', sa.DateTime),
         steps.unique('arqs', 'uuid'),
-        steps.unique('arqs', 'instance_uuid', 'position'))
+        steps.unique('arqs', 'instance_uuid', 'position'),
+    )
     steps.create_index('arqs', 'project_id')
 
 
@@ -124,6 +130,8 @@ def _create_attach_handles() -> None:
         steps.unique('attach_handles', 'uuid'),
         steps.unique('attach_handles', 'arq_uuid'),
         steps.foreign_key(
-            'attach_handles', 'deployable_uuid', 'deployables.uuid'),
-        steps.foreign_key('attach_handles', 'arq_uuid', 'arqs.uuid'))
+            'attach_handles', 'deployable_uuid', 'deployables.uuid'
+        ),
+        steps.foreign_key('attach_handles', 'arq_uuid', 'arqs.uuid'),
+    )
     steps.create_index('attach_handles', 'deployable_uuid')

@@ -27,12 +27,21 @@ depends_on = None
 
 def upgrade() -> None:
     for table, column in (
-            ('hosts', sa.Column('orders', sa.Integer, nullable=False,
-                                server_default='0')),
-            ('devices', sa.Column('fault', sa.Text)),
-            ('devices', sa.Column('attributes', steps.LONG_TEXT)),
-            ('deployables', sa.Column('is_cleaned', sa.Boolean,
-                                      nullable=False, server_default='0')),
-            ('attach_handles', sa.Column('unclean_since', sa.Integer)),
-            ('attach_handles', sa.Column('unclean_reason', sa.Text))):
+        (
+            'hosts',
+            sa.Column(
+                'orders', sa.Integer, nullable=False, server_default='0'
+            ),
+        ),
+        ('devices', sa.Column('fault', sa.Text)),
+        ('devices', sa.Column('attributes', steps.LONG_TEXT)),
+        (
+            'deployables',
+            sa.Column(
+                'is_cleaned', sa.Boolean, nullable=False, server_default='0'
+            ),
+        ),
+        ('attach_handles', sa.Column('unclean_since', sa.Integer)),
+        ('attach_handles', sa.Column('unclean_reason', sa.Text)),
+    ):
         steps.add_column(table, column)

@@ -26,5 +26,4 @@ depends_on = None
 
 
 def upgrade() -> None:
-    steps.add_column(
-        'attach_handles', sa.Column('identity', sa.String(255)))
+    steps.add_column('attach_handles', sa.Column('identity', sa.String(255)))

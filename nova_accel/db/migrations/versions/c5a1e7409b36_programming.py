@@ -42,5 +42,6 @@ def upgrade() -> None:
         sa.Column('started_at', sa.DateTime, nullable=False),
         sa.Column('finished_at', sa.DateTime),
         sa.Column('failure', sa.Text),
-        steps.unique('programmings', 'uuid'))
+        steps.unique('programmings', 'uuid'),
+    )
     steps.create_index('programmings', 'device_uuid', 'region')

@@ -37,5 +37,10 @@ def upgrade() -> None:
         sa.Column('updated_at', sa.DateTime),
         steps.unique('attributes', 'uuid'),
         steps.unique('attributes', 'deployable_uuid', 'key'),
-        steps.foreign_key('attributes', 'deployable_uuid', 'deployables.uuid',
-                          ondelete='CASCADE'))
+        steps.foreign_key(
+            'attributes',
+            'deployable_uuid',
+            'deployables.uuid',
+            ondelete='CASCADE',
+        ),
+    )

@@ -32,45 +32,61 @@ class Nova(fixtures.Fixture):
 
     def __init__(self):
         super().__init__()
-        self._cells = [objects.CellMapping(
-            uuid=uuidutils.generate_uuid(), name=f'cell{number}')
-            for number in range(2)]
+        self._cells = [
+            objects.CellMapping(
+                uuid=uuidutils.generate_uuid(), name=f'cell{number}'
+            )
+            for number in range(2)
+        ]
         self._instances = {}
         self.events = collections.defaultdict(list)
         self.lookups = 0
 
     def _setUp(self):
         for target, stand_in in (
-                ('nova.objects.InstanceMappingList.get_by_instance_uuids',
-                 self._mappings),
-                ('nova.objects.InstanceList.get_by_filters', self._find),
-                ('nova.context.set_target_cell', self._target),
-                ('nova.compute.api.API', lambda: self)):
+            (
+                'nova.objects.InstanceMappingList.get_by_instance_uuids',
+                self._mappings,
+            ),
+            ('nova.objects.InstanceList.get_by_filters', self._find),
+            ('nova.context.set_target_cell', self._target),
+            ('nova.compute.api.API', lambda: self),
+        ):
             self.useFixture(fixtures.MockPatch(target, stand_in))
 
     def add(self, host, cell=0):
         """An instance, or one that is in no cell yet; its uuid."""
         uuid = uuidutils.generate_uuid()
         self._instances[uuid] = (
-            None if cell is None else self._cells[cell], host)
+            None if cell is None else self._cells[cell],
+            host,
+        )
         return uuid
 
     def _mappings(self, context, uuids):
         self.lookups += 1
-        return [objects.InstanceMapping(
-            instance_uuid=uuid, cell_mapping=self._instances[uuid][0])
-            for uuid in uuids if uuid in self._instances]
+        return [
+            objects.InstanceMapping(
+                instance_uuid=uuid, cell_mapping=self._instances[uuid][0]
+            )
+            for uuid in uuids
+            if uuid in self._instances
+        ]
 
     def _target(self, context, cell):
         context.cell_uuid = cell and cell.uuid
 
     def _find(self, context, filters, expected_attrs):
         self.lookups += 1
-        return [objects.Instance(
-            context, uuid=uuid, host=host, migration_context=None)
+        return [
+            objects.Instance(
+                context, uuid=uuid, host=host, migration_context=None
+            )
             for uuid, (cell, host) in self._instances.items()
-            if cell is not None and cell.uuid == context.cell_uuid
-            and uuid in filters['uuid']]
+            if cell is not None
+            and cell.uuid == context.cell_uuid
+            and uuid in filters['uuid']
+        ]
 
     def external_instance_event(self, context, instances, events):
         """As of Nova's compute API; each instance knows its cell."""
@@ -78,24 +94,31 @@ class Nova(fixtures.Fixture):
         for event in events:
             instance = by_uuid[event.instance_uuid]
             self.events[instance._context.cell_uuid, instance.host].append(
-                (instance.uuid, event.name, event.status, event.tag))
+                (instance.uuid, event.name, event.status, event.tag)
+            )
 
     def got(self, host, cell=0):
         return sorted(self.events[self._cells[cell].uuid, host])
 
 
 def arq(instance_uuid, state='Bound'):
-    return {'uuid': uuidutils.generate_uuid(), 'instance_uuid': instance_uuid,
-            'state': state}
+    return {
+        'uuid': uuidutils.generate_uuid(),
+        'instance_uuid': instance_uuid,
+        'state': state,
+    }
 
 
 def expected(request, status='completed'):
-    return (request['instance_uuid'], 'accelerator-request-bound',
-            status, request['uuid'])
+    return (
+        request['instance_uuid'],
+        'accelerator-request-bound',
+        status,
+        request['uuid'],
+    )
 
 
 class TestSend(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -112,14 +135,16 @@ class TestSend(testtools.TestCase):
         bound_event.send([made, failed])
         self.assertEqual(
             sorted([expected(made), expected(failed, 'failed')]),
-            self.nova.got('host1'))
+            self.nova.got('host1'),
+        )
 
     def test_each_in_its_cell(self):
         arqs = [arq(self.nova.add('host', cell)) for cell in range(2)]
         bound_event.send(arqs)
         for cell in range(2):
-            self.assertEqual([expected(arqs[cell])],
-                             self.nova.got('host', cell))
+            self.assertEqual(
+                [expected(arqs[cell])], self.nova.got('host', cell)
+            )
 
     def test_as_many_lookups_for_one_as_for_many(self):
         instance = self.nova.add('host1')
@@ -134,23 +159,29 @@ class TestSend(testtools.TestCase):
 
     def test_instances_without_a_host(self):
         """Being built, scheduled, or of no cloud that Nova knows."""
-        for instance in (self.nova.add(None), self.nova.add('host1', None),
-                         uuidutils.generate_uuid()):
+        for instance in (
+            self.nova.add(None),
+            self.nova.add('host1', None),
+            uuidutils.generate_uuid(),
+        ):
             bound_event.send([arq(instance)])
         self.assertEqual({}, self.nova.events)
         self.assertEqual('', self.log.output)
 
     def test_nova_is_away(self):
         """It is logged, and that is all."""
+
         def fail(*_args, **_kwargs):
             raise exception.DBNotAllowed(binary='nova-compute')
 
         request = arq(self.nova.add('host1'))
         for broken in (
-                'nova.objects.InstanceMappingList.get_by_instance_uuids',
-                'nova.objects.InstanceList.get_by_filters',
-                'nova.compute.api.API'):
+            'nova.objects.InstanceMappingList.get_by_instance_uuids',
+            'nova.objects.InstanceList.get_by_filters',
+            'nova.compute.api.API',
+        ):
             with fixtures.MockPatch(broken, fail):
                 bound_event.send([request])
         self.assertEqual(
-            3, self.log.output.count(f'binding of ARQs {request["uuid"]}'))
+            3, self.log.output.count(f'binding of ARQs {request["uuid"]}')
+        )

@@ -20,17 +20,29 @@ from unit.api import programming
 
 
 class PrefetchingTest(programming.ProgrammingTestCase):
-
     def create(self, **keys: str) -> Any:
-        return self.ok('POST', '/device_profiles', [
-            {'name': 'fpga', 'groups': [
-                {**base.GROUP, 'accel:bitstream_id': programming.BITSTREAM,
-                 **keys}]}])
+        return self.ok(
+            'POST',
+            '/device_profiles',
+            [
+                {
+                    'name': 'fpga',
+                    'groups': [
+                        {
+                            **base.GROUP,
+                            'accel:bitstream_id': programming.BITSTREAM,
+                            **keys,
+                        }
+                    ],
+                }
+            ],
+        )
 
     def test_a_profile_that_wants_it(self) -> None:
         self.create(**{'accel:prefetch': 'True'})
-        self.assertEqual(programming.BITSTREAM,
-                         self.host.fetched.get(timeout=10))
+        self.assertEqual(
+            programming.BITSTREAM, self.host.fetched.get(timeout=10)
+        )
         self.assertTrue(self.host.fetched.empty())
 
     def test_one_that_does_not(self) -> None:
@@ -41,11 +53,15 @@ class PrefetchingTest(programming.ProgrammingTestCase):
 
     def test_one_that_is_changed(self) -> None:
         profile = self.create()
-        self.ok('PUT', f'/device_profiles/{profile["uuid"]}', {
-            'groups': [{**profile['groups'][0], 'accel:prefetch': 'true'}]},
-            version='2.6')
-        self.assertEqual(programming.BITSTREAM,
-                         self.host.fetched.get(timeout=10))
+        self.ok(
+            'PUT',
+            f'/device_profiles/{profile["uuid"]}',
+            {'groups': [{**profile['groups'][0], 'accel:prefetch': 'true'}]},
+            version='2.6',
+        )
+        self.assertEqual(
+            programming.BITSTREAM, self.host.fetched.get(timeout=10)
+        )
 
     def test_nobody_to_be_asked(self) -> None:
         self.be_silent()
@@ -54,15 +70,20 @@ class PrefetchingTest(programming.ProgrammingTestCase):
 
     def test_a_host_that_cannot_be_asked(self) -> None:
         self.bus._hosts.clear()
-        self.assertEqual('fpga', self.create(
-            **{'accel:prefetch': 'true'})['name'])
+        self.assertEqual(
+            'fpga', self.create(**{'accel:prefetch': 'true'})['name']
+        )
         self.assertTrue(self.host.fetched.empty())
 
     def test_nova_does_not_answer(self) -> None:
         """The profile is there: it must not be refused any more."""
-        self.useFixture(fixtures.MockPatch(
-            'nova.objects.HostMapping.get_by_host',
-            side_effect=db_exc.DBConnectionError()))
-        self.assertEqual('fpga', self.create(
-            **{'accel:prefetch': 'true'})['name'])
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova.objects.HostMapping.get_by_host',
+                side_effect=db_exc.DBConnectionError(),
+            )
+        )
+        self.assertEqual(
+            'fpga', self.create(**{'accel:prefetch': 'true'})['name']
+        )
         self.assertIn('not asked to fetch', self.log.output)

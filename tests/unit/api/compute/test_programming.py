@@ -26,18 +26,23 @@ _OTHER_INSTANCE = base.numbered_uuid(99)
 
 
 class ProgramTest(programmed.ProgrammingTestCase):
-
-    def program(self, roles: tuple[str, ...] = base.ADMIN,
-                project: str = base.PROJECT,
-                deployable: str = programmed.DEPLOYABLE) -> object:
+    def program(
+        self,
+        roles: tuple[str, ...] = base.ADMIN,
+        project: str = base.PROJECT,
+        deployable: str = programmed.DEPLOYABLE,
+    ) -> object:
         context = nova_context.RequestContext(
-            user_id='user', project_id=project, roles=list(roles),
-            is_admin='admin' in roles)
-        return programming.program(
-            context, deployable, programmed.BITSTREAM)
+            user_id='user',
+            project_id=project,
+            roles=list(roles),
+            is_admin='admin' in roles,
+        )
+        return programming.program(context, deployable, programmed.BITSTREAM)
 
-    def refusal(self, kind: type[Exception], *args: object,
-                **kwargs: object) -> str:
+    def refusal(
+        self, kind: type[Exception], *args: object, **kwargs: object
+    ) -> str:
         error = self.assertRaises(kind, self.program, *args, **kwargs)
         self.assertEqual([], self.host.asked)
         return str(error)
@@ -46,9 +51,12 @@ class ProgramTest(programmed.ProgrammingTestCase):
         found = self.program()
         self.assertEqual(
             (programmed.DEPLOYABLE, programmed.BITSTREAM),
-            (found['uuid'], found['bitstream_id']))  # type: ignore[index]
-        self.assertEqual((programmed.DEPLOYABLE, programmed.BITSTREAM,
-                          base.PROJECT, None), self.asked())
+            (found['uuid'], found['bitstream_id']),
+        )  # type: ignore[index]
+        self.assertEqual(
+            (programmed.DEPLOYABLE, programmed.BITSTREAM, base.PROJECT, None),
+            self.asked(),
+        )
 
     def test_a_member_does_not(self) -> None:
         self.refusal(webob.exc.HTTPForbidden, base.MEMBER)
@@ -61,62 +69,95 @@ class ProgramTest(programmed.ProgrammingTestCase):
         self.occupy(base.INSTANCE)
         for roles in (base.MEMBER, base.ADMIN):
             self.program(roles)
-            self.assertEqual((programmed.DEPLOYABLE, programmed.BITSTREAM,
-                              base.PROJECT, base.INSTANCE), self.asked())
+            self.assertEqual(
+                (
+                    programmed.DEPLOYABLE,
+                    programmed.BITSTREAM,
+                    base.PROJECT,
+                    base.INSTANCE,
+                ),
+                self.asked(),
+            )
 
     def test_by_the_arq_that_the_owner_knows(self) -> None:
         self.occupy(base.INSTANCE)
         [arq] = self.ok('GET', '/accelerator_requests')['arqs']
         for roles in (base.MEMBER, base.ADMIN):
             self.program(roles, deployable=arq['uuid'])
-            self.assertEqual((programmed.DEPLOYABLE, programmed.BITSTREAM,
-                              base.PROJECT, base.INSTANCE), self.asked())
-        self.refusal(exceptions.NotFound, base.MEMBER,
-                     project=base.OTHER_PROJECT, deployable=arq['uuid'])
-        self.assertIn('another project', self.refusal(
-            exceptions.Conflict, project=base.OTHER_PROJECT,
-            deployable=arq['uuid']))
+            self.assertEqual(
+                (
+                    programmed.DEPLOYABLE,
+                    programmed.BITSTREAM,
+                    base.PROJECT,
+                    base.INSTANCE,
+                ),
+                self.asked(),
+            )
+        self.refusal(
+            exceptions.NotFound,
+            base.MEMBER,
+            project=base.OTHER_PROJECT,
+            deployable=arq['uuid'],
+        )
+        self.assertIn(
+            'another project',
+            self.refusal(
+                exceptions.Conflict,
+                project=base.OTHER_PROJECT,
+                deployable=arq['uuid'],
+            ),
+        )
 
     def test_the_host_does_not_do_it_under_a_guest(self) -> None:
         self.occupy(base.INSTANCE)
         self.host.fault = exceptions.Conflict('not under a guest')
         error = self.assertRaises(
-            exceptions.Conflict, self.program, base.MEMBER)
+            exceptions.Conflict, self.program, base.MEMBER
+        )
         self.assertEqual('not under a guest', str(error))
 
     def test_in_use_by_another_project(self) -> None:
         self.occupy(base.INSTANCE, project=base.OTHER_PROJECT)
-        self.assertIn('in use by a server of another project',
-                      self.refusal(exceptions.Conflict))
+        self.assertIn(
+            'in use by a server of another project',
+            self.refusal(exceptions.Conflict),
+        )
         self.refusal(webob.exc.HTTPForbidden, base.MEMBER)
 
     def test_in_use_by_another_project_too(self) -> None:
         self.occupy(base.INSTANCE, project=base.OTHER_PROJECT)
         self.bind(self.create_arq(), instance=_OTHER_INSTANCE)
         for roles in (base.MEMBER, base.ADMIN):
-            self.assertIn('another project',
-                          self.refusal(exceptions.Conflict, roles))
+            self.assertIn(
+                'another project', self.refusal(exceptions.Conflict, roles)
+            )
 
     def test_in_use_by_several(self) -> None:
         self.occupy(base.INSTANCE, _OTHER_INSTANCE)
-        self.assertIn('in use by several servers',
-                      self.refusal(exceptions.Conflict))
+        self.assertIn(
+            'in use by several servers', self.refusal(exceptions.Conflict)
+        )
 
     def test_no_such_deployable(self) -> None:
-        self.assertIn(base.NOBODY, self.refusal(
-            exceptions.NotFound, deployable=base.NOBODY))
+        self.assertIn(
+            base.NOBODY,
+            self.refusal(exceptions.NotFound, deployable=base.NOBODY),
+        )
 
     def test_who_may_load_a_shell(self) -> None:
         self.program()
-        self.assertIs(programming_model.ShellLoading.ALLOWED,
-                      self.host.shell_loading)
+        self.assertIs(
+            programming_model.ShellLoading.ALLOWED, self.host.shell_loading
+        )
         self.occupy(base.INSTANCE)
         self.program()
-        self.assertIs(programming_model.ShellLoading.IN_USE,
-                      self.host.shell_loading)
+        self.assertIs(
+            programming_model.ShellLoading.IN_USE, self.host.shell_loading
+        )
         self.program(base.MEMBER)
-        self.assertIs(programming_model.ShellLoading.FORBIDDEN,
-                      self.host.shell_loading)
+        self.assertIs(
+            programming_model.ShellLoading.FORBIDDEN, self.host.shell_loading
+        )
 
     def test_a_shell_is_not_what_the_region_holds(self) -> None:
         self.host.is_shell = True
@@ -126,18 +167,28 @@ class ProgramTest(programmed.ProgrammingTestCase):
     def test_no_region(self) -> None:
         report = base.report()
         report['devices'][0]['deployables'][0]['region'] = None
-        self.ok('PUT', f'/hosts/{base.HOSTNAME}',
-                {**report, 'digest': 'other'}, roles=base.SERVICE)
+        self.ok(
+            'PUT',
+            f'/hosts/{base.HOSTNAME}',
+            {**report, 'digest': 'other'},
+            roles=base.SERVICE,
+        )
         self.refusal(webob.exc.HTTPForbidden, base.MEMBER)
         # Its card may get a shell, which has one.
         self.program()
-        self.useFixture(fixtures.MockPatchObject(
-            policy, 'allows', lambda _context, rule:
-            rule != policies.LOAD_SHELL))
+        self.useFixture(
+            fixtures.MockPatchObject(
+                policy,
+                'allows',
+                lambda _context, rule: rule != policies.LOAD_SHELL,
+            )
+        )
         self.host.asked.clear()
         self.assertIn('no region', self.refusal(exceptions.Conflict))
 
     def test_a_silent_host_is_not_waited_for(self) -> None:
         self.be_silent()
-        self.assertIn('compute-1 has not reported for 180 s',
-                      self.refusal(exceptions.Conflict))
+        self.assertIn(
+            'compute-1 has not reported for 180 s',
+            self.refusal(exceptions.Conflict),
+        )

@@ -32,51 +32,66 @@ class Unheard(Exception):
 
 
 class TestCase(message_bus.TestCase):
-
     def program(self, host='compute-1'):
         return rpc.program(
-            self.context, host, DEPLOYABLE, BITSTREAM, INSTANCE,
-            programming.ShellLoading.IN_USE)
+            self.context,
+            host,
+            DEPLOYABLE,
+            BITSTREAM,
+            INSTANCE,
+            programming.ShellLoading.IN_USE,
+        )
 
 
 class TestProgram(TestCase):
-
     def test_each_host_in_its_cell(self):
         other = message_bus.FakeProgrammer()
         self.bus.add_host('compute-1', self.programmer, cell=0)
         self.bus.add_host('compute-2', other, cell=1)
-        for host, programmer in (('compute-1', self.programmer),
-                                 ('compute-2', other)):
+        for host, programmer in (
+            ('compute-1', self.programmer),
+            ('compute-2', other),
+        ):
             self.program(host)
             [(deployable, wanted, asker, context)] = programmer.asked
             self.assertEqual(
                 (DEPLOYABLE, BITSTREAM, INSTANCE, 'project', 'user', 'token'),
-                (deployable, wanted.bitstream_id, asker.instance_uuid,
-                 asker.project_id, asker.user_id, context.auth_token))
+                (
+                    deployable,
+                    wanted.bitstream_id,
+                    asker.instance_uuid,
+                    asker.project_id,
+                    asker.user_id,
+                    context.auth_token,
+                ),
+            )
 
     def test_a_shell(self):
         self.bus.add_host('compute-1', self.programmer)
         for is_shell in (False, True):
             self.programmer.is_shell = is_shell
             self.assertIs(is_shell, self.program())
-        self.assertIs(programming.ShellLoading.IN_USE,
-                      self.programmer.shell_loading)
+        self.assertIs(
+            programming.ShellLoading.IN_USE, self.programmer.shell_loading
+        )
 
     def test_what_the_host_refuses(self):
         self.bus.add_host('compute-1', self.programmer)
-        for kind in (exceptions.NotFound, exceptions.Conflict,
-                     exceptions.NotAllowed, exceptions.BitstreamRefused,
-                     exceptions.DeviceError):
+        for kind in (
+            exceptions.NotFound,
+            exceptions.Conflict,
+            exceptions.NotAllowed,
+            exceptions.BitstreamRefused,
+            exceptions.DeviceError,
+        ):
             self.programmer.fault = kind('why')
-            self.assertEqual(
-                'why', str(self.assertRaises(kind, self.program)))
+            self.assertEqual('why', str(self.assertRaises(kind, self.program)))
 
     def test_a_host_that_does_not_listen(self):
         conf.CONF.set_override('long_rpc_timeout', 1)
         self.addCleanup(conf.CONF.clear_override, 'long_rpc_timeout')
         self.bus.add_host('compute-1')
-        error = self.assertRaises(
-            exceptions.NoAnswerInTime, self.program)
+        error = self.assertRaises(exceptions.NoAnswerInTime, self.program)
         self.assertIn('compute-1', str(error))
         self.assertNotIn('compute-1', error.public)
 
@@ -89,31 +104,42 @@ class TestThroughRealRpc(TestCase):
     """A real bus sends a fault as text: so does this one."""
 
     def fail_with(self, fault):
-        text = common.serialize_remote_exception(
-            (type(fault), fault, None))
-        self.raise_at_once(common.deserialize_remote_exception(
-            text, ['nova.exception']))
+        text = common.serialize_remote_exception((type(fault), fault, None))
+        self.raise_at_once(
+            common.deserialize_remote_exception(text, ['nova.exception'])
+        )
 
     def raise_at_once(self, fault):
         def call(*_args, **_kwargs):
             raise fault
 
         self.bus.add_host('compute-1')
-        self.useFixture(fixtures.MonkeyPatch(
-            'oslo_messaging.rpc.client._BaseCallContext.call', call))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'oslo_messaging.rpc.client._BaseCallContext.call', call
+            )
+        )
 
     def test_what_the_host_refuses(self):
         for kind in (
-                exceptions.InvalidRequest, exceptions.NotFound,
-                exceptions.BitstreamNotFound, exceptions.Conflict,
-                exceptions.BitstreamRefused, exceptions.DeviceError,
-                exceptions.ServiceUnavailable):
-            self.fail_with(exceptions.RefusedByHost(rpc_model.refusal(
-                kind('why', public='its why'))))
+            exceptions.InvalidRequest,
+            exceptions.NotFound,
+            exceptions.BitstreamNotFound,
+            exceptions.Conflict,
+            exceptions.BitstreamRefused,
+            exceptions.DeviceError,
+            exceptions.ServiceUnavailable,
+        ):
+            self.fail_with(
+                exceptions.RefusedByHost(
+                    rpc_model.refusal(kind('why', public='its why'))
+                )
+            )
             error = self.assertRaises(kind, self.program)
             self.assertEqual(
                 (kind, 'why', 'its why'),
-                (type(error), str(error), error.public))
+                (type(error), str(error), error.public),
+            )
 
     def test_what_a_host_of_an_earlier_version_refuses(self):
         self.fail_with(exceptions.Conflict('why'))
@@ -127,15 +153,12 @@ class TestThroughRealRpc(TestCase):
         self.assertIn('the secret', self.log.output)
 
     def test_a_bus_that_is_away(self):
-        self.raise_at_once(
-            oslo_messaging.MessageDeliveryFailure('refused'))
-        error = self.assertRaises(
-            exceptions.ServiceUnavailable, self.program)
+        self.raise_at_once(oslo_messaging.MessageDeliveryFailure('refused'))
+        error = self.assertRaises(exceptions.ServiceUnavailable, self.program)
         self.assertIn('compute-1', str(error))
 
 
 class TestPrefetch(TestCase):
-
     def test_does_not_wait(self):
         self.programmer.fault = exceptions.BitstreamNotFound('why')
         self.bus.add_host('compute-1', self.programmer, self.programmer)
@@ -144,5 +167,9 @@ class TestPrefetch(TestCase):
 
     def test_a_host_of_no_cell(self):
         self.assertRaises(
-            exceptions.Conflict, rpc.prefetch, self.context,
-            'compute-1', [BITSTREAM])
+            exceptions.Conflict,
+            rpc.prefetch,
+            self.context,
+            'compute-1',
+            [BITSTREAM],
+        )

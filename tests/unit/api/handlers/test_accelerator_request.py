@@ -26,13 +26,14 @@ from unit.api import base
 CONF = conf.CONF
 
 _PATH = '/accelerator_requests'
-_REMOVE = [{'op': 'remove', 'path': f'/{name}'} for name in
-           ('hostname', 'device_rp_uuid', 'instance_uuid')]
+_REMOVE = [
+    {'op': 'remove', 'path': f'/{name}'}
+    for name in ('hostname', 'device_rp_uuid', 'instance_uuid')
+]
 _INSTANCE_2 = base.numbered_uuid(7)
 
 
 class AcceleratorRequestTest(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.report_host(functions=2)
@@ -43,112 +44,163 @@ class AcceleratorRequestTest(base.ApiTestCase):
         return {arq['uuid']: arq['state'] for arq in arqs}
 
     def test_makes_one_arq_for_each_unit_of_each_group(self) -> None:
-        self.create_profile('many', {'resources:FPGA': '2'},
-                            {'resources:FPGA': '1'})
+        self.create_profile(
+            'many', {'resources:FPGA': '2'}, {'resources:FPGA': '1'}
+        )
         arqs = self.ok('POST', _PATH, {'device_profile_name': 'many'})['arqs']
         self.assertEqual(
-            [0, 0, 1], [arq['device_profile_group_id'] for arq in arqs])
+            [0, 0, 1], [arq['device_profile_group_id'] for arq in arqs]
+        )
 
     def test_makes_none_of_a_profile_that_is_not_there(self) -> None:
         for name in ('none', '', '!@#$%^&*()=-[]'):
-            self.assertIn(f'name={name}', self.refused(
-                404, 'POST', _PATH, {'device_profile_name': name}))
+            self.assertIn(
+                f'name={name}',
+                self.refused(
+                    404, 'POST', _PATH, {'device_profile_name': name}
+                ),
+            )
         self.assertEqual({}, self.states())
 
     def test_a_project_has_only_so_many_that_are_not_bound(self) -> None:
         CONF.set_override('max_unbound_arqs', 1, 'nova_accel')
         self.addCleanup(CONF.clear_override, 'max_unbound_arqs', 'nova_accel')
         arq = self.create_arq()
-        told = self.refused(403, 'POST', _PATH, {
-            'device_profile_name': 'profile'}, roles=base.MEMBER)
+        told = self.refused(
+            403,
+            'POST',
+            _PATH,
+            {'device_profile_name': 'profile'},
+            roles=base.MEMBER,
+        )
         self.assertIn('delete those that nobody needs', told)
         self.assertEqual({arq: 'Initial'}, self.states())
         self.create_arq(base.OTHER_PROJECT)
 
     def test_a_project_sees_its_own(self) -> None:
-        mine, other = (self.create_arq(project) for project in
-                       (base.PROJECT, base.OTHER_PROJECT))
+        mine, other = (
+            self.create_arq(project)
+            for project in (base.PROJECT, base.OTHER_PROJECT)
+        )
         self.assertEqual({mine}, set(self.states(roles=base.READER)))
-        for caller in ({'roles': base.ADMIN}, {'roles': base.SERVICE},
-                       {'roles': base.MEMBER, 'token': True}):
+        for caller in (
+            {'roles': base.ADMIN},
+            {'roles': base.SERVICE},
+            {'roles': base.MEMBER, 'token': True},
+        ):
             self.assertEqual({mine, other}, set(self.states(**caller)))
 
     def test_filters_of_2_6(self) -> None:
-        bound, other, failed = self.create_arq(), self.create_arq(
-            base.OTHER_PROJECT), [self.create_arq() for _number in range(2)]
+        bound, other, failed = (
+            self.create_arq(),
+            self.create_arq(base.OTHER_PROJECT),
+            [self.create_arq() for _number in range(2)],
+        )
         self.bind(bound)
         self.bind(*failed, instance=_INSTANCE_2)
         for query, found in (
-                ('state=Bound', {bound}), ('state=Initial', {other}),
-                ('state=Bound&bind_state=resolved', {bound}),
-                ('state=Initial&bind_state=resolved', set()),
-                (f'state=BindFailed&instance={_INSTANCE_2}', {*failed}),
-                (f'hostname={base.HOSTNAME}', {bound, *failed}),
-                (f'hostname={base.HOSTNAME}&state=Bound', {bound}),
-                ('hostname=compute-2', set()),
-                (f'project_id={base.OTHER_PROJECT}', {other}),
-                ('project_id=nobody', set())):
+            ('state=Bound', {bound}),
+            ('state=Initial', {other}),
+            ('state=Bound&bind_state=resolved', {bound}),
+            ('state=Initial&bind_state=resolved', set()),
+            (f'state=BindFailed&instance={_INSTANCE_2}', {*failed}),
+            (f'hostname={base.HOSTNAME}', {bound, *failed}),
+            (f'hostname={base.HOSTNAME}&state=Bound', {bound}),
+            ('hostname=compute-2', set()),
+            (f'project_id={base.OTHER_PROJECT}', {other}),
+            ('project_id=nobody', set()),
+        ):
             self.assertEqual(
-                found, set(self.states(f'?{query}', version='2.6')), query)
+                found, set(self.states(f'?{query}', version='2.6')), query
+            )
             self.refused(400, 'GET', f'{_PATH}?{query}', version='2.5')
-        self.assertIn('"Frob"', self.refused(
-            400, 'GET', f'{_PATH}?state=Frob', version='2.6'))
+        self.assertIn(
+            '"Frob"',
+            self.refused(400, 'GET', f'{_PATH}?state=Frob', version='2.6'),
+        )
 
     def test_another_projects_are_for_who_reaches_all(self) -> None:
-        mine, other = (self.create_arq(project) for project in
-                       (base.PROJECT, base.OTHER_PROJECT))
+        mine, other = (
+            self.create_arq(project)
+            for project in (base.PROJECT, base.OTHER_PROJECT)
+        )
         reader = {'roles': base.READER, 'version': '2.6'}
-        self.assertEqual({mine}, set(self.states(
-            f'?project_id={base.PROJECT}', **reader)))
-        self.assertIn('all_projects', self.refused(
-            403, 'GET', f'{_PATH}?project_id={base.OTHER_PROJECT}', **reader))
-        self.assertIn(other, self.refused(
-            400, 'GET', f'{_PATH}?marker={other}', **reader))
+        self.assertEqual(
+            {mine}, set(self.states(f'?project_id={base.PROJECT}', **reader))
+        )
+        self.assertIn(
+            'all_projects',
+            self.refused(
+                403,
+                'GET',
+                f'{_PATH}?project_id={base.OTHER_PROJECT}',
+                **reader,
+            ),
+        )
+        self.assertIn(
+            other,
+            self.refused(400, 'GET', f'{_PATH}?marker={other}', **reader),
+        )
 
     def test_another_projects_instance_has_none(self) -> None:
         other = self.create_arq(base.OTHER_PROJECT)
         self.bind(other)
         query = f'?instance={base.INSTANCE}'
         for version in ('2.0', '2.6'):
-            for roles, found in ((base.MEMBER, {}),
-                                 (base.SERVICE, {other: 'Bound'})):
-                self.assertEqual(found, self.states(
-                    query, roles=roles, version=version))
+            for roles, found in (
+                (base.MEMBER, {}),
+                (base.SERVICE, {other: 'Bound'}),
+            ):
+                self.assertEqual(
+                    found, self.states(query, roles=roles, version=version)
+                )
         self.ok('DELETE', f'{_PATH}{query}', roles=base.SERVICE)
         self.assertEqual({}, self.states(query, roles=base.SERVICE))
 
     def test_another_projects_is_not_there(self) -> None:
         other = self.create_arq(base.OTHER_PROJECT)
         reason = f'ExtArq not found with uuid={other}'
-        self.assertEqual(reason, self.refused(
-            404, 'GET', f'{_PATH}/{other}', roles=base.MEMBER))
-        self.assertEqual(reason, self.refused(
-            404, 'DELETE', f'{_PATH}?arqs={other}', roles=base.MEMBER))
+        self.assertEqual(
+            reason,
+            self.refused(404, 'GET', f'{_PATH}/{other}', roles=base.MEMBER),
+        )
+        self.assertEqual(
+            reason,
+            self.refused(
+                404, 'DELETE', f'{_PATH}?arqs={other}', roles=base.MEMBER
+            ),
+        )
         self.ok('GET', f'{_PATH}/{other}', roles=base.SERVICE)
 
     def test_binding_shows_the_handle(self) -> None:
         arq = self.create_arq()
         self.bind(arq)
-        shown = self.ok('GET', f'{_PATH}/{arq}', roles=base.MEMBER,
-                        token=True)
+        shown = self.ok('GET', f'{_PATH}/{arq}', roles=base.MEMBER, token=True)
         self.assertEqual('Bound', shown['state'])
         self.assertEqual('PCI', shown['attach_handle_type'])
         self.assertEqual('0c', shown['attach_handle_info']['bus'])
         self.assertEqual(
             (base.HOSTNAME, base.RP, base.INSTANCE),
-            (shown['hostname'], shown['device_rp_uuid'],
-             shown['instance_uuid']))
+            (
+                shown['hostname'],
+                shown['device_rp_uuid'],
+                shown['instance_uuid'],
+            ),
+        )
 
     def test_a_lost_race_leaves_no_handle_behind(self) -> None:
         arqs = [self.create_arq() for _number in range(3)]
         self.bind(*arqs)
-        self.assertEqual(dict.fromkeys(arqs, 'BindFailed'),
-                         self.states(f'?instance={base.INSTANCE}'))
+        self.assertEqual(
+            dict.fromkeys(arqs, 'BindFailed'),
+            self.states(f'?instance={base.INSTANCE}'),
+        )
         more = [self.create_arq() for _number in range(2)]
         self.bind(*more, instance=_INSTANCE_2)
-        self.assertEqual(dict.fromkeys(more, 'Bound'),
-                         self.states(f'?instance={_INSTANCE_2}'
-                                     '&bind_state=resolved'))
+        self.assertEqual(
+            dict.fromkeys(more, 'Bound'),
+            self.states(f'?instance={_INSTANCE_2}&bind_state=resolved'),
+        )
 
     def test_the_reason_of_a_failure(self) -> None:
         arqs = [self.create_arq() for _number in range(3)]
@@ -167,9 +219,13 @@ class AcceleratorRequestTest(base.ApiTestCase):
         arq = self.create_arq()
         self.bind(arq)
         self.assertIn('0 are free (2 disabled', self.log.output)
-        self.assertTrue(self.ok(
-            'GET', f'{_PATH}/{arq}', version='2.6',
-        )['reason'].endswith('0 are free'))
+        self.assertTrue(
+            self.ok(
+                'GET',
+                f'{_PATH}/{arq}',
+                version='2.6',
+            )['reason'].endswith('0 are free')
+        )
 
     def test_a_tenant_sees_neither_host_nor_device(self) -> None:
         """Of a bound one no more than of one that is bound to nothing."""
@@ -178,45 +234,83 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
         self.bind(failed, instance=_INSTANCE_2)
         for roles in (base.MANAGER, base.MEMBER, base.READER):
-            for query in ('', f'?instance={base.INSTANCE}',
-                          f'?instance={_INSTANCE_2}'):
-                answer = self.call('GET', f'{_PATH}{query}', version='2.6',
-                                   roles=roles)
+            for query in (
+                '',
+                f'?instance={base.INSTANCE}',
+                f'?instance={_INSTANCE_2}',
+            ):
+                answer = self.call(
+                    'GET', f'{_PATH}{query}', version='2.6', roles=roles
+                )
                 self._check_tells_nothing(answer)
             for uuid, state in ((bound, 'Bound'), (failed, 'BindFailed')):
-                answer = self.call('GET', f'{_PATH}/{uuid}', version='2.6',
-                                   roles=roles)
+                answer = self.call(
+                    'GET', f'{_PATH}/{uuid}', version='2.6', roles=roles
+                )
                 self._check_tells_nothing(answer)
                 self.assertEqual(state, answer.json['state'])
-        self.assertEqual(exceptions.AcceleratorsBusy.PUBLIC,
-                         answer.json['reason'])
+        self.assertEqual(
+            exceptions.AcceleratorsBusy.PUBLIC, answer.json['reason']
+        )
 
     def _check_tells_nothing(self, answer: webob.Response) -> None:
         for arq in answer.json.get('arqs', [answer.json]):
             self.assertEqual(
-                [None, None, None, {}], [arq[name] for name in (
-                    'hostname', 'device_rp_uuid', 'attach_handle_uuid',
-                    'attach_handle_info')])
+                [None, None, None, {}],
+                [
+                    arq[name]
+                    for name in (
+                        'hostname',
+                        'device_rp_uuid',
+                        'attach_handle_uuid',
+                        'attach_handle_info',
+                    )
+                ],
+            )
         for secret in (base.HOSTNAME, base.RP, '0c'):
             self.assertNotIn(f'"{secret}"', answer.text)
 
     def test_a_tenant_cannot_look_for_a_host(self) -> None:
-        for query in (f'hostname={base.HOSTNAME}', 'sort=hostname',
-                      'sort=state,device_rp_uuid:desc'):
-            self.assertIn('nova_accel:host:show', self.refused(
-                403, 'GET', f'{_PATH}?{query}', version='2.6',
-                roles=base.MEMBER))
+        for query in (
+            f'hostname={base.HOSTNAME}',
+            'sort=hostname',
+            'sort=state,device_rp_uuid:desc',
+        ):
+            self.assertIn(
+                'nova_accel:host:show',
+                self.refused(
+                    403,
+                    'GET',
+                    f'{_PATH}?{query}',
+                    version='2.6',
+                    roles=base.MEMBER,
+                ),
+            )
             self.ok('GET', f'{_PATH}?{query}', version='2.6')
-            self.ok('GET', f'{_PATH}?{query}', version='2.6',
-                    roles=base.MEMBER, token=True)
+            self.ok(
+                'GET',
+                f'{_PATH}?{query}',
+                version='2.6',
+                roles=base.MEMBER,
+                token=True,
+            )
 
     def test_all_of_an_instance_is_not_asked_for_in_parts(self) -> None:
         query = f'instance={base.INSTANCE}&bind_state=resolved'
         self.ok('GET', f'{_PATH}?{query}', version='2.6')
-        for part in ('limit=1', f'marker={base.NOBODY}', 'state=Bound',
-                     'hostname=a', 'project_id=p'):
-            self.assertIn(part.partition('=')[0], self.refused(
-                400, 'GET', f'{_PATH}?{query}&{part}', version='2.6'))
+        for part in (
+            'limit=1',
+            f'marker={base.NOBODY}',
+            'state=Bound',
+            'hostname=a',
+            'project_id=p',
+        ):
+            self.assertIn(
+                part.partition('=')[0],
+                self.refused(
+                    400, 'GET', f'{_PATH}?{query}&{part}', version='2.6'
+                ),
+            )
 
     def test_unbinding_frees_the_handle(self) -> None:
         for _number in range(3):
@@ -227,13 +321,22 @@ class AcceleratorRequestTest(base.ApiTestCase):
 
     def test_one_by_its_path(self) -> None:
         arq, other = self.create_arq(), self.create_arq()
-        for body, state in (({arq: base.patch()}, 'Bound'),
-                            ({arq: _REMOVE}, 'Unbound')):
+        for body, state in (
+            ({arq: base.patch()}, 'Bound'),
+            ({arq: _REMOVE}, 'Unbound'),
+        ):
             self.ok('PATCH', f'{_PATH}/{arq}', body, roles=base.SERVICE)
             self.assertEqual(state, self.states()[arq])
-        self.assertIn(other, self.refused(
-            400, 'PATCH', f'{_PATH}/{arq}',
-            {arq: base.patch(), other: base.patch()}, roles=base.SERVICE))
+        self.assertIn(
+            other,
+            self.refused(
+                400,
+                'PATCH',
+                f'{_PATH}/{arq}',
+                {arq: base.patch(), other: base.patch()},
+                roles=base.SERVICE,
+            ),
+        )
         self.ok('DELETE', f'{_PATH}/{arq}', roles=base.MEMBER)
         self.assertEqual({other: 'Initial'}, self.states())
         self.assertIn(arq, self.refused(404, 'DELETE', f'{_PATH}/{arq}'))
@@ -242,26 +345,42 @@ class AcceleratorRequestTest(base.ApiTestCase):
     def test_gives_an_arq_to_another_project(self) -> None:
         arq = self.create_arq()
         body = {arq: base.patch(project_id=base.OTHER_PROJECT)}
-        self.refused(406, 'PATCH', _PATH, body, roles=base.SERVICE,
-                     version='2.0')
+        self.refused(
+            406, 'PATCH', _PATH, body, roles=base.SERVICE, version='2.0'
+        )
         self.ok('PATCH', _PATH, body, roles=base.SERVICE, version='2.1')
         self.assertEqual({}, self.states(roles=base.MEMBER))
-        self.assertEqual({arq}, set(self.states(
-            roles=base.MEMBER, project=base.OTHER_PROJECT)))
+        self.assertEqual(
+            {arq},
+            set(self.states(roles=base.MEMBER, project=base.OTHER_PROJECT)),
+        )
 
     def test_an_unknown_provider_changes_nothing(self) -> None:
         good, bad = self.create_arq(), self.create_arq()
-        self.assertIn(base.NOBODY, self.refused(404, 'PATCH', _PATH, {
-            good: base.patch(), bad: base.patch(rp=base.NOBODY)},
-            roles=base.SERVICE))
+        self.assertIn(
+            base.NOBODY,
+            self.refused(
+                404,
+                'PATCH',
+                _PATH,
+                {good: base.patch(), bad: base.patch(rp=base.NOBODY)},
+                roles=base.SERVICE,
+            ),
+        )
         self.assertEqual({good: 'Initial', bad: 'Initial'}, self.states())
 
     def test_a_host_that_never_reported_changes_nothing(self) -> None:
         arq = self.create_arq()
         self.assertEqual(
             'Host compute-9 not found: it has never reported its devices',
-            self.refused(404, 'PATCH', _PATH, {
-                arq: base.patch(hostname='compute-9')}, roles=base.SERVICE))
+            self.refused(
+                404,
+                'PATCH',
+                _PATH,
+                {arq: base.patch(hostname='compute-9')},
+                roles=base.SERVICE,
+            ),
+        )
         self.assertEqual({arq: 'Initial'}, self.states())
 
     def test_a_race_that_is_lost_each_time(self) -> None:
@@ -270,25 +389,35 @@ class AcceleratorRequestTest(base.ApiTestCase):
         stock, attempts = attach_handle.stock, []
 
         def stock_of_which_one_is_taken(
-                connection: sa.Connection, *args: Any) -> attach_handle.Stock:
+            connection: sa.Connection, *args: Any
+        ) -> attach_handle.Stock:
             read = stock(connection, *args)
             attempts.append(read)
             connection.execute(
                 sa.update(schema.ATTACH_HANDLES)
-                .where(schema.ATTACH_HANDLES.c.uuid
-                       == base.report()['devices'][0]['deployables'][0][
-                           'attach_handles'][0]['uuid'])
-                .values(arq_uuid=thief))
+                .where(
+                    schema.ATTACH_HANDLES.c.uuid
+                    == base.report()['devices'][0]['deployables'][0][
+                        'attach_handles'
+                    ][0]['uuid']
+                )
+                .values(arq_uuid=thief)
+            )
             return read
 
         self.report_host(functions=1)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.db.rows.attach_handle.stock',
-            stock_of_which_one_is_taken))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.db.rows.attach_handle.stock',
+                stock_of_which_one_is_taken,
+            )
+        )
         self.assertEqual(
-            'other requests took the free attach handles', self.refused(
-                409, 'PATCH', _PATH, {arq: base.patch()},
-                roles=base.SERVICE))
+            'other requests took the free attach handles',
+            self.refused(
+                409, 'PATCH', _PATH, {arq: base.patch()}, roles=base.SERVICE
+            ),
+        )
         self.assertEqual(engine.RETRIES + 1, len(attempts))
         self.assertEqual({arq: 'Initial', thief: 'Initial'}, self.states())
 
@@ -297,26 +426,31 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.useFixture(base.SilentHosts())
         self.bind(arq)
         # It is resolved for Nova, which reads the state of no silent host.
-        self.assertEqual({arq: 'BindFailed'}, self.states(
-            f'?instance={base.INSTANCE}&bind_state=resolved'))
-        self.assertIn('host compute-1 has not reported for 180 s',
-                      self.log.output)
+        self.assertEqual(
+            {arq: 'BindFailed'},
+            self.states(f'?instance={base.INSTANCE}&bind_state=resolved'),
+        )
+        self.assertIn(
+            'host compute-1 has not reported for 180 s', self.log.output
+        )
 
     def test_resolved_filters_where_no_instance_is_named(self) -> None:
         bound, unbound = self.create_arq(), self.create_arq()
         self.bind(bound)
-        self.assertEqual({bound: 'Bound'},
-                         self.states('?bind_state=resolved'))
+        self.assertEqual({bound: 'Bound'}, self.states('?bind_state=resolved'))
         self.refused(400, 'GET', f'{_PATH}?bind_state=bound')
         self.assertIn(unbound, self.states())
 
     def test_an_unresolved_arq_of_the_instance_locks_the_answer(self) -> None:
         self.bind(self.create_arq())
         self.useFixture(base.SilentHosts())
-        self.assertEqual({'Unknown'}, set(self.states(
-            f'?instance={base.INSTANCE}').values()))
-        answer = self.call('GET', f'{_PATH}?instance={base.INSTANCE}'
-                                  '&bind_state=resolved')
+        self.assertEqual(
+            {'Unknown'},
+            set(self.states(f'?instance={base.INSTANCE}').values()),
+        )
+        answer = self.call(
+            'GET', f'{_PATH}?instance={base.INSTANCE}&bind_state=resolved'
+        )
         self.assertEqual(423, answer.status_int)
 
     def test_deletes_all_or_none(self) -> None:
@@ -325,26 +459,44 @@ class AcceleratorRequestTest(base.ApiTestCase):
             for query in (f'{base.NOBODY},{arq}', f'{arq},{base.NOBODY}'):
                 self.assertEqual(
                     f'ExtArq not found with uuid={base.NOBODY}',
-                    self.refused(404, 'DELETE', f'{_PATH}?arqs={query}',
-                                 roles=roles))
+                    self.refused(
+                        404, 'DELETE', f'{_PATH}?arqs={query}', roles=roles
+                    ),
+                )
                 self.assertEqual({arq: 'Initial'}, self.states())
         # Nova cleans up by it, and asks only once.
-        self.ok('DELETE', f'{_PATH}?arqs={base.NOBODY},{arq}',
-                roles=base.MEMBER, token=True)
+        self.ok(
+            'DELETE',
+            f'{_PATH}?arqs={base.NOBODY},{arq}',
+            roles=base.MEMBER,
+            token=True,
+        )
         self.assertEqual({}, self.states())
-        self.refused(404, 'DELETE', f'{_PATH}?arqs={base.NOBODY},{arq}',
-                     roles=base.MEMBER, token=True)
+        self.refused(
+            404,
+            'DELETE',
+            f'{_PATH}?arqs={base.NOBODY},{arq}',
+            roles=base.MEMBER,
+            token=True,
+        )
 
     def test_a_token_for_no_project_reaches_nothing(self) -> None:
         arq = self.create_arq()
         self.bind(self.create_arq())
         for project in (None, ''):
-            for call in (('GET', _PATH), ('GET', f'{_PATH}/{arq}'),
-                         ('GET', f'{_PATH}?instance={base.INSTANCE}'),
-                         ('DELETE', f'{_PATH}?arqs={arq}'),
-                         ('POST', _PATH, {'device_profile_name': 'profile'})):
-                self.assertIn('belong to projects', self.refused(
-                    403, *call, roles=base.MEMBER, project=project))
+            for call in (
+                ('GET', _PATH),
+                ('GET', f'{_PATH}/{arq}'),
+                ('GET', f'{_PATH}?instance={base.INSTANCE}'),
+                ('DELETE', f'{_PATH}?arqs={arq}'),
+                ('POST', _PATH, {'device_profile_name': 'profile'}),
+            ):
+                self.assertIn(
+                    'belong to projects',
+                    self.refused(
+                        403, *call, roles=base.MEMBER, project=project
+                    ),
+                )
         self.assertEqual(2, len(self.states()))
 
     def test_unbinds_one_that_was_never_bound(self) -> None:
@@ -357,21 +509,29 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.bind(arq)
         self.refused(403, 'DELETE', f'{_PATH}?arqs={arq}', roles=base.MEMBER)
         self.assertEqual({arq: 'Bound'}, self.states())
-        self.ok('DELETE', f'{_PATH}?arqs={arq}', roles=base.MEMBER,
-                token=True)
+        self.ok('DELETE', f'{_PATH}?arqs={arq}', roles=base.MEMBER, token=True)
         self.assertEqual({}, self.states())
 
     def test_deletes_those_of_an_instance(self) -> None:
         arq = self.create_arq()
         self.bind(arq)
         for _number in range(2):
-            self.ok('DELETE', f'{_PATH}?instance={base.INSTANCE}',
-                    roles=base.MEMBER, token=True)
+            self.ok(
+                'DELETE',
+                f'{_PATH}?instance={base.INSTANCE}',
+                roles=base.MEMBER,
+                token=True,
+            )
         self.assertEqual({}, self.states())
 
     def test_does_not_delete_all_for_want_of_an_argument(self) -> None:
         arq = self.create_arq()
-        for query in ('', f'?arqs={arq}&instance={base.INSTANCE}',
-                      '?arqs=', '?instance=', f'?arqs={arq},'):
+        for query in (
+            '',
+            f'?arqs={arq}&instance={base.INSTANCE}',
+            '?arqs=',
+            '?instance=',
+            f'?arqs={arq},',
+        ):
             self.refused(400, 'DELETE', f'{_PATH}{query}', token=True)
         self.assertEqual({arq: 'Initial'}, self.states())

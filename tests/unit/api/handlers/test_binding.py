@@ -21,10 +21,15 @@ _PATH = f'{_LIST}/{base.INSTANCE}/active'
 
 
 def wanted(attempt: int = 1, units: int = 1, **more: Any) -> dict[str, Any]:
-    return {'attempt': attempt, 'project_id': base.PROJECT,
-            'device_profile_name': 'profile',
-            'providers': {base.RP: {'allocated': {'FPGA': units},
-                                    'traits': base.TRAITS}}, **more}
+    return {
+        'attempt': attempt,
+        'project_id': base.PROJECT,
+        'device_profile_name': 'profile',
+        'providers': {
+            base.RP: {'allocated': {'FPGA': units}, 'traits': base.TRAITS}
+        },
+        **more,
+    }
 
 
 def of_groups(*groups: dict[str, Any]) -> dict[str, Any]:
@@ -34,28 +39,30 @@ def of_groups(*groups: dict[str, Any]) -> dict[str, Any]:
 
 
 class BindingTestCase(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.report_host(functions=2)
         self.create_profile()
 
     def acquire(self, path: str = _PATH, **more: Any) -> Any:
-        return self.ok('PUT', path, wanted(**more),
-                       roles=base.SERVICE)['arqs']
+        return self.ok('PUT', path, wanted(**more), roles=base.SERVICE)['arqs']
 
     def held(self, path: str = _PATH) -> Any:
         return self.ok('GET', path, roles=base.SERVICE)['arqs']
 
-    def fault(self, status: int, method: str = 'PUT', path: str = _PATH,
-              body: Any = None) -> str:
+    def fault(
+        self,
+        status: int,
+        method: str = 'PUT',
+        path: str = _PATH,
+        body: Any = None,
+    ) -> str:
         answer = self.call(method, path, body, roles=base.SERVICE)
         self.assertEqual(status, answer.status_int, answer.text)
         return str(answer.json['error_code'])
 
 
 class BindingTest(BindingTestCase):
-
     def test_gives_what_the_model_reads(self) -> None:
         [value] = self.acquire()
         arq = arq_model.Arq.from_dict(value)
@@ -82,59 +89,91 @@ class BindingTest(BindingTestCase):
     def test_a_far_attempt_frees_nothing(self) -> None:
         held = self.acquire()
         bodies: tuple[dict[str, Any], ...] = (
-            wanted(), {'arqs': [held[0]['uuid']]},
-            {'arqs': [held[0]['uuid']], 'from_role': 'active'})
+            wanted(),
+            {'arqs': [held[0]['uuid']]},
+            {'arqs': [held[0]['uuid']], 'from_role': 'active'},
+        )
         for attempt, code in (
-                (2 ** 63 - 1, 'InvalidRequest'), (2 ** 62, 'FarAttempt'),
-                (2 ** 61, 'FarAttempt'), (2 ** 21, 'FarAttempt')):
-            self.assertEqual(code, self.fault(
-                400, 'DELETE', f'{_PATH}?attempt={attempt}'))
+            (2**63 - 1, 'InvalidRequest'),
+            (2**62, 'FarAttempt'),
+            (2**61, 'FarAttempt'),
+            (2**21, 'FarAttempt'),
+        ):
+            self.assertEqual(
+                code, self.fault(400, 'DELETE', f'{_PATH}?attempt={attempt}')
+            )
             for path, body in zip(
-                    (_PATH, f'{_PATH}/arqs',
-                     f'{_LIST}/{base.INSTANCE}/old/arqs'), bodies,
-                    strict=True):
-                self.assertEqual(code, self.fault(
-                    400, path=path, body={**body, 'attempt': attempt}))
+                (_PATH, f'{_PATH}/arqs', f'{_LIST}/{base.INSTANCE}/old/arqs'),
+                bodies,
+                strict=True,
+            ):
+                self.assertEqual(
+                    code,
+                    self.fault(
+                        400, path=path, body={**body, 'attempt': attempt}
+                    ),
+                )
             self.assertEqual(held, self.held())
-        answer = self.call('DELETE', f'{_PATH}?attempt={2 ** 61}',
-                           roles=base.SERVICE)
+        answer = self.call(
+            'DELETE', f'{_PATH}?attempt={2**61}', roles=base.SERVICE
+        )
         self.assertEqual(1, answer.json['newest_attempt'])
 
     def test_a_number_that_another_request_had(self) -> None:
         """A host that lost its journal begins to count again."""
         [held] = self.acquire(attempt=4)
-        answer = self.call('PUT', _PATH, wanted(4, units=2),
-                           roles=base.SERVICE)
+        answer = self.call(
+            'PUT', _PATH, wanted(4, units=2), roles=base.SERVICE
+        )
         self.assertEqual(
             (409, 'StaleAttempt', 4),
-            (answer.status_int, answer.json['error_code'],
-             answer.json['newest_attempt']))
+            (
+                answer.status_int,
+                answer.json['error_code'],
+                answer.json['newest_attempt'],
+            ),
+        )
         arq = self.create_arq()
         self.bind(arq)
-        self.assertEqual('StaleAttempt', self.fault(
-            409, path=f'{_PATH}/arqs', body={'attempt': 4, 'arqs': [arq]}))
+        self.assertEqual(
+            'StaleAttempt',
+            self.fault(
+                409, path=f'{_PATH}/arqs', body={'attempt': 4, 'arqs': [arq]}
+            ),
+        )
         self.assertEqual([held], self.held())
 
     def test_groups_instead_of_a_profile(self) -> None:
-        [value] = self.ok('PUT', _PATH, of_groups({'resources: FPGA': 1}),
-                          roles=base.SERVICE)['arqs']
+        [value] = self.ok(
+            'PUT', _PATH, of_groups({'resources: FPGA': 1}), roles=base.SERVICE
+        )['arqs']
         self.assertEqual(
             ('', 0, {'resources:FPGA': '1'}),
-            (value['device_profile_name'], value['device_profile_group_id'],
-             value['group']))
+            (
+                value['device_profile_name'],
+                value['device_profile_group_id'],
+                value['group'],
+            ),
+        )
         [arq] = self.ok(
-            'GET', f'/accelerator_requests?instance={base.INSTANCE}',
-            roles=base.READER)['arqs']
+            'GET',
+            f'/accelerator_requests?instance={base.INSTANCE}',
+            roles=base.READER,
+        )['arqs']
         self.assertEqual('', arq['device_profile_name'])
 
     def test_refuses_groups_that_are_none(self) -> None:
         for body in (
-                wanted(groups=[base.GROUP]),
-                {key: value for key, value in wanted().items()
-                 if key != 'device_profile_name'},
-                of_groups(),
-                of_groups({'resources:FPGA': '0'}),
-                of_groups({'trait:CUSTOM_A': 'required'})):
+            wanted(groups=[base.GROUP]),
+            {
+                key: value
+                for key, value in wanted().items()
+                if key != 'device_profile_name'
+            },
+            of_groups(),
+            of_groups({'resources:FPGA': '0'}),
+            of_groups({'trait:CUSTOM_A': 'required'}),
+        ):
             self.fault(400, body=body)
         self.assertEqual([], self.held())
 
@@ -148,18 +187,21 @@ class BindingTest(BindingTestCase):
     def test_the_tenant_sees_it_and_cannot_delete_it(self) -> None:
         [value] = self.acquire(image_uuid=base.NOBODY)
         path = '/accelerator_requests'
-        [arq] = self.ok('GET', f'{path}?instance={base.INSTANCE}',
-                        roles=base.READER)['arqs']
+        [arq] = self.ok(
+            'GET', f'{path}?instance={base.INSTANCE}', roles=base.READER
+        )['arqs']
         self.assertEqual(value['uuid'], arq['uuid'])
-        self.refused(403, 'DELETE', f'{path}?arqs={arq["uuid"]}',
-                     roles=base.MEMBER)
+        self.refused(
+            403, 'DELETE', f'{path}?arqs={arq["uuid"]}', roles=base.MEMBER
+        )
 
     def test_adopts_what_nova_has_bound(self) -> None:
         arqs = [self.create_arq() for _number in range(2)]
         self.bind(*arqs)
         body = {'attempt': 1, 'arqs': arqs}
-        adopted = self.ok('PUT', f'{_PATH}/arqs', body,
-                          roles=base.SERVICE)['arqs']
+        adopted = self.ok('PUT', f'{_PATH}/arqs', body, roles=base.SERVICE)[
+            'arqs'
+        ]
         self.assertEqual(arqs, [value['uuid'] for value in adopted])
         self.assertEqual(adopted, self.held())
         path = f'/accelerator_requests?instance={base.INSTANCE}'
@@ -167,8 +209,13 @@ class BindingTest(BindingTestCase):
         # As Nova does when the server is deleted.
         self.ok('DELETE', path, roles=base.MEMBER, token=True)
         self.assertEqual(shown, self.ok('GET', path)['arqs'])
-        self.refused(409, 'DELETE', '/accelerator_requests?arqs='
-                     + ','.join(arqs), roles=base.MEMBER, token=True)
+        self.refused(
+            409,
+            'DELETE',
+            '/accelerator_requests?arqs=' + ','.join(arqs),
+            roles=base.MEMBER,
+            token=True,
+        )
         self.ok('DELETE', f'{_PATH}?attempt=1', roles=base.SERVICE)
         self.assertEqual([], self.ok('GET', path)['arqs'])
 
@@ -177,17 +224,24 @@ class BindingTest(BindingTestCase):
         old = _PATH.replace('active', 'old')
         body = {'attempt': 2, 'arqs': [value['uuid']], 'from_role': 'active'}
         for _number in range(2):
-            self.assertEqual([value], self.ok(
-                'PUT', f'{old}/arqs', body, roles=base.SERVICE)['arqs'])
+            self.assertEqual(
+                [value],
+                self.ok('PUT', f'{old}/arqs', body, roles=base.SERVICE)[
+                    'arqs'
+                ],
+            )
         self.assertEqual([], self.held())
         self.assertEqual([value], self.held(old))
 
     def test_moves_though_it_was_not_told_of_the_move_before(self) -> None:
         [value] = self.acquire()
         old = _PATH.replace('active', 'old')
-        self.ok('PUT', f'{old}/arqs',
-                {'attempt': 2, 'arqs': [value['uuid']],
-                 'from_role': 'incoming'}, roles=base.SERVICE)
+        self.ok(
+            'PUT',
+            f'{old}/arqs',
+            {'attempt': 2, 'arqs': [value['uuid']], 'from_role': 'incoming'},
+            roles=base.SERVICE,
+        )
         self.assertEqual([], self.held())
         self.assertEqual([value], self.held(old))
 
@@ -196,69 +250,96 @@ class BindingTest(BindingTestCase):
         body = {'attempt': 2, 'arqs': [value['uuid']]}
         old = _PATH.replace('active', 'old')
         for name, status, path, more in (
-                ('Conflict', 409, old, {}),
-                ('StaleAttempt', 409, old,
-                 {'from_role': 'active', 'attempt': 0}),
-                ('InvalidRequest', 400, _PATH, {'from_role': 'active'}),
-                ('InvalidRequest', 400, old, {'from_role': 'other'})):
-            self.assertEqual(name, self.fault(
-                status, path=f'{path}/arqs', body={**body, **more}))
+            ('Conflict', 409, old, {}),
+            ('StaleAttempt', 409, old, {'from_role': 'active', 'attempt': 0}),
+            ('InvalidRequest', 400, _PATH, {'from_role': 'active'}),
+            ('InvalidRequest', 400, old, {'from_role': 'other'}),
+        ):
+            self.assertEqual(
+                name,
+                self.fault(status, path=f'{path}/arqs', body={**body, **more}),
+            )
         self.assertEqual([value], self.held())
 
     def test_says_what_cannot_be_adopted(self) -> None:
         arq = self.create_arq()
         for name, status, body in (
-                ('NotFound', 404, {'attempt': 1, 'arqs': [base.NOBODY]}),
-                ('Conflict', 409, {'attempt': 1, 'arqs': [arq]}),
-                ('InvalidRequest', 400, {'attempt': 1, 'arqs': []}),
-                ('InvalidRequest', 400, {'attempt': 1, 'arqs': ['x']}),
-                ('InvalidRequest', 400, {'arqs': [arq]})):
+            ('NotFound', 404, {'attempt': 1, 'arqs': [base.NOBODY]}),
+            ('Conflict', 409, {'attempt': 1, 'arqs': [arq]}),
+            ('InvalidRequest', 400, {'attempt': 1, 'arqs': []}),
+            ('InvalidRequest', 400, {'attempt': 1, 'arqs': ['x']}),
+            ('InvalidRequest', 400, {'arqs': [arq]}),
+        ):
             self.assertEqual(
-                name, self.fault(status, path=f'{_PATH}/arqs', body=body))
+                name, self.fault(status, path=f'{_PATH}/arqs', body=body)
+            )
         self.assertEqual([], self.held())
 
     def test_says_what_cannot_be_done(self) -> None:
         for name, status, body in (
-                ('NotFound', 404, wanted(device_profile_name='nope')),
-                ('NotFound', 404, wanted(providers={
-                    base.NOBODY: {'allocated': {'FPGA': 1}, 'traits': []}})),
-                ('NoAssignment', 409, wanted(units=2)),
-                ('InvalidRequest', 400, {}),
-                ('InvalidRequest', 400, wanted(attempt=2 ** 63))):
+            ('NotFound', 404, wanted(device_profile_name='nope')),
+            (
+                'NotFound',
+                404,
+                wanted(
+                    providers={
+                        base.NOBODY: {'allocated': {'FPGA': 1}, 'traits': []}
+                    }
+                ),
+            ),
+            ('NoAssignment', 409, wanted(units=2)),
+            ('InvalidRequest', 400, {}),
+            ('InvalidRequest', 400, wanted(attempt=2**63)),
+        ):
             self.assertEqual(name, self.fault(status, body=body))
         self.assertEqual([], self.held())
 
     def test_says_when_all_is_taken(self) -> None:
         for number in range(2):
-            self.acquire(_PATH.replace(
-                base.INSTANCE, base.numbered_uuid(number)))
+            self.acquire(
+                _PATH.replace(base.INSTANCE, base.numbered_uuid(number))
+            )
         self.assertEqual('AcceleratorsBusy', self.fault(409, body=wanted()))
 
     def test_refuses_a_path_that_is_no_binding(self) -> None:
-        for path in (_PATH.replace('active', 'other'),
-                     _PATH.replace(base.INSTANCE, 'xyz'),
-                     _PATH.replace(base.HOSTNAME, 'a%20b')):
+        for path in (
+            _PATH.replace('active', 'other'),
+            _PATH.replace(base.INSTANCE, 'xyz'),
+            _PATH.replace(base.HOSTNAME, 'a%20b'),
+        ):
             for method in ('GET', 'PUT', 'DELETE'):
-                self.assertEqual('InvalidRequest',
-                                 self.fault(400, method, path))
+                self.assertEqual(
+                    'InvalidRequest', self.fault(400, method, path)
+                )
 
     def test_refuses_a_release_without_its_attempt(self) -> None:
-        for query in ('', '?attempt=', '?attempt=-1', '?attempt=1.5',
-                      '?attempt=%C2%B2', f'?attempt={2 ** 63}',
-                      f'?attempt={"9" * 9999}'):
-            self.assertEqual('InvalidRequest',
-                             self.fault(400, 'DELETE', _PATH + query))
+        for query in (
+            '',
+            '?attempt=',
+            '?attempt=-1',
+            '?attempt=1.5',
+            '?attempt=%C2%B2',
+            f'?attempt={2**63}',
+            f'?attempt={"9" * 9999}',
+        ):
+            self.assertEqual(
+                'InvalidRequest', self.fault(400, 'DELETE', _PATH + query)
+            )
 
 
 class BindingsTest(BindingTestCase):
-
     def listed(self, path: str = _LIST) -> list[binding_model.Binding]:
-        return [binding_model.from_dict(value) for value in self.ok(
-            'GET', path, roles=base.SERVICE)['bindings']]
+        return [
+            binding_model.from_dict(value)
+            for value in self.ok('GET', path, roles=base.SERVICE)['bindings']
+        ]
 
     def delete(self, *arqs: str) -> None:
-        self.ok('DELETE', f'{_LIST}/{base.INSTANCE}?arqs={",".join(arqs)}',
-                roles=base.SERVICE)
+        self.ok(
+            'DELETE',
+            f'{_LIST}/{base.INSTANCE}?arqs={",".join(arqs)}',
+            roles=base.SERVICE,
+        )
 
     def test_gives_all_of_a_host(self) -> None:
         [value] = self.acquire(attempt=5)
@@ -267,9 +348,12 @@ class BindingsTest(BindingTestCase):
         held, unadopted = self.listed()
         self.assertEqual(
             (base.INSTANCE, 'active', 5, (value['uuid'],)),
-            (held.instance_uuid, held.role, held.attempt, held.arq_uuids))
-        self.assertEqual((None, None, (arq,)), (
-            unadopted.role, unadopted.attempt, unadopted.arq_uuids))
+            (held.instance_uuid, held.role, held.attempt, held.arq_uuids),
+        )
+        self.assertEqual(
+            (None, None, (arq,)),
+            (unadopted.role, unadopted.attempt, unadopted.arq_uuids),
+        )
         self.assertTrue(held.is_whole)
         self.assertEqual([], self.listed('/hosts/compute-2/instances'))
 
@@ -284,21 +368,30 @@ class BindingsTest(BindingTestCase):
         arqs = [self.create_arq() for _number in range(2)]
         self.bind(*arqs)
         self.delete(base.NOBODY, arqs[0])
-        self.assertEqual([(arqs[1],)], [
-            binding.arq_uuids for binding in self.listed()])
-        self.ok('PUT', f'{_PATH}/arqs', {'attempt': 1, 'arqs': arqs[1:]},
-                roles=base.SERVICE)
+        self.assertEqual(
+            [(arqs[1],)], [binding.arq_uuids for binding in self.listed()]
+        )
+        self.ok(
+            'PUT',
+            f'{_PATH}/arqs',
+            {'attempt': 1, 'arqs': arqs[1:]},
+            roles=base.SERVICE,
+        )
         self.delete(arqs[1])
         self.assertEqual(1, len(self.held()))
 
     def test_refuses_what_it_cannot_read(self) -> None:
         for method, path in (
-                ('GET', '/hosts/a%20b/instances'),
-                ('DELETE', f'/hosts/a%20b/instances/{base.INSTANCE}'
-                           f'?arqs={base.NOBODY}'),
-                ('DELETE', f'{_LIST}/xyz?arqs={base.NOBODY}'),
-                ('DELETE', f'{_LIST}/{base.INSTANCE}'),
-                ('DELETE', f'{_LIST}/{base.INSTANCE}?arqs=xyz'),
-                ('DELETE', f'{_LIST}/{base.INSTANCE}?uuids=xyz')):
-            self.assertEqual('InvalidRequest',
-                             self.fault(400, method, path), path)
+            ('GET', '/hosts/a%20b/instances'),
+            (
+                'DELETE',
+                f'/hosts/a%20b/instances/{base.INSTANCE}?arqs={base.NOBODY}',
+            ),
+            ('DELETE', f'{_LIST}/xyz?arqs={base.NOBODY}'),
+            ('DELETE', f'{_LIST}/{base.INSTANCE}'),
+            ('DELETE', f'{_LIST}/{base.INSTANCE}?arqs=xyz'),
+            ('DELETE', f'{_LIST}/{base.INSTANCE}?uuids=xyz'),
+        ):
+            self.assertEqual(
+                'InvalidRequest', self.fault(400, method, path), path
+            )

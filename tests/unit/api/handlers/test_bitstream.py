@@ -21,7 +21,6 @@ _PATH = f'/bitstreams/{programming.BITSTREAM}/prefetch'
 
 
 class PrefetchTest(programming.ProgrammingTestCase):
-
     def prefetch(self, body: Any, status: int = 202) -> Any:
         answer = self.call('POST', _PATH, body, version='2.5')
         self.assertEqual(status, answer.status_int, answer.text)
@@ -29,43 +28,67 @@ class PrefetchTest(programming.ProgrammingTestCase):
 
     def test_by_all_and_by_some(self) -> None:
         for body in ({}, {'hostnames': [base.HOSTNAME]}):
-            self.assertEqual({'hostnames': [base.HOSTNAME]},
-                             self.prefetch(body))
-            self.assertEqual(programming.BITSTREAM,
-                             self.host.fetched.get(timeout=10))
+            self.assertEqual(
+                {'hostnames': [base.HOSTNAME]}, self.prefetch(body)
+            )
+            self.assertEqual(
+                programming.BITSTREAM, self.host.fetched.get(timeout=10)
+            )
 
     def test_a_host_that_is_in_no_cell(self) -> None:
         """It does not keep the others from being asked."""
-        self.useFixture(fixtures.MockPatch(
-            'nova_accel.db.deployable.get_hosts_of_regions', return_value=[
-                {'hostname': name, 'service_host': name, 'is_silent': False}
-                for name in ('compute-0', base.HOSTNAME)]))
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova_accel.db.deployable.get_hosts_of_regions',
+                return_value=[
+                    {
+                        'hostname': name,
+                        'service_host': name,
+                        'is_silent': False,
+                    }
+                    for name in ('compute-0', base.HOSTNAME)
+                ],
+            )
+        )
         self.assertEqual({'hostnames': [base.HOSTNAME]}, self.prefetch({}))
-        self.assertEqual(programming.BITSTREAM,
-                         self.host.fetched.get(timeout=10))
-        self.assertIn('compute-0', self.prefetch(
-            {'hostnames': ['compute-0', base.HOSTNAME]},
-            409)['error_message'])
+        self.assertEqual(
+            programming.BITSTREAM, self.host.fetched.get(timeout=10)
+        )
+        self.assertIn(
+            'compute-0',
+            self.prefetch({'hostnames': ['compute-0', base.HOSTNAME]}, 409)[
+                'error_message'
+            ],
+        )
 
     def test_a_host_that_is_not_known(self) -> None:
-        self.assertIn('compute-2', self.prefetch(
-            {'hostnames': [base.HOSTNAME, 'compute-2']},
-            404)['error_message'])
+        self.assertIn(
+            'compute-2',
+            self.prefetch({'hostnames': [base.HOSTNAME, 'compute-2']}, 404)[
+                'error_message'
+            ],
+        )
         self.assertTrue(self.host.fetched.empty())
 
     def test_a_silent_host(self) -> None:
         self.be_silent()
-        self.assertIn('has not reported', self.prefetch(
-            {'hostnames': [base.HOSTNAME]}, 409)['error_message'])
+        self.assertIn(
+            'has not reported',
+            self.prefetch({'hostnames': [base.HOSTNAME]}, 409)[
+                'error_message'
+            ],
+        )
         self.assertEqual({'hostnames': []}, self.prefetch({}))
         self.assertTrue(self.host.fetched.empty())
 
     def test_bad_requests(self) -> None:
-        for body in ([], {'hostnames': []}, {'hostnames': ['a b']},
-                     {'hosts': []}):
+        for body in (
+            [],
+            {'hostnames': []},
+            {'hostnames': ['a b']},
+            {'hosts': []},
+        ):
             self.prefetch(body, 400)
-        self.refused(400, 'POST', '/bitstreams/x/prefetch', {},
-                     version='2.5')
+        self.refused(400, 'POST', '/bitstreams/x/prefetch', {}, version='2.5')
         self.refused(406, 'POST', _PATH, {}, version='2.4')
-        self.refused(403, 'POST', _PATH, {}, version='2.5',
-                     roles=base.MANAGER)
+        self.refused(403, 'POST', _PATH, {}, version='2.5', roles=base.MANAGER)

@@ -18,7 +18,6 @@ _PATH = '/device_profiles'
 
 
 class DeviceProfileTest(base.ApiTestCase):
-
     def names(self, query: str = '') -> list[str]:
         profiles = self.ok('GET', f'{_PATH}{query}')['device_profiles']
         return [profile['name'] for profile in profiles]
@@ -31,28 +30,53 @@ class DeviceProfileTest(base.ApiTestCase):
         self.assertEqual([], self.names('?name='))
 
     def test_takes_the_uuid_that_the_caller_chose(self) -> None:
-        created = self.ok('POST', _PATH, [
-            {'name': 'a', 'groups': [base.GROUP], 'uuid': base.NOBODY}])
+        created = self.ok(
+            'POST',
+            _PATH,
+            [{'name': 'a', 'groups': [base.GROUP], 'uuid': base.NOBODY}],
+        )
         self.assertEqual(base.NOBODY, created['uuid'])
-        self.assertIn(base.NOBODY, self.refused(409, 'POST', _PATH, [
-            {'name': 'b', 'groups': [base.GROUP], 'uuid': base.NOBODY}]))
+        self.assertIn(
+            base.NOBODY,
+            self.refused(
+                409,
+                'POST',
+                _PATH,
+                [{'name': 'b', 'groups': [base.GROUP], 'uuid': base.NOBODY}],
+            ),
+        )
 
     def test_keeps_a_description_of_any_script(self) -> None:
-        self.ok('POST', _PATH, [{'name': 'a', 'groups': [base.GROUP],
-                                 'description': 'schnell ⚡ 高速'}])
+        self.ok(
+            'POST',
+            _PATH,
+            [
+                {
+                    'name': 'a',
+                    'groups': [base.GROUP],
+                    'description': 'schnell ⚡ 高速',
+                }
+            ],
+        )
         [profile] = self.ok('GET', _PATH)['device_profiles']
         self.assertEqual('schnell ⚡ 高速', profile['description'])
 
     def test_names_the_duplicate(self) -> None:
         self.create_profile('gold')
-        self.assertIn('gold', self.refused(409, 'POST', _PATH, [
-            {'name': 'gold', 'groups': [base.GROUP]}]))
+        self.assertIn(
+            'gold',
+            self.refused(
+                409, 'POST', _PATH, [{'name': 'gold', 'groups': [base.GROUP]}]
+            ),
+        )
 
     def test_deletes_by_names_all_or_none(self) -> None:
         for name in 'abc':
             self.create_profile(name)
-        self.assertEqual('Device Profile not found with name=nope',
-                         self.refused(404, 'DELETE', f'{_PATH}?value=a,nope'))
+        self.assertEqual(
+            'Device Profile not found with name=nope',
+            self.refused(404, 'DELETE', f'{_PATH}?value=a,nope'),
+        )
         self.assertEqual(['a', 'b', 'c'], self.names())
         self.ok('DELETE', f'{_PATH}?value=a,c')
         self.assertEqual(['b'], self.names())
@@ -60,12 +84,18 @@ class DeviceProfileTest(base.ApiTestCase):
     def test_does_not_delete_what_is_in_use(self) -> None:
         profile = self.create_profile()
         arq = self.create_arq()
-        for path in (f'{_PATH}/{profile["uuid"]}', f'{_PATH}/profile',
-                     f'{_PATH}?value=profile'):
+        for path in (
+            f'{_PATH}/{profile["uuid"]}',
+            f'{_PATH}/profile',
+            f'{_PATH}?value=profile',
+        ):
             self.assertIn(arq, self.refused(409, 'DELETE', path))
         self.assertEqual(
-            profile['uuid'], self.ok('GET', f'{_PATH}/{profile["uuid"]}')[
-                'device_profile']['uuid'])
+            profile['uuid'],
+            self.ok('GET', f'{_PATH}/{profile["uuid"]}')['device_profile'][
+                'uuid'
+            ],
+        )
         self.ok('DELETE', f'/accelerator_requests?arqs={arq}')
         self.ok('DELETE', f'{_PATH}/{profile["uuid"]}')
 
@@ -77,28 +107,37 @@ class DeviceProfileTest(base.ApiTestCase):
 
     def test_deletes_by_uuid_or_name_wherever_that_is(self) -> None:
         uuids = {name: self.create_profile(name)['uuid'] for name in 'abcd'}
-        for call in (f'{_PATH}/{uuids["a"]}', f'{_PATH}?value={uuids["b"]}',
-                     f'{_PATH}/c,d'):
+        for call in (
+            f'{_PATH}/{uuids["a"]}',
+            f'{_PATH}?value={uuids["b"]}',
+            f'{_PATH}/c,d',
+        ):
             self.ok('DELETE', call)
         self.assertEqual([], self.names())
         self.assertIn("'a b'", self.refused(400, 'DELETE', f'{_PATH}/a%20b'))
 
     def test_amounts_that_are_numbers_and_blanks_in_keys(self) -> None:
-        self.create_profile('a', {
-            'resources: FPGA': 1, 'trait: CUSTOM_A ': 'required'})
+        self.create_profile(
+            'a', {'resources: FPGA': 1, 'trait: CUSTOM_A ': 'required'}
+        )
         [profile] = self.ok('GET', _PATH)['device_profiles']
-        self.assertEqual([{'resources:FPGA': '1',
-                           'trait:CUSTOM_A': 'required'}], profile['groups'])
-        for group in ({'resources:FPGA': 0}, {'resources:FPGA': True},
-                      {'resources:FPGA': 1, 'trait:CUSTOM_A': 1},
-                      {'resources:FPGA': 1, 'resources: FPGA': 1},
-                      {'resources:FPGA': 10 ** 30}):
-            self.refused(400, 'POST', _PATH, [{'name': 'b',
-                                               'groups': [group]}])
+        self.assertEqual(
+            [{'resources:FPGA': '1', 'trait:CUSTOM_A': 'required'}],
+            profile['groups'],
+        )
+        for group in (
+            {'resources:FPGA': 0},
+            {'resources:FPGA': True},
+            {'resources:FPGA': 1, 'trait:CUSTOM_A': 1},
+            {'resources:FPGA': 1, 'resources: FPGA': 1},
+            {'resources:FPGA': 10**30},
+        ):
+            self.refused(
+                400, 'POST', _PATH, [{'name': 'b', 'groups': [group]}]
+            )
 
 
 class UpdateTest(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         created = self.create_profile('gold')
@@ -109,121 +148,193 @@ class UpdateTest(base.ApiTestCase):
         return self.ok('PUT', self.path, body, version='2.6')
 
     def refused_update(self, status: int, body: Any, **kwargs: Any) -> str:
-        return self.refused(status, 'PUT', kwargs.pop('path', self.path),
-                            body, **{'version': '2.6', **kwargs})
+        return self.refused(
+            status,
+            'PUT',
+            kwargs.pop('path', self.path),
+            body,
+            **{'version': '2.6', **kwargs},
+        )
 
     def test_all_but_the_name(self) -> None:
         before = self.ok('GET', f'{_PATH}?name=gold')['device_profiles'][0]
         group = {'resources:CUSTOM_QAT': '2'}
         shown = self.update({'groups': [group], 'description': 'now QAT'})
         self.assertIsNotNone(shown['updated_at'])
-        self.assertEqual({
-            **before, 'groups': [group], 'description': 'now QAT',
-            'updated_at': shown['updated_at']}, shown)
+        self.assertEqual(
+            {
+                **before,
+                'groups': [group],
+                'description': 'now QAT',
+                'updated_at': shown['updated_at'],
+            },
+            shown,
+        )
         self.assertEqual([shown], self.ok('GET', _PATH)['device_profiles'])
 
     def test_both_shapes_and_what_was_read(self) -> None:
         shown = self.update({'groups': [{'resources:FPGA': 2}]})
         for body in (shown, {'device_profile': shown}):
-            self.assertEqual([{'resources:FPGA': '2'}],
-                             self.update(body)['groups'])
+            self.assertEqual(
+                [{'resources:FPGA': '2'}], self.update(body)['groups']
+            )
 
     def test_arqs_keep_their_group(self) -> None:
         self.report_host()
-        arqs = self.ok('POST', '/accelerator_requests',
-                       {'device_profile_name': 'gold'})['arqs']
+        arqs = self.ok(
+            'POST', '/accelerator_requests', {'device_profile_name': 'gold'}
+        )['arqs']
         self.update({'groups': [{'resources:CUSTOM_QAT': '2'}]})
         self.bind(*(arq['uuid'] for arq in arqs))
         [shown] = self.ok('GET', '/accelerator_requests')['arqs']
         self.assertEqual('Bound', shown['state'])
-        [bound] = self.ok('GET', f'/hosts/{base.HOSTNAME}/instances',
-                          roles=base.SERVICE)['bindings'][0]['arqs']
+        [bound] = self.ok(
+            'GET', f'/hosts/{base.HOSTNAME}/instances', roles=base.SERVICE
+        )['bindings'][0]['arqs']
         self.assertEqual(base.GROUP, bound['group'])
 
     def test_what_is_wrong_is_named(self) -> None:
         good = {'groups': [base.GROUP]}
         for culprit, body in (
-                ('groups', {}), ('groups', {'groups': []}),
-                ('CUSTOM_x', {'groups': [{'resources:CUSTOM_x': '1'}]}),
-                ('description', {**good, 'description': 1}),
-                (base.NOBODY, {**good, 'uuid': base.NOBODY}),
-                ('object', [good])):
+            ('groups', {}),
+            ('groups', {'groups': []}),
+            ('CUSTOM_x', {'groups': [{'resources:CUSTOM_x': '1'}]}),
+            ('description', {**good, 'description': 1}),
+            (base.NOBODY, {**good, 'uuid': base.NOBODY}),
+            ('object', [good]),
+        ):
             self.assertIn(culprit, self.refused_update(400, body))
-        self.assertIn('gold, not silver', self.refused_update(
-            409, {**good, 'name': 'silver'}))
-        self.assertIn(base.NOBODY, self.refused_update(
-            404, good, path=f'{_PATH}/{base.NOBODY}'))
+        self.assertIn(
+            'gold, not silver',
+            self.refused_update(409, {**good, 'name': 'silver'}),
+        )
+        self.assertIn(
+            base.NOBODY,
+            self.refused_update(404, good, path=f'{_PATH}/{base.NOBODY}'),
+        )
         self.refused_update(400, good, path=f'{_PATH}/gold')
         self.refused_update(403, good, roles=base.MANAGER)
 
     def test_from_2_6_on(self) -> None:
         answer = self.call('PUT', self.path, {}, version='2.5')
-        self.assertEqual((405, 'GET, DELETE'), (
-            answer.status_int, answer.headers['Allow']))
+        self.assertEqual(
+            (405, 'GET, DELETE'), (answer.status_int, answer.headers['Allow'])
+        )
 
 
 class ExplainTest(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.report_host(functions=2)
         self.create_profile(
-            'gold', base.GROUP, {'resources:FPGA': '2'},
-            {'resources:FPGA': '3', 'trait:CUSTOM_A': 'required',
-             'trait:CUSTOM_FAKE_DEVICE': 'forbidden'},
-            {'resources:CUSTOM_QAT': '1'})
+            'gold',
+            base.GROUP,
+            {'resources:FPGA': '2'},
+            {
+                'resources:FPGA': '3',
+                'trait:CUSTOM_A': 'required',
+                'trait:CUSTOM_FAKE_DEVICE': 'forbidden',
+            },
+            {'resources:CUSTOM_QAT': '1'},
+        )
 
     def explain(self) -> list[tuple[list[str], list[list[str]]]]:
         """Of each group the hosts that can serve it, and all reasons."""
-        groups = self.ok('GET', f'{_PATH}/gold/explain', version='2.6',
-                         roles=base.ADMIN)['explain']['groups']
-        return [(group['hostnames'], [provider['reasons'] for provider
-                                      in group['resource_providers']])
-                for group in groups]
+        groups = self.ok(
+            'GET', f'{_PATH}/gold/explain', version='2.6', roles=base.ADMIN
+        )['explain']['groups']
+        return [
+            (
+                group['hostnames'],
+                [
+                    provider['reasons']
+                    for provider in group['resource_providers']
+                ],
+            )
+            for group in groups
+        ]
 
     def test_what_is_told(self) -> None:
-        found = self.ok('GET', f'{_PATH}/gold/explain',
-                        version='2.6')['explain']
+        found = self.ok('GET', f'{_PATH}/gold/explain', version='2.6')[
+            'explain'
+        ]
         self.assertEqual(
             ('gold', [0, 1, 2, 3]),
-            (found['device_profile_name'], [
-                group['device_profile_group_id']
-                for group in found['groups']]))
-        self.assertEqual({
-            'device_profile_group_id': 0, 'group': base.GROUP,
-            'hostnames': [base.HOSTNAME], 'resource_providers': [{
-                'uuid': base.RP, 'hostname': base.HOSTNAME,
-                'resource_class': 'FPGA', 'total': 2, 'free': 2,
-                'device_uuids': [base.numbered_uuid(1)], 'reasons': []}]},
-            found['groups'][0])
-        self.assertEqual(found, self.ok(
-            'GET', f'{_PATH}/{found["device_profile_uuid"]}/explain',
-            version='2.6')['explain'])
+            (
+                found['device_profile_name'],
+                [
+                    group['device_profile_group_id']
+                    for group in found['groups']
+                ],
+            ),
+        )
+        self.assertEqual(
+            {
+                'device_profile_group_id': 0,
+                'group': base.GROUP,
+                'hostnames': [base.HOSTNAME],
+                'resource_providers': [
+                    {
+                        'uuid': base.RP,
+                        'hostname': base.HOSTNAME,
+                        'resource_class': 'FPGA',
+                        'total': 2,
+                        'free': 2,
+                        'device_uuids': [base.numbered_uuid(1)],
+                        'reasons': [],
+                    }
+                ],
+            },
+            found['groups'][0],
+        )
+        self.assertEqual(
+            found,
+            self.ok(
+                'GET',
+                f'{_PATH}/{found["device_profile_uuid"]}/explain',
+                version='2.6',
+            )['explain'],
+        )
 
     def test_all_reasons(self) -> None:
         here = [base.HOSTNAME]
-        cannot = ['missing traits: CUSTOM_A',
-                  'forbidden traits: CUSTOM_FAKE_DEVICE',
-                  '3 are wanted and it has 2']
+        cannot = [
+            'missing traits: CUSTOM_A',
+            'forbidden traits: CUSTOM_FAKE_DEVICE',
+            '3 are wanted and it has 2',
+        ]
         self.assertEqual(
             [(here, [[]]), (here, [[]]), ([], [cannot]), ([], [])],
-            self.explain())
+            self.explain(),
+        )
         self.create_profile()
         self.bind(self.create_arq())
         self.assertEqual(
-            [(here, [[]]),
-             ([], [['2 are wanted and 1 are free (1 in use)']])],
-            self.explain()[:2])
+            [(here, [[]]), ([], [['2 are wanted and 1 are free (1 in use)']])],
+            self.explain()[:2],
+        )
         self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
         self.assertEqual(
-            ([], [['1 are wanted and 0 are free (1 disabled by an '
-                   'administrator, 1 in use)']]), self.explain()[0])
+            (
+                [],
+                [
+                    [
+                        '1 are wanted and 0 are free (1 disabled by an '
+                        'administrator, 1 in use)'
+                    ]
+                ],
+            ),
+            self.explain()[0],
+        )
         self.ok('POST', f'/devices/{base.numbered_uuid(1)}/enable')
         self.useFixture(base.SilentHosts())
-        self.assertEqual(([], [['its host does not report']]),
-                         self.explain()[0])
+        self.assertEqual(
+            ([], [['its host does not report']]), self.explain()[0]
+        )
 
     def test_unknown_and_older_versions(self) -> None:
-        self.assertIn('name=nope', self.refused(
-            404, 'GET', f'{_PATH}/nope/explain', version='2.6'))
+        self.assertIn(
+            'name=nope',
+            self.refused(404, 'GET', f'{_PATH}/nope/explain', version='2.6'),
+        )
         self.refused(406, 'GET', f'{_PATH}/gold/explain', version='2.5')

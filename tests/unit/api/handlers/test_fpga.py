@@ -21,35 +21,58 @@ _BODY = {'glance_bitstream_uuid': programming.BITSTREAM}
 
 
 class FpgaTest(programming.ProgrammingTestCase):
-
-    def post(self, path: str = _PATH, body: Any = None,
-             **kwargs: Any) -> tuple[int, Any]:
-        answer = self.call('POST', path, _BODY if body is None else body,
-                           version=None, **kwargs)
+    def post(
+        self, path: str = _PATH, body: Any = None, **kwargs: Any
+    ) -> tuple[int, Any]:
+        answer = self.call(
+            'POST',
+            path,
+            _BODY if body is None else body,
+            version=None,
+            **kwargs,
+        )
         return answer.status_int, answer.json
 
     def test_programs(self) -> None:
         self.assertEqual(
             (200, {'msg': 'bitstream has been loaded successfully'}),
-            self.post())
-        self.assertEqual((programming.DEPLOYABLE, programming.BITSTREAM,
-                          base.PROJECT, None), self.asked())
+            self.post(),
+        )
+        self.assertEqual(
+            (
+                programming.DEPLOYABLE,
+                programming.BITSTREAM,
+                base.PROJECT,
+                None,
+            ),
+            self.asked(),
+        )
 
     def test_who_may_not(self) -> None:
         for roles in (base.MEMBER, base.READER, ('other',)):
             self.assertEqual(
-                (422, {'error': 'User is not authorized to use the '
-                                'resource'}), self.post(roles=roles))
+                (422, {'error': 'User is not authorized to use the resource'}),
+                self.post(roles=roles),
+            )
         self.assertEqual([], self.host.asked)
 
     def test_a_shell_that_the_caller_may_not_load(self) -> None:
         self.host.fault = exceptions.NotAllowed('why')
         self.assertEqual(422, self.post()[0])
-        self.assertEqual(403, self.call(
-            'PATCH', f'/deployables/{programming.DEPLOYABLE}/program', [{
-                'path': '/program', 'op': 'replace',
-                'value': [{'image_uuid': programming.BITSTREAM}]}],
-        ).status_int)
+        self.assertEqual(
+            403,
+            self.call(
+                'PATCH',
+                f'/deployables/{programming.DEPLOYABLE}/program',
+                [
+                    {
+                        'path': '/program',
+                        'op': 'replace',
+                        'value': [{'image_uuid': programming.BITSTREAM}],
+                    }
+                ],
+            ).status_int,
+        )
 
     def test_the_owner_of_the_server_may(self) -> None:
         self.occupy(base.INSTANCE)
@@ -57,11 +80,12 @@ class FpgaTest(programming.ProgrammingTestCase):
 
     def test_what_does_not_work_is_told(self) -> None:
         for fault, status in (
-                (exceptions.BitstreamNotFound('why'), 404),
-                (exceptions.BitstreamRefused('why'), 409),
-                (exceptions.Conflict('why'), 409),
-                (exceptions.DeviceError('why'), 502),
-                (exceptions.ServiceUnavailable('why'), 503)):
+            (exceptions.BitstreamNotFound('why'), 404),
+            (exceptions.BitstreamRefused('why'), 409),
+            (exceptions.Conflict('why'), 409),
+            (exceptions.DeviceError('why'), 502),
+            (exceptions.ServiceUnavailable('why'), 503),
+        ):
             self.host.fault = fault
             self.assertEqual((status, {'error': 'why'}), self.post())
 
@@ -72,12 +96,18 @@ class FpgaTest(programming.ProgrammingTestCase):
         self.assertNotIn('secret', body['error'])
 
     def test_what_is_wrong_in_the_request(self) -> None:
-        for body in ({}, [], {'glance_bitstream_uuid': 1},
-                     {'glance_bitstream_uuid': 'x'}, {**_BODY, 'more': 1}):
+        for body in (
+            {},
+            [],
+            {'glance_bitstream_uuid': 1},
+            {'glance_bitstream_uuid': 'x'},
+            {**_BODY, 'more': 1},
+        ):
             status, answer = self.post(body=body)
             self.assertEqual((400, ['error']), (status, list(answer)))
         self.assertEqual(400, self.post('/fpga/x')[0])
         self.assertEqual(
             (404, {'error': f'Deployable not found with uuid={base.NOBODY}'}),
-            self.post(f'/fpga/{base.NOBODY}'))
+            self.post(f'/fpga/{base.NOBODY}'),
+        )
         self.assertEqual([], self.host.asked)

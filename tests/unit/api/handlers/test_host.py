@@ -27,29 +27,48 @@ _PATH = f'/hosts/{base.HOSTNAME}'
 
 
 class HostTest(base.ApiTestCase):
-
     def test_takes_what_the_model_reports(self) -> None:
         address = pci_address.PciAddress.parse('0000:81:00.0')
         handle = attach_handle.AttachHandle(
-            base.numbered_uuid(9), address, 'nvidia-11')
+            base.numbered_uuid(9), address, 'nvidia-11'
+        )
         card = device.Device(
-            name='pci_0000_81_00_0', type='VGPU', vendor_id='10de',
-            product_id='1db4', vendor='NVIDIA', product='V100',
-            address=address, driver='mdev', deployables=(
-                device.Deployable('nvidia-11', 'VGPU', frozenset(base.TRAITS),
-                                  (handle,)),))
+            name='pci_0000_81_00_0',
+            type='VGPU',
+            vendor_id='10de',
+            product_id='1db4',
+            vendor='NVIDIA',
+            product='V100',
+            address=address,
+            driver='mdev',
+            deployables=(
+                device.Deployable(
+                    'nvidia-11', 'VGPU', frozenset(base.TRAITS), (handle,)
+                ),
+            ),
+        )
         report = card.to_report(
-            base.NODE, {('pci_0000_81_00_0', 'nvidia-11'): base.RP})
-        self.ok('PUT', _PATH, {**base.report(), 'devices': [report]},
-                roles=base.SERVICE)
+            base.NODE, {('pci_0000_81_00_0', 'nvidia-11'): base.RP}
+        )
+        self.ok(
+            'PUT',
+            _PATH,
+            {**base.report(), 'devices': [report]},
+            roles=base.SERVICE,
+        )
         self.create_profile('profile', {'resources:VGPU': '1'})
         arq = self.create_arq()
         self.bind(arq)
         shown = self.ok('GET', f'/accelerator_requests/{arq}')
         self.assertEqual(
             (str(arq_model.State.BOUND), 'MDEV', handle.uuid, handle.info),
-            (shown['state'], shown['attach_handle_type'],
-             shown['attach_handle_uuid'], shown['attach_handle_info']))
+            (
+                shown['state'],
+                shown['attach_handle_type'],
+                shown['attach_handle_uuid'],
+                shown['attach_handle_info'],
+            ),
+        )
 
     def test_the_event_again_of_what_is_made_again(self) -> None:
         nova = self.useFixture(test_bound_event.Nova())
@@ -59,12 +78,23 @@ class HostTest(base.ApiTestCase):
         instance = nova.add('host1')
         self.bind(made, other, instance=instance)
         for arqs, expected in (
-                ([made], []),
-                ([], [test_bound_event.expected(
-                    {'uuid': made, 'instance_uuid': instance})]),
-                ([], [])):
-            self.ok('PUT', f'{_PATH}/provisioning', {'arqs': arqs},
-                    roles=base.SERVICE)
+            ([made], []),
+            (
+                [],
+                [
+                    test_bound_event.expected(
+                        {'uuid': made, 'instance_uuid': instance}
+                    )
+                ],
+            ),
+            ([], []),
+        ):
+            self.ok(
+                'PUT',
+                f'{_PATH}/provisioning',
+                {'arqs': arqs},
+                roles=base.SERVICE,
+            )
             self.assertEqual(expected, nova.got('host1'))
             nova.events.clear()
 
@@ -75,12 +105,20 @@ class HostTest(base.ApiTestCase):
         self.create_profile('profile', {'resources:FPGA': '1'})
         arq, instance = self.create_arq(), nova.add('host1')
         self.bind(arq, instance=instance)
-        self.ok('PUT', f'{_PATH}/provisioning',
-                {'arqs': [arq], 'failed': [arq]}, roles=base.SERVICE)
+        self.ok(
+            'PUT',
+            f'{_PATH}/provisioning',
+            {'arqs': [arq], 'failed': [arq]},
+            roles=base.SERVICE,
+        )
         self.assertEqual(
-            [test_bound_event.expected(
-                {'uuid': arq, 'instance_uuid': instance}, 'failed')],
-            nova.got('host1'))
+            [
+                test_bound_event.expected(
+                    {'uuid': arq, 'instance_uuid': instance}, 'failed'
+                )
+            ],
+            nova.got('host1'),
+        )
 
     def test_what_is_made_again_is_provisioning_until_then(self) -> None:
         self.report_host()
@@ -88,41 +126,69 @@ class HostTest(base.ApiTestCase):
         arq = self.create_arq()
         self.bind(arq)
         for arqs, state in (([arq], 'Provisioning'), ([], 'Bound')):
-            self.ok('PUT', f'{_PATH}/provisioning', {'arqs': arqs},
-                    roles=base.SERVICE)
-            self.assertEqual(state, self.ok(
-                'GET', f'/accelerator_requests/{arq}')['state'])
-        self.refused(403, 'PUT', f'{_PATH}/provisioning', {'arqs': []},
-                     roles=base.MEMBER)
-        for body in ({}, {'arqs': ['x']}, {'arqs': [arq, arq]},
-                     {'arqs': [], 'failed': ['x']}, {'failed': [arq]}):
-            self.refused(400, 'PUT', f'{_PATH}/provisioning', body,
-                         roles=base.SERVICE)
+            self.ok(
+                'PUT',
+                f'{_PATH}/provisioning',
+                {'arqs': arqs},
+                roles=base.SERVICE,
+            )
+            self.assertEqual(
+                state, self.ok('GET', f'/accelerator_requests/{arq}')['state']
+            )
+        self.refused(
+            403,
+            'PUT',
+            f'{_PATH}/provisioning',
+            {'arqs': []},
+            roles=base.MEMBER,
+        )
+        for body in (
+            {},
+            {'arqs': ['x']},
+            {'arqs': [arq, arq]},
+            {'arqs': [], 'failed': ['x']},
+            {'failed': [arq]},
+        ):
+            self.refused(
+                400, 'PUT', f'{_PATH}/provisioning', body, roles=base.SERVICE
+            )
 
     def test_may_be_repeated(self) -> None:
         for functions in (4, 4, 2, 4):
             self.report_host(functions)
 
     def test_takes_a_report_that_is_longer_than_a_tenants_request(
-            self) -> None:
+        self,
+    ) -> None:
         handle = base.report()['devices'][0]['deployables'][0][
-            'attach_handles'][0]
+            'attach_handles'
+        ][0]
         report = base.report()
         report['devices'][0]['deployables'][0]['attach_handles'] = [
             {**handle, 'uuid': base.numbered_uuid(number)}
-            for number in range(1000)]
+            for number in range(1000)
+        ]
         self.ok('PUT', _PATH, report, roles=base.SERVICE)
-        self.refused(413, 'PUT', _PATH, roles=base.SERVICE,
-                     raw=b' ' * (host.MAX_REPORT_BYTES + 1))
+        self.refused(
+            413,
+            'PUT',
+            _PATH,
+            roles=base.SERVICE,
+            raw=b' ' * (host.MAX_REPORT_BYTES + 1),
+        )
 
     def test_an_unchanged_report_needs_no_orders(self) -> None:
         told = self.report_host()
-        self.assertEqual({'orders': {
-            'revision': 0, 'disabled': [], 'uncleaned': []}}, told)
+        self.assertEqual(
+            {'orders': {'revision': 0, 'disabled': [], 'uncleaned': []}}, told
+        )
         for seen, status in ((0, 204), (1, 200), (None, 200)):
             answer = self.call(
-                'PUT', _PATH, {**base.report(), 'orders_seen': seen},
-                roles=base.SERVICE)
+                'PUT',
+                _PATH,
+                {**base.report(), 'orders_seen': seen},
+                roles=base.SERVICE,
+            )
             self.assertEqual(status, answer.status_int)
 
     def test_an_older_nova_compute_reports(self) -> None:
@@ -137,14 +203,18 @@ class HostTest(base.ApiTestCase):
 
     def test_says_which_field_is_unknown(self) -> None:
         places: tuple[tuple[Any, ...], ...] = (
-            (), ('devices', 0), ('devices', 0, 'deployables', 0),
+            (),
+            ('devices', 0),
+            ('devices', 0, 'deployables', 0),
             ('devices', 0, 'deployables', 0, 'attach_handles', 1),
-            ('devices', 0, 'deployables', 0, 'attach_handles', 1, 'info'))
+            ('devices', 0, 'deployables', 0, 'attach_handles', 1, 'info'),
+        )
         for place in places:
             report = base.report()
             functools.reduce(operator.getitem, place, report)['frob'] = 1
             reason = self.refused(
-                400, 'PUT', _PATH, report, roles=base.SERVICE)
+                400, 'PUT', _PATH, report, roles=base.SERVICE
+            )
             self.assertIn("'frob' was unexpected", reason)
             self.assertTrue(reason.startswith('/'.join(map(str, place))))
 
@@ -159,63 +229,97 @@ class HostTest(base.ApiTestCase):
             self.ok('DELETE', f'/accelerator_requests?arqs={arq}', token=True)
             told = self.report_host(functions=1, is_cleaned=True)['orders']
             self.assertEqual([handle], told['uncleaned'])
-            self.ok('PUT', f'{_PATH}/cleaning',
-                    {**good, 'revision': told['revision']},
-                    roles=base.SERVICE)
+            self.ok(
+                'PUT',
+                f'{_PATH}/cleaning',
+                {**good, 'revision': told['revision']},
+                roles=base.SERVICE,
+            )
         for status, path, body in (
-                (404, _PATH, {**good, 'cleaned': [base.NOBODY]}),
-                (404, _PATH, {**good, 'cleaned': [],
-                              'failed': {base.NOBODY: 'why'}}),
-                (409, '/hosts/compute-2', good),
-                (400, _PATH, {**good, 'failed': {handle: 'why'}}),
-                (400, _PATH, {**good, 'cleaned': [],
-                              'failed': {handle: 'x' * 1024}}),
-                (400, _PATH, {**good, 'revision': -1}),
-                (400, _PATH, {**good, 'frob': 1}),
-                (400, _PATH, {'cleaned': [handle], 'failed': {}}),
-                (400, '/hosts/a%20b', good)):
-            self.refused(status, 'PUT', f'{path}/cleaning', body,
-                         roles=base.SERVICE)
-        self.assertIn(base.NOBODY, self.refused(
-            404, 'PUT', f'{_PATH}/cleaning',
-            {**good, 'cleaned': [base.NOBODY]}, roles=base.SERVICE))
+            (404, _PATH, {**good, 'cleaned': [base.NOBODY]}),
+            (
+                404,
+                _PATH,
+                {**good, 'cleaned': [], 'failed': {base.NOBODY: 'why'}},
+            ),
+            (409, '/hosts/compute-2', good),
+            (400, _PATH, {**good, 'failed': {handle: 'why'}}),
+            (
+                400,
+                _PATH,
+                {**good, 'cleaned': [], 'failed': {handle: 'x' * 1024}},
+            ),
+            (400, _PATH, {**good, 'revision': -1}),
+            (400, _PATH, {**good, 'frob': 1}),
+            (400, _PATH, {'cleaned': [handle], 'failed': {}}),
+            (400, '/hosts/a%20b', good),
+        ):
+            self.refused(
+                status, 'PUT', f'{path}/cleaning', body, roles=base.SERVICE
+            )
+        self.assertIn(
+            base.NOBODY,
+            self.refused(
+                404,
+                'PUT',
+                f'{_PATH}/cleaning',
+                {**good, 'cleaned': [base.NOBODY]},
+                roles=base.SERVICE,
+            ),
+        )
 
     def test_refuses_a_malformed_report(self) -> None:
         report = base.report()
         report['devices'][0]['address'] = '0000:0c:00.0\n'
-        self.assertIn('devices/0/address', self.refused(
-            400, 'PUT', _PATH, report, roles=base.SERVICE))
-        self.refused(400, 'PUT', '/hosts/a%20b', base.report(),
-                     roles=base.SERVICE)
+        self.assertIn(
+            'devices/0/address',
+            self.refused(400, 'PUT', _PATH, report, roles=base.SERVICE),
+        )
+        self.refused(
+            400, 'PUT', '/hosts/a%20b', base.report(), roles=base.SERVICE
+        )
 
     def test_does_not_take_a_handle_of_another_host(self) -> None:
         self.report_host()
         report = base.report()
         report['digest'] = 'another'
-        answer = self.call('PUT', '/hosts/compute-2', report,
-                           roles=base.SERVICE)
+        answer = self.call(
+            'PUT', '/hosts/compute-2', report, roles=base.SERVICE
+        )
         self.assertEqual(409, answer.status_int, answer.text)
 
     def test_programming(self) -> None:
         path = f'{_PATH}/programmings/{base.NOBODY}'
         begun = {**base.RECORD, 'finished_at': None, 'failure': None}
-        for body, finished in ((begun, False), (begun, False),
-                               (base.RECORD, True), (begun, True)):
+        for body, finished in (
+            (begun, False),
+            (begun, False),
+            (base.RECORD, True),
+            (begun, True),
+        ):
             answer = self.call('PUT', path, body, roles=base.SERVICE)
             self.assertEqual((204, b''), (answer.status_int, answer.body))
             [row] = programming.get_all()
             self.assertEqual(
                 (base.NOBODY, base.HOSTNAME, finished),
-                (row['uuid'], row['hostname'],
-                 row['finished_at'] is not None))
-        reason = self.refused(409, 'PUT', path.replace('-1/', '-2/'), begun,
-                              roles=base.SERVICE)
+                (row['uuid'], row['hostname'], row['finished_at'] is not None),
+            )
+        reason = self.refused(
+            409, 'PUT', path.replace('-1/', '-2/'), begun, roles=base.SERVICE
+        )
         self.assertIn(base.HOSTNAME, reason)
-        for spoilt in ({'started_at': None}, {'started_at': '2026'},
-                       {'started_at': '2026-13-21T12:00:00+00:00'},
-                       {'finished_at': '2026-11-21T25:00:00+00:00'},
-                       {'failure': 1}, {'instance_uuid': 'x'}, {'more': 1}):
-            self.refused(400, 'PUT', path, {**begun, **spoilt},
-                         roles=base.SERVICE)
-        self.refused(400, 'PUT', f'{_PATH}/programmings/x', begun,
-                     roles=base.SERVICE)
+        for spoilt in (
+            {'started_at': None},
+            {'started_at': '2026'},
+            {'started_at': '2026-13-21T12:00:00+00:00'},
+            {'finished_at': '2026-11-21T25:00:00+00:00'},
+            {'failure': 1},
+            {'instance_uuid': 'x'},
+            {'more': 1},
+        ):
+            self.refused(
+                400, 'PUT', path, {**begun, **spoilt}, roles=base.SERVICE
+            )
+        self.refused(
+            400, 'PUT', f'{_PATH}/programmings/x', begun, roles=base.SERVICE
+        )

@@ -17,7 +17,6 @@ from nova_accel.api import app
 
 
 class VersionTest(testtools.TestCase):
-
     def get(self, mount: str, path: str) -> webob.Response:
         request = webob.Request.blank(path, base_url=f'https://cloud{mount}')
         return request.get_response(app.versions_factory({}))
@@ -26,9 +25,11 @@ class VersionTest(testtools.TestCase):
         for mount in ('', '/accelerator', '/some/where'):
             for path in ('', '/'):
                 [version] = self.get(mount, path).json['versions']
-                self.assertEqual(f'https://cloud{mount}/v2',
-                                 version['links'][0]['href'])
+                self.assertEqual(
+                    f'https://cloud{mount}/v2', version['links'][0]['href']
+                )
             for path in ('/v2', '/v2/'):
                 version = self.get(mount, path).json
-                self.assertEqual(f'https://cloud{mount}/v2/',
-                                 version['links'][0]['href'])
+                self.assertEqual(
+                    f'https://cloud{mount}/v2/', version['links'][0]['href']
+                )

@@ -24,12 +24,13 @@ _PATH = f'/hosts/{base.HOSTNAME}/instances/{base.INSTANCE}'
 _ACTIVE = f'{_PATH}/active'
 _ARQS = '/accelerator_requests'
 _BIND = ['accelerator_request.bind.start', 'accelerator_request.bind.end']
-_UNBIND = ['accelerator_request.unbind.start',
-           'accelerator_request.unbind.end']
+_UNBIND = [
+    'accelerator_request.unbind.start',
+    'accelerator_request.unbind.end',
+]
 
 
 class ArqNotificationTestCase(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.sent = self.useFixture(notifications.Notifications('test'))
@@ -37,12 +38,15 @@ class ArqNotificationTestCase(base.ApiTestCase):
         self.create_profile()
 
     def acquire(self, path: str = _ACTIVE, **more: Any) -> Any:
-        return self.ok('PUT', path, test_binding.wanted(**more),
-                       roles=base.SERVICE)['arqs']
+        return self.ok(
+            'PUT', path, test_binding.wanted(**more), roles=base.SERVICE
+        )['arqs']
 
     def pop_payloads(self) -> list[dict[str, Any]]:
-        return [message['payload']['nova_object.data']
-                for message in self.sent.pop()]
+        return [
+            message['payload']['nova_object.data']
+            for message in self.sent.pop()
+        ]
 
 
 class SamplesTest(ArqNotificationTestCase):
@@ -51,19 +55,25 @@ class SamplesTest(ArqNotificationTestCase):
     def setUp(self) -> None:
         super().setUp()
         numbers = itertools.count(256)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.db.rows.arq.uuidutils.generate_uuid',
-            lambda: base.numbered_uuid(next(numbers))))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.db.rows.arq.uuidutils.generate_uuid',
+                lambda: base.numbered_uuid(next(numbers)),
+            )
+        )
         now = schema.now().replace(
-            2026, 11, 22, hour=12, minute=0, second=0, microsecond=0)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.db.schema.now', lambda: now))
+            2026, 11, 22, hour=12, minute=0, second=0, microsecond=0
+        )
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.db.schema.now', lambda: now)
+        )
         self.report_host(functions=1)
 
     def assert_samples(self, *event_types: str) -> None:
         sent = self.sent.pop()
         self.assertEqual(
-            list(event_types), [message['event_type'] for message in sent])
+            list(event_types), [message['event_type'] for message in sent]
+        )
         for message in sent:
             self.assertEqual(*notifications.sample_of(message))
 
@@ -79,9 +89,11 @@ class SamplesTest(ArqNotificationTestCase):
         self.sent.pop()
         self.assertEqual(
             ['BindFailed'] * 2,
-            [self.ok('GET', f'{_ARQS}/{arq}')['state'] for arq in arqs])
-        answer = self.call('PUT', _ACTIVE, test_binding.wanted(units=2),
-                           roles=base.SERVICE)
+            [self.ok('GET', f'{_ARQS}/{arq}')['state'] for arq in arqs],
+        )
+        answer = self.call(
+            'PUT', _ACTIVE, test_binding.wanted(units=2), roles=base.SERVICE
+        )
         self.assertEqual(409, answer.status_int)
         start, error = self.sent.pop()
         self.assertEqual(_BIND[0], start['event_type'])
@@ -90,8 +102,9 @@ class SamplesTest(ArqNotificationTestCase):
     def test_unbind_error(self) -> None:
         self.acquire(attempt=2)
         self.sent.pop()
-        answer = self.call('DELETE', f'{_ACTIVE}?attempt=1',
-                           roles=base.SERVICE)
+        answer = self.call(
+            'DELETE', f'{_ACTIVE}?attempt=1', roles=base.SERVICE
+        )
         self.assertEqual(409, answer.status_int)
         start, error = self.sent.pop()
         self.assertEqual(_UNBIND[0], start['event_type'])
@@ -99,26 +112,53 @@ class SamplesTest(ArqNotificationTestCase):
 
 
 class NativeTest(ArqNotificationTestCase):
-
     def test_what_is_told_is_what_is_held(self) -> None:
         [arq] = self.acquire()
         start, end = self.pop_payloads()
         self.assertEqual([], start['accelerator_requests'])
         for payload in (start, end):
             self.assertEqual(
-                (base.INSTANCE, base.HOSTNAME, 'active', base.PROJECT,
-                 'profile', None),
-                tuple(payload[name] for name in (
-                    'instance_uuid', 'hostname', 'role', 'project_id',
-                    'device_profile_name', 'fault')))
+                (
+                    base.INSTANCE,
+                    base.HOSTNAME,
+                    'active',
+                    base.PROJECT,
+                    'profile',
+                    None,
+                ),
+                tuple(
+                    payload[name]
+                    for name in (
+                        'instance_uuid',
+                        'hostname',
+                        'role',
+                        'project_id',
+                        'device_profile_name',
+                        'fault',
+                    )
+                ),
+            )
         [told] = end['accelerator_requests']
         told = told['nova_object.data']
         self.assertEqual(
-            (arq['uuid'], 'Bound', 'FPGA', base.RP,
-             arq['attach_handle']['uuid']),
-            tuple(told[name] for name in (
-                'uuid', 'state', 'resource_class', 'device_rp_uuid',
-                'attach_handle_uuid')))
+            (
+                arq['uuid'],
+                'Bound',
+                'FPGA',
+                base.RP,
+                arq['attach_handle']['uuid'],
+            ),
+            tuple(
+                told[name]
+                for name in (
+                    'uuid',
+                    'state',
+                    'resource_class',
+                    'device_rp_uuid',
+                    'attach_handle_uuid',
+                )
+            ),
+        )
 
     def test_a_newer_attempt_that_keeps_it_unbinds_nothing(self) -> None:
         self.acquire()
@@ -133,10 +173,12 @@ class NativeTest(ArqNotificationTestCase):
         start, *unbound, end = self.sent.pop()
         self.assertEqual(_BIND, [start['event_type'], end['event_type']])
         self.assertEqual(
-            _UNBIND, [message['event_type'] for message in unbound])
+            _UNBIND, [message['event_type'] for message in unbound]
+        )
         for message in unbound:
             [told] = message['payload']['nova_object.data'][
-                'accelerator_requests']
+                'accelerator_requests'
+            ]
             self.assertEqual(old['uuid'], told['nova_object.data']['uuid'])
 
     def test_a_release_of_nothing_tells_nothing(self) -> None:
@@ -155,7 +197,6 @@ class NativeTest(ArqNotificationTestCase):
 
 
 class CompatTest(ArqNotificationTestCase):
-
     def test_bind_and_unbind(self) -> None:
         arq = self.create_arq()
         self.bind(arq)
@@ -163,56 +204,106 @@ class CompatTest(ArqNotificationTestCase):
         for payload, state in ((start, 'Initial'), (end, 'Bound')):
             self.assertEqual(
                 (base.INSTANCE, base.HOSTNAME, None, base.PROJECT),
-                tuple(payload[name] for name in (
-                    'instance_uuid', 'hostname', 'role', 'project_id')))
+                tuple(
+                    payload[name]
+                    for name in (
+                        'instance_uuid',
+                        'hostname',
+                        'role',
+                        'project_id',
+                    )
+                ),
+            )
             [told] = payload['accelerator_requests']
             told = told['nova_object.data']
             self.assertEqual(
                 (arq, state, base.RP),
-                tuple(told[name] for name in (
-                    'uuid', 'state', 'device_rp_uuid')))
-        self.ok('PATCH', _ARQS, {arq: [
-            {'op': 'remove', 'path': f'/{name}'} for name in (
-                'hostname', 'device_rp_uuid', 'instance_uuid')]},
-            roles=base.MEMBER, token=True)
+                tuple(
+                    told[name] for name in ('uuid', 'state', 'device_rp_uuid')
+                ),
+            )
+        self.ok(
+            'PATCH',
+            _ARQS,
+            {
+                arq: [
+                    {'op': 'remove', 'path': f'/{name}'}
+                    for name in ('hostname', 'device_rp_uuid', 'instance_uuid')
+                ]
+            },
+            roles=base.MEMBER,
+            token=True,
+        )
         start, end = self.pop_payloads()
-        self.assertEqual(['Bound', 'Unbound'], [
-            payload['accelerator_requests'][0]['nova_object.data']['state']
-            for payload in (start, end)])
+        self.assertEqual(
+            ['Bound', 'Unbound'],
+            [
+                payload['accelerator_requests'][0]['nova_object.data']['state']
+                for payload in (start, end)
+            ],
+        )
 
     def test_each_instance_has_its_own(self) -> None:
         winner, loser = self.create_arq(), self.create_arq()
-        self.ok('PATCH', _ARQS, {
-            winner: base.patch(), loser: base.patch(base.NOBODY)},
-            roles=base.MEMBER, token=True)
+        self.ok(
+            'PATCH',
+            _ARQS,
+            {winner: base.patch(), loser: base.patch(base.NOBODY)},
+            roles=base.MEMBER,
+            token=True,
+        )
         sent = self.sent.pop()
         self.assertEqual(
-            [('accelerator_request.bind.start', base.INSTANCE, 'Initial'),
-             ('accelerator_request.bind.start', base.NOBODY, 'Initial'),
-             ('accelerator_request.bind.end', base.INSTANCE, 'Bound'),
-             ('accelerator_request.bind.error', base.NOBODY, 'BindFailed')],
-            [(message['event_type'], data['instance_uuid'],
-              data['accelerator_requests'][0]['nova_object.data']['state'])
-             for message in sent
-             for data in [message['payload']['nova_object.data']]])
-        self.assertIn('0 are free', sent[-1]['payload']['nova_object.data'][
-            'fault'])
+            [
+                ('accelerator_request.bind.start', base.INSTANCE, 'Initial'),
+                ('accelerator_request.bind.start', base.NOBODY, 'Initial'),
+                ('accelerator_request.bind.end', base.INSTANCE, 'Bound'),
+                ('accelerator_request.bind.error', base.NOBODY, 'BindFailed'),
+            ],
+            [
+                (
+                    message['event_type'],
+                    data['instance_uuid'],
+                    data['accelerator_requests'][0]['nova_object.data'][
+                        'state'
+                    ],
+                )
+                for message in sent
+                for data in [message['payload']['nova_object.data']]
+            ],
+        )
+        self.assertIn(
+            '0 are free', sent[-1]['payload']['nova_object.data']['fault']
+        )
 
     def test_a_refused_binding(self) -> None:
         arq = self.create_arq()
-        self.refused(404, 'PATCH', _ARQS, {arq: base.patch(rp=base.NOBODY)},
-                     roles=base.MEMBER, token=True)
+        self.refused(
+            404,
+            'PATCH',
+            _ARQS,
+            {arq: base.patch(rp=base.NOBODY)},
+            roles=base.MEMBER,
+            token=True,
+        )
         _start, error = self.pop_payloads()
         self.assertIn(base.NOBODY, error['fault'])
 
     def test_deletions_unbind(self) -> None:
-        for path in (f'{_ARQS}?arqs={{}}', f'{_ARQS}?instance={base.INSTANCE}',
-                     f'{_PATH}?arqs={{}}'):
+        for path in (
+            f'{_ARQS}?arqs={{}}',
+            f'{_ARQS}?instance={base.INSTANCE}',
+            f'{_PATH}?arqs={{}}',
+        ):
             arq = self.create_arq()
             self.bind(arq)
             self.sent.pop()
-            self.ok('DELETE', path.format(arq), token=True,
-                    roles=base.ADMIN + base.SERVICE)
+            self.ok(
+                'DELETE',
+                path.format(arq),
+                token=True,
+                roles=base.ADMIN + base.SERVICE,
+            )
             self.assertEqual(_UNBIND, self.sent.pop_types())
 
     def test_a_deletion_of_what_holds_nothing_tells_nothing(self) -> None:
@@ -227,8 +318,13 @@ class CompatTest(ArqNotificationTestCase):
         path = f'{_ARQS}?arqs={arq},{base.NOBODY}'
         # All or none, but for Nova's clean-up.
         self.refused(404, 'DELETE', path)
-        self.assertEqual([f'accelerator_request.unbind.{phase}' for phase in (
-            'start', 'error')], self.sent.pop_types())
+        self.assertEqual(
+            [
+                f'accelerator_request.unbind.{phase}'
+                for phase in ('start', 'error')
+            ],
+            self.sent.pop_types(),
+        )
         self.ok('DELETE', path, token=True)
         self.assertEqual(_UNBIND, self.sent.pop_types())
 
@@ -239,11 +335,17 @@ class QuietTest(base.ApiTestCase):
     def test_no_statement_more(self) -> None:
         self.report_host(functions=1)
         self.create_profile()
-        self.useFixture(fixtures.MockPatch(
-            'nova_accel.db.binding.get', side_effect=AssertionError))
-        self.useFixture(fixtures.MockPatch(
-            'nova_accel.db.accelerator_request.get_by_uuids',
-            side_effect=AssertionError))
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova_accel.db.binding.get', side_effect=AssertionError
+            )
+        )
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova_accel.db.accelerator_request.get_by_uuids',
+                side_effect=AssertionError,
+            )
+        )
         self.ok('PUT', _ACTIVE, test_binding.wanted(), roles=base.SERVICE)
         self.ok('DELETE', f'{_ACTIVE}?attempt=1', roles=base.SERVICE)
         arq = self.create_arq()
@@ -252,10 +354,10 @@ class QuietTest(base.ApiTestCase):
 
 
 class UnreadableTest(ArqNotificationTestCase):
-
     def test_what_cannot_be_read_fails_no_request(self) -> None:
-        with fixtures.MockPatch('nova_accel.db.binding.get',
-                                side_effect=OSError('away')):
+        with fixtures.MockPatch(
+            'nova_accel.db.binding.get', side_effect=OSError('away')
+        ):
             self.acquire()
         self.assertIn('away', self.log.output)
         self.assertEqual(_BIND, self.sent.pop_types())

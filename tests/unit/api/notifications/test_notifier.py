@@ -30,13 +30,15 @@ def _unwanted() -> payloads.Payload:
 
 
 class EmitTest(base.ConfiguredTestCase):
-
-    def emit(self, payload: Callable[
-            [], payloads.Payload] = _unwanted,
-            phase: notifier.Phase = notifier.Phase.START) -> None:
+    def emit(
+        self,
+        payload: Callable[[], payloads.Payload] = _unwanted,
+        phase: notifier.Phase = notifier.Phase.START,
+    ) -> None:
         # Nova would ask its policies otherwise.
         context = nova_context.RequestContext(
-            'user', 'project', is_admin=False)
+            'user', 'project', is_admin=False
+        )
         notifier.emit(context, 'thing.act', phase, payload)
 
     def test_nothing_is_made_when_no_driver_is_configured(self) -> None:
@@ -47,8 +49,11 @@ class EmitTest(base.ConfiguredTestCase):
 
     def test_nothing_is_made_for_the_format_that_has_none(self) -> None:
         """Nova's default; our own have no unversioned form."""
-        self.useFixture(notifications.Notifications(
-            'test', notification_format='unversioned'))
+        self.useFixture(
+            notifications.Notifications(
+                'test', notification_format='unversioned'
+            )
+        )
         self.assertFalse(notifier.is_enabled())
         self.emit()
 
@@ -60,22 +65,32 @@ class EmitTest(base.ConfiguredTestCase):
     def test_priority_and_publisher(self) -> None:
         for format_ in ('versioned', 'both'):
             with notifications.Notifications(
-                    'test', notification_format=format_) as sent:
+                'test', notification_format=format_
+            ) as sent:
                 for phase in notifier.Phase:
                     self.emit(payloads.Payload, phase)
                 self.assertEqual(
-                    [('thing.act.start', 'INFO'), ('thing.act.end', 'INFO'),
-                     ('thing.act.error', 'ERROR')],
-                    [(message['event_type'], message['priority'])
-                     for message in sent.pop()])
+                    [
+                        ('thing.act.start', 'INFO'),
+                        ('thing.act.end', 'INFO'),
+                        ('thing.act.error', 'ERROR'),
+                    ],
+                    [
+                        (message['event_type'], message['priority'])
+                        for message in sent.pop()
+                    ],
+                )
 
     def test_what_fails_is_logged_and_no_more(self) -> None:
         sent = self.useFixture(notifications.Notifications('test'))
         self.emit()
         self.assertEqual([], sent.pop())
         self.assertIn('thing.act.start is not sent', self.log.output)
-        self.useFixture(fixtures.MockPatch(
-            'nova.rpc.get_versioned_notifier', side_effect=OSError('away')))
+        self.useFixture(
+            fixtures.MockPatch(
+                'nova.rpc.get_versioned_notifier', side_effect=OSError('away')
+            )
+        )
         self.emit(payloads.Payload)
         self.assertIn('away', self.log.output)
 
@@ -84,19 +99,27 @@ class EmitTest(base.ConfiguredTestCase):
         listener = oslo_messaging.get_notification_listener(
             rpc.NOTIFICATION_TRANSPORT,
             [oslo_messaging.Target(topic='versioned_notifications')],
-            [self])
+            [self],
+        )
         self.heard: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         listener.start()
         try:
             self.emit(payloads.Payload)
-            self.assertEqual(('nova-api:controller', 'thing.act.start'),
-                             self.heard.get(timeout=30))
+            self.assertEqual(
+                ('nova-api:controller', 'thing.act.start'),
+                self.heard.get(timeout=30),
+            )
         finally:
             listener.stop()
             listener.wait()
 
-    def info(self, _context: Any, publisher_id: str, event_type: str,
-             _payload: Any, _metadata: Any) -> None:
+    def info(
+        self,
+        _context: Any,
+        publisher_id: str,
+        event_type: str,
+        _payload: Any,
+        _metadata: Any,
+    ) -> None:
         """As an endpoint of a listener."""
         self.heard.put((publisher_id, event_type))
-

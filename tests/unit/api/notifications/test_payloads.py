@@ -26,28 +26,36 @@ _FINGERPRINTS = {
 
 
 def _fingerprint(payload: type[payloads.Payload]) -> str:
-    fields = sorted((name, repr(field))
-                    for name, field in payload.fields.items())
+    fields = sorted(
+        (name, repr(field)) for name, field in payload.fields.items()
+    )
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()[:12]
 
 
 class VersionsTest(testtools.TestCase):
-
     def test_fields_change_with_their_version(self) -> None:
-        self.assertEqual(_FINGERPRINTS, {
-            payload.__name__: (payload.VERSION, _fingerprint(payload))
-            for payload in payloads.Payload.__subclasses__()})
+        self.assertEqual(
+            _FINGERPRINTS,
+            {
+                payload.__name__: (payload.VERSION, _fingerprint(payload))
+                for payload in payloads.Payload.__subclasses__()
+            },
+        )
 
 
 class WireTest(testtools.TestCase):
-
     def test_envelope_is_novas(self) -> None:
-        wire = payloads.to_wire(
-            payloads.of_arqs([], 'why', hostname='host'))
-        self.assertEqual({
-            'nova_object.name': 'AcceleratorRequestActionPayload',
-            'nova_object.namespace': 'nova_accel',
-            'nova_object.version': '1.0',
-            'nova_object.data': {
-                'accelerator_requests': [], 'fault': 'why',
-                'hostname': 'host'}}, wire)
+        wire = payloads.to_wire(payloads.of_arqs([], 'why', hostname='host'))
+        self.assertEqual(
+            {
+                'nova_object.name': 'AcceleratorRequestActionPayload',
+                'nova_object.namespace': 'nova_accel',
+                'nova_object.version': '1.0',
+                'nova_object.data': {
+                    'accelerator_requests': [],
+                    'fault': 'why',
+                    'hostname': 'host',
+                },
+            },
+            wire,
+        )

@@ -23,7 +23,6 @@ _PHASES = {
 
 
 class ProgrammingNotificationTest(base.ApiTestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.sent = self.useFixture(notifications.Notifications('test'))
@@ -31,17 +30,23 @@ class ProgrammingNotificationTest(base.ApiTestCase):
 
     def test_samples(self) -> None:
         for phase, fields in _PHASES.items():
-            self.ok('PUT', _PATH, {**base.RECORD, **fields},
-                    roles=base.SERVICE)
+            self.ok(
+                'PUT', _PATH, {**base.RECORD, **fields}, roles=base.SERVICE
+            )
             [message] = self.sent.pop()
             self.assertEqual(
-                f'deployable.program.{phase}', message['event_type'])
+                f'deployable.program.{phase}', message['event_type']
+            )
             self.assertEqual(*notifications.sample_of(message))
 
     def test_what_is_refused_is_not_told(self) -> None:
         self.ok('PUT', _PATH, base.RECORD, roles=base.SERVICE)
         self.sent.pop()
-        answer = self.call('PUT', _PATH.replace(base.HOSTNAME, 'other'),
-                           base.RECORD, roles=base.SERVICE)
+        answer = self.call(
+            'PUT',
+            _PATH.replace(base.HOSTNAME, 'other'),
+            base.RECORD,
+            roles=base.SERVICE,
+        )
         self.assertEqual(409, answer.status_int)
         self.assertEqual([], self.sent.pop())

@@ -19,34 +19,54 @@ from nova_accel.db.rows import per_row
 
 
 class TestPerRow(testtools.TestCase):
-
     def updated(self, *rows: dict[str, Any]) -> list[tuple[Any, ...]]:
         """What is in the table when so many rows got what is theirs."""
         engine = sa.create_engine('sqlite://')
         metadata = sa.MetaData()
         table = sa.Table(
-            'things', metadata, sa.Column('uuid', sa.String),
-            sa.Column('place', sa.String), sa.Column('size', sa.Integer))
+            'things',
+            metadata,
+            sa.Column('uuid', sa.String),
+            sa.Column('place', sa.String),
+            sa.Column('size', sa.Integer),
+        )
         metadata.create_all(engine)
-        update = sa.update(table).where(
-            per_row.is_one(table.c.uuid, len(rows)),
-        ).values(per_row.values(
-            table.c.uuid, [table.c.place, table.c.size], len(rows)))
+        update = (
+            sa.update(table)
+            .where(
+                per_row.is_one(table.c.uuid, len(rows)),
+            )
+            .values(
+                per_row.values(
+                    table.c.uuid, [table.c.place, table.c.size], len(rows)
+                )
+            )
+        )
         with engine.begin() as connection:
-            connection.execute(sa.insert(table), [
-                {'uuid': uuid, 'place': 'old', 'size': 0} for uuid in 'abc'])
+            connection.execute(
+                sa.insert(table),
+                [{'uuid': uuid, 'place': 'old', 'size': 0} for uuid in 'abc'],
+            )
             done = connection.execute(update, per_row.parameters(rows))
             self.assertEqual(len(rows), done.rowcount)
-            return [tuple(row) for row in connection.execute(
-                sa.select(table).order_by('uuid'))]
+            return [
+                tuple(row)
+                for row in connection.execute(
+                    sa.select(table).order_by('uuid')
+                )
+            ]
 
     def test_each_row_gets_what_is_its(self) -> None:
         self.assertEqual(
             [('a', 'here', 1), ('b', 'old', 0), ('c', 'there', None)],
-            self.updated({'uuid': 'a', 'place': 'here', 'size': 1},
-                         {'uuid': 'c', 'place': 'there', 'size': None}))
+            self.updated(
+                {'uuid': 'a', 'place': 'here', 'size': 1},
+                {'uuid': 'c', 'place': 'there', 'size': None},
+            ),
+        )
 
     def test_one_row(self) -> None:
         self.assertEqual(
             [('a', 'old', 0), ('b', 'here', None), ('c', 'old', 0)],
-            self.updated({'uuid': 'b', 'place': 'here', 'size': None}))
+            self.updated({'uuid': 'b', 'place': 'here', 'size': None}),
+        )

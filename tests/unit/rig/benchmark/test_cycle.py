@@ -49,14 +49,15 @@ class Api:
 
 
 class TestClient(testtools.TestCase):
-
-    def client(self, api: Api, caller: str = 'member',
-               ) -> cycle.Client:
+    def client(
+        self,
+        api: Api,
+        caller: str = 'member',
+    ) -> cycle.Client:
         server = self.useFixture(wsgi_server.WsgiServer())
         server.mount('/', api)
         port = int(server.url.rpartition(':')[2])
-        return cycle.Client(
-            cycle.Target(port, 'gold', 'host1', 'rp1'), caller)
+        return cycle.Client(cycle.Target(port, 'gold', 'host1', 'rp1'), caller)
 
     def test_cycle(self) -> None:
         api = Api('Initial', 'BindStarted', 'Bound')
@@ -64,21 +65,25 @@ class TestClient(testtools.TestCase):
         client.cycle()
         self.assertEqual(
             ['POST', 'PATCH', 'GET', 'GET', 'GET', 'DELETE'],
-            [method for method, _path, _body in api.asked])
+            [method for method, _path, _body in api.asked],
+        )
         self.assertEqual({'device_profile_name': 'gold'}, api.asked[0][2])
         [[uuid, patch]] = api.asked[1][2].items()
         values = {entry['path']: entry['value'] for entry in patch}
         self.assertEqual(
             ('u1', 'host1', 'rp1'),
-            (uuid, values['/hostname'], values['/device_rp_uuid']))
-        of_instance = ('/v2/accelerator_requests?instance='
-                       + values['/instance_uuid'])
+            (uuid, values['/hostname'], values['/device_rp_uuid']),
+        )
+        of_instance = (
+            '/v2/accelerator_requests?instance=' + values['/instance_uuid']
+        )
         self.assertEqual(
-            [of_instance] * 4, [path for _method, path, _body
-                                in api.asked[2:]])
+            [of_instance] * 4, [path for _method, path, _body in api.asked[2:]]
+        )
         self.assertEqual(
             {'create': 1, 'bind': 1, 'get': 3, 'delete': 1},
-            {step: len(times) for step, times in client.latencies_ms.items()})
+            {step: len(times) for step, times in client.latencies_ms.items()},
+        )
 
     def test_an_arq_that_is_not_bound_is_no_cycle(self) -> None:
         client = self.client(Api('BindStarted', 'BindFailed'))
@@ -90,4 +95,5 @@ class TestClient(testtools.TestCase):
             self.client(api, caller).cycle()
             self.assertEqual(
                 (roles, 'service'),
-                (api.headers['X-Roles'], api.headers['X-Service-Roles']))
+                (api.headers['X-Roles'], api.headers['X-Service-Roles']),
+            )

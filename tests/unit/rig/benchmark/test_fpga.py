@@ -18,7 +18,6 @@ from rig.benchmark import fpga
 
 
 class TestVerification(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
@@ -28,7 +27,8 @@ class TestVerification(testtools.TestCase):
         self.assertEqual(2, found.pop('bitstream_mb'))
         self.assertEqual(
             {'hashes_mb_per_s', 'fetch_and_verify_mb_per_s', 'verify_ratio'},
-            set(found))
+            set(found),
+        )
         for name, value in found.items():
             self.assertGreater(value, 0, name)
 
@@ -39,10 +39,10 @@ class TestVerification(testtools.TestCase):
 
 
 class TestBitstreams(testtools.TestCase):
-
     def test_a_second_time_nothing_is_downloaded(self):
         self.useFixture(fixtures.FakeLogger())
         found = self.useFixture(fpga.Bitstreams(10000))
         image_id = found.glance.add(b'bits' * 100)
         self.assertEqual(
-            [400, 0], [found.fetch(image_id) for _time in range(2)])
+            [400, 0], [found.fetch(image_id) for _time in range(2)]
+        )

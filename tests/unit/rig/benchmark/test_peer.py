@@ -16,17 +16,25 @@ from rig.benchmark import peer as benchmark_peer
 
 
 def figures(**rates: float) -> dict[str, object]:
-    return {'cycles_per_s': {
-        name.removeprefix('c'): rate for name, rate in rates.items()}}
+    return {
+        'cycles_per_s': {
+            name.removeprefix('c'): rate for name, rate in rates.items()
+        }
+    }
 
 
 class TestRatio(base.BaseTestCase):
-
     def test_of_what_both_have(self) -> None:
-        ours = {'0': figures(c1=30.0, c8=50.0), '100000': figures(c1=30.0),
-                '1000_admin': figures(c1=30.0, c8=52.0)}
-        peer = {'0': figures(c1=10.0, c8=20.0),
-                '1000_admin': figures(c1=0.3, c8=0.5)}
+        ours = {
+            '0': figures(c1=30.0, c8=50.0),
+            '100000': figures(c1=30.0),
+            '1000_admin': figures(c1=30.0, c8=52.0),
+        }
+        peer = {
+            '0': figures(c1=10.0, c8=20.0),
+            '1000_admin': figures(c1=0.3, c8=0.5),
+        }
         self.assertEqual(
             {'0': {'1': 3.0, '8': 2.5}, '1000_admin': {'1': 100, '8': 104}},
-            benchmark_peer.ratio(ours, peer))
+            benchmark_peer.ratio(ours, peer),
+        )

@@ -19,15 +19,20 @@ from rig.cyborg import neighbours
 
 
 class TestNeighbours(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.neighbours = self.useFixture(neighbours.Neighbours())
         user = self.neighbours.user
-        self.session = session.Session(v3.Password(
-            self.neighbours.auth_url, username=user.name,
-            password=user.password, user_domain_name='Default',
-            project_name=user.project.name, project_domain_name='Default'))
+        self.session = session.Session(
+            v3.Password(
+                self.neighbours.auth_url,
+                username=user.name,
+                password=user.password,
+                user_domain_name='Default',
+                project_name=user.project.name,
+                project_domain_name='Default',
+            )
+        )
 
     def service(self, type_: str) -> adapter.Adapter:
         return adapter.Adapter(self.session, service_type=type_)
@@ -35,17 +40,21 @@ class TestNeighbours(testtools.TestCase):
     def test_placement_has_the_provider_of_the_host(self) -> None:
         self.neighbours.make_provider('host1')
         answer = self.service('placement').get('/resource_providers')
-        self.assertEqual(['host1'], [
-            provider['name']
-            for provider in answer.json()['resource_providers']])
+        self.assertEqual(
+            ['host1'],
+            [
+                provider['name']
+                for provider in answer.json()['resource_providers']
+            ],
+        )
 
     def test_nova_takes_events(self) -> None:
         event = {'name': 'accelerator-request-bound', 'tag': 'u1'}
         answer = self.service('compute').post(
-            '/os-server-external-events', json={'events': [event]})
+            '/os-server-external-events', json={'events': [event]}
+        )
         self.assertEqual(200, answer.status_code)
-        self.assertEqual(
-            {'events': [{**event, 'code': 200}]}, answer.json())
+        self.assertEqual({'events': [{**event, 'code': 200}]}, answer.json())
 
     def test_nova_says_its_versions(self) -> None:
         found = self.service('compute').get_endpoint_data()

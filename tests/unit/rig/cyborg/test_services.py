@@ -18,16 +18,18 @@ from rig.cyborg import services
 
 
 class TestCyborg(base.BaseTestCase):
-
     def test_its_pipeline_is_the_deployed_one_without_tokens(self) -> None:
         self.assertEqual(
             'pipeline = cors http_proxy_to_wsgi request_id api_v2\n',
             services.without_tokens(
                 'pipeline = cors http_proxy_to_wsgi request_id authtoken '
-                'api_v2\n'))
+                'api_v2\n'
+            ),
+        )
 
     def test_says_what_makes_its_environment(self) -> None:
         self.useFixture(fixtures.EnvironmentVariable('NOVA_ACCEL_CYBORG_VENV'))
         fault = self.assertRaises(
-            exceptions.ConfigurationError, services.Cyborg, 'mysql://', 1)
+            exceptions.ConfigurationError, services.Cyborg, 'mysql://', 1
+        )
         self.assertIn('tools/bench api --peer', str(fault))

@@ -22,19 +22,26 @@ def kind(*inventories: int) -> hardware.Kind:
 
 
 class TestKind(testtools.TestCase):
-
     def test_choices(self) -> None:
         for inventories, held, wanted, choices in (
-                ((1, 1), 0, 1, 2), ((1, 1), 1, 1, 1), ((1, 1), 2, 1, 0),
-                ((1, 1), 0, 2, 2), ((1, 1), 1, 2, 0), ((8,), 0, 3, 1),
-                ((8,), 7, 1, 1), ((8,), 7, 2, 0), ((1, 1), 1, 0, 1)):
+            ((1, 1), 0, 1, 2),
+            ((1, 1), 1, 1, 1),
+            ((1, 1), 2, 1, 0),
+            ((1, 1), 0, 2, 2),
+            ((1, 1), 1, 2, 0),
+            ((8,), 0, 3, 1),
+            ((8,), 7, 1, 1),
+            ((8,), 7, 2, 0),
+            ((1, 1), 1, 0, 1),
+        ):
             self.assertEqual(
-                choices, kind(*inventories).choices(held, wanted),
-                (inventories, held, wanted))
+                choices,
+                kind(*inventories).choices(held, wanted),
+                (inventories, held, wanted),
+            )
 
 
 class TestHardware(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.hardware = hardware.Hardware()
@@ -42,22 +49,30 @@ class TestHardware(testtools.TestCase):
     def test_kind_of(self) -> None:
         gpu = (*self.hardware.vgpu.addresses, 'nvidia-11')
         for device, mdevs, name in (
-                ('0000:82:00.2', {}, 'FPGA region1'),
-                ('0000:83:00.1', {}, 'FPGA region0'),
-                ('0000:84:01.0', {}, 'QAT'),
-                (MDEV, {MDEV: gpu}, 'vGPU nvidia-11')):
+            ('0000:82:00.2', {}, 'FPGA region1'),
+            ('0000:83:00.1', {}, 'FPGA region0'),
+            ('0000:84:01.0', {}, 'QAT'),
+            (MDEV, {MDEV: gpu}, 'vGPU nvidia-11'),
+        ):
             self.assertEqual(name, self.hardware.kind_of(device, mdevs))
 
     def test_what_is_never_handed_out_is_unknown(self) -> None:
         (gpu,) = self.hardware.vgpu.addresses
         for device, mdevs in (
-                ('0000:82:00.0', {}), (gpu, {}), (MDEV, {}),
-                (MDEV, {MDEV: (gpu, 'nvidia-12')})):
-            self.assertEqual(f'unknown {device}',
-                             self.hardware.kind_of(device, mdevs))
+            ('0000:82:00.0', {}),
+            (gpu, {}),
+            (MDEV, {}),
+            (MDEV, {MDEV: (gpu, 'nvidia-12')}),
+        ):
+            self.assertEqual(
+                f'unknown {device}', self.hardware.kind_of(device, mdevs)
+            )
 
     def test_every_function_is_shown(self) -> None:
         self.assertEqual(
             sorted(self.hardware.pci_info.devices),
-            sorted('pci_' + address.replace(':', '_').replace('.', '_')
-                   for address, *_ in self.hardware.rows()))
+            sorted(
+                'pci_' + address.replace(':', '_').replace('.', '_')
+                for address, *_ in self.hardware.rows()
+            ),
+        )

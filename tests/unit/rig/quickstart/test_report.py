@@ -19,12 +19,12 @@ from rig.quickstart import report as quickstart_report
 
 
 class TestReport(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.stdout, self.stderr = (
             self.useFixture(fixtures.StringStream(name)).stream
-            for name in ('stdout', 'stderr'))
+            for name in ('stdout', 'stderr')
+        )
         self.useFixture(fixtures.MonkeyPatch('sys.stdout', self.stdout))
         self.useFixture(fixtures.MonkeyPatch('sys.stderr', self.stderr))
 
@@ -50,9 +50,11 @@ class TestReport(testtools.TestCase):
         report.finish(None, '/tmp/some.log')
         self.assertEqual(
             ["usage: expected {'FPGA': 1}, found {'FPGA': 2}"],
-            report.differences)
-        self.assertIn(f'not as expected: {report.differences[0]}\n',
-                      self.said())
+            report.differences,
+        )
+        self.assertIn(
+            f'not as expected: {report.differences[0]}\n', self.said()
+        )
         self.assertIn('/tmp/some.log', self.said())
 
     def test_document(self) -> None:
@@ -61,22 +63,42 @@ class TestReport(testtools.TestCase):
         report.rows('table', ('name', 'traits'), [('n', ['A', 'B'])])
         report.check('usage', 1, 1)
         report.finish(None, None)
-        self.assertEqual({
-            'ok': True, 'failure': None, 'differences': [], 'log': None,
-            'steps': [{
-                'title': 'a step',
-                'facts': {'table': [{'name': 'n', 'traits': ['A', 'B']}]},
-                'checks': [{'what': 'usage', 'good': True,
-                            'expected': '1', 'found': '1'}]}],
-        }, json.loads(self.said()))
+        self.assertEqual(
+            {
+                'ok': True,
+                'failure': None,
+                'differences': [],
+                'log': None,
+                'steps': [
+                    {
+                        'title': 'a step',
+                        'facts': {
+                            'table': [{'name': 'n', 'traits': ['A', 'B']}]
+                        },
+                        'checks': [
+                            {
+                                'what': 'usage',
+                                'good': True,
+                                'expected': '1',
+                                'found': '1',
+                            }
+                        ],
+                    }
+                ],
+            },
+            json.loads(self.said()),
+        )
         self.assertIn('All 1 checks are as expected', self.said('stderr'))
 
     def test_failure_is_told_without_its_wrapping(self) -> None:
         report = quickstart_report.Report(as_json=True)
         cause = ValueError('the cause')
-        report.finish(fixtures.MultipleExceptions(
-            (ValueError, cause, None)), None)
+        report.finish(
+            fixtures.MultipleExceptions((ValueError, cause, None)), None
+        )
         document = json.loads(self.said())
-        self.assertEqual((False, 'ValueError: the cause'),
-                         (document['ok'], document['failure']))
+        self.assertEqual(
+            (False, 'ValueError: the cause'),
+            (document['ok'], document['failure']),
+        )
         self.assertIn('failed: ValueError: the cause', self.said('stderr'))

@@ -18,29 +18,51 @@ import testtools
 from rig.serving import nova_conf
 from rig.stubs import keystone
 
-NOVA = keystone.User('3' * 32, 'nova', 'secret',
-                     keystone.Project('b' * 32, 'service'), ('service',))
+NOVA = keystone.User(
+    '3' * 32,
+    'nova',
+    'secret',
+    keystone.Project('b' * 32, 'service'),
+    ('service',),
+)
 
 
 class TestNovaConf(testtools.TestCase):
-
     def test_file(self) -> None:
         path = pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'conf'
-        nova_conf.write(path, {
-            'one': {'name': 'value', 'given_often': ['a', 'b']},
-            'two': {'name': 'other'}})
+        nova_conf.write(
+            path,
+            {
+                'one': {'name': 'value', 'given_often': ['a', 'b']},
+                'two': {'name': 'other'},
+            },
+        )
         self.assertEqual(
-            ['[one]', 'name = value', 'given_often = a', 'given_often = b',
-             '', '[two]', 'name = other', ''], path.read_text().split('\n'))
+            [
+                '[one]',
+                'name = value',
+                'given_often = a',
+                'given_often = b',
+                '',
+                '[two]',
+                'name = other',
+                '',
+            ],
+            path.read_text().split('\n'),
+        )
 
     def test_nothing_of_nova_is_switched_off(self) -> None:
         sections = nova_conf.sections('http://ks', NOVA, '/state', ['A', 'B'])
         scheduler = sections['filter_scheduler']
         self.assertEqual('A,B,AcceleratorFilter', scheduler['enabled_filters'])
-        self.assertIn('nova.scheduler.filters.all_filters',
-                      scheduler['available_filters'])
-        self.assertIn('nova.scheduler.weights.all_weighers',
-                      str(scheduler['weight_classes']).split(','))
+        self.assertIn(
+            'nova.scheduler.filters.all_filters',
+            scheduler['available_filters'],
+        )
+        self.assertIn(
+            'nova.scheduler.weights.all_weighers',
+            str(scheduler['weight_classes']).split(','),
+        )
 
     def test_paste_file_has_our_api(self) -> None:
         self.assertIn('/accelerator', nova_conf.api_paste_path().read_text())

@@ -20,13 +20,15 @@ from rig.serving import process
 
 
 class TestProcess(base.BaseTestCase):
-
     def start(self, script: str) -> process.Process:
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
-        return self.useFixture(process.Process(
-            ['sh', '-c', script], self.directory / 'log',
-            {'DIRECTORY': str(self.directory)}))
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        return self.useFixture(
+            process.Process(
+                ['sh', '-c', script],
+                self.directory / 'log',
+                {'DIRECTORY': str(self.directory)},
+            )
+        )
 
     def test_waits_until_it_is_so(self) -> None:
         started = self.start('touch $DIRECTORY/ready; exec sleep 60')
@@ -36,21 +38,29 @@ class TestProcess(base.BaseTestCase):
     def test_says_what_one_that_ended_wrote(self) -> None:
         started = self.start('echo no such frob >&2')
         fault = self.assertRaises(
-            exceptions.ConfigurationError, started.wait_for, lambda: False)
+            exceptions.ConfigurationError, started.wait_for, lambda: False
+        )
         self.assertIn('no such frob', str(fault))
 
     def test_gives_up(self) -> None:
         started = self.start('exec sleep 60')
-        self.assertRaises(exceptions.ConfigurationError, started.wait_for,
-                          lambda: False, seconds=0.2)
+        self.assertRaises(
+            exceptions.ConfigurationError,
+            started.wait_for,
+            lambda: False,
+            seconds=0.2,
+        )
 
     def test_is_ended_if_it_does_not_obey(self) -> None:
-        self.useFixture(fixtures.MonkeyPatch(
-            'rig.serving.process._STOP_S', 0.1))
+        self.useFixture(
+            fixtures.MonkeyPatch('rig.serving.process._STOP_S', 0.1)
+        )
         started = self.start(
-            "trap '' TERM; touch $DIRECTORY/ready; while :; do sleep 1; done")
+            "trap '' TERM; touch $DIRECTORY/ready; while :; do sleep 1; done"
+        )
         started.wait_for((self.directory / 'ready').exists)
         started.stop()
         fault = self.assertRaises(
-            exceptions.ConfigurationError, started.wait_for, lambda: True)
+            exceptions.ConfigurationError, started.wait_for, lambda: True
+        )
         self.assertIn('does not start', str(fault))

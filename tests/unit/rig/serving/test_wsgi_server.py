@@ -26,11 +26,11 @@ def say(text: bytes) -> Callable[[Any, Any], Iterable[bytes]]:
     def application(environ: Any, start_response: Any) -> Iterable[bytes]:
         start_response('200 OK', [('Content-Type', 'text/plain')])
         return [text, environ['PATH_INFO'].encode()]
+
     return application
 
 
 class TestWsgiServer(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.server = self.useFixture(wsgi_server.WsgiServer())
@@ -39,8 +39,9 @@ class TestWsgiServer(testtools.TestCase):
         return requests.get(self.server.url + path, timeout=10).text
 
     def test_prefixes(self) -> None:
-        self.assertEqual(self.server.url + '/a',
-                         self.server.mount('/a', say(b'A')))
+        self.assertEqual(
+            self.server.url + '/a', self.server.mount('/a', say(b'A'))
+        )
         self.assertEqual(self.server.url, self.server.mount('/', say(b'B')))
         self.assertEqual('A/x', self.get('/a/x'))
         self.assertEqual('B/ab/x', self.get('/ab/x'))
@@ -57,15 +58,19 @@ class TestWsgiServer(testtools.TestCase):
         self.server.mount('/', application)
         with futurist.ThreadPoolExecutor(max_workers=10) as executor:
             asked = [executor.submit(self.get, '/') for _ in range(10)]
-            self.assertEqual(['met/'] * 10,
-                             [future.result() for future in asked])
+            self.assertEqual(
+                ['met/'] * 10, [future.result() for future in asked]
+            )
 
     def test_cleanup_frees_the_port(self) -> None:
         with wsgi_server.WsgiServer() as server:
             port = int(server.url.rpartition(':')[2])
-            self.assertEqual(404, requests.get(
-                server.url, timeout=10).status_code)
-        self.assertRaises(requests.ConnectionError, requests.get, server.url,
-                          timeout=10)
+            self.assertEqual(
+                404, requests.get(server.url, timeout=10).status_code
+            )
+        self.assertRaises(
+            requests.ConnectionError, requests.get, server.url, timeout=10
+        )
         self.assertEqual(
-            server.url, self.useFixture(wsgi_server.WsgiServer(port)).url)
+            server.url, self.useFixture(wsgi_server.WsgiServer(port)).url
+        )

@@ -23,40 +23,54 @@ class Images:
     """What Glance asks of Nova's fixture."""
 
     def detail(self, _context: object) -> list[dict[str, object]]:
-        return [nova_fixtures.GlanceFixture.image1,
-                {**nova_fixtures.GlanceFixture.image2, 'name': 'guest',
-                 'tags': ['FPGA', 'tested'], 'os_hash_algo': 'sha512'}]
+        return [
+            nova_fixtures.GlanceFixture.image1,
+            {
+                **nova_fixtures.GlanceFixture.image2,
+                'name': 'guest',
+                'tags': ['FPGA', 'tested'],
+                'os_hash_algo': 'sha512',
+            },
+        ]
 
-    def download(self, _context: object, image_id: str,
-                 data: BinaryIO) -> None:
+    def download(
+        self, _context: object, image_id: str, data: BinaryIO
+    ) -> None:
         if image_id == nova_fixtures.GlanceFixture.image2['id']:
             data.write(b'bits' * 1000000)
 
 
 class TestGlance(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.glance = glance.Glance('http://127.0.0.1:1/image', Images())
 
     def get(self, path: str, method: str = 'GET') -> webob.Response:
         return webob.Request.blank(path, method=method).get_response(
-            self.glance)
+            self.glance
+        )
 
     def test_list(self) -> None:
         every = self.get('/v2/images').json['images']
-        self.assertEqual(['fakeimage123456', 'guest'],
-                         [image['name'] for image in every])
+        self.assertEqual(
+            ['fakeimage123456', 'guest'], [image['name'] for image in every]
+        )
         named = self.get('/v2/images?name=guest&limit=1').json['images']
         self.assertEqual([every[1]], named)
 
     def test_list_by_tags(self) -> None:
-        for query, expected in (('tag=FPGA', ['guest']),
-                                ('tag=FPGA&tag=tested', ['guest']),
-                                ('tag=FPGA&tag=GPU', [])):
-            self.assertEqual(expected, [
-                image['name'] for image in self.get(
-                    f'/v2/images?{query}').json['images']])
+        for query, expected in (
+            ('tag=FPGA', ['guest']),
+            ('tag=FPGA&tag=tested', ['guest']),
+            ('tag=FPGA&tag=GPU', []),
+        ):
+            self.assertEqual(
+                expected,
+                [
+                    image['name']
+                    for image in self.get(f'/v2/images?{query}').json['images']
+                ],
+            )
 
     def test_data(self) -> None:
         path = f'/v2/images/{nova_fixtures.GlanceFixture.image2["id"]}/file'
@@ -79,14 +93,20 @@ class TestGlance(testtools.TestCase):
         shown = self.get(f'/v2/images/{image["id"]}').json
         self.assertEqual(
             (image['id'], 'active', 'x86_64', '2011-01-01T01:02:03Z'),
-            (shown['id'], shown['status'], shown['architecture'],
-             shown['created_at']))
+            (
+                shown['id'],
+                shown['status'],
+                shown['architecture'],
+                shown['created_at'],
+            ),
+        )
         self.assertEqual(404, self.get('/v2/images/guest').status_int)
 
     def test_discovery(self) -> None:
         (version,) = self.get('/').json['versions']
-        self.assertEqual('http://127.0.0.1:1/image/v2/',
-                         version['links'][0]['href'])
+        self.assertEqual(
+            'http://127.0.0.1:1/image/v2/', version['links'][0]['href']
+        )
 
     def test_read_only(self) -> None:
         self.assertEqual(405, self.get('/v2/images', 'POST').status_int)

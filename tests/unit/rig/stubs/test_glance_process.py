@@ -18,14 +18,16 @@ from rig.stubs import glance_process
 
 
 class TestGlanceProcess(testtools.TestCase):
-
     def test_a_bitstream(self) -> None:
         with glance_process.GlanceProcess() as glance:
             data = b'bits' * 1000000
             url = f'{glance.url}/v2/images/{glance.add(data)}'
             self.assertEqual(
-                len(data), requests.get(url, timeout=60).json()['size'])
+                len(data), requests.get(url, timeout=60).json()['size']
+            )
             self.assertEqual(
-                data, requests.get(f'{url}/file', timeout=60).content)
-        self.assertRaises(requests.ConnectionError, requests.get, url,
-                          timeout=60)
+                data, requests.get(f'{url}/file', timeout=60).content
+            )
+        self.assertRaises(
+            requests.ConnectionError, requests.get, url, timeout=60
+        )

@@ -19,13 +19,18 @@ from rig.stubs import keystone
 
 URL = 'http://127.0.0.1:1/identity'
 PROJECT = keystone.Project('a' * 32, 'demo')
-OPERATOR = keystone.User('2' * 32, 'operator', 'secret', PROJECT, ('member',),
-                         system_roles=('admin',))
+OPERATOR = keystone.User(
+    '2' * 32,
+    'operator',
+    'secret',
+    PROJECT,
+    ('member',),
+    system_roles=('admin',),
+)
 DEMO = keystone.User('1' * 32, 'demo', 'secret', PROJECT, ('member', 'reader'))
 
 
 class TestKeystone(testtools.TestCase):
-
     def setUp(self) -> None:
         super().setUp()
         self.keystone = keystone.Keystone(URL, [DEMO, OPERATOR])
@@ -34,38 +39,69 @@ class TestKeystone(testtools.TestCase):
         request = webob.Request.blank(path, method=method, **kwargs)
         return request.get_response(self.keystone)
 
-    def log_in(self, password: str = 'secret', name: str = 'demo',
-               project: str = 'demo', scope: object = None) -> webob.Response:
-        return self.ask('POST', '/v3/auth/tokens', json={'auth': {
-            'identity': {'methods': ['password'], 'password': {'user': {
-                'name': name, 'password': password,
-                'domain': {'id': 'default'}}}},
-            'scope': scope or {'project': {
-                'name': project, 'domain': {'id': 'default'}}}}})
+    def log_in(
+        self,
+        password: str = 'secret',
+        name: str = 'demo',
+        project: str = 'demo',
+        scope: object = None,
+    ) -> webob.Response:
+        return self.ask(
+            'POST',
+            '/v3/auth/tokens',
+            json={
+                'auth': {
+                    'identity': {
+                        'methods': ['password'],
+                        'password': {
+                            'user': {
+                                'name': name,
+                                'password': password,
+                                'domain': {'id': 'default'},
+                            }
+                        },
+                    },
+                    'scope': scope
+                    or {
+                        'project': {
+                            'name': project,
+                            'domain': {'id': 'default'},
+                        }
+                    },
+                }
+            },
+        )
 
     def test_password_gives_a_token_that_validates(self) -> None:
         answer = self.log_in()
         self.assertEqual(201, answer.status_int)
         token = answer.headers['X-Subject-Token']
-        seen = self.ask('GET', '/v3/auth/tokens', headers={
-            'X-Auth-Token': token, 'X-Subject-Token': token})
+        seen = self.ask(
+            'GET',
+            '/v3/auth/tokens',
+            headers={'X-Auth-Token': token, 'X-Subject-Token': token},
+        )
         self.assertEqual(200, seen.status_int)
         self.assertEqual(answer.json, seen.json)
         self.assertEqual(
             ('demo', PROJECT.id, ['member', 'reader']),
-            (seen.json['token']['user']['name'],
-             seen.json['token']['project']['id'],
-             [role['name'] for role in seen.json['token']['roles']]))
+            (
+                seen.json['token']['user']['name'],
+                seen.json['token']['project']['id'],
+                [role['name'] for role in seen.json['token']['roles']],
+            ),
+        )
 
     def test_nothing_else_gives_a_token(self) -> None:
         for answer in (
-                self.log_in(password='wrong'),
-                self.log_in(password=''),
-                self.log_in(name='nobody'),
-                self.log_in(project='another'),
-                self.ask('POST', '/v3/auth/tokens', json={}),
-                self.ask('POST', '/v3/auth/tokens', json=[]),
-                self.ask('POST', '/v3/auth/tokens', body=b'{')):
+            self.log_in(password='wrong'),
+            self.log_in(password=''),
+            self.log_in(name='nobody'),
+            self.log_in(project='another'),
+            self.ask('POST', '/v3/auth/tokens', json={}),
+            self.ask('POST', '/v3/auth/tokens', json=[]),
+            self.ask('POST', '/v3/auth/tokens', body=b'{'),
+        ):
             self.assertEqual(401, answer.status_int)
             self.assertNotIn('X-Subject-Token', answer.headers)
 
@@ -78,13 +114,14 @@ class TestKeystone(testtools.TestCase):
         in_project = self.log_in(name='operator').json['token']
         self.assertNotIn('system', in_project)
         self.assertEqual(
-            ['member'], [role['name'] for role in in_project['roles']])
+            ['member'], [role['name'] for role in in_project['roles']]
+        )
         for answer in (
-                self.log_in(scope=scope),
-                self.log_in('wrong', 'operator', scope=scope),
-                self.log_in(name='operator', scope={'system': {}}),
-                self.log_in(name='operator', scope={
-                    'domain': {'id': 'default'}})):
+            self.log_in(scope=scope),
+            self.log_in('wrong', 'operator', scope=scope),
+            self.log_in(name='operator', scope={'system': {}}),
+            self.log_in(name='operator', scope={'domain': {'id': 'default'}}),
+        ):
             self.assertEqual(401, answer.status_int)
 
     def test_one_more_user(self) -> None:
@@ -94,38 +131,72 @@ class TestKeystone(testtools.TestCase):
 
     def test_only_holders_of_a_token_may_validate(self) -> None:
         token = self.keystone.issue(DEMO)
-        self.assertEqual(401, self.ask('GET', '/v3/auth/tokens', headers={
-            'X-Subject-Token': token}).status_int)
-        self.assertEqual(404, self.ask('GET', '/v3/auth/tokens', headers={
-            'X-Auth-Token': token, 'X-Subject-Token': 'no'}).status_int)
+        self.assertEqual(
+            401,
+            self.ask(
+                'GET', '/v3/auth/tokens', headers={'X-Subject-Token': token}
+            ).status_int,
+        )
+        self.assertEqual(
+            404,
+            self.ask(
+                'GET',
+                '/v3/auth/tokens',
+                headers={'X-Auth-Token': token, 'X-Subject-Token': 'no'},
+            ).status_int,
+        )
 
     def test_revoked_token_is_unknown(self) -> None:
         token, other = (self.keystone.issue(DEMO) for _ in range(2))
-        self.assertEqual(204, self.ask('DELETE', '/v3/auth/tokens', headers={
-            'X-Auth-Token': token, 'X-Subject-Token': token}).status_int)
-        self.assertEqual(404, self.ask('GET', '/v3/auth/tokens', headers={
-            'X-Auth-Token': other, 'X-Subject-Token': token}).status_int)
+        self.assertEqual(
+            204,
+            self.ask(
+                'DELETE',
+                '/v3/auth/tokens',
+                headers={'X-Auth-Token': token, 'X-Subject-Token': token},
+            ).status_int,
+        )
+        self.assertEqual(
+            404,
+            self.ask(
+                'GET',
+                '/v3/auth/tokens',
+                headers={'X-Auth-Token': other, 'X-Subject-Token': token},
+            ).status_int,
+        )
 
     def test_issue_with_other_roles(self) -> None:
         token = self.keystone.issue(DEMO, ['reader'])
-        seen = self.ask('GET', '/v3/auth/tokens', headers={
-            'X-Auth-Token': token, 'X-Subject-Token': token})
-        self.assertEqual(['reader'], [
-            role['name'] for role in seen.json['token']['roles']])
+        seen = self.ask(
+            'GET',
+            '/v3/auth/tokens',
+            headers={'X-Auth-Token': token, 'X-Subject-Token': token},
+        )
+        self.assertEqual(
+            ['reader'], [role['name'] for role in seen.json['token']['roles']]
+        )
 
     def test_catalog_has_what_is_registered(self) -> None:
         self.keystone.register('compute', 'nova', 'http://127.0.0.1:1/v2.1')
-        seen = self.ask('GET', '/v3/auth/catalog', headers={
-            'X-Auth-Token': self.keystone.issue(DEMO)})
+        seen = self.ask(
+            'GET',
+            '/v3/auth/catalog',
+            headers={'X-Auth-Token': self.keystone.issue(DEMO)},
+        )
         self.assertEqual(
-            {'identity': {f'{URL}/v3'},
-             'compute': {'http://127.0.0.1:1/v2.1'}},
-            {service['type']: {endpoint['url']
-                               for endpoint in service['endpoints']}
-             for service in seen.json['catalog']})
+            {
+                'identity': {f'{URL}/v3'},
+                'compute': {'http://127.0.0.1:1/v2.1'},
+            },
+            {
+                service['type']: {
+                    endpoint['url'] for endpoint in service['endpoints']
+                }
+                for service in seen.json['catalog']
+            },
+        )
 
     def test_discovery(self) -> None:
         self.assertEqual(300, self.ask('GET', '/').status_int)
-        self.assertEqual(
-            'v3.14', self.ask('GET', '/v3').json['version']['id'])
+        self.assertEqual('v3.14', self.ask('GET', '/v3').json['version']['id'])
         self.assertEqual(404, self.ask('GET', '/v3/users').status_int)

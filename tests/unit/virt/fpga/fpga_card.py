@@ -39,8 +39,9 @@ from nova_accel.virt.fpga import told_types
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
-FUNCTION_TRAIT = ('CUSTOM_FPGA_INTEL_FUNCTION_11111111_0B5A_4D59_9D3B_'
-                  '3A1B8F0A5C11')
+FUNCTION_TRAIT = (
+    'CUSTOM_FPGA_INTEL_FUNCTION_11111111_0B5A_4D59_9D3B_3A1B8F0A5C11'
+)
 ADDRESS = pci_address.PciAddress(0, 0x81, 0, 0)
 
 
@@ -50,32 +51,51 @@ def handle_uuid(name):
 
 def a_deployable(name, in_region, function):
     return device.Deployable(
-        name, 'FPGA', frozenset({'CUSTOM_FPGA_INTEL_PAC'}), (
+        name,
+        'FPGA',
+        frozenset({'CUSTOM_FPGA_INTEL_PAC'}),
+        (
             attach_handle.AttachHandle(
-                handle_uuid(name),
-                pci_address.PciAddress(0, 0x81, 0, function)),),
-        region=in_region)
+                handle_uuid(name), pci_address.PciAddress(0, 0x81, 0, function)
+            ),
+        ),
+        region=in_region,
+    )
 
 
 #: Two regions, the second with two accelerators.
 DEVICE = device.Device(
-    name='pci_0000_81_00_0', type='FPGA', vendor_id='8086', vendor='Intel',
-    product_id='09c4', product='PAC', driver='card', address=ADDRESS,
-    deployables=(a_deployable('region0', 'region0', 1),
-                 a_deployable('region1_function0', 'region1', 2),
-                 a_deployable('region1_function1', 'region1', 3)),
+    name='pci_0000_81_00_0',
+    type='FPGA',
+    vendor_id='8086',
+    vendor='Intel',
+    product_id='09c4',
+    product='PAC',
+    driver='card',
+    address=ADDRESS,
+    deployables=(
+        a_deployable('region0', 'region0', 1),
+        a_deployable('region1_function0', 'region1', 2),
+        a_deployable('region1_function1', 'region1', 3),
+    ),
     regions=(region.Region('region0'), region.Region('region1')),
-    shell=region.Region(region.SHELL, is_shell=True))
+    shell=region.Region(region.SHELL, is_shell=True),
+)
 
 
 def an_arq(name='region0', **group):
-    (handle,) = (handle for handle in DEVICE.handles
-                 if handle.uuid == handle_uuid(name))
+    (handle,) = (
+        handle for handle in DEVICE.handles if handle.uuid == handle_uuid(name)
+    )
     return arq.Arq(
-        uuid=str(uuid.uuid4()), state=arq.State.BOUND,
-        device_profile_name='fpga', device_profile_group_id=0,
-        group={'resources:FPGA': '1', **group}, device_rp_uuid=NODE,
-        handle=handle)
+        uuid=str(uuid.uuid4()),
+        state=arq.State.BOUND,
+        device_profile_name='fpga',
+        device_profile_group_id=0,
+        group={'resources:FPGA': '1', **group},
+        device_rp_uuid=NODE,
+        handle=handle,
+    )
 
 
 def wants(bitstream_id, name='region0'):
@@ -141,7 +161,8 @@ class CardDriver(base.Driver):
         for _part in range(10):
             time.sleep(self.duration_s / 10)
         if self.may_end is not None and not self.may_end.wait(
-                min(timeout_s, 30)):
+            min(timeout_s, 30)
+        ):
             raise exceptions.DeviceError('it took too long')
         fault = self.faults.pop(0) if self.faults else None
         if fault is not None:
@@ -171,8 +192,8 @@ class Bitstreams:
     def add(self, data=None, **properties):
         """An image, the operator's; its id."""
         image = bitstream.Bitstream(
-            str(uuid.uuid4()), 'an image', 8, **{
-                'owner': None, **properties})
+            str(uuid.uuid4()), 'an image', 8, **{'owner': None, **properties}
+        )
         self.images[image.id] = image, (data or image.id).encode()
         return image.id
 
@@ -181,8 +202,11 @@ class Bitstreams:
 
     def resolve(self, wanted, device, region, context):
         self.asked.append((wanted, context))
-        found = [image for image, _data in self.images.values()
-                 if wanted.is_met_by(image)]
+        found = [
+            image
+            for image, _data in self.images.values()
+            if wanted.is_met_by(image)
+        ]
         if len(found) != 1:
             raise exceptions.BitstreamNotFound(f'{len(found)} are {wanted}')
         return found[0]
@@ -209,15 +233,19 @@ class Bitstreams:
             new.write_bytes(data)
             new.rename(path)
         yield types.SimpleNamespace(
-            path=path, sha256=hashlib.sha256(data).hexdigest())
+            path=path, sha256=hashlib.sha256(data).hexdigest()
+        )
 
     @contextlib.contextmanager
     def kept(self, sha256):
         yield next(
-            (types.SimpleNamespace(path=path, sha256=sha256)
-             for path in self.directory.iterdir()
-             if hashlib.sha256(path.read_bytes()).hexdigest() == sha256),
-            None)
+            (
+                types.SimpleNamespace(path=path, sha256=sha256)
+                for path in self.directory.iterdir()
+                if hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+            ),
+            None,
+        )
 
 
 class Guests:
@@ -246,28 +274,43 @@ class Host:
         self.bitstreams = Bitstreams(directory / 'images')
         self.held_by = {}
         self.servers = collections.defaultdict(
-            lambda: programming.Holder('project', is_stopped=False))
+            lambda: programming.Holder('project', is_stopped=False)
+        )
         self.held = frozenset()
         self.guests = Guests()
         self.records = []
         self.changes = 0
         self.journal = region_journal.RegionJournal(directory / 'journal')
         self.regions = regions.Regions(
-            self.journal, told_types.ToldTypes(
-                directory / 'region_types.json', boot),
-            {'card': self.card}, boot, self)
+            self.journal,
+            told_types.ToldTypes(directory / 'region_types.json', boot),
+            {'card': self.card},
+            boot,
+            self,
+        )
         self.regions.overlaid([DEVICE])
         self.programmer = programmer_module.Programmer(
-            NODE, self.regions, region_use.RegionUse(
-                NODE, self.regions, self, self.guests,
-                lambda uuid: self.servers[uuid]),
-            self.bitstreams, types.SimpleNamespace(note=self.records.append),
-            self.changed, lambda: 'service', timeout_s)
+            NODE,
+            self.regions,
+            region_use.RegionUse(
+                NODE,
+                self.regions,
+                self,
+                self.guests,
+                lambda uuid: self.servers[uuid],
+            ),
+            self.bitstreams,
+            types.SimpleNamespace(note=self.records.append),
+            self.changed,
+            lambda: 'service',
+            timeout_s,
+        )
         self.submitted = []
         executor = self.programmer._executor
         submit = executor.submit
-        executor.submit = lambda *args: self.submitted.append(
-            submit(*args)) or self.submitted[-1]
+        executor.submit = lambda *args: (
+            self.submitted.append(submit(*args)) or self.submitted[-1]
+        )
 
     def handles(self):
         return self.held
@@ -280,20 +323,36 @@ class Host:
 
     def clean_with(self, bitstream_id):
         """Have the operator's line name a blank bitstream."""
-        self.regions.overlaid([dataclasses.replace(DEVICE, deployables=tuple(
-            dataclasses.replace(deployable, handles=tuple(
+        self.regions.overlaid(
+            [
                 dataclasses.replace(
-                    handle, cleaning=('program', bitstream_id))
-                for handle in deployable.handles))
-            for deployable in DEVICE.deployables))])
+                    DEVICE,
+                    deployables=tuple(
+                        dataclasses.replace(
+                            deployable,
+                            handles=tuple(
+                                dataclasses.replace(
+                                    handle, cleaning=('program', bitstream_id)
+                                )
+                                for handle in deployable.handles
+                            ),
+                        )
+                        for deployable in DEVICE.deployables
+                    ),
+                )
+            ]
+        )
 
     def settle(self):
         """Wait for what is repaired."""
         futures.wait(self.submitted)
 
     def target(self, name='region0'):
-        return next(target for target in self.regions.targets()
-                    if target.region.name == name)
+        return next(
+            target
+            for target in self.regions.targets()
+            if target.region.name == name
+        )
 
     def known(self, name='region0'):
         return self.regions.known(self.target(name))
@@ -303,8 +362,9 @@ class Host:
         (found,) = self.regions.overlaid([DEVICE])
         return found
 
-    def boot(self, instance, *arqs, image=None, context='user',
-             project='project'):
+    def boot(
+        self, instance, *arqs, image=None, context='user', project='project'
+    ):
         """Begin, and wait: what spawn does."""
         asker = programming.Asker(project, 'user', instance)
         self.programmer.start(arqs, asker, image or {}, context)
@@ -315,4 +375,5 @@ class Host:
     def reboot(self, instance, *arqs, image=None):
         """Only wait: what a hard reboot does."""
         self.programmer.ready(
-            arqs, programming.Asker(instance_uuid=instance), image or {})
+            arqs, programming.Asker(instance_uuid=instance), image or {}
+        )

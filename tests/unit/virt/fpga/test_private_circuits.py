@@ -45,8 +45,9 @@ class PrivateTestCase(test_programming.ProgrammingTestCase):
         self.assertIn(why, device.attributes[f'{name} is unclean'])
         # Who asks for a bitstream may get it.
         self.assertIsNone(device.fault)
-        self.assertEqual({None}, {
-            deployable.fault for deployable in device.deployables})
+        self.assertEqual(
+            {None}, {deployable.fault for deployable in device.deployables}
+        )
 
 
 class TestTheNextServer(PrivateTestCase):
@@ -59,8 +60,9 @@ class TestTheNextServer(PrivateTestCase):
         self.host.boot(TWO, fpga_card.an_arq(), project=B)
         self.holds(self.image)
         # It came from the cache.
-        self.assertEqual([self.image, self.own],
-                         self.host.bitstreams.downloads)
+        self.assertEqual(
+            [self.image, self.own], self.host.bitstreams.downloads
+        )
         self.assertEqual(programming.Asker(), self.host.records[-1].asker)
         self.assertIsNone(self.host.known().unclean)
 
@@ -93,8 +95,8 @@ class TestTheNextServer(PrivateTestCase):
         self.is_unclean('set "clean": "program" and clean_bitstream')
         for act in (self.host.boot, self.host.reboot):
             self.refused(
-                exceptions.DeviceError, 'own', TWO, fpga_card.an_arq(),
-                act=act)
+                exceptions.DeviceError, 'own', TWO, fpga_card.an_arq(), act=act
+            )
         self.assertEqual(1, self.host.card.programmed)
 
     def test_finds_what_it_asks_for(self):
@@ -116,10 +118,16 @@ class TestTheNextServer(PrivateTestCase):
 
     def test_does_not_share_a_private_circuit(self):
         self.boot_and_delete(fpga_card.wants(self.image, 'region1_function0'))
-        self.host.boot(ONE, fpga_card.wants(self.own, 'region1_function0'),
-                       project=A)
-        self.refused(exceptions.Conflict, 'a server has region1_function0',
-                     TWO, fpga_card.an_arq('region1_function1'), project=B)
+        self.host.boot(
+            ONE, fpga_card.wants(self.own, 'region1_function0'), project=A
+        )
+        self.refused(
+            exceptions.Conflict,
+            'a server has region1_function0',
+            TWO,
+            fpga_card.an_arq('region1_function1'),
+            project=B,
+        )
         self.holds(self.own, 'region1')
 
     def test_what_nobody_remembers_the_owner_of(self):
@@ -127,8 +135,13 @@ class TestTheNextServer(PrivateTestCase):
         unknown = self.host.bitstreams.add(owner='')
         self.boot_and_delete(fpga_card.wants(unknown))
         for project in (A, B, '', None):
-            self.refused(exceptions.DeviceError, 'own', TWO,
-                         fpga_card.an_arq(), project=project)
+            self.refused(
+                exceptions.DeviceError,
+                'own',
+                TWO,
+                fpga_card.an_arq(),
+                project=project,
+            )
 
     def test_after_a_boot_of_the_host(self):
         """A card may keep what it holds, and those that tell say so."""
@@ -136,8 +149,9 @@ class TestTheNextServer(PrivateTestCase):
         self.host.card.tells_contents = False
         self.restarted(boot='boot2')
         self.host.card.tells_contents = False
-        self.refused(exceptions.DeviceError, 'own', TWO, fpga_card.an_arq(),
-                     project=B)
+        self.refused(
+            exceptions.DeviceError, 'own', TWO, fpga_card.an_arq(), project=B
+        )
         self.restarted(boot='boot2')
         self.host.card.tells_contents = True
         (self.host.card.directory / 'region0').write_text('as delivered')
@@ -147,8 +161,13 @@ class TestTheNextServer(PrivateTestCase):
         self.boot_and_delete(fpga_card.wants(self.image))
         self.boot_and_delete(fpga_card.wants(self.own))
         self.host.card.faults = [exceptions.DeviceError('CRC error')]
-        self.refused(exceptions.DeviceError, 'CRC error', TWO,
-                     fpga_card.an_arq(), project=B)
+        self.refused(
+            exceptions.DeviceError,
+            'CRC error',
+            TWO,
+            fpga_card.an_arq(),
+            project=B,
+        )
         # With what is known to be good, so the card is.
         self.is_bad('CRC error')
 
@@ -157,27 +176,38 @@ class TestTheNextServer(PrivateTestCase):
         self.boot_and_delete(arq, project=A)
         self.lose_power()
         self.host.programmer.ready(
-            [arq], programming.Asker(A, 'user', ONE), {})
+            [arq], programming.Asker(A, 'user', ONE), {}
+        )
         self.holds(self.own)
 
 
 class TestProperty(PrivateTestCase):
-
     @settings(max_examples=30, deadline=None)
-    @given(st.lists(st.tuples(
-        st.sampled_from([A, B]), st.sampled_from(['nothing', 'own', 'public']),
-        st.sampled_from([None, 'CRC error'])), max_size=6))
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from([A, B]),
+                st.sampled_from(['nothing', 'own', 'public']),
+                st.sampled_from([None, 'CRC error']),
+            ),
+            max_size=6,
+        )
+    )
     def test_nobody_finds_what_is_anothers(self, servers):
         host = fpga_card.Host(self.useFixture(fixtures.TempDir()).path)
-        own = {project: host.bitstreams.add(owner=project)
-               for project in (A, B)}
+        own = {
+            project: host.bitstreams.add(owner=project) for project in (A, B)
+        }
         public = host.bitstreams.add()
-        owners = {host.bitstreams.sha256(own[project]): project
-                  for project in own}
+        owners = {
+            host.bitstreams.sha256(own[project]): project for project in own
+        }
         for number, (project, wanted, fault) in enumerate(servers):
-            arq = {'nothing': fpga_card.an_arq(),
-                   'own': fpga_card.wants(own[project]),
-                   'public': fpga_card.wants(public)}[wanted]
+            arq = {
+                'nothing': fpga_card.an_arq(),
+                'own': fpga_card.wants(own[project]),
+                'public': fpga_card.wants(public),
+            }[wanted]
             host.card.faults = [exceptions.DeviceError(fault)] if fault else []
             try:
                 host.boot(str(number), arq, project=project)
@@ -187,8 +217,12 @@ class TestProperty(PrivateTestCase):
                 found = host.card.really_loaded()
                 self.assertIn(owners.get(found), (None, project))
                 if wanted != 'nothing':
-                    self.assertEqual(host.bitstreams.sha256(
-                        arq.group['accel:bitstream_id']), found)
+                    self.assertEqual(
+                        host.bitstreams.sha256(
+                            arq.group['accel:bitstream_id']
+                        ),
+                        found,
+                    )
             host.held_by.clear()
 
 
@@ -198,8 +232,12 @@ class TestGarbage(PrivateTestCase):
     def fail(self, project=A):
         self.host.card.faults = [exceptions.DeviceError('CRC error of 0000:')]
         error = self.assertRaises(
-            exceptions.BitstreamUnusable, self.host.boot, ONE,
-            fpga_card.wants(self.own), project=project)
+            exceptions.BitstreamUnusable,
+            self.host.boot,
+            ONE,
+            fpga_card.wants(self.own),
+            project=project,
+        )
         self.host.settle()
         return error
 
@@ -215,8 +253,13 @@ class TestGarbage(PrivateTestCase):
         self.fail()
         self.is_unclean('CRC error')
         for project in (A, B):
-            self.refused(exceptions.DeviceError, 'CRC error', TWO,
-                         fpga_card.an_arq(), project=project)
+            self.refused(
+                exceptions.DeviceError,
+                'CRC error',
+                TWO,
+                fpga_card.an_arq(),
+                project=project,
+            )
         self.restarted()
         self.host.boot(TWO, fpga_card.wants(self.image), project=B)
         self.holds(self.image)
@@ -240,17 +283,27 @@ class TestGarbage(PrivateTestCase):
         self.boot_and_delete(fpga_card.wants(self.image))
         self.host.card.faults = [
             exceptions.DeviceError('CRC error'),
-            exceptions.DeviceError('no power')]
+            exceptions.DeviceError('no power'),
+        ]
         self.assertRaises(
-            exceptions.BitstreamUnusable, self.host.boot, ONE,
-            fpga_card.wants(self.own), project=A)
+            exceptions.BitstreamUnusable,
+            self.host.boot,
+            ONE,
+            fpga_card.wants(self.own),
+            project=A,
+        )
         self.host.settle()
         self.is_bad('no power')
 
     def test_nova_compute_is_killed(self):
         self.host.card.faults = [SystemExit()]
-        self.assertRaises(SystemExit, self.host.boot, ONE,
-                          fpga_card.wants(self.own), project=A)
+        self.assertRaises(
+            SystemExit,
+            self.host.boot,
+            ONE,
+            fpga_card.wants(self.own),
+            project=A,
+        )
         self.restarted()
         self.host.regions.recover()
         self.is_unclean('died')
@@ -260,21 +313,31 @@ class TestGarbage(PrivateTestCase):
     def test_bytes_that_are_refused(self):
         self.boot_and_delete(fpga_card.wants(self.image))
         self.host.bitstreams.fault = exceptions.BitstreamRefused.for_all(
-            'bad hash')
+            'bad hash'
+        )
         error = self.assertRaises(
-            exceptions.BitstreamUnusable, self.host.boot, ONE,
-            fpga_card.wants(self.own), project=A)
+            exceptions.BitstreamUnusable,
+            self.host.boot,
+            ONE,
+            fpga_card.wants(self.own),
+            project=A,
+        )
         self.assertEqual(self.own, error.bitstream_id)
-        self.assertIn('upload it again, or ask for another: bad hash',
-                      error.public)
+        self.assertIn(
+            'upload it again, or ask for another: bad hash', error.public
+        )
         self.host.settle()
         self.holds(self.image)
 
     def test_the_operators_bitstream_fails(self):
         self.host.card.faults = [exceptions.DeviceError('CRC error')]
         error = self.assertRaises(
-            exceptions.DeviceError, self.host.boot, ONE,
-            fpga_card.wants(self.image), project=A)
+            exceptions.DeviceError,
+            self.host.boot,
+            ONE,
+            fpga_card.wants(self.image),
+            project=A,
+        )
         self.assertIn('CRC error', str(error))
         self.host.settle()
         self.is_bad('CRC error')
@@ -282,8 +345,13 @@ class TestGarbage(PrivateTestCase):
     def test_whoever_asks(self):
         self.host.card.faults = [exceptions.DeviceError('CRC error')]
         self.assertRaises(
-            exceptions.BitstreamUnusable, self.host.programmer.program,
-            naming.derived_uuid(fpga_card.NODE, fpga_card.DEVICE.name,
-                                'deployable', 'region0'),
-            bitstream.Wanted(self.own), programming.Asker(A, 'user'), 'user')
+            exceptions.BitstreamUnusable,
+            self.host.programmer.program,
+            naming.derived_uuid(
+                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', 'region0'
+            ),
+            bitstream.Wanted(self.own),
+            programming.Asker(A, 'user'),
+            'user',
+        )
         self.is_unclean('CRC error')

@@ -33,14 +33,14 @@ STRANGER = programming.Asker('other', 'other')
 
 
 class ProgrammingTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.directory = self.useFixture(fixtures.TempDir()).path
         self.host = fpga_card.Host(self.directory)
         self.image = self.host.bitstreams.add(
-            function_uuids=(fpga_card.FUNCTION,), function_name='matmul')
+            function_uuids=(fpga_card.FUNCTION,), function_name='matmul'
+        )
         self.other = self.host.bitstreams.add()
 
     def restarted(self, **kwargs):
@@ -61,10 +61,13 @@ class ProgrammingTestCase(testtools.TestCase):
 
     def holds(self, bitstream_id, name='region0'):
         """The device, and what is said of it, agree."""
-        self.assertEqual(self.host.bitstreams.sha256(bitstream_id),
-                         self.host.card.really_loaded(name))
-        self.assertEqual(bitstream_id,
-                         self.host.known(name).contents.bitstream_id)
+        self.assertEqual(
+            self.host.bitstreams.sha256(bitstream_id),
+            self.host.card.really_loaded(name),
+        )
+        self.assertEqual(
+            bitstream_id, self.host.known(name).contents.bitstream_id
+        )
 
     def is_bad(self, why, name='region0'):
         known = self.host.known(name)
@@ -73,23 +76,36 @@ class ProgrammingTestCase(testtools.TestCase):
 
     def refused(self, error, why, instance, *arqs, act=None, **kwargs):
         error = self.assertRaises(
-            error, act or self.host.boot, instance, *arqs, **kwargs)
+            error, act or self.host.boot, instance, *arqs, **kwargs
+        )
         self.assertIn(why, str(error))
 
     def steps(self):
         """Of the history: (bitstream, whether it has ended, failure)."""
-        return [(record.bitstream_id, record.finished_at is not None,
-                 record.failure) for record in self.host.records]
+        return [
+            (
+                record.bitstream_id,
+                record.finished_at is not None,
+                record.failure,
+            )
+            for record in self.host.records
+        ]
 
 
 class TestBlank(ProgrammingTestCase):
     """Regions are cleaned by a bitstream."""
 
     def blank(self, name='region0', bitstream_id=None):
-        (handle,) = (handle for handle in fpga_card.DEVICE.handles
-                     if handle.uuid == fpga_card.handle_uuid(name))
-        self.host.programmer.blank(dataclasses.replace(
-            handle, cleaning=('program', bitstream_id or self.other)))
+        (handle,) = (
+            handle
+            for handle in fpga_card.DEVICE.handles
+            if handle.uuid == fpga_card.handle_uuid(name)
+        )
+        self.host.programmer.blank(
+            dataclasses.replace(
+                handle, cleaning=('program', bitstream_id or self.other)
+            )
+        )
 
     def refused(self, why, *args):
         error = self.assertRaises(exceptions.DeviceError, self.blank, *args)
@@ -131,19 +147,21 @@ class TestBlank(ProgrammingTestCase):
 
 
 class TestServers(ProgrammingTestCase):
-
     def test_a_server_gets_what_its_profile_asks_for(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.holds(self.image)
-        self.assertEqual([(self.image, False, None), (self.image, True, None)],
-                         self.steps())
+        self.assertEqual(
+            [(self.image, False, None), (self.image, True, None)], self.steps()
+        )
         begun, ended = self.host.records
         self.assertEqual(begun.uuid, ended.uuid)
-        self.assertEqual(programming.Asker('project', 'user', ONE),
-                         ended.asker)
+        self.assertEqual(
+            programming.Asker('project', 'user', ONE), ended.asker
+        )
         self.assertEqual(
             naming.derived_uuid(fpga_card.NODE, fpga_card.DEVICE.name),
-            ended.device_uuid)
+            ended.device_uuid,
+        )
         self.assertEqual(1, self.host.changes)
         self.assertEqual('user', self.host.bitstreams.asked[0][1])
 
@@ -154,17 +172,24 @@ class TestServers(ProgrammingTestCase):
         self.holds(self.image)
 
     def test_by_a_function(self):
-        for key, value in (('function_id', fpga_card.FUNCTION),
-                           ('function_name', 'matmul')):
-            self.host.boot(key, fpga_card.an_arq(
-                'region0' if key == 'function_id' else 'region1_function0',
-                **{f'accel:{key}': value}))
+        for key, value in (
+            ('function_id', fpga_card.FUNCTION),
+            ('function_name', 'matmul'),
+        ):
+            self.host.boot(
+                key,
+                fpga_card.an_arq(
+                    'region0' if key == 'function_id' else 'region1_function0',
+                    **{f'accel:{key}': value},
+                ),
+            )
         self.holds(self.image)
         self.holds(self.image, 'region1')
 
     def test_by_the_image_of_the_server(self):
-        self.host.boot(ONE, fpga_card.an_arq(),
-                       image={'accel:bitstream_id': self.image})
+        self.host.boot(
+            ONE, fpga_card.an_arq(), image={'accel:bitstream_id': self.image}
+        )
         self.holds(self.image)
 
     def test_the_second_time_nothing_is_done(self):
@@ -172,49 +197,64 @@ class TestServers(ProgrammingTestCase):
         self.host.held_by.clear()
         self.restarted()
         self.host.boot(TWO, fpga_card.wants(self.image))
-        self.assertEqual((0, [], []), (
-            self.host.card.programmed, self.host.bitstreams.downloads,
-            self.host.records))
+        self.assertEqual(
+            (0, [], []),
+            (
+                self.host.card.programmed,
+                self.host.bitstreams.downloads,
+                self.host.records,
+            ),
+        )
 
     def test_what_it_holds_is_the_operators_by_now(self):
         image, data = self.host.bitstreams.images[self.image]
         self.host.bitstreams.images[self.image] = (
-            dataclasses.replace(image, owner='project'), data)
+            dataclasses.replace(image, owner='project'),
+            data,
+        )
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.assertEqual('project', self.host.known().contents.owner)
         self.host.held_by.clear()
         self.host.bitstreams.images[self.image] = image, data
         self.host.boot(TWO, fpga_card.wants(self.image))
         self.assertIsNone(self.host.known().contents.owner)
-        self.assertEqual((1, 2), (
-            self.host.card.programmed, self.host.changes))
+        self.assertEqual(
+            (1, 2), (self.host.card.programmed, self.host.changes)
+        )
 
     def test_two_servers_share_what_a_region_holds(self):
-        self.host.boot(
-            ONE, fpga_card.wants(self.image, 'region1_function0'))
-        self.host.boot(
-            TWO, fpga_card.wants(self.image, 'region1_function1'))
+        self.host.boot(ONE, fpga_card.wants(self.image, 'region1_function0'))
+        self.host.boot(TWO, fpga_card.wants(self.image, 'region1_function1'))
         self.assertEqual(1, self.host.card.programmed)
 
     def test_what_another_server_has_is_never_programmed(self):
-        self.host.boot(
-            ONE, fpga_card.wants(self.image, 'region1_function0'))
+        self.host.boot(ONE, fpga_card.wants(self.image, 'region1_function0'))
         self.refused(
-            exceptions.Conflict, 'a server has region1_function0', TWO,
-            fpga_card.wants(self.other, 'region1_function1'))
+            exceptions.Conflict,
+            'a server has region1_function0',
+            TWO,
+            fpga_card.wants(self.other, 'region1_function1'),
+        )
         self.holds(self.image, 'region1')
 
     def test_nor_what_a_guest_has_that_is_known_by_its_address_alone(self):
         self.host.held_by['0000:81:00.1'] = TWO
-        self.refused(exceptions.Conflict, 'a server has', ONE,
-                     fpga_card.wants(self.image))
+        self.refused(
+            exceptions.Conflict,
+            'a server has',
+            ONE,
+            fpga_card.wants(self.image),
+        )
         self.assertEqual(0, self.host.card.programmed)
 
     def test_two_things_of_one_region(self):
         self.refused(
-            exceptions.Conflict, 'at a time', ONE,
+            exceptions.Conflict,
+            'at a time',
+            ONE,
             fpga_card.wants(self.image, 'region1_function0'),
-            fpga_card.wants(self.other, 'region1_function1'))
+            fpga_card.wants(self.other, 'region1_function1'),
+        )
 
     def test_a_device_without_regions(self):
         arq = fpga_card.wants(self.image)
@@ -229,7 +269,8 @@ class TestServers(ProgrammingTestCase):
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.host.held_by.clear()
         by_trait = fpga_card.an_arq(
-            **{f'trait:{fpga_card.FUNCTION_TRAIT}': 'required'})
+            **{f'trait:{fpga_card.FUNCTION_TRAIT}': 'required'}
+        )
         self.host.boot(TWO, by_trait)
         self.host.held_by.clear()
         self.host.boot(ONE, fpga_card.wants(self.other))
@@ -245,8 +286,10 @@ class TestServers(ProgrammingTestCase):
         self.assertEqual([], self.host.bitstreams.asked)
 
     def test_after_a_boot_of_the_host_it_is_programmed_again(self):
-        plain, asking = fpga_card.an_arq(), fpga_card.wants(
-            self.image, 'region1_function0')
+        plain, asking = (
+            fpga_card.an_arq(),
+            fpga_card.wants(self.image, 'region1_function0'),
+        )
         self.host.boot(TWO, fpga_card.wants(self.other))
         self.host.held_by.clear()
         self.host.boot(ONE, plain, asking)
@@ -268,8 +311,10 @@ class TestServers(ProgrammingTestCase):
         self.host.reboot(ONE, fpga_card.wants(self.image))
         self.holds(self.image)
         self.assertEqual([self.image], self.host.bitstreams.downloads)
-        self.assertEqual({'service'}, {
-            context for _wanted, context in self.host.bitstreams.asked})
+        self.assertEqual(
+            {'service'},
+            {context for _wanted, context in self.host.bitstreams.asked},
+        )
 
     def test_another_server_is_not_served_from_the_cache_alone(self):
         """It may not see the image, or not any more."""
@@ -277,12 +322,17 @@ class TestServers(ProgrammingTestCase):
         self.host.held_by.clear()
         self.lose_power()
         self.host.bitstreams.images = {}
-        self.refused(exceptions.BitstreamNotFound, '0 are', TWO,
-                     fpga_card.wants(self.image))
+        self.refused(
+            exceptions.BitstreamNotFound,
+            '0 are',
+            TWO,
+            fpga_card.wants(self.image),
+        )
         self.assertEqual(0, self.host.card.programmed)
 
     def test_a_device_that_does_not_tell_is_believed_until_the_host_boots(
-            self):
+        self,
+    ):
         self.host.card.tells_contents = False
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.host.held_by.clear()
@@ -307,34 +357,49 @@ class TestServers(ProgrammingTestCase):
         self.host.boot(ONE, fpga_card.wants(self.other))
         self.host.programmer.ready(
             [fpga_card.wants(self.image)],
-            programming.Asker(instance_uuid=ONE), {}, is_new=True)
+            programming.Asker(instance_uuid=ONE),
+            {},
+            is_new=True,
+        )
         self.holds(self.image)
 
 
 class TestFailures(ProgrammingTestCase):
-
     def fail(self, *faults):
         self.host.card.faults = list(faults)
 
     def test_no_such_bitstream(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
-        self.refused(exceptions.BitstreamNotFound, '0 are', ONE,
-                     fpga_card.wants(fpga_card.NODE))
+        self.refused(
+            exceptions.BitstreamNotFound,
+            '0 are',
+            ONE,
+            fpga_card.wants(fpga_card.NODE),
+        )
         self.holds(self.image)
 
     def test_no_download(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.host.bitstreams.fault = exceptions.BitstreamRefused.for_all(
-            'bad hash')
-        self.refused(exceptions.BitstreamRefused, 'bad hash', ONE,
-                     fpga_card.wants(self.other))
+            'bad hash'
+        )
+        self.refused(
+            exceptions.BitstreamRefused,
+            'bad hash',
+            ONE,
+            fpga_card.wants(self.other),
+        )
         self.holds(self.image)
         self.assertEqual((self.other, True, 'bad hash'), self.steps()[-1])
 
     def test_the_device_refuses(self):
         self.fail(exceptions.DeviceError('CRC error'))
-        self.refused(exceptions.DeviceError, 'CRC error', ONE,
-                     fpga_card.wants(self.image))
+        self.refused(
+            exceptions.DeviceError,
+            'CRC error',
+            ONE,
+            fpga_card.wants(self.image),
+        )
         self.is_bad('CRC error')
         self.assertEqual(1, self.host.card.programmed)
         (_begun, (_id, has_ended, failure)) = self.steps()
@@ -344,22 +409,30 @@ class TestFailures(ProgrammingTestCase):
 
     def test_a_bad_region_is_given_to_nobody_until_it_is_programmed(self):
         self.fail(exceptions.DeviceError('CRC error'))
-        self.refused(exceptions.DeviceError, 'CRC', ONE,
-                     fpga_card.wants(self.image))
+        self.refused(
+            exceptions.DeviceError, 'CRC', ONE, fpga_card.wants(self.image)
+        )
         self.restarted()
         for act in (self.host.boot, self.host.reboot):
-            self.refused(exceptions.DeviceError, 'CRC error', TWO,
-                         fpga_card.an_arq(), act=act)
+            self.refused(
+                exceptions.DeviceError,
+                'CRC error',
+                TWO,
+                fpga_card.an_arq(),
+                act=act,
+            )
         self.host.boot(TWO, fpga_card.wants(self.image))
         self.holds(self.image)
         self.host.boot(TWO, fpga_card.an_arq())
 
     def test_a_plugin_that_is_broken(self):
         self.host.regions._drivers['card'] = guard.Guard(
-            'card', lambda: self.host.card)
+            'card', lambda: self.host.card
+        )
         self.fail(ZeroDivisionError('oops'))
-        self.refused(exceptions.DeviceError, 'oops', ONE,
-                     fpga_card.wants(self.image))
+        self.refused(
+            exceptions.DeviceError, 'oops', ONE, fpga_card.wants(self.image)
+        )
         self.is_bad('oops')
 
     def test_once_more_if_the_driver_says_so(self):
@@ -369,48 +442,67 @@ class TestFailures(ProgrammingTestCase):
         self.holds(self.image)
         self.host.held_by.clear()
         self.fail(*[exceptions.DeviceError('CRC error')] * 2)
-        self.refused(exceptions.DeviceError, 'CRC', ONE,
-                     fpga_card.wants(self.other))
+        self.refused(
+            exceptions.DeviceError, 'CRC', ONE, fpga_card.wants(self.other)
+        )
         self.assertEqual(4, self.host.card.programmed)
         self.is_bad('CRC error')
 
     def test_the_device_says_nothing_afterwards(self):
         self.host.card.program = lambda *args: None
-        self.refused(exceptions.DeviceError, 'it holds nothing', ONE,
-                     fpga_card.wants(self.image))
+        self.refused(
+            exceptions.DeviceError,
+            'it holds nothing',
+            ONE,
+            fpga_card.wants(self.image),
+        )
         self.is_bad('it holds nothing')
 
     def test_the_device_says_the_same_afterwards(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.host.card.program = lambda *args: None
-        self.refused(exceptions.DeviceError, 'as before', ONE,
-                     fpga_card.wants(self.other))
+        self.refused(
+            exceptions.DeviceError,
+            'as before',
+            ONE,
+            fpga_card.wants(self.other),
+        )
         self.is_bad('as before')
 
     def test_somebody_else_has_programmed_it(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
         (self.host.card.directory / 'region0').write_text('by hand')
         self.is_bad('by others')
-        self.refused(exceptions.DeviceError, 'by others', ONE,
-                     fpga_card.an_arq())
+        self.refused(
+            exceptions.DeviceError, 'by others', ONE, fpga_card.an_arq()
+        )
         self.host.reboot(ONE, fpga_card.wants(self.image))
         self.holds(self.image)
 
     def test_the_disk_is_full_before(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.fail_journal(0)
-        self.refused(exceptions.DeviceError, 'No space', ONE,
-                     fpga_card.wants(self.other))
+        self.refused(
+            exceptions.DeviceError,
+            'No space',
+            ONE,
+            fpga_card.wants(self.other),
+        )
         self.assertEqual(1, self.host.card.programmed)
         self.holds(self.image)
 
     def test_the_disk_is_full_afterwards(self):
         self.fail_journal(1)
-        self.refused(exceptions.DeviceError, 'No space', ONE,
-                     fpga_card.wants(self.image))
+        self.refused(
+            exceptions.DeviceError,
+            'No space',
+            ONE,
+            fpga_card.wants(self.image),
+        )
         self.is_bad('cut short')
-        self.refused(exceptions.DeviceError, 'cut short', TWO,
-                     fpga_card.an_arq())
+        self.refused(
+            exceptions.DeviceError, 'cut short', TWO, fpga_card.an_arq()
+        )
 
     def fail_journal(self, after):
         write = durable_file.write
@@ -422,8 +514,9 @@ class TestFailures(ProgrammingTestCase):
                 raise exceptions.DiskError('No space left on device')
             write(path, text)
 
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.state.durable_file.write', fail))
+        self.useFixture(
+            fixtures.MonkeyPatch('nova_accel.state.durable_file.write', fail)
+        )
 
     def test_a_damaged_journal(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
@@ -431,19 +524,26 @@ class TestFailures(ProgrammingTestCase):
         path.write_text('{"device')
         self.restarted()
         self.is_bad('is damaged')
-        self.refused(exceptions.DeviceError, 'is damaged', ONE,
-                     fpga_card.an_arq(), act=self.host.reboot)
+        self.refused(
+            exceptions.DeviceError,
+            'is damaged',
+            ONE,
+            fpga_card.an_arq(),
+            act=self.host.reboot,
+        )
         self.host.reboot(ONE, fpga_card.wants(self.image))
         self.holds(self.image)
 
 
 class TestInTime(ProgrammingTestCase):
-
     def setUp(self):
         super().setUp()
         self.restarted(timeout_s=1)
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.fpga.programming_job._GRACE_S', 5))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.fpga.programming_job._GRACE_S', 5
+            )
+        )
         self.host.card.may_end = threading.Event()
         self.asker = programming.Asker(instance_uuid=ONE)
         self.arqs = [fpga_card.wants(self.image)]
@@ -453,8 +553,11 @@ class TestInTime(ProgrammingTestCase):
         self.is_bad('too long')
 
     def test_a_driver_that_does_not_end(self):
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.fpga.programming_job._GRACE_S', 0))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.fpga.programming_job._GRACE_S', 0
+            )
+        )
         self.host.card.faults = [None]
         wait = self.host.card.may_end.wait
         self.host.card.may_end.wait = lambda timeout_s: wait(5)
@@ -467,8 +570,12 @@ class TestInTime(ProgrammingTestCase):
         self.host.programmer.start(self.arqs, self.asker, {}, None)
         while not self.host.card.programmed:
             time.sleep(0.01)
-        self.refused(exceptions.DeviceError, 'no time left', TWO,
-                     fpga_card.wants(self.image, 'region1_function0'))
+        self.refused(
+            exceptions.DeviceError,
+            'no time left',
+            TWO,
+            fpga_card.wants(self.image, 'region1_function0'),
+        )
         # It has not been touched.
         self.assertIsNone(self.host.known('region1').fault)
 
@@ -487,10 +594,18 @@ class TestInTime(ProgrammingTestCase):
         begun = threading.Event()
         note = self.host.programmer._history.note
         self.host.programmer._history.note = lambda record: (
-            note(record), begun.set())
-        self.host.programmer.start([
-            *self.arqs, fpga_card.wants(self.other, 'region1_function0'),
-        ], self.asker, {}, None)
+            note(record),
+            begun.set(),
+        )
+        self.host.programmer.start(
+            [
+                *self.arqs,
+                fpga_card.wants(self.other, 'region1_function0'),
+            ],
+            self.asker,
+            {},
+            None,
+        )
         begun.wait(10)
         threading.Timer(0.1, self.host.card.may_end.set).start()
         self.host.programmer.abandon(TWO)
@@ -502,12 +617,15 @@ class TestInTime(ProgrammingTestCase):
 
 
 class TestWhoeverAsks(ProgrammingTestCase):
-
     def program(self, asker=STRANGER, wanted=None, name='region0'):
         return self.host.programmer.program(
             naming.derived_uuid(
-                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name),
-            wanted or bitstream.Wanted(self.image), asker, 'user')
+                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name
+            ),
+            wanted or bitstream.Wanted(self.image),
+            asker,
+            'user',
+        )
 
     def test_an_idle_region(self):
         contents = self.program()
@@ -518,11 +636,14 @@ class TestWhoeverAsks(ProgrammingTestCase):
 
     def test_no_such_deployable(self):
         error = self.assertRaises(
-            exceptions.NotFound, self.program, name='region7')
+            exceptions.NotFound, self.program, name='region7'
+        )
         self.assertNotIsInstance(error, exceptions.BitstreamNotFound)
         self.assertRaises(
-            exceptions.BitstreamNotFound, self.program,
-            wanted=bitstream.Wanted(fpga_card.NODE))
+            exceptions.BitstreamNotFound,
+            self.program,
+            wanted=bitstream.Wanted(fpga_card.NODE),
+        )
 
     def test_one_that_a_server_has(self):
         self.host.boot(ONE, fpga_card.wants(self.other))
@@ -577,9 +698,12 @@ class TestWhoeverAsks(ProgrammingTestCase):
         program = self.host.card.program
 
         def touched(*args):
-            starts = threading.Thread(target=lambda: (
-                self.host.reboot(ONE, fpga_card.an_arq()),
-                found.append(self.host.card.really_loaded())))
+            starts = threading.Thread(
+                target=lambda: (
+                    self.host.reboot(ONE, fpga_card.an_arq()),
+                    found.append(self.host.card.really_loaded()),
+                )
+            )
             starts.start()
             self.addCleanup(starts.join)
             starts.join(0.2)
@@ -608,9 +732,13 @@ class TestAServerComesMeanwhile(ProgrammingTestCase):
 
     def program(self):
         return self.host.programmer.program(
-            naming.derived_uuid(fpga_card.NODE, fpga_card.DEVICE.name,
-                                'deployable', 'region0'),
-            bitstream.Wanted(self.image), STRANGER, 'user')
+            naming.derived_uuid(
+                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', 'region0'
+            ),
+            bitstream.Wanted(self.image),
+            STRANGER,
+            'user',
+        )
 
     def a_server_comes(self):
         self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
@@ -645,14 +773,19 @@ class TestAServerComesMeanwhile(ProgrammingTestCase):
         # It is as if nobody had asked.
         self.assertEqual([], self.host.journal.entries())
         self.restarted()
-        self.assertEqual((None, None), (
-            self.host.known().contents, self.host.known().fault))
+        self.assertEqual(
+            (None, None), (self.host.known().contents, self.host.known().fault)
+        )
         self.assertIsNone(self.a_server_starts())
 
     def test_it_looks_before_the_intent_is_journaled(self):
         found = []
-        self.when_it_is_journaled(before=lambda: (
-            self.a_server_comes(), found.append(self.a_server_starts())))
+        self.when_it_is_journaled(
+            before=lambda: (
+                self.a_server_comes(),
+                found.append(self.a_server_starts()),
+            )
+        )
         self.is_refused()
         self.assertEqual([None], found)
 
@@ -679,7 +812,8 @@ class TestAServerComesMeanwhile(ProgrammingTestCase):
         def touched(*args):
             self.a_server_comes()
             starts = threading.Thread(
-                target=lambda: found.append(self.a_server_starts()))
+                target=lambda: found.append(self.a_server_starts())
+            )
             starts.start()
             self.addCleanup(starts.join)
             starts.join(0.2)
@@ -712,7 +846,6 @@ class TestAServerComesMeanwhile(ProgrammingTestCase):
 
 
 class TestShell(ProgrammingTestCase):
-
     ALLOWED = programming.ShellLoading.ALLOWED
 
     def setUp(self):
@@ -722,13 +855,18 @@ class TestShell(ProgrammingTestCase):
     def a_shell(self, shell_id):
         return self.host.bitstreams.add(shell_id, provides_shell_id=shell_id)
 
-    def load(self, shell=None, name='region0', asker=STRANGER,
-             shell_loading=ALLOWED):
+    def load(
+        self, shell=None, name='region0', asker=STRANGER, shell_loading=ALLOWED
+    ):
         return self.host.programmer.program(
             naming.derived_uuid(
-                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name),
-            bitstream.Wanted(shell or self.shell), asker, 'user',
-            shell_loading)
+                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name
+            ),
+            bitstream.Wanted(shell or self.shell),
+            asker,
+            'user',
+            shell_loading,
+        )
 
     def known_shell(self):
         (target,) = self.host.regions.shells()
@@ -738,16 +876,22 @@ class TestShell(ProgrammingTestCase):
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.host.held_by.clear()
         contents = self.load()
-        self.assertEqual((self.shell, True),
-                         (contents.bitstream_id, contents.is_shell))
+        self.assertEqual(
+            (self.shell, True), (contents.bitstream_id, contents.is_shell)
+        )
         self.assertEqual('a shell', self.host.card.really_loaded('shell'))
         self.assertEqual(contents, self.known_shell().contents)
-        self.assertEqual(self.shell, self.host.published().attributes[
-            'shell bitstream'])
+        self.assertEqual(
+            self.shell, self.host.published().attributes['shell bitstream']
+        )
         # What its regions held is gone, and none is bad for it.
-        self.assertEqual([(None, None)] * 3, [
-            (each.bitstream_id, each.fault)
-            for each in self.host.published().deployables])
+        self.assertEqual(
+            [(None, None)] * 3,
+            [
+                (each.bitstream_id, each.fault)
+                for each in self.host.published().deployables
+            ],
+        )
         self.host.boot(TWO, fpga_card.wants(self.image))
         self.holds(self.image)
         self.assertEqual('shell', self.host.records[2].region)
@@ -760,10 +904,16 @@ class TestShell(ProgrammingTestCase):
         self.assertEqual(0, self.host.card.programmed)
 
     def test_who_may_not(self):
-        self.assertRaises(exceptions.NotAllowed, self.load,
-                          shell_loading=programming.ShellLoading.FORBIDDEN)
-        self.assertRaises(exceptions.Conflict, self.load,
-                          shell_loading=programming.ShellLoading.IN_USE)
+        self.assertRaises(
+            exceptions.NotAllowed,
+            self.load,
+            shell_loading=programming.ShellLoading.FORBIDDEN,
+        )
+        self.assertRaises(
+            exceptions.Conflict,
+            self.load,
+            shell_loading=programming.ShellLoading.IN_USE,
+        )
         self.assertEqual(0, self.host.card.programmed)
 
     def test_any_guest_of_the_card_forbids_it(self):
@@ -771,13 +921,15 @@ class TestShell(ProgrammingTestCase):
         self.host.boot(ONE, fpga_card.wants(self.image, 'region1_function1'))
         for asker in (STRANGER, programming.Asker('project', 'user', ONE)):
             error = self.assertRaises(
-                exceptions.Conflict, self.load, asker=asker)
+                exceptions.Conflict, self.load, asker=asker
+            )
             self.assertIn('a server has region1_function1', str(error))
         self.holds(self.image, 'region1')
 
     def test_a_driver_that_cannot(self):
         self.host.regions.overlaid(
-            [dataclasses.replace(fpga_card.DEVICE, shell=None)])
+            [dataclasses.replace(fpga_card.DEVICE, shell=None)]
+        )
         self.assertRaises(exceptions.NotFound, self.load)
 
     def fails(self, fault, why):
@@ -806,7 +958,8 @@ class TestShell(ProgrammingTestCase):
 
     def test_the_card_says_that_it_is_another(self):
         shell = self.host.bitstreams.add(
-            'something', provides_shell_id='a shell')
+            'something', provides_shell_id='a shell'
+        )
         error = self.assertRaises(exceptions.DeviceError, self.load, shell)
         self.assertIn('it is something, not a shell', str(error))
         self.is_bad_as_a_whole('not a shell')

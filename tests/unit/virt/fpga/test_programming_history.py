@@ -21,14 +21,18 @@ from nova_accel.virt.fpga import programming_history
 from nova_accel.virt.fpga import regions
 
 BEGUN = programming.Record(
-    'uuid', 'device', 'region0', 'bitstream', programming.Asker(),
-    regions.now())
+    'uuid',
+    'device',
+    'region0',
+    'bitstream',
+    programming.Asker(),
+    regions.now(),
+)
 ENDED = regions.ended(BEGUN, 'CRC error')
 OTHER = dataclasses.replace(BEGUN, uuid='other')
 
 
 class TestHistory(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())

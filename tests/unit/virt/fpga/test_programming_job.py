@@ -23,11 +23,13 @@ from nova_accel.virt.fpga import programming_job
 
 
 class TestJob(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.fpga.programming_job._GRACE_S', 0))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.fpga.programming_job._GRACE_S', 0
+            )
+        )
         self.executor = futurist.ThreadPoolExecutor(1)
         self.addCleanup(self.executor.shutdown)
         self.may_end = threading.Event()
@@ -36,7 +38,8 @@ class TestJob(testtools.TestCase):
 
     def job(self, left_s=30):
         return programming_job.Job(
-            'region0', programming.Asker(), time.monotonic() + left_s)
+            'region0', programming.Asker(), time.monotonic() + left_s
+        )
 
     def work(self, job, began=None):
         with job.touching():

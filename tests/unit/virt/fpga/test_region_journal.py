@@ -30,19 +30,32 @@ STARTED = datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC)
 
 def an_entry(step=region_journal.Step.PROGRAMMED, name='region0'):
     return region_journal.Entry(
-        'pci_0000_81_00_0', step, programming.Record(
-            'record', 'device', name, BITSTREAM,
-            programming.Asker('project', 'user', 'instance'), STARTED),
-        'sha', (FUNCTION,), 'boot', 'text', ('instance',), 'project')
+        'pci_0000_81_00_0',
+        step,
+        programming.Record(
+            'record',
+            'device',
+            name,
+            BITSTREAM,
+            programming.Asker('project', 'user', 'instance'),
+            STARTED,
+        ),
+        'sha',
+        (FUNCTION,),
+        'boot',
+        'text',
+        ('instance',),
+        'project',
+    )
 
 
 class TestRegionJournal(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path) / 'regions'
+        self.directory = (
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'regions'
+        )
         self.journal = region_journal.RegionJournal(self.directory)
 
     def reopened(self):
@@ -53,10 +66,16 @@ class TestRegionJournal(testtools.TestCase):
 
     def test_what_is_written_is_there_after_a_restart(self):
         begun = an_entry(region_journal.Step.PROGRAMMING)
-        ended = dataclasses.replace(an_entry(name='region1'), record=(
-            dataclasses.replace(
-                an_entry(name='region1').record, failure='CRC error',
-                finished_at=STARTED + datetime.timedelta(seconds=8))))
+        ended = dataclasses.replace(
+            an_entry(name='region1'),
+            record=(
+                dataclasses.replace(
+                    an_entry(name='region1').record,
+                    failure='CRC error',
+                    finished_at=STARTED + datetime.timedelta(seconds=8),
+                )
+            ),
+        )
         for entry in (begun, ended):
             self.journal.write(entry)
         self.assertEqual(begun, self.read(self.reopened()))
@@ -66,11 +85,12 @@ class TestRegionJournal(testtools.TestCase):
 
     def test_contents_are_those_of_what_was_programmed_alone(self):
         self.assertEqual(
-            region.Contents(BITSTREAM, 'sha', 'text', (FUNCTION,),
-                            owner='project'),
-            an_entry().contents)
-        for step in (region_journal.Step.PROGRAMMING,
-                     region_journal.Step.BAD):
+            region.Contents(
+                BITSTREAM, 'sha', 'text', (FUNCTION,), owner='project'
+            ),
+            an_entry().contents,
+        )
+        for step in (region_journal.Step.PROGRAMMING, region_journal.Step.BAD):
             self.assertIsNone(an_entry(step).contents)
 
     def test_the_last_of_the_operators_is_remembered(self):
@@ -81,8 +101,10 @@ class TestRegionJournal(testtools.TestCase):
         self.assertEqual(circuit, entry.operators)
         own = dataclasses.replace(entry, owner=None)
         self.assertEqual(own.circuit, own.operators)
-        self.assertEqual(circuit, dataclasses.replace(
-            own, step=region_journal.Step.BAD).operators)
+        self.assertEqual(
+            circuit,
+            dataclasses.replace(own, step=region_journal.Step.BAD).operators,
+        )
 
     def test_an_older_version_has_not_said_whose_image_it_was(self):
         self.journal.write(an_entry())
@@ -90,20 +112,31 @@ class TestRegionJournal(testtools.TestCase):
         value = json.loads(path.read_text())
         del value['owner']
         path.write_text(json.dumps(value))
-        self.assertEqual(region.UNKNOWN_OWNER,
-                         self.read(self.reopened()).contents.owner)
+        self.assertEqual(
+            region.UNKNOWN_OWNER, self.read(self.reopened()).contents.owner
+        )
 
     def test_an_older_version_has_written_what_is_no_function(self):
-        self.journal.write(dataclasses.replace(an_entry(), function_uuids=(
-            '---', FUNCTION, FUNCTION.upper(), 'x' * 300)))
-        self.assertEqual((FUNCTION,), self.read(
-            self.reopened()).contents.function_uuids)
+        self.journal.write(
+            dataclasses.replace(
+                an_entry(),
+                function_uuids=('---', FUNCTION, FUNCTION.upper(), 'x' * 300),
+            )
+        )
+        self.assertEqual(
+            (FUNCTION,), self.read(self.reopened()).contents.function_uuids
+        )
         (path,) = self.directory.iterdir()
         value = json.loads(path.read_text())
-        path.write_text(json.dumps(
-            {**value, 'function_uuids': [5, None, *[FUNCTION] * 1100]}))
-        self.assertEqual((FUNCTION,) * 16, self.read(
-            self.reopened()).contents.function_uuids)
+        path.write_text(
+            json.dumps(
+                {**value, 'function_uuids': [5, None, *[FUNCTION] * 1100]}
+            )
+        )
+        self.assertEqual(
+            (FUNCTION,) * 16,
+            self.read(self.reopened()).contents.function_uuids,
+        )
 
     def test_a_damaged_file_is_replaced_when_it_is_programmed(self):
         self.journal.write(an_entry())
@@ -112,7 +145,8 @@ class TestRegionJournal(testtools.TestCase):
             path.write_text(text)
             journal = self.reopened()
             error = self.assertRaises(
-                exceptions.DeviceError, self.read, journal)
+                exceptions.DeviceError, self.read, journal
+            )
             self.assertIn(str(path), str(error))
             self.assertIn(str(path), self.log.output)
             self.assertEqual([], journal.entries())
@@ -127,6 +161,7 @@ class TestRegionJournal(testtools.TestCase):
     def test_the_disk_refuses(self):
         self.directory.rmdir()
         error = self.assertRaises(
-            exceptions.DeviceError, self.journal.write, an_entry())
+            exceptions.DeviceError, self.journal.write, an_entry()
+        )
         self.assertIn('cannot be written', str(error))
         self.assertIsNone(self.read(self.journal))

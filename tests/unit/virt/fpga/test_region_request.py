@@ -23,29 +23,35 @@ from nova_accel.virt.fpga import region_request
 from unit.virt.fpga import fpga_card
 
 IMAGE = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
-FUNCTIONS = {f'trait:{fpga_card.FUNCTION_TRAIT}': 'required',
-             'trait:CUSTOM_FUNCTION_X': 'required'}
+FUNCTIONS = {
+    f'trait:{fpga_card.FUNCTION_TRAIT}': 'required',
+    'trait:CUSTOM_FUNCTION_X': 'required',
+}
 
 
 class TestOf(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.host = fpga_card.Host(self.useFixture(fixtures.TempDir()).path)
 
     def of(self, *arqs, **properties):
-        return region_request.of(
-            arqs, self.host.regions.targets(), properties)
+        return region_request.of(arqs, self.host.regions.targets(), properties)
 
     def test_each_region_once(self):
         first, second = self.of(
             fpga_card.wants(IMAGE, 'region1_function0'),
             fpga_card.an_arq('region0'),
-            fpga_card.wants(IMAGE, 'region1_function1'))
+            fpga_card.wants(IMAGE, 'region1_function1'),
+        )
         self.assertEqual(
             (bitstream.Wanted(IMAGE), 'region1', None, 'region0'),
-            (first.wanted, first.target.region.name,
-             second.wanted, second.target.region.name))
+            (
+                first.wanted,
+                first.target.region.name,
+                second.wanted,
+                second.target.region.name,
+            ),
+        )
 
     def test_the_image_asks_for_regions_alone(self):
         properties = {'accel:bitstream_id': IMAGE}
@@ -55,25 +61,39 @@ class TestOf(testtools.TestCase):
         self.host.regions.overlaid([])
         self.assertEqual([], self.of(arq, **properties))
         self.assertRaises(
-            exceptions.DeviceError, self.of, fpga_card.wants(IMAGE))
+            exceptions.DeviceError, self.of, fpga_card.wants(IMAGE)
+        )
 
     def test_two_things_of_one_region(self):
-        for second in (fpga_card.an_arq('region1_function1'),
-                       fpga_card.wants(fpga_card.NODE, 'region1_function1')):
+        for second in (
+            fpga_card.an_arq('region1_function1'),
+            fpga_card.wants(fpga_card.NODE, 'region1_function1'),
+        ):
             self.assertRaises(
-                exceptions.Conflict, self.of,
-                fpga_card.wants(IMAGE, 'region1_function0'), second)
+                exceptions.Conflict,
+                self.of,
+                fpga_card.wants(IMAGE, 'region1_function0'),
+                second,
+            )
 
     def test_functions_that_are_required(self):
         (request,) = self.of(fpga_card.an_arq(**FUNCTIONS))
         self.assertEqual(
-            {'region0': {fpga_card.FUNCTION_TRAIT}}, request.functions)
-        has = region_contents.Known(region.Contents(
-            IMAGE, 'sha', 'text', (fpga_card.FUNCTION,), owner=None))
+            {'region0': {fpga_card.FUNCTION_TRAIT}}, request.functions
+        )
+        has = region_contents.Known(
+            region.Contents(
+                IMAGE, 'sha', 'text', (fpga_card.FUNCTION,), owner=None
+            )
+        )
         request.check(has, None)
-        for known in (region_contents.Known(),
-                      region_contents.Known(has.contents, 'CRC error'),
-                      region_contents.Known(dataclasses.replace(
-                          has.contents, owner='project'))):
-            self.assertRaises(exceptions.DeviceError, request.check, known,
-                              None)
+        for known in (
+            region_contents.Known(),
+            region_contents.Known(has.contents, 'CRC error'),
+            region_contents.Known(
+                dataclasses.replace(has.contents, owner='project')
+            ),
+        ):
+            self.assertRaises(
+                exceptions.DeviceError, request.check, known, None
+            )

@@ -20,28 +20,36 @@ from unit.virt.fpga import fpga_card
 
 
 class TestTarget(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.card = fpga_card.CardDriver(
-            self.useFixture(fixtures.TempDir()).path)
+            self.useFixture(fixtures.TempDir()).path
+        )
 
     def target(self, index=0, device=fpga_card.DEVICE, **properties):
-        return region_target.Target(device, dataclasses.replace(
-            device.regions[index], **properties), self.card)
+        return region_target.Target(
+            device,
+            dataclasses.replace(device.regions[index], **properties),
+            self.card,
+        )
 
     def shell(self):
         return region_target.Target(
-            fpga_card.DEVICE, fpga_card.DEVICE.shell, self.card)
+            fpga_card.DEVICE, fpga_card.DEVICE.shell, self.card
+        )
 
     def test_what_is_handed_out_of_it(self):
         for target, names in (
-                (self.target(), ['region0']),
-                (self.target(1), ['region1_function0', 'region1_function1']),
-                (self.shell(), ['region0', 'region1_function0',
-                                'region1_function1'])):
+            (self.target(), ['region0']),
+            (self.target(1), ['region1_function0', 'region1_function1']),
+            (
+                self.shell(),
+                ['region0', 'region1_function0', 'region1_function1'],
+            ),
+        ):
             self.assertEqual(
-                names, [found.name for found in target.deployables])
+                names, [found.name for found in target.deployables]
+            )
 
     def test_whether_it_tells_what_it_holds(self):
         self.assertTrue(self.target().tells_contents)
@@ -52,16 +60,25 @@ class TestTarget(testtools.TestCase):
 
     def test_what_the_operator_cleans_it_with(self):
         self.assertIsNone(self.target().blank)
-        self.assertEqual('image', self.target(
-            device=self.cleaned('program', 'image')).blank)
+        self.assertEqual(
+            'image', self.target(device=self.cleaned('program', 'image')).blank
+        )
         self.assertIsNone(self.target(device=self.cleaned('reset')).blank)
 
     def cleaned(self, *cleaning):
-        return dataclasses.replace(fpga_card.DEVICE, deployables=tuple(
-            dataclasses.replace(deployable, handles=tuple(
-                dataclasses.replace(handle, cleaning=cleaning)
-                for handle in deployable.handles))
-            for deployable in fpga_card.DEVICE.deployables))
+        return dataclasses.replace(
+            fpga_card.DEVICE,
+            deployables=tuple(
+                dataclasses.replace(
+                    deployable,
+                    handles=tuple(
+                        dataclasses.replace(handle, cleaning=cleaning)
+                        for handle in deployable.handles
+                    ),
+                )
+                for deployable in fpga_card.DEVICE.deployables
+            ),
+        )
 
     def test_its_name(self):
         self.assertEqual('region0 of 0000:81:00.0', str(self.target()))

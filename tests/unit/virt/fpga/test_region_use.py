@@ -23,26 +23,36 @@ ONE, TWO = 'instance-1', 'instance-2'
 
 
 class TestRegionUse(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.host = fpga_card.Host(self.useFixture(fixtures.TempDir()).path)
         self.use = region_use.RegionUse(
-            fpga_card.NODE, self.host.regions, self.host, self.host.guests,
-            lambda uuid: self.servers[uuid])
+            fpga_card.NODE,
+            self.host.regions,
+            self.host,
+            self.host.guests,
+            lambda uuid: self.servers[uuid],
+        )
         self.servers = {ONE: programming.Holder('project', is_stopped=False)}
 
     def target_of(self, name, is_shell=False):
-        return self.use.target_of(naming.derived_uuid(
-            fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name),
-            is_shell)
+        return self.use.target_of(
+            naming.derived_uuid(
+                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name
+            ),
+            is_shell,
+        )
 
-    def refused(self, name='region0', instance=None, is_stopped=False,
-                is_shell=False):
+    def refused(
+        self, name='region0', instance=None, is_stopped=False, is_shell=False
+    ):
         error = self.assertRaises(
-            exceptions.Conflict, self.use.check_free,
+            exceptions.Conflict,
+            self.use.check_free,
             self.target_of(name, is_shell),
-            programming.Asker('project', 'user', instance), is_stopped)
+            programming.Asker('project', 'user', instance),
+            is_stopped,
+        )
         # The owner of a server reads the same without the address.
         address = str(fpga_card.ADDRESS)
         self.assertIn(address, str(error))
@@ -50,47 +60,61 @@ class TestRegionUse(testtools.TestCase):
         return error.public
 
     def test_regions_of_deployables(self):
-        for name, region in (('region0', 'region0'),
-                             ('region1_function1', 'region1')):
+        for name, region in (
+            ('region0', 'region0'),
+            ('region1_function1', 'region1'),
+        ):
             self.assertEqual(region, self.target_of(name).region.name)
             self.assertTrue(self.target_of(name, True).region.is_shell)
         self.assertRaises(exceptions.NotFound, self.target_of, 'region7')
 
     def test_regions_of_handles(self):
         first, *_others, last = fpga_card.DEVICE.handles
-        self.assertEqual(
-            'region0', self.use.target_with(first).region.name)
+        self.assertEqual('region0', self.use.target_with(first).region.name)
         self.assertEqual('region1', self.use.target_with(last).region.name)
         self.host.regions.overlaid([])
-        self.assertRaises(
-            exceptions.NotFound, self.use.target_with, first)
+        self.assertRaises(exceptions.NotFound, self.use.target_with, first)
 
     def test_a_region_that_nobody_has(self):
         self.host.held_by[fpga_card.handle_uuid('region1_function0')] = ONE
         self.use.check_free(
-            self.target_of('region0'), programming.Asker(), False)
+            self.target_of('region0'), programming.Asker(), False
+        )
 
     def test_one_that_another_has(self):
         for name in (fpga_card.handle_uuid('region0'), '0000:81:00.1'):
             self.host.held_by = {name: ONE}
             for instance in (None, TWO):
-                self.assertIn('a server has region0', self.refused(
-                    instance=instance, is_stopped=True))
+                self.assertIn(
+                    'a server has region0',
+                    self.refused(instance=instance, is_stopped=True),
+                )
 
     def test_ones_own(self):
         self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
         self.assertIn('stop the server first', self.refused(instance=ONE))
         self.servers[ONE] = programming.Holder('project', is_stopped=True)
-        self.use.check_free(self.target_of('region0'),
-                            programming.Asker('project', 'user', ONE), False)
+        self.use.check_free(
+            self.target_of('region0'),
+            programming.Asker('project', 'user', ONE),
+            False,
+        )
         self.servers[ONE] = programming.Holder('project', is_stopped=False)
-        self.use.check_free(self.target_of('region0'),
-                            programming.Asker('project', 'user', ONE), True)
+        self.use.check_free(
+            self.target_of('region0'),
+            programming.Asker('project', 'user', ONE),
+            True,
+        )
         self.host.card.programs_under_guest = True
-        self.use.check_free(self.target_of('region0'),
-                            programming.Asker('project', 'user', ONE), False)
-        self.assertIn('a server has region0', self.refused(
-            instance=ONE, is_stopped=True, is_shell=True))
+        self.use.check_free(
+            self.target_of('region0'),
+            programming.Asker('project', 'user', ONE),
+            False,
+        )
+        self.assertIn(
+            'a server has region0',
+            self.refused(instance=ONE, is_stopped=True, is_shell=True),
+        )
 
     def test_ones_own_that_somebody_has_started_by_hand(self):
         """Nova thinks that it is stopped."""
@@ -99,8 +123,11 @@ class TestRegionUse(testtools.TestCase):
         self.host.guests.live = {ONE}
         self.assertIn('stop the server first', self.refused(instance=ONE))
         self.host.guests.live = {TWO}
-        self.use.check_free(self.target_of('region0'),
-                            programming.Asker('project', 'user', ONE), False)
+        self.use.check_free(
+            self.target_of('region0'),
+            programming.Asker('project', 'user', ONE),
+            False,
+        )
 
     def test_what_nova_says_is_anothers(self):
         """Whatever the API, or who is on the message bus, says."""

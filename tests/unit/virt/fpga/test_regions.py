@@ -31,7 +31,6 @@ BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 
 
 class RegionsTestCase(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -42,13 +41,27 @@ class RegionsTestCase(testtools.TestCase):
 
     def program(self, instance='instance', sha256='sha', owner=None):
         return self.host.regions.program(
-            self.host.target(), programming.Record(
-                str(uuid.uuid4()), 'device', 'region0', BITSTREAM,
-                programming.Asker(instance_uuid=instance), regions.now()),
+            self.host.target(),
+            programming.Record(
+                str(uuid.uuid4()),
+                'device',
+                'region0',
+                BITSTREAM,
+                programming.Asker(instance_uuid=instance),
+                regions.now(),
+            ),
             bitstream.Bitstream(
-                BITSTREAM, 'image', 4, function_uuids=(fpga_card.FUNCTION,),
-                owner=owner), self.file, sha256, time.monotonic() + 30,
-            lambda: None)
+                BITSTREAM,
+                'image',
+                4,
+                function_uuids=(fpga_card.FUNCTION,),
+                owner=owner,
+            ),
+            self.file,
+            sha256,
+            time.monotonic() + 30,
+            lambda: None,
+        )
 
     def die_while_programming(self):
         """Before the device has changed."""
@@ -65,15 +78,21 @@ class RegionsTestCase(testtools.TestCase):
 
 
 class TestRegions(RegionsTestCase):
-
     def test_the_kernel_names_its_boots(self):
         self.assertEqual(regions.boot_id(), str(uuid.UUID(regions.boot_id())))
 
     def test_what_was_programmed_is_published(self):
         contents = self.program()
-        self.assertEqual(region.Contents(
-            BITSTREAM, 'sha', self.host.card.really_loaded(),
-            (fpga_card.FUNCTION,), owner=None), contents)
+        self.assertEqual(
+            region.Contents(
+                BITSTREAM,
+                'sha',
+                self.host.card.really_loaded(),
+                (fpga_card.FUNCTION,),
+                owner=None,
+            ),
+            contents,
+        )
         first = self.host.published().deployables[0]
         self.assertEqual(BITSTREAM, first.bitstream_id)
         self.assertIn(fpga_card.FUNCTION_TRAIT, first.traits)
@@ -91,32 +110,49 @@ class TestRegions(RegionsTestCase):
         seen = []
         self.host.card.program = lambda *args: (
             seen.append((self.host.published(), self.host.known())),
-            self.device_says('new'))
+            self.device_says('new'),
+        )
         self.program()
-        self.assertEqual([(fpga_card.DEVICE, region_contents.Known(
-            is_changing=True))], seen)
+        self.assertEqual(
+            [(fpga_card.DEVICE, region_contents.Known(is_changing=True))], seen
+        )
 
     def test_its_image_says_something_else_by_now(self):
         self.program(owner=region.UNKNOWN_OWNER)
-        self.assertNotIn(fpga_card.FUNCTION_TRAIT,
-                         self.host.published().deployables[0].traits)
+        self.assertNotIn(
+            fpga_card.FUNCTION_TRAIT,
+            self.host.published().deployables[0].traits,
+        )
         contents = self.host.regions.restate(
-            self.host.target(), bitstream.Bitstream(
-                BITSTREAM, 'image', 4, function_uuids=(fpga_card.FUNCTION,),
-                owner=None))
+            self.host.target(),
+            bitstream.Bitstream(
+                BITSTREAM,
+                'image',
+                4,
+                function_uuids=(fpga_card.FUNCTION,),
+                owner=None,
+            ),
+        )
         self.assertIsNone(contents.owner)
         self.recover()
         self.assertEqual(contents, self.host.known().contents)
-        self.assertIn(fpga_card.FUNCTION_TRAIT,
-                      self.host.published().deployables[0].traits)
+        self.assertIn(
+            fpga_card.FUNCTION_TRAIT,
+            self.host.published().deployables[0].traits,
+        )
 
     def test_one_card_does_not_hide_the_others(self):
         self.program()
         bad = dataclasses.replace(
-            fpga_card.DEVICE, name='bad', attributes=None)
-        self.host.journal.write(dataclasses.replace(
-            self.host.journal.entries()[0], device='bad',
-            step=region_journal.Step.BAD))
+            fpga_card.DEVICE, name='bad', attributes=None
+        )
+        self.host.journal.write(
+            dataclasses.replace(
+                self.host.journal.entries()[0],
+                device='bad',
+                step=region_journal.Step.BAD,
+            )
+        )
         found, good = self.host.regions.overlaid([bad, fpga_card.DEVICE])
         self.assertIn('not known', found.fault)
         self.assertEqual(self.host.published(), good)
@@ -126,34 +162,42 @@ class TestRegions(RegionsTestCase):
         self.program()
         served = self.host.regions.served
         circuit = region.Circuit(
-            BITSTREAM, 'sha', (fpga_card.FUNCTION,), owner=None)
+            BITSTREAM, 'sha', (fpga_card.FUNCTION,), owner=None
+        )
         self.assertEqual(circuit, served(self.host.target(), 'instance'))
         for instance in (None, 'another'):
             self.assertIsNone(served(self.host.target(), instance))
         self.host.regions.serve(self.host.target(), 'another')
         self.recover()
         for instance in ('instance', 'another'):
-            self.assertEqual(circuit, self.host.regions.served(
-                self.host.target(), instance))
+            self.assertEqual(
+                circuit, self.host.regions.served(self.host.target(), instance)
+            )
         for number in range(100):
             self.host.regions.serve(self.host.target(), str(number))
-        self.assertEqual(64, len(
-            self.host.regions.entry(self.host.target()).served))
+        self.assertEqual(
+            64, len(self.host.regions.entry(self.host.target()).served)
+        )
 
     def test_no_time_left(self):
         self.device_says('as delivered')
-        self.useFixture(fixtures.MonkeyPatch(
-            'time.monotonic', lambda: 0))
+        self.useFixture(fixtures.MonkeyPatch('time.monotonic', lambda: 0))
         error = self.assertRaises(
-            exceptions.DeviceError, self.host.regions.program,
-            self.host.target(), None, None, self.file, 'sha', 0,
-            lambda: None)
+            exceptions.DeviceError,
+            self.host.regions.program,
+            self.host.target(),
+            None,
+            None,
+            self.file,
+            'sha',
+            0,
+            lambda: None,
+        )
         self.assertIn('no time left', str(error))
         self.assertFalse(self.host.regions.is_journaled(self.host.target()))
 
 
 class TestRecover(RegionsTestCase):
-
     def test_it_was_done(self):
         self.die_while_programming()
         self.device_says('new')
@@ -191,8 +235,9 @@ class TestRecover(RegionsTestCase):
         host.regions.overlaid([])
         (record,) = host.regions.recover()
         self.assertIn('died', record.failure)
-        self.host.regions.overlaid([
-            dataclasses.replace(fpga_card.DEVICE, regions=())])
+        self.host.regions.overlaid(
+            [dataclasses.replace(fpga_card.DEVICE, regions=())]
+        )
         self.assertEqual([], list(self.host.regions.targets()))
 
     def test_after_a_boot_it_says_nothing(self):
@@ -206,9 +251,13 @@ class TestRecover(RegionsTestCase):
 
     def test_while_a_guest_has_the_whole_card(self):
         """The next one comes before the host looks again."""
-        told = dataclasses.replace(fpga_card.DEVICE, regions=tuple(
-            dataclasses.replace(each, type_uuid=BITSTREAM)
-            for each in fpga_card.DEVICE.regions))
+        told = dataclasses.replace(
+            fpga_card.DEVICE,
+            regions=tuple(
+                dataclasses.replace(each, type_uuid=BITSTREAM)
+                for each in fpga_card.DEVICE.regions
+            ),
+        )
         for found in (told, fpga_card.DEVICE):
             self.host.regions.overlaid([found])
             self.assertEqual(BITSTREAM, self.host.target().region.type_uuid)
@@ -225,7 +274,8 @@ class TestRecover(RegionsTestCase):
             raise exceptions.DiskError('No space left on device')
 
         with fixtures.MonkeyPatch(
-                'nova_accel.state.durable_file.write', refuse):
+            'nova_accel.state.durable_file.write', refuse
+        ):
             self.assertEqual([], self.recover())
         self.assertIn('cut short', self.host.known().fault)
         self.assertIn('stays bad', self.log.output)

@@ -25,42 +25,61 @@ BITSTREAM = uuidutils.generate_uuid()
 
 
 class TestEndpoint(message_bus.TestCase):
-
     def setUp(self):
         super().setUp()
         self.bus.add_host('compute-1', self.programmer, self.programmer)
         self.context.mq_connection = self.bus.transport()
-        self.client = rpc.ClientRouter(rpc.get_client(oslo_messaging.Target(
-            topic=rpc_model.TOPIC, version='1.1'))).client(
-                self.context).prepare(server='compute-1')
+        self.client = (
+            rpc.ClientRouter(
+                rpc.get_client(
+                    oslo_messaging.Target(topic=rpc_model.TOPIC, version='1.1')
+                )
+            )
+            .client(self.context)
+            .prepare(server='compute-1')
+        )
 
     def call(self, method, **arguments):
         return self.client.call(
-            self.context, method, bitstream_uuid=BITSTREAM, **arguments)
+            self.context, method, bitstream_uuid=BITSTREAM, **arguments
+        )
 
     def refusal(self):
         """What comes of the fault that the host has."""
         error = self.assertRaises(
-            exceptions.RefusedByHost, self.call, 'program',
-            deployable_uuid=DEPLOYABLE)
+            exceptions.RefusedByHost,
+            self.call,
+            'program',
+            deployable_uuid=DEPLOYABLE,
+        )
         return rpc_model.refused(str(error))
 
     def test_programs_for_the_caller(self):
         for method, more in (
-                ('program', {'instance_uuid': DEPLOYABLE}), ('program', {}),
-                ('program_fpga_with_bitstream', {})):
+            ('program', {'instance_uuid': DEPLOYABLE}),
+            ('program', {}),
+            ('program_fpga_with_bitstream', {}),
+        ):
             self.call(method, deployable_uuid=DEPLOYABLE, **more)
             *asked, context = self.programmer.asked.pop()
-            self.assertEqual([
-                DEPLOYABLE, bitstream.Wanted(BITSTREAM), programming.Asker(
-                    'project', 'user', more.get('instance_uuid'))], asked)
+            self.assertEqual(
+                [
+                    DEPLOYABLE,
+                    bitstream.Wanted(BITSTREAM),
+                    programming.Asker(
+                        'project', 'user', more.get('instance_uuid')
+                    ),
+                ],
+                asked,
+            )
             self.assertEqual('token', context.auth_token)
 
     def test_shells(self):
         for method, more, expected in (
-                ('program', {'shell_loading': 'allowed'}, 'allowed'),
-                ('program', {}, 'forbidden'),
-                ('program_fpga_with_bitstream', {}, 'forbidden')):
+            ('program', {'shell_loading': 'allowed'}, 'allowed'),
+            ('program', {}, 'forbidden'),
+            ('program_fpga_with_bitstream', {}, 'forbidden'),
+        ):
             self.call(method, deployable_uuid=DEPLOYABLE, **more)
             self.assertEqual(expected, self.programmer.shell_loading)
 
@@ -80,24 +99,37 @@ class TestEndpoint(message_bus.TestCase):
 
     def test_the_spec_s_return_codes(self):
         for fault, code in (
-                (None, 0), (exceptions.DeviceError('why'), 1),
-                (exceptions.Conflict('why'), 1), (KeyError('why'), 1),
-                (exceptions.NotFound('why'), 2),
-                (exceptions.BitstreamNotFound('why'), 3),
-                (exceptions.BitstreamRefused('why'), 3)):
+            (None, 0),
+            (exceptions.DeviceError('why'), 1),
+            (exceptions.Conflict('why'), 1),
+            (KeyError('why'), 1),
+            (exceptions.NotFound('why'), 2),
+            (exceptions.BitstreamNotFound('why'), 3),
+            (exceptions.BitstreamRefused('why'), 3),
+        ):
             self.programmer.fault = fault
-            self.assertEqual(code, self.call(
-                'program_fpga_with_bitstream', deployable_uuid=DEPLOYABLE))
-        self.assertEqual(6, self.log.output.count(
-            f'{DEPLOYABLE} is not programmed with bitstream {BITSTREAM}: '))
+            self.assertEqual(
+                code,
+                self.call(
+                    'program_fpga_with_bitstream', deployable_uuid=DEPLOYABLE
+                ),
+            )
+        self.assertEqual(
+            6,
+            self.log.output.count(
+                f'{DEPLOYABLE} is not programmed with bitstream {BITSTREAM}: '
+            ),
+        )
         self.assertEqual(1, self.log.output.count('Traceback'))
 
     def test_prefetch(self):
         for fault, told in (
-                (None, f'Bitstream {BITSTREAM} is on this host'),
-                (exceptions.BitstreamRefused('too large'), 'too large')):
+            (None, f'Bitstream {BITSTREAM} is on this host'),
+            (exceptions.BitstreamRefused('too large'), 'too large'),
+        ):
             self.programmer.fault = fault
             self.assertIsNone(self.call('prefetch'))
             self.assertEqual(
-                BITSTREAM, self.programmer.fetched.get(timeout=10))
+                BITSTREAM, self.programmer.fetched.get(timeout=10)
+            )
             self.assertIn(told, self.log.output)

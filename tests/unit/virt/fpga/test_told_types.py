@@ -25,21 +25,29 @@ TYPE = '5f6a2d0e-7c43-4b1f-9d0e-2b1c8a4e6f70'
 TRAIT = naming.region_trait('FPGA', 'Intel', TYPE)
 UNTOLD = fpga_card.DEVICE
 TOLD = dataclasses.replace(
-    UNTOLD, regions=(dataclasses.replace(UNTOLD.regions[0], type_uuid=TYPE),
-                     *UNTOLD.regions[1:]),
-    deployables=(dataclasses.replace(
-        UNTOLD.deployables[0],
-        traits=UNTOLD.deployables[0].traits | {TRAIT}),
-        *UNTOLD.deployables[1:]))
+    UNTOLD,
+    regions=(
+        dataclasses.replace(UNTOLD.regions[0], type_uuid=TYPE),
+        *UNTOLD.regions[1:],
+    ),
+    deployables=(
+        dataclasses.replace(
+            UNTOLD.deployables[0],
+            traits=UNTOLD.deployables[0].traits | {TRAIT},
+        ),
+        *UNTOLD.deployables[1:],
+    ),
+)
 
 
 class TestToldTypes(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
-        self.path = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path) / 'types.json'
+        self.path = (
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+            / 'types.json'
+        )
 
     def reopened(self, boot='boot1'):
         return told_types.ToldTypes(self.path, boot)
@@ -83,8 +91,13 @@ class TestToldTypes(testtools.TestCase):
         self.assertEqual(TOLD, self.known(self.reopened()))
 
     def test_a_damaged_file_is_an_empty_one(self):
-        for content in ('{"bo', '[]', '{}', '{"boot_id": "boot1"}',
-                        '{"boot_id": "boot1", "types": {"a": {"b": 7}}}'):
+        for content in (
+            '{"bo',
+            '[]',
+            '{}',
+            '{"boot_id": "boot1"}',
+            '{"boot_id": "boot1", "types": {"a": {"b": 7}}}',
+        ):
             self.path.write_text(content)
             self.assertEqual({}, self.reopened().of('a'))
         self.assertEqual(5, self.log.output.count(str(self.path)))

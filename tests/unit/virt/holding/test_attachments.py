@@ -68,23 +68,24 @@ class RecordingDriver:
 
 
 class TestAttachments(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
         self.host = reports.SimulatedHost(
-            HOST, regions=(1, 1), serials=((0, 'S1'),))
+            HOST, regions=(1, 1), serials=((0, 'S1'),)
+        )
         self.host.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.driver = RecordingDriver()
         self.released = []
         self.drivers = {
-            handle.uuid: 'fake' for device in self.host.devices()
+            handle.uuid: 'fake'
+            for device in self.host.devices()
             for deployable in device.deployables
-            for handle in deployable.handles}
+            for handle in deployable.handles
+        }
         self.present = {}
         self.attachments = self.restarted()
 
@@ -92,41 +93,73 @@ class TestAttachments(testtools.TestCase):
         """At that moment the journal keeps others from having them, still."""
         uuids = {request.handle.uuid for request in arqs}
         held = self.attachments.held
-        self.assertLessEqual(uuids, held.releasing() | {
-            request.handle.uuid for request in held.arqs()})
+        self.assertLessEqual(
+            uuids,
+            held.releasing()
+            | {request.handle.uuid for request in held.arqs()},
+        )
         self.released += uuids
 
     @property
     def view(self):
         return types.SimpleNamespace(
-            drivers=self.drivers, handles=self.present)
+            drivers=self.drivers, handles=self.present
+        )
 
     def restarted(self):
         """The attachments as the next nova-compute finds them."""
         entries = journal.Journal(self.directory)
         return attachments.Attachments(
-            HOST, entries, held.Held(entries), self.api.client(HOST), self,
+            HOST,
+            entries,
+            held.Held(entries),
+            self.api.client(HOST),
+            self,
             {'fake': self.driver},
-            types.SimpleNamespace(released=self.note_released))
+            types.SimpleNamespace(released=self.note_released),
+        )
 
     def acquire(self, instance=INSTANCE, bus=0):
-        self.attachments.acquire(instance, 'project', 'fpga', [
-            matching.Provider(self.host.rp_uuid(bus), {'FPGA': 1},
-                              frozenset({'CUSTOM_REGION0'}))])
+        self.attachments.acquire(
+            instance,
+            'project',
+            'fpga',
+            [
+                matching.Provider(
+                    self.host.rp_uuid(bus),
+                    {'FPGA': 1},
+                    frozenset({'CUSTOM_REGION0'}),
+                )
+            ],
+        )
 
     def acquire_two(self):
         """Both cards."""
         device_profile.create('two', [{'resources:FPGA': '1'}] * 2)
-        self.attachments.acquire(INSTANCE, 'project', 'two', [
-            matching.Provider(self.host.rp_uuid(bus), {'FPGA': 1},
-                              frozenset()) for bus in range(2)])
+        self.attachments.acquire(
+            INSTANCE,
+            'project',
+            'two',
+            [
+                matching.Provider(
+                    self.host.rp_uuid(bus), {'FPGA': 1}, frozenset()
+                )
+                for bus in range(2)
+            ],
+        )
 
     def adopt(self):
         """What Nova's Cyborg client binds, then the host."""
         (made,) = accelerator_request.create('fpga', 'project')
-        accelerator_request.bind({made['uuid']: {
-            'hostname': HOST, 'instance_uuid': INSTANCE,
-            'device_rp_uuid': self.host.rp_uuid()}})
+        accelerator_request.bind(
+            {
+                made['uuid']: {
+                    'hostname': HOST,
+                    'instance_uuid': INSTANCE,
+                    'device_rp_uuid': self.host.rp_uuid(),
+                }
+            }
+        )
         self.attachments.adopt(INSTANCE, [made['uuid']])
         return made['uuid']
 
@@ -158,18 +191,25 @@ class TestAttachments(testtools.TestCase):
         (bound,) = self.attachments.held.arqs_of(INSTANCE)
         self.assertEqual('S1', bound.handle.identity)
         for identity in (None, 'S1'):
-            self.present = {bound.handle.uuid: dataclasses.replace(
-                bound.handle, identity=identity)}
+            self.present = {
+                bound.handle.uuid: dataclasses.replace(
+                    bound.handle, identity=identity
+                )
+            }
             self.attachments.plug(INSTANCE)
         self.driver.plugged.clear()
-        self.present = {bound.handle.uuid: dataclasses.replace(
-            bound.handle, identity='S2')}
+        self.present = {
+            bound.handle.uuid: dataclasses.replace(bound.handle, identity='S2')
+        }
         # Whether the journal is kept, or the API has to be asked.
         for _time in range(2):
-            for method in (self.attachments.plug,
-                           self.attachments.check_migratable):
+            for method in (
+                self.attachments.plug,
+                self.attachments.check_migratable,
+            ):
                 error = self.assertRaises(
-                    exceptions.DeviceError, method, INSTANCE)
+                    exceptions.DeviceError, method, INSTANCE
+                )
                 self.assertIn('S2 now, not S1', str(error))
             self.assertEqual(set(), self.driver.plugged)
             for file in self.directory.iterdir():
@@ -183,14 +223,22 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         (bound,) = self.attachments.plug(INSTANCE)
         handles = frozenset({bound.handle.uuid})
-        self.assertEqual((handles, frozenset()), (
-            self.attachments.held.handles(),
-            self.attachments.held.releasing()))
+        self.assertEqual(
+            (handles, frozenset()),
+            (
+                self.attachments.held.handles(),
+                self.attachments.held.releasing(),
+            ),
+        )
         self.driver.refuses = True
         self.attachments.release(INSTANCE)
-        self.assertEqual((frozenset(), handles), (
-            self.attachments.held.handles(),
-            self.attachments.held.releasing()))
+        self.assertEqual(
+            (frozenset(), handles),
+            (
+                self.attachments.held.handles(),
+                self.attachments.held.releasing(),
+            ),
+        )
         self.assertEqual([], self.released)
         self.driver.refuses = False
         self.attachments.retry()
@@ -200,24 +248,43 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         (bound,) = self.attachments.held.arqs_of(INSTANCE)
         moved = self.host.rp_uuid(1)
-        for instance, handle in ((INSTANCE, bound.handle.uuid),
-                                 (INSTANCE, OTHER), (OTHER, OTHER)):
-            self.attachments.follow(reshape.Move(
-                instance, arq.Role.ACTIVE, handle, 'FPGA',
-                bound.device_rp_uuid, moved))
+        for instance, handle in (
+            (INSTANCE, bound.handle.uuid),
+            (INSTANCE, OTHER),
+            (OTHER, OTHER),
+        ):
+            self.attachments.follow(
+                reshape.Move(
+                    instance,
+                    arq.Role.ACTIVE,
+                    handle,
+                    'FPGA',
+                    bound.device_rp_uuid,
+                    moved,
+                )
+            )
         self.assertEqual(
             (dataclasses.replace(bound, device_rp_uuid=moved),),
-            self.restarted().held.arqs_of(INSTANCE))
+            self.restarted().held.arqs_of(INSTANCE),
+        )
 
     def test_the_other_units_of_an_instance_stay_where_they_were(self):
         self.acquire_two()
         first, second = self.attachments.held.arqs_of(INSTANCE)
-        self.attachments.follow(reshape.Move(
-            INSTANCE, arq.Role.ACTIVE, second.handle.uuid, 'FPGA',
-            second.device_rp_uuid, OTHER))
+        self.attachments.follow(
+            reshape.Move(
+                INSTANCE,
+                arq.Role.ACTIVE,
+                second.handle.uuid,
+                'FPGA',
+                second.device_rp_uuid,
+                OTHER,
+            )
+        )
         self.assertEqual(
             (first, dataclasses.replace(second, device_rp_uuid=OTHER)),
-            self.attachments.held.arqs_of(INSTANCE))
+            self.attachments.held.arqs_of(INSTANCE),
+        )
 
     def test_from_adopt_to_release(self):
         uuid = self.adopt()
@@ -241,7 +308,8 @@ class TestAttachments(testtools.TestCase):
 
     def test_what_cannot_be_adopted_is_not_held(self):
         self.assertRaises(
-            exceptions.NotFound, self.attachments.adopt, INSTANCE, [OTHER])
+            exceptions.NotFound, self.attachments.adopt, INSTANCE, [OTHER]
+        )
         self.assertFalse(self.attachments.held.has(INSTANCE))
         self.assert_nothing_left()
 
@@ -271,8 +339,9 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         arqs = self.attachments.plug(INSTANCE)
         self.acquire()
-        self.assertEqual({request.handle for request in arqs},
-                         self.driver.plugged)
+        self.assertEqual(
+            {request.handle for request in arqs}, self.driver.plugged
+        )
         self.assertEqual([], self.released)
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
 
@@ -309,10 +378,8 @@ class TestAttachments(testtools.TestCase):
         self.acquire(bus=0)
         arqs = self.attachments.plug(INSTANCE)
         before = journal.Journal(self.directory).entries()
-        self.assertRaises(
-            exceptions.AcceleratorsBusy, self.acquire, bus=1)
-        self.assertEqual(
-            before, journal.Journal(self.directory).entries())
+        self.assertRaises(exceptions.AcceleratorsBusy, self.acquire, bus=1)
+        self.assertEqual(before, journal.Journal(self.directory).entries())
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
         self.attachments.release(OTHER)
         self.attachments.release(INSTANCE)
@@ -322,9 +389,10 @@ class TestAttachments(testtools.TestCase):
         """As when a server returns to a host, within a day."""
         self.acquire()
         self.attachments.release(INSTANCE)
-        day_before = time.time_ns() - 24 * 60 * 60 * 10 ** 9
-        self.useFixture(fixtures.MonkeyPatch(
-            'time.time_ns', lambda: day_before))
+        day_before = time.time_ns() - 24 * 60 * 60 * 10**9
+        self.useFixture(
+            fixtures.MonkeyPatch('time.time_ns', lambda: day_before)
+        )
         self.acquire()
         self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
         self.attachments.release(INSTANCE)
@@ -349,7 +417,8 @@ class TestAttachments(testtools.TestCase):
         send = self.api.adapter.request
         self.api.adapter.request = lambda path, method, **more: (
             late.append(lambda: send(path, method, **more)),
-            send(path, method, **more))[1]
+            send(path, method, **more),
+        )[1]
         self.acquire()
         self.api.adapter.request = send
         (repeat, *_) = late
@@ -370,17 +439,19 @@ class TestAttachments(testtools.TestCase):
         # The number is the same one, what is asked for is not.
         self.acquire(bus=1)
         (now,) = self.arqs()
-        self.assertNotEqual(before[0]['device_rp_uuid'],
-                            now['device_rp_uuid'])
-        self.assertEqual([now['uuid']], [
-            held.uuid for held in self.attachments.held.arqs_of(INSTANCE)])
+        self.assertNotEqual(before[0]['device_rp_uuid'], now['device_rp_uuid'])
+        self.assertEqual(
+            [now['uuid']],
+            [held.uuid for held in self.attachments.held.arqs_of(INSTANCE)],
+        )
 
     def test_a_journal_of_a_clock_that_was_years_ahead(self):
         future = time.time_ns() * 2
         journal_ = journal.Journal(self.directory)
         for step in (journal.Step.RELEASING, journal.Step.HELD):
-            journal_.write(journal.Entry(
-                INSTANCE, arq.Role.ACTIVE, future, step))
+            journal_.write(
+                journal.Entry(INSTANCE, arq.Role.ACTIVE, future, step)
+            )
             self.attachments = self.restarted()
             self.acquire()
             self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
@@ -390,8 +461,9 @@ class TestAttachments(testtools.TestCase):
     def test_what_is_held_by_the_number_of_such_a_clock_is_released(self):
         self.acquire()
         (entry,) = journal.Journal(self.directory).entries()
-        journal.Journal(self.directory).write(dataclasses.replace(
-            entry, attempt=time.time_ns() * 2))
+        journal.Journal(self.directory).write(
+            dataclasses.replace(entry, attempt=time.time_ns() * 2)
+        )
         self.restarted().release(INSTANCE)
         self.assert_nothing_left()
 
@@ -489,7 +561,8 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         self.drivers.clear()
         error = self.assertRaises(
-            exceptions.DeviceError, self.attachments.plug, INSTANCE)
+            exceptions.DeviceError, self.attachments.plug, INSTANCE
+        )
         self.assertIn('0000:00:01.0', str(error))
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
@@ -510,8 +583,9 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         journal_ = journal.Journal(self.directory)
         (entry,) = journal_.entries()
-        journal_.write(dataclasses.replace(
-            entry, step=journal.Step.ACQUIRING, arqs=()))
+        journal_.write(
+            dataclasses.replace(entry, step=journal.Step.ACQUIRING, arqs=())
+        )
         restarted = self.restarted()
         restarted.finish_interrupted()
         restarted.retry()
@@ -529,9 +603,13 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         (entry,) = journal.Journal(self.directory).entries()
         self.api.client(HOST).acquire(
-            INSTANCE, arq.Role.ACTIVE, entry.attempt + 1, 'project', 'fpga',
-            [matching.Provider(self.host.rp_uuid(), {'FPGA': 1},
-                               frozenset())])
+            INSTANCE,
+            arq.Role.ACTIVE,
+            entry.attempt + 1,
+            'project',
+            'fpga',
+            [matching.Provider(self.host.rp_uuid(), {'FPGA': 1}, frozenset())],
+        )
         self.attachments.release(INSTANCE)
         self.assertIn('Nothing to release', self.log.output)
         self.assertEqual(1, len(self.arqs()))
@@ -566,32 +644,38 @@ class TestAttachments(testtools.TestCase):
         self.assertEqual((), self.attachments.plug(INSTANCE))
         self.assertTrue(self.attachments.held.has(INSTANCE, arq.Role.OLD))
         (binding,) = self.attachments.held.bindings()
-        self.assertEqual((INSTANCE, arq.Role.OLD, arqs), (
-            binding.instance_uuid, binding.role, binding.arqs))
-        self.assertEqual({(INSTANCE, arq.Role.OLD)},
-                         self.attachments.held.journaled())
+        self.assertEqual(
+            (INSTANCE, arq.Role.OLD, arqs),
+            (binding.instance_uuid, binding.role, binding.arqs),
+        )
+        self.assertEqual(
+            {(INSTANCE, arq.Role.OLD)}, self.attachments.held.journaled()
+        )
         self.restore()
         self.assertEqual(arqs, self.attachments.plug(INSTANCE))
-        self.assertEqual({(INSTANCE, arq.Role.ACTIVE)},
-                         self.attachments.held.journaled())
+        self.assertEqual(
+            {(INSTANCE, arq.Role.ACTIVE)}, self.attachments.held.journaled()
+        )
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 
     def test_two_sets_of_one_instance(self):
         """As a resize on the same host has; both ways it may end."""
-        for end in (lambda: self.attachments.release(
-                INSTANCE, arq.Role.OLD), self.restore):
+        for end in (
+            lambda: self.attachments.release(INSTANCE, arq.Role.OLD),
+            self.restore,
+        ):
             self.acquire(bus=0)
             (first,) = self.attachments.plug(INSTANCE)
             self.set_aside()
             self.acquire(bus=1)
             (second,) = self.attachments.plug(INSTANCE)
-            self.assertEqual({first.handle, second.handle},
-                             self.driver.plugged)
+            self.assertEqual(
+                {first.handle, second.handle}, self.driver.plugged
+            )
             end()
             (last,) = self.attachments.plug(INSTANCE)
-            self.assertEqual(
-                first if end == self.restore else second, last)
+            self.assertEqual(first if end == self.restore else second, last)
             self.assertEqual({last.handle}, self.driver.plugged)
             self.attachments.release(INSTANCE)
             self.assert_nothing_left()
@@ -660,7 +744,8 @@ class TestAttachments(testtools.TestCase):
         self.attachments.release(INSTANCE)
         self.assertRaises(exceptions.DeviceError, self.restore)
         self.assertRaises(
-            exceptions.AcceleratorsBusy, self.acquire, OTHER, bus=1)
+            exceptions.AcceleratorsBusy, self.acquire, OTHER, bus=1
+        )
         self.driver.refuses = False
         self.restore()
         self.assertEqual(1, len(self.arqs()))
@@ -674,23 +759,28 @@ class TestAttachments(testtools.TestCase):
         self.attachments.check_migratable(INSTANCE)
         self.driver.refuses = True
         error = self.assertRaises(
-            exceptions.DeviceError, self.attachments.check_migratable,
-            INSTANCE)
+            exceptions.DeviceError, self.attachments.check_migratable, INSTANCE
+        )
         self.assertIn('stuck', str(error))
         self.drivers.clear()
         error = self.assertRaises(
-            exceptions.DeviceError, self.attachments.check_migratable,
-            INSTANCE)
+            exceptions.DeviceError, self.attachments.check_migratable, INSTANCE
+        )
         self.assertIn('gone', str(error))
 
     def test_the_api_hears_of_a_move_before_the_guest_goes(self):
         self.acquire()
         self.api.refuse = True
-        for roles in ((arq.Role.ACTIVE, arq.Role.OLD),
-                      (arq.Role.OLD, arq.Role.ACTIVE)):
+        for roles in (
+            (arq.Role.ACTIVE, arq.Role.OLD),
+            (arq.Role.OLD, arq.Role.ACTIVE),
+        ):
             self.attachments.move(INSTANCE, *roles)
-        self.assertRaises(exceptions.ServiceUnavailable,
-                          self.attachments.check_migratable, INSTANCE)
+        self.assertRaises(
+            exceptions.ServiceUnavailable,
+            self.attachments.check_migratable,
+            INSTANCE,
+        )
         self.api.refuse = False
         self.attachments.check_migratable(INSTANCE)
         self.attachments.release(INSTANCE)
@@ -698,9 +788,19 @@ class TestAttachments(testtools.TestCase):
 
     def test_what_comes_in_is_plugged_and_then_active(self):
         incoming = arq.Role.INCOMING
-        self.attachments.acquire(INSTANCE, 'project', 'fpga', [
-            matching.Provider(self.host.rp_uuid(0), {'FPGA': 1},
-                              frozenset({'CUSTOM_REGION0'}))], incoming)
+        self.attachments.acquire(
+            INSTANCE,
+            'project',
+            'fpga',
+            [
+                matching.Provider(
+                    self.host.rp_uuid(0),
+                    {'FPGA': 1},
+                    frozenset({'CUSTOM_REGION0'}),
+                )
+            ],
+            incoming,
+        )
         self.assertEqual((), self.attachments.held.arqs_of(INSTANCE))
         (bound,) = self.attachments.plug(INSTANCE, incoming)
         self.assertEqual({bound.handle}, self.driver.plugged)
@@ -712,8 +812,9 @@ class TestAttachments(testtools.TestCase):
     def test_only_the_attempt_that_is_meant_is_released(self):
         self.acquire()
         self.set_aside()
-        (attempt,) = (binding.attempt
-                      for binding in self.attachments.held.bindings())
+        (attempt,) = (
+            binding.attempt for binding in self.attachments.held.bindings()
+        )
         self.attachments.release(INSTANCE, arq.Role.OLD, attempt - 1)
         self.assertTrue(self.attachments.held.has(INSTANCE, arq.Role.OLD))
         self.attachments.release(INSTANCE, arq.Role.OLD, attempt)
@@ -723,9 +824,14 @@ class TestAttachments(testtools.TestCase):
         self.acquire()
         journal_ = journal.Journal(self.directory)
         (active,) = journal_.entries()
-        journal_.write(dataclasses.replace(
-            active, role=arq.Role.OLD, attempt=active.attempt + 1,
-            moved_from=arq.Role.ACTIVE))
+        journal_.write(
+            dataclasses.replace(
+                active,
+                role=arq.Role.OLD,
+                attempt=active.attempt + 1,
+                moved_from=arq.Role.ACTIVE,
+            )
+        )
         self.attachments = self.restarted()
         self.attachments.finish_interrupted()
         self.assertFalse(self.attachments.held.has(INSTANCE))
@@ -738,9 +844,16 @@ class TestAttachments(testtools.TestCase):
     def test_roles_are_apart(self):
         self.acquire(bus=0)
         self.attachments.acquire(
-            INSTANCE, 'project', 'fpga', [matching.Provider(
-                self.host.rp_uuid(1), {'FPGA': 1}, frozenset())],
-            arq.Role.INCOMING)
+            INSTANCE,
+            'project',
+            'fpga',
+            [
+                matching.Provider(
+                    self.host.rp_uuid(1), {'FPGA': 1}, frozenset()
+                )
+            ],
+            arq.Role.INCOMING,
+        )
         self.assertEqual(2, len(self.attachments.held.arqs()))
         self.attachments.release(INSTANCE, arq.Role.INCOMING)
         self.assertEqual(1, len(self.attachments.plug(INSTANCE)))
@@ -767,8 +880,12 @@ class TestAttachments(testtools.TestCase):
         self.assertTrue(self.restarted().held.has(INSTANCE))
         # What the nova-compute before it may still be asking for is too old.
         self.assertRaises(
-            exceptions.StaleAttempt, self.api.client(HOST).release,
-            INSTANCE, arq.Role.ACTIVE, binding.attempt)
+            exceptions.StaleAttempt,
+            self.api.client(HOST).release,
+            INSTANCE,
+            arq.Role.ACTIVE,
+            binding.attempt,
+        )
         self.attachments.release(INSTANCE)
         self.assert_nothing_left()
 
@@ -777,8 +894,9 @@ class TestAttachments(testtools.TestCase):
         self.acquire(OTHER, bus=1)
         self.empty_journal()
         self.attachments.recover_of(INSTANCE, arq.Role.ACTIVE)
-        self.assertEqual({(INSTANCE, arq.Role.ACTIVE)},
-                         self.attachments.held.journaled())
+        self.assertEqual(
+            {(INSTANCE, arq.Role.ACTIVE)}, self.attachments.held.journaled()
+        )
 
     def test_what_is_being_given_back_is_not_recovered(self):
         binding = self.lose_journal()
@@ -793,8 +911,11 @@ class TestAttachments(testtools.TestCase):
         binding = self.lose_journal()
         for api_breaks in ('refuse', 'lose_answers'):
             setattr(self.api, api_breaks, True)
-            self.assertRaises(exceptions.ServiceUnavailable,
-                              self.attachments.recover, binding)
+            self.assertRaises(
+                exceptions.ServiceUnavailable,
+                self.attachments.recover,
+                binding,
+            )
             setattr(self.api, api_breaks, False)
             self.attachments.retry()
             self.assertEqual(set(), self.attachments.held.journaled())
@@ -805,9 +926,11 @@ class TestAttachments(testtools.TestCase):
     def test_what_changed_since_it_was_listed_is_not_recovered(self):
         binding = self.lose_journal()
         self.api.client(HOST).release(
-            INSTANCE, arq.Role.ACTIVE, binding.attempt)
+            INSTANCE, arq.Role.ACTIVE, binding.attempt
+        )
         self.assertRaises(
-            exceptions.NotFound, self.attachments.recover, binding)
+            exceptions.NotFound, self.attachments.recover, binding
+        )
         self.assertFalse(self.attachments.held.has(INSTANCE))
 
     def lose_transactions(self):
@@ -815,8 +938,7 @@ class TestAttachments(testtools.TestCase):
         self.acquire(OTHER)
         arqs = self.attachments.plug(OTHER)
         (binding,) = self.api.client(HOST).bindings()
-        self.api.client(HOST).release(
-            OTHER, arq.Role.ACTIVE, binding.attempt)
+        self.api.client(HOST).release(OTHER, arq.Role.ACTIVE, binding.attempt)
         return arqs
 
     def assert_refused(self, refused, has=1):
@@ -826,11 +948,13 @@ class TestAttachments(testtools.TestCase):
         self.assertIn(
             f'gives {request.handle.address} of host {HOST} to instance '
             f"{INSTANCE}, and by the host's journal instance {OTHER} has it",
-            str(error))
+            str(error),
+        )
         self.assertIn('lost its last transactions', self.log.output)
         self.assertEqual({request.handle}, self.driver.plugged)
-        self.assertEqual({(OTHER, arq.Role.ACTIVE)},
-                         self.attachments.held.journaled())
+        self.assertEqual(
+            {(OTHER, arq.Role.ACTIVE)}, self.attachments.held.journaled()
+        )
 
     def test_what_another_guest_has_is_not_acquired(self):
         self.lose_transactions()
@@ -860,7 +984,8 @@ class TestAttachments(testtools.TestCase):
         self.api.refuse = True
         self.attachments.release(INSTANCE)
         self.assertEqual(
-            [INSTANCE], [record.instance_uuid for record in records])
+            [INSTANCE], [record.instance_uuid for record in records]
+        )
 
     def test_what_another_guest_has_is_not_adopted(self):
         self.lose_transactions()
@@ -870,23 +995,43 @@ class TestAttachments(testtools.TestCase):
     def test_what_another_guest_has_is_no_ports(self):
         self.lose_transactions()
         (made,) = accelerator_request.create('fpga', 'project')
-        accelerator_request.bind({made['uuid']: {
-            'hostname': HOST, 'instance_uuid': INSTANCE,
-            'device_rp_uuid': self.host.rp_uuid()}})
-        self.assert_refused(lambda: self.attachments.adopt(
-            INSTANCE, [made['uuid']], arq.Role.PORT))
+        accelerator_request.bind(
+            {
+                made['uuid']: {
+                    'hostname': HOST,
+                    'instance_uuid': INSTANCE,
+                    'device_rp_uuid': self.host.rp_uuid(),
+                }
+            }
+        )
+        self.assert_refused(
+            lambda: self.attachments.adopt(
+                INSTANCE, [made['uuid']], arq.Role.PORT
+            )
+        )
         self.assertEqual([], self.arqs())
 
     def test_what_another_guest_has_is_not_recovered(self):
         self.lose_transactions()
         self.api.client(HOST).acquire(
-            INSTANCE, arq.Role.ACTIVE, 1, 'project', 'fpga', [
-                matching.Provider(self.host.rp_uuid(), {'FPGA': 1},
-                                  frozenset({'CUSTOM_REGION0'}))])
+            INSTANCE,
+            arq.Role.ACTIVE,
+            1,
+            'project',
+            'fpga',
+            [
+                matching.Provider(
+                    self.host.rp_uuid(),
+                    {'FPGA': 1},
+                    frozenset({'CUSTOM_REGION0'}),
+                )
+            ],
+        )
         (binding,) = self.api.client(HOST).bindings()
         self.assert_refused(lambda: self.attachments.recover(binding))
-        self.assert_refused(lambda: self.attachments.recover_of(
-            INSTANCE, arq.Role.ACTIVE))
+        self.assert_refused(
+            lambda: self.attachments.recover_of(INSTANCE, arq.Role.ACTIVE)
+        )
         # A guest may have what else it has.
         self.assertEqual(1, len(self.arqs()))
 
@@ -910,8 +1055,9 @@ class TestAttachments(testtools.TestCase):
         self.api.refuse = False
         self.attachments.retry()
         self.assertEqual([], self.arqs())
-        self.assertEqual({(OTHER, arq.Role.ACTIVE)},
-                         self.attachments.held.journaled())
+        self.assertEqual(
+            {(OTHER, arq.Role.ACTIVE)}, self.attachments.held.journaled()
+        )
         self.assertTrue(self.driver.plugged)
 
     def test_a_full_disk_does_not_keep_what_was_acquired(self):
@@ -976,8 +1122,9 @@ class TestAttachments(testtools.TestCase):
 
         self.driver.unplug = unplug_one
         self.attachments.retry()
-        self.assertEqual([INSTANCE], [
-            found['instance_uuid'] for found in self.arqs()])
+        self.assertEqual(
+            [INSTANCE], [found['instance_uuid'] for found in self.arqs()]
+        )
         self.driver.unplug = unplug
         self.attachments.retry()
         self.assert_nothing_left()
@@ -985,6 +1132,7 @@ class TestAttachments(testtools.TestCase):
     @contextlib.contextmanager
     def full_disk(self, after):
         """A journal that takes so many entries more."""
+
         def write(path, text, write=durable_file.write):
             nonlocal after
             if not after:
@@ -993,7 +1141,8 @@ class TestAttachments(testtools.TestCase):
             write(path, text)
 
         with fixtures.MonkeyPatch(
-                'nova_accel.state.durable_file.write', write):
+            'nova_accel.state.durable_file.write', write
+        ):
             yield
 
     def test_who_has_acquired_again_meanwhile_is_left_alone(self):
@@ -1003,9 +1152,12 @@ class TestAttachments(testtools.TestCase):
         self.api.refuse = False
         listed = list(self.attachments._journal.entries())
         self.acquire()
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.virt.holding.journal.Journal.entries',
-            lambda _: listed))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.holding.journal.Journal.entries',
+                lambda _: listed,
+            )
+        )
         self.attachments.retry()
         self.assertTrue(self.attachments.held.has(INSTANCE))
         self.assertEqual(1, len(self.arqs()))
@@ -1027,8 +1179,9 @@ class TestAttachments(testtools.TestCase):
     def test_the_api_goes_away_while_it_is_taken_back(self):
         binding = self.lose_journal()
         self.api.refuse = True
-        self.assertRaises(exceptions.ServiceUnavailable,
-                          self.attachments.take_back, binding)
+        self.assertRaises(
+            exceptions.ServiceUnavailable, self.attachments.take_back, binding
+        )
         self.api.refuse = False
         self.restarted().retry()
         self.assertEqual([], self.arqs())
@@ -1037,22 +1190,24 @@ class TestAttachments(testtools.TestCase):
     def test_a_stuck_device_is_not_taken_back(self):
         binding = self.lose_journal()
         self.driver.refuses = True
-        self.assertRaises(exceptions.DeviceError,
-                          self.attachments.take_back, binding)
+        self.assertRaises(
+            exceptions.DeviceError, self.attachments.take_back, binding
+        )
         self.assertEqual(1, len(self.arqs()))
 
     def test_a_newer_attempt_is_not_taken_back(self):
         binding = self.lose_journal()
         self.api.client(HOST).adopt(
-            INSTANCE, arq.Role.ACTIVE, binding.attempt + 1,
-            binding.arq_uuids)
+            INSTANCE, arq.Role.ACTIVE, binding.attempt + 1, binding.arq_uuids
+        )
         self.attachments.take_back(binding)
         self.assertEqual(1, len(self.arqs()))
         self.assertEqual(set(), self.attachments.held.journaled())
 
     def test_what_is_not_adopted_is_nobodys_to_take_back(self):
         binding = dataclasses.replace(
-            self.lose_journal(), role=None, attempt=None)
+            self.lose_journal(), role=None, attempt=None
+        )
         for step in (self.attachments.take_back, self.attachments.recover):
             self.assertRaises(exceptions.Conflict, step, binding)
 

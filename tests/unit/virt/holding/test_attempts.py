@@ -25,13 +25,14 @@ INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 
 
 class TestAgreed(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.journal = journal.Journal(pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path))
+        self.journal = journal.Journal(
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        )
         self.entry = journal.Entry(
-            INSTANCE, arq.Role.ACTIVE, 1, journal.Step.ACQUIRING)
+            INSTANCE, arq.Role.ACTIVE, 1, journal.Step.ACQUIRING
+        )
         self.journal.write(self.entry)
         self.asked = []
 
@@ -51,40 +52,46 @@ class TestAgreed(testtools.TestCase):
             return answer
 
         entry, answer = attempts.agreed(self.journal, self.entry, ask)
-        self.assertEqual(entry, self.journal.read(
-            INSTANCE, arq.Role.ACTIVE))
+        self.assertEqual(entry, self.journal.read(INSTANCE, arq.Role.ACTIVE))
         return entry.attempt, answer
 
     def test_the_first_number_is_new(self):
         self.assertEqual((1, 'yes'), self.agreed('yes'))
 
     def test_the_host_counts_on(self):
-        self.assertEqual((8, 'yes'), self.agreed(
-            exceptions.StaleAttempt('old', 7), 'yes'))
+        self.assertEqual(
+            (8, 'yes'), self.agreed(exceptions.StaleAttempt('old', 7), 'yes')
+        )
 
     def test_the_host_counts_on_from_less(self):
         """Its own number was that of a clock that was far ahead."""
-        self.assertEqual((1, 'yes'), self.agreed(
-            exceptions.FarAttempt('far', 0), 'yes'))
+        self.assertEqual(
+            (1, 'yes'), self.agreed(exceptions.FarAttempt('far', 0), 'yes')
+        )
 
     def test_an_api_of_the_release_before(self):
         before = time.time_ns()
-        attempt, _answer = self.agreed(
-            exceptions.StaleAttempt('old'), 'yes')
+        attempt, _answer = self.agreed(exceptions.StaleAttempt('old'), 'yes')
         self.assertLessEqual(before, attempt)
 
     def test_not_for_ever(self):
         self.assertRaises(
-            exceptions.StaleAttempt, self.agreed,
-            *(exceptions.StaleAttempt('old', number)
-              for number in (7, 9, 11, 13)))
+            exceptions.StaleAttempt,
+            self.agreed,
+            *(
+                exceptions.StaleAttempt('old', number)
+                for number in (7, 9, 11, 13)
+            ),
+        )
         self.assertEqual([1, 8, 10], self.asked)
         self.assertEqual(10, self.journaled())
 
     def test_no_other_fault_is_tried_again(self):
-        for fault in (exceptions.AcceleratorsBusy('busy'),
-                      exceptions.ServiceUnavailable('away'),
-                      exceptions.Conflict('no')):
+        for fault in (
+            exceptions.AcceleratorsBusy('busy'),
+            exceptions.ServiceUnavailable('away'),
+            exceptions.Conflict('no'),
+        ):
             self.asked.clear()
             self.assertRaises(type(fault), self.agreed, fault)
             self.assertEqual([1], self.asked)

@@ -76,7 +76,6 @@ class Driver:
 
 
 class TestCleaner(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -92,18 +91,30 @@ class TestCleaner(testtools.TestCase):
 
     def restarted(self, workers=2):
         return cleaning.Cleaner(
-            self.api, workers, self, self.drivers, self,
-            types.SimpleNamespace(handles=lambda: self.held), self.blank,
-            self.hurry)
+            self.api,
+            workers,
+            self,
+            self.drivers,
+            self,
+            types.SimpleNamespace(handles=lambda: self.held),
+            self.blank,
+            self.hurry,
+        )
 
     @property
     def view(self):
         return types.SimpleNamespace(
-            handles={uuid: attach_handle.AttachHandle(
-                uuid, pci_address.PciAddress(0, 1, 0, 0),
-                cleaning=self.methods.get(uuid, ())) for uuid in (A, B)},
+            handles={
+                uuid: attach_handle.AttachHandle(
+                    uuid,
+                    pci_address.PciAddress(0, 1, 0, 0),
+                    cleaning=self.methods.get(uuid, ()),
+                )
+                for uuid in (A, B)
+            },
             drivers=dict.fromkeys((A, B), 'fake'),
-            cleaned=frozenset({A, B, GONE}))
+            cleaned=frozenset({A, B, GONE}),
+        )
 
     def check_unused(self, handle):
         if handle.uuid in self.in_guests:
@@ -116,7 +127,8 @@ class TestCleaner(testtools.TestCase):
         """A guest had them."""
         self.cleaner.released(
             types.SimpleNamespace(handle=types.SimpleNamespace(uuid=uuid))
-            for uuid in uuids)
+            for uuid in uuids
+        )
 
     def hurry(self):
         self.reports += 1
@@ -138,16 +150,19 @@ class TestCleaner(testtools.TestCase):
     def pass_s(self, seconds):
         """Time goes by."""
         now = time.monotonic
-        self.useFixture(fixtures.MonkeyPatch(
-            'time.monotonic', lambda: now() + seconds))
+        self.useFixture(
+            fixtures.MonkeyPatch('time.monotonic', lambda: now() + seconds)
+        )
 
     def test_it_is_cleaned_told_and_free(self):
         self.api.release(A)
         self.released(A)
         self.assertEqual(({A}, 1), (self.cleaner.awaited, self.reports))
         self.cycle()
-        self.assertEqual((frozenset(), [A], 2), (
-            self.cleaner.awaited, self.driver.began, self.reports))
+        self.assertEqual(
+            (frozenset(), [A], 2),
+            (self.cleaner.awaited, self.driver.began, self.reports),
+        )
         self.cycle()
         self.assertEqual([([A], {})], self.api.told)
         self.assertEqual({}, self.api.unclean)
@@ -175,8 +190,9 @@ class TestCleaner(testtools.TestCase):
     def test_nothing_to_clean_costs_nothing(self):
         self.released()
         self.cycle()
-        self.assertEqual((0, [], []), (
-            self.reports, self.api.told, self.driver.began))
+        self.assertEqual(
+            (0, [], []), (self.reports, self.api.told, self.driver.began)
+        )
 
     def test_what_is_released_during_a_report_is_awaited(self):
         """Its answer may have been made before."""
@@ -226,8 +242,9 @@ class TestCleaner(testtools.TestCase):
         self.assertEqual([([], {A: 'it burns'})], self.api.told)
         self.assertEqual([A], self.driver.began)
         self.assertIn('it burns', self.log.output)
-        for tries, delay_s in enumerate((60, 120, 240, 480, 960, 1920, 3600,
-                                         3600), 2):
+        for tries, delay_s in enumerate(
+            (60, 120, 240, 480, 960, 1920, 3600, 3600), 2
+        ):
             self.pass_s(delay_s - 1)
             self.cycle()
             self.assertEqual(tries - 1, len(self.driver.began))
@@ -254,11 +271,14 @@ class TestCleaner(testtools.TestCase):
     def test_another_reason_is_told_and_so_is_success(self):
         self.api.release(A)
         for fault, expected in (
-                (exceptions.DeviceError('it burns'), ([], {A: 'it burns'})),
-                (exceptions.DeviceError('wet'), ([], {A: 'wet'})),
-                (ValueError('a bug'),
-                 ([], {A: "its driver failed: ValueError('a bug')"})),
-                (None, ([A], {}))):
+            (exceptions.DeviceError('it burns'), ([], {A: 'it burns'})),
+            (exceptions.DeviceError('wet'), ([], {A: 'wet'})),
+            (
+                ValueError('a bug'),
+                ([], {A: "its driver failed: ValueError('a bug')"}),
+            ),
+            (None, ([A], {})),
+        ):
             self.driver.fault = fault
             self.cycle()
             self.cycle()
@@ -294,8 +314,9 @@ class TestCleaner(testtools.TestCase):
 
     def test_what_is_not_cleaned_is_not_awaited(self):
         self.released('another')
-        self.assertEqual((frozenset(), 0), (
-            self.cleaner.awaited, self.reports))
+        self.assertEqual(
+            (frozenset(), 0), (self.cleaner.awaited, self.reports)
+        )
 
     def test_a_lost_answer_frees_nothing_that_was_used_since(self):
         self.api.release(A)
@@ -310,8 +331,7 @@ class TestCleaner(testtools.TestCase):
         self.assertEqual({A}, self.api.unclean.keys())
         self.cycle()
         self.cycle()
-        self.assertEqual(({}, [A, A]), (
-            self.api.unclean, self.driver.began))
+        self.assertEqual(({}, [A, A]), (self.api.unclean, self.driver.began))
 
     def test_the_api_is_away(self):
         self.api.release(A, B)
@@ -326,8 +346,10 @@ class TestCleaner(testtools.TestCase):
 
     def test_what_the_api_does_not_know_keeps_nothing(self):
         """The host was forgotten and has reported anew."""
-        for fault in (exceptions.NotFound('no such handle'),
-                      exceptions.Conflict('another report came first')):
+        for fault in (
+            exceptions.NotFound('no such handle'),
+            exceptions.Conflict('another report came first'),
+        ):
             self.api.release(A)
             self.cycle()
             self.api.fault = fault

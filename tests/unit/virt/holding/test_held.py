@@ -28,32 +28,45 @@ Step = journal.Step
 
 def an_arq(uuid):
     return arq.Arq(
-        uuid, arq.State.BOUND, 'fpga', 0, {}, 'rp',
+        uuid,
+        arq.State.BOUND,
+        'fpga',
+        0,
+        {},
+        'rp',
         attach_handle.AttachHandle(
-            f'handle of {uuid}', pci_address.PciAddress(0, 0x81, 0, 0)))
+            f'handle of {uuid}', pci_address.PciAddress(0, 0x81, 0, 0)
+        ),
+    )
 
 
 A, B, C, D = (an_arq(uuid) for uuid in 'abcd')
 
 
 class TestHeld(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.journal = journal.Journal(pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path))
+        self.journal = journal.Journal(
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        )
         self.held = held.Held(self.journal)
         for instance, role, step, arqs in (
-                ('i1', ACTIVE, Step.HELD, (A,)),
-                ('i1', OLD, Step.HELD, (B,)),
-                ('i2', ACTIVE, Step.ACQUIRING, (C,)),
-                ('i3', PORT, Step.RELEASING, (D,))):
+            ('i1', ACTIVE, Step.HELD, (A,)),
+            ('i1', OLD, Step.HELD, (B,)),
+            ('i2', ACTIVE, Step.ACQUIRING, (C,)),
+            ('i3', PORT, Step.RELEASING, (D,)),
+        ):
             self.journal.write(journal.Entry(instance, role, 7, step, arqs))
 
     def test_only_what_is_complete_is_held(self):
         for instance, role, arqs in (
-                ('i1', ACTIVE, (A,)), ('i1', OLD, (B,)), ('i1', PORT, ()),
-                ('i2', ACTIVE, ()), ('i3', PORT, ()), ('i4', ACTIVE, ())):
+            ('i1', ACTIVE, (A,)),
+            ('i1', OLD, (B,)),
+            ('i1', PORT, ()),
+            ('i2', ACTIVE, ()),
+            ('i3', PORT, ()),
+            ('i4', ACTIVE, ()),
+        ):
             self.assertIs(bool(arqs), self.held.has(instance, role))
             self.assertEqual(arqs, self.held.arqs_of(instance, role))
 
@@ -63,13 +76,18 @@ class TestHeld(testtools.TestCase):
 
     def test_complete_bindings(self):
         self.assertCountEqual(
-            [binding.Binding('i1', ACTIVE, 7, ('a',), (A,)),
-             binding.Binding('i1', OLD, 7, ('b',), (B,))],
-            self.held.bindings())
+            [
+                binding.Binding('i1', ACTIVE, 7, ('a',), (A,)),
+                binding.Binding('i1', OLD, 7, ('b',), (B,)),
+            ],
+            self.held.bindings(),
+        )
 
     def test_all_that_is_journaled(self):
-        self.assertEqual({('i1', ACTIVE), ('i1', OLD), ('i2', ACTIVE),
-                          ('i3', PORT)}, self.held.journaled())
+        self.assertEqual(
+            {('i1', ACTIVE), ('i1', OLD), ('i2', ACTIVE), ('i3', PORT)},
+            self.held.journaled(),
+        )
 
     def test_what_is_not_given_back_yet(self):
         self.assertCountEqual([A, B, C, D], self.held.arqs())
@@ -77,11 +95,17 @@ class TestHeld(testtools.TestCase):
 
     def test_what_guests_may_have_and_what_they_no_longer_have(self):
         self.assertEqual(
-            {request.handle.uuid for request in (A, B, C)},
-            self.held.handles())
+            {request.handle.uuid for request in (A, B, C)}, self.held.handles()
+        )
         self.assertEqual({D.handle.uuid}, self.held.releasing())
 
     def test_who_has_or_just_had_a_handle(self):
         self.assertEqual(
-            {A.handle.uuid: 'i1', B.handle.uuid: 'i1', C.handle.uuid: 'i2',
-             D.handle.uuid: 'i3'}, self.held.holders())
+            {
+                A.handle.uuid: 'i1',
+                B.handle.uuid: 'i1',
+                C.handle.uuid: 'i2',
+                D.handle.uuid: 'i3',
+            },
+            self.held.holders(),
+        )

@@ -28,22 +28,35 @@ INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 
 
 def an_entry(step=journal.Step.HELD, role=arq.Role.ACTIVE, attempt=1):
-    return journal.Entry(INSTANCE, role, attempt, step, (arq.Arq(
-        uuid='f4ad4b4e-4aeb-4a6a-8a2f-7f0f5a4e2b61', state=arq.State.BOUND,
-        device_profile_name='gpu', device_profile_group_id=0,
-        group={'resources:VGPU': '1'},
-        device_rp_uuid='0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11',
-        handle=attach_handle.AttachHandle(
-            'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55',
-            pci_address.PciAddress(0, 0x81, 0, 0), 'nvidia-11')),))
+    return journal.Entry(
+        INSTANCE,
+        role,
+        attempt,
+        step,
+        (
+            arq.Arq(
+                uuid='f4ad4b4e-4aeb-4a6a-8a2f-7f0f5a4e2b61',
+                state=arq.State.BOUND,
+                device_profile_name='gpu',
+                device_profile_group_id=0,
+                group={'resources:VGPU': '1'},
+                device_rp_uuid='0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11',
+                handle=attach_handle.AttachHandle(
+                    'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55',
+                    pci_address.PciAddress(0, 0x81, 0, 0),
+                    'nvidia-11',
+                ),
+            ),
+        ),
+    )
 
 
 class TestJournal(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path) / 'journal'
+        self.directory = (
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'journal'
+        )
         self.journal = journal.Journal(self.directory)
 
     def reopened(self):
@@ -53,7 +66,8 @@ class TestJournal(testtools.TestCase):
     def test_what_is_written_is_there_after_a_restart(self):
         self.journal.write(an_entry())
         self.assertEqual(
-            an_entry(), self.reopened().read(INSTANCE, arq.Role.ACTIVE))
+            an_entry(), self.reopened().read(INSTANCE, arq.Role.ACTIVE)
+        )
         self.assertEqual([an_entry()], self.reopened().entries())
 
     def test_roles_are_apart(self):
@@ -66,19 +80,28 @@ class TestJournal(testtools.TestCase):
 
     def test_where_it_was_before_is_kept(self):
         moved = dataclasses.replace(
-            an_entry(role=arq.Role.OLD), moved_from=arq.Role.ACTIVE)
+            an_entry(role=arq.Role.OLD), moved_from=arq.Role.ACTIVE
+        )
         self.journal.write(moved)
         self.assertEqual([moved], self.reopened().entries())
 
     def test_all_that_it_knows_anything_of(self):
         self.assertEqual(set(), self.journal.keys())
-        self.journal.write(dataclasses.replace(
-            an_entry(journal.Step.RELEASING), moved_from=arq.Role.INCOMING))
-        for name in (f'{INSTANCE}.old', f'{INSTANCE}.port',
-                     f'{INSTANCE}.frob', 'x'):
+        self.journal.write(
+            dataclasses.replace(
+                an_entry(journal.Step.RELEASING), moved_from=arq.Role.INCOMING
+            )
+        )
+        for name in (
+            f'{INSTANCE}.old',
+            f'{INSTANCE}.port',
+            f'{INSTANCE}.frob',
+            'x',
+        ):
             (self.directory / f'{name}.json').write_text('{"attem')
-        self.assertEqual({(INSTANCE, role) for role in arq.Role},
-                         self.reopened().keys())
+        self.assertEqual(
+            {(INSTANCE, role) for role in arq.Role}, self.reopened().keys()
+        )
 
     def test_a_journal_of_the_first_version(self):
         value = an_entry().to_dict()
@@ -96,13 +119,14 @@ class TestJournal(testtools.TestCase):
 
     def test_what_is_held_stays_so_when_an_acquire_begins(self):
         for before, step, arqs in (
-                (None, journal.Step.ACQUIRING, ()),
-                (an_entry(), journal.Step.HELD, an_entry().arqs),
-                (an_entry(journal.Step.RELEASING),
-                 journal.Step.ACQUIRING, ())):
+            (None, journal.Step.ACQUIRING, ()),
+            (an_entry(), journal.Step.HELD, an_entry().arqs),
+            (an_entry(journal.Step.RELEASING), journal.Step.ACQUIRING, ()),
+        ):
             begun = journal.begun(INSTANCE, arq.Role.ACTIVE, before, 5)
-            self.assertEqual((step, arqs, 5), (
-                begun.step, begun.arqs, begun.attempt))
+            self.assertEqual(
+                (step, arqs, 5), (begun.step, begun.arqs, begun.attempt)
+            )
 
     def test_a_later_write_replaces(self):
         self.journal.write(an_entry(journal.Step.ACQUIRING))
@@ -116,8 +140,7 @@ class TestJournal(testtools.TestCase):
 
     def test_nobody_else_may_read_it(self):
         self.journal.write(an_entry())
-        self.assertEqual(
-            0o700, self.directory.stat().st_mode & 0o777)
+        self.assertEqual(0o700, self.directory.stat().st_mode & 0o777)
         for path in self.directory.iterdir():
             self.assertEqual(0o600, path.stat().st_mode & 0o777)
 
@@ -129,19 +152,23 @@ class TestJournal(testtools.TestCase):
     def test_a_disk_that_refuses(self):
         shutil.rmtree(self.directory)
         for change in (self.journal.write, self.journal.remove):
-            error = self.assertRaises(
-                exceptions.DiskError, change, an_entry())
+            error = self.assertRaises(exceptions.DiskError, change, an_entry())
             self.assertIn(INSTANCE, str(error))
         self.assertEqual([], self.journal.entries())
 
     def test_a_damaged_file_is_named_and_does_not_stop_the_others(self):
         self.journal.write(an_entry())
         path = self.directory / f'{INSTANCE}.old.json'
-        for content in ('{"attem', '[]', '{}', json.dumps(
-                {**an_entry().to_dict(), 'step': 'dreaming'})):
+        for content in (
+            '{"attem',
+            '[]',
+            '{}',
+            json.dumps({**an_entry().to_dict(), 'step': 'dreaming'}),
+        ):
             path.write_text(content)
             reopened = self.reopened()
             self.assertEqual([an_entry()], reopened.entries())
             error = self.assertRaises(
-                exceptions.DeviceError, reopened.read, INSTANCE, arq.Role.OLD)
+                exceptions.DeviceError, reopened.read, INSTANCE, arq.Role.OLD
+            )
             self.assertIn(str(path), str(error))

@@ -25,8 +25,9 @@ class Attachments:
     """Of one instance: role -> attempt of what it holds."""
 
     def __init__(self, **held):
-        self.roles = {arq.Role(role): attempt
-                     for role, attempt in held.items()}
+        self.roles = {
+            arq.Role(role): attempt for role, attempt in held.items()
+        }
         self.held = self
 
     def has(self, instance_uuid, role=ACTIVE):
@@ -38,7 +39,6 @@ class Attachments:
 
 
 class TestRestore(testtools.TestCase):
-
     def test_what_was_set_aside_is_active(self):
         attachments = Attachments(old=1)
         moving_bindings.restore(attachments, INSTANCE)
@@ -57,9 +57,17 @@ class TestRestore(testtools.TestCase):
     def restored(self, **fields):
         attachments = Attachments(old=1)
         moving_bindings.restore_reverted(
-            attachments, types.SimpleNamespace(**{
-                'uuid': INSTANCE, 'host': 'here', 'old_flavor': None,
-                **fields}), 'here')
+            attachments,
+            types.SimpleNamespace(
+                **{
+                    'uuid': INSTANCE,
+                    'host': 'here',
+                    'old_flavor': None,
+                    **fields,
+                }
+            ),
+            'here',
+        )
         return ACTIVE in attachments.roles
 
     def test_only_what_a_revert_brought_back(self):

@@ -23,9 +23,16 @@ from nova_accel.virt.holding import provisioning
 
 def an_arq(name, mdev_type='nvidia-11'):
     return arq.Arq(
-        f'arq-{name}', arq.State.BOUND, 'profile', 0, {}, 'rp',
+        f'arq-{name}',
+        arq.State.BOUND,
+        'profile',
+        0,
+        {},
+        'rp',
         attach_handle.AttachHandle(
-            name, pci_address.PciAddress(0, 0x81, 0, 0), mdev_type))
+            name, pci_address.PciAddress(0, 0x81, 0, 0), mdev_type
+        ),
+    )
 
 
 class Attachments:
@@ -38,17 +45,25 @@ class Attachments:
         self.stuck = set()
 
     def bindings(self):
-        return [binding.Binding(
-            instance_uuid, role, 1,
-            tuple(request.uuid for request in arqs), arqs)
+        return [
+            binding.Binding(
+                instance_uuid,
+                role,
+                1,
+                tuple(request.uuid for request in arqs),
+                arqs,
+            )
             for instance_uuid, arqs in self.roles.items()
-            for role in (arq.Role.ACTIVE, arq.Role.OLD)]
+            for role in (arq.Role.ACTIVE, arq.Role.OLD)
+        ]
 
     def plug(self, instance_uuid):
         if instance_uuid in self.stuck:
             raise exceptions.DeviceError('the card is stuck')
-        self.made.update(request.handle.uuid for request
-                         in self.roles.get(instance_uuid, ()))
+        self.made.update(
+            request.handle.uuid
+            for request in self.roles.get(instance_uuid, ())
+        )
 
 
 class Api:
@@ -68,14 +83,15 @@ class Api:
 
 
 class TestProvisioning(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
         self.api = Api()
         self.attachments = Attachments(
             first=(an_arq('a'), an_arq('b'), an_arq('c', None)),
-            second=(an_arq('d'),), third=(an_arq('e', None),))
+            second=(an_arq('d'),),
+            third=(an_arq('e', None),),
+        )
 
     def start(self, *mdevs):
         return provisioning.Provisioning(self.api, self.attachments, mdevs)
@@ -104,8 +120,9 @@ class TestProvisioning(testtools.TestCase):
         for _time in range(3):
             found.go_on()
         self.assertIn('the card is stuck', self.log.output)
-        self.assertEqual([['arq-a', 'arq-b', 'arq-d'], ['arq-a', 'arq-b']],
-                         self.api.told)
+        self.assertEqual(
+            [['arq-a', 'arq-b', 'arq-d'], ['arq-a', 'arq-b']], self.api.told
+        )
         self.attachments.stuck.clear()
         found.go_on()
         self.assertEqual([], self.api.told[-1])

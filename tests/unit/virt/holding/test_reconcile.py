@@ -38,8 +38,7 @@ class TestOneKind(planted.ReconcileTestCase):
         if expected == (set(), set()):
             # But for what the API remembers of late requests.
             (arqs, handles, _fences), *others = self.everything()
-            self.assertEqual(before, ([arqs, handles, before[0][2]],
-                                      *others))
+            self.assertEqual(before, ([arqs, handles, before[0][2]], *others))
         again = self.everything()
         self.repair()
         self.assertEqual(again, self.everything())
@@ -48,6 +47,7 @@ class TestOneKind(planted.ReconcileTestCase):
 def _test(plant):
     def test(self):
         self.assert_repaired(plant)
+
     return test
 
 
@@ -73,13 +73,17 @@ class TestAllKinds(planted.ReconcileTestCase):
             return destroy(device)
 
         made = self.mdevs() - well[1]
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.testing.libvirt.MediatedDevice.destroy',
-            destroy_and_tell))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.testing.libvirt.MediatedDevice.destroy',
+                destroy_and_tell,
+            )
+        )
         self.nova.calls.clear()
         self.repair()
         for plant, (server, expected) in zip(
-                self.PLANTS, planted, strict=True):
+            self.PLANTS, planted, strict=True
+        ):
             self.assertEqual(expected, self.roles(server), plant)
         kept = self.mdevs() - well[1]
         # Those of the two whose servers go on.
@@ -96,12 +100,17 @@ class TestAllKinds(planted.ReconcileTestCase):
         self.assertLessEqual(set(well[0][2]), fences)
         for server in servers:
             self.assertEqual(
-                ({arq.Role.ACTIVE}, {'active'}), self.roles(server))
-        self.assertEqual({
-            'MigrationList.get_by_filters': 2, 'InstanceList.get_by_host': 1,
-            'InstanceList.get_by_filters': 1,
-            'allocations': len(self.accelerator_providers()),
-        }, dict(collections.Counter(self.nova.calls)))
+                ({arq.Role.ACTIVE}, {'active'}), self.roles(server)
+            )
+        self.assertEqual(
+            {
+                'MigrationList.get_by_filters': 2,
+                'InstanceList.get_by_host': 1,
+                'InstanceList.get_by_filters': 1,
+                'allocations': len(self.accelerator_providers()),
+            },
+            dict(collections.Counter(self.nova.calls)),
+        )
 
 
 class TestStrangers(planted.ReconcileTestCase):
@@ -116,36 +125,52 @@ class TestStrangers(planted.ReconcileTestCase):
     def test_nothing_is_there(self):
         self.assertIn(planted.FOREIGN_MDEV, self.mdevs())
         self.assert_left()
-        self.assertEqual('', '\n'.join(
-            line for line in self.log.output.splitlines()
-            if 'accelerators of' in line))
+        self.assertEqual(
+            '',
+            '\n'.join(
+                line
+                for line in self.log.output.splitlines()
+                if 'accelerators of' in line
+            ),
+        )
 
     def test_what_is_under_way(self):
         """Each of them would be a leak if its server were idle."""
         for plant, fields in (
-                ('an_evacuated_server_of_a_host_installed_anew',
-                 {'task_state': 'deleting'}),
-                ('an_unshelve_with_cyborgs_key_that_failed',
-                 {'task_state': 'unshelving'}),
-                ('an_evacuation_with_cyborgs_key_that_failed',
-                 {'vm_state': 'building'})):
+            (
+                'an_evacuated_server_of_a_host_installed_anew',
+                {'task_state': 'deleting'},
+            ),
+            (
+                'an_unshelve_with_cyborgs_key_that_failed',
+                {'task_state': 'unshelving'},
+            ),
+            (
+                'an_evacuation_with_cyborgs_key_that_failed',
+                {'vm_state': 'building'},
+            ),
+        ):
             server, _expected = getattr(self, f'plant_{plant}')()
             vars(server).update(fields)
             self.assert_left()
 
     def test_what_waits_to_be_confirmed(self):
         server, _expected = (
-            self.plant_a_resize_that_failed_on_its_destination())
+            self.plant_a_resize_that_failed_on_its_destination()
+        )
         self.nova.add_migration(
-            server, 'finished', planted.HERE, planted.THERE)
+            server, 'finished', planted.HERE, planted.THERE
+        )
         self.assert_left()
 
     def test_a_live_migration_that_is_checked(self):
         """None of the hosts is its destination yet."""
         server, _expected = (
-            self.plant_a_live_migration_that_failed_in_its_checks())
+            self.plant_a_live_migration_that_failed_in_its_checks()
+        )
         self.nova.add_migration(
-            server, 'accepted', planted.THERE, None, 'live-migration')
+            server, 'accepted', planted.THERE, None, 'live-migration'
+        )
         self.assert_left()
 
     def test_a_guest_that_nova_has_not_reaped(self):
@@ -171,16 +196,24 @@ class TestStrangers(planted.ReconcileTestCase):
 
     def test_an_mdev_with_our_uuid_and_another_parent(self):
         handle = next(
-            handle for device in self.host.board.view.devices
+            handle
+            for device in self.host.board.view.devices
             for deployable in device.deployables
-            for handle in deployable.handles if handle.mdev_type)
+            for handle in deployable.handles
+            if handle.mdev_type
+        )
         other = next(
-            device.address for device in self.host.board.view.devices
-            if device.driver == 'mdev' and device.address != handle.address)
-        self.connection.nodeDeviceCreateXML(f'''
+            device.address
+            for device in self.host.board.view.devices
+            if device.driver == 'mdev' and device.address != handle.address
+        )
+        self.connection.nodeDeviceCreateXML(
+            f'''
             <device><parent>{other.node_device}</parent>
             <capability type='mdev'><type id='{planted.TYPE}'/>
-            <uuid>{handle.uuid}</uuid></capability></device>''', 0)
+            <uuid>{handle.uuid}</uuid></capability></device>''',
+            0,
+        )
         self.assert_left()
 
     def test_arqs_of_a_port(self):
@@ -199,18 +232,22 @@ class TestStrangers(planted.ReconcileTestCase):
 
     def test_what_is_being_acquired(self):
         server = self.nova.add_instance(planted.THERE)
-        self.attachments._journal.write(journal.Entry(
-            server.uuid, arq.Role.ACTIVE, 1, journal.Step.ACQUIRING))
+        self.attachments._journal.write(
+            journal.Entry(
+                server.uuid, arq.Role.ACTIVE, 1, journal.Step.ACQUIRING
+            )
+        )
         self.assert_left()
 
 
 class TestAllocations(planted.ReconcileTestCase):
-
     def setUp(self):
         super().setUp()
         (self.provider,) = self.vgpus(1)
-        self.resources = {self.provider.uuid: {'VGPU': 1},
-                          'compute node': {'VCPU': 1}}
+        self.resources = {
+            self.provider.uuid: {'VGPU': 1},
+            'compute node': {'VCPU': 1},
+        }
 
     def allocate(self, server):
         self.nova.allocations[server.uuid] = dict(self.resources)
@@ -220,18 +257,19 @@ class TestAllocations(planted.ReconcileTestCase):
         server = self.nova.add_instance(planted.THERE)
         self.allocate(server)
         self.repair()
-        self.assertEqual(
-            self.resources, self.nova.allocations[server.uuid])
+        self.assertEqual(self.resources, self.nova.allocations[server.uuid])
         self.repair()
-        self.assertEqual({'compute node': {'VCPU': 1}},
-                         self.nova.allocations[server.uuid])
+        self.assertEqual(
+            {'compute node': {'VCPU': 1}}, self.nova.allocations[server.uuid]
+        )
 
     def test_what_somebody_needs(self):
         """Or nobody knows whose it is."""
-        for server in (self.boot(),
-                       self.nova.add_instance(None, vm_state='building'),
-                       self.nova.add_instance(
-                           planted.THERE, task_state='resizing')):
+        for server in (
+            self.boot(),
+            self.nova.add_instance(None, vm_state='building'),
+            self.nova.add_instance(planted.THERE, task_state='resizing'),
+        ):
             self.allocate(server)
         self.nova.allocations[uuidutils.generate_uuid()] = self.resources
         for _again in range(2):
@@ -240,16 +278,18 @@ class TestAllocations(planted.ReconcileTestCase):
 
     def test_not_before_its_devices_are_free(self):
         server, _expected = (
-            self.plant_an_evacuated_server_of_a_host_installed_anew())
+            self.plant_an_evacuated_server_of_a_host_installed_anew()
+        )
         self.allocate(server)
         for expected in ([], [], [], ['take away']):
-            self.assertEqual(expected, [
-                call for call in self.nova.calls if call == 'take away'])
+            self.assertEqual(
+                expected,
+                [call for call in self.nova.calls if call == 'take away'],
+            )
             self.repair()
 
 
 class TestFaults(planted.ReconcileTestCase):
-
     def assert_waits(self, text):
         before = self.everything()
         self.host.reconciler._compared_at = float('-inf')
@@ -260,18 +300,23 @@ class TestFaults(planted.ReconcileTestCase):
 
     def test_who_does_not_answer(self):
         server, _expected = (
-            self.plant_a_server_deleted_while_nova_compute_was_down())
-        for fault in (oslo_messaging.MessagingTimeout('nova is away'),
-                      ks_exceptions.ConnectFailure('nova is away')):
+            self.plant_a_server_deleted_while_nova_compute_was_down()
+        )
+        for fault in (
+            oslo_messaging.MessagingTimeout('nova is away'),
+            ks_exceptions.ConnectFailure('nova is away'),
+        ):
             self.nova.fault = fault
             self.assert_waits('nova is away')
         self.nova.fault = None
         self.api.refuse = True
         self.assert_waits('cannot be reached')
         self.api.refuse = False
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.virt.libvirt.host.Host.list_guests',
-            self.libvirt_is_away))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.virt.libvirt.host.Host.list_guests', self.libvirt_is_away
+            )
+        )
         self.assert_waits('libvirt does not list its guests')
         self.assertEqual(({'active'}, {'active'}), self.roles(server))
 
@@ -282,9 +327,11 @@ class TestFaults(planted.ReconcileTestCase):
     def test_one_that_fails_does_not_stop_the_others(self):
         planted = [
             self.plant_a_lost_journal_of_a_server_that_is_gone(),
-            self.plant_an_unshelve_with_cyborgs_key_that_failed()]
-        stuck = {found['attach_handle_uuid']
-                 for found in self.arqs(planted[0][0])}
+            self.plant_an_unshelve_with_cyborgs_key_that_failed(),
+        ]
+        stuck = {
+            found['attach_handle_uuid'] for found in self.arqs(planted[0][0])
+        }
         destroy = libvirt.MediatedDevice.destroy
 
         def refuse(device):
@@ -293,7 +340,8 @@ class TestFaults(planted.ReconcileTestCase):
             return destroy(device)
 
         with fixtures.MonkeyPatch(
-                'nova_accel.testing.libvirt.MediatedDevice.destroy', refuse):
+            'nova_accel.testing.libvirt.MediatedDevice.destroy', refuse
+        ):
             self.repair()
         self.assertIn('the device is stuck', self.log.output)
         self.assertEqual((set(), {'active'}), self.roles(planted[0][0]))
@@ -311,10 +359,10 @@ class TestFaults(planted.ReconcileTestCase):
 
 
 class TestRun(planted.ReconcileTestCase):
-
     def test_only_when_it_is_time(self):
         server, _expected = (
-            self.plant_an_evacuated_server_of_a_host_installed_anew())
+            self.plant_an_evacuated_server_of_a_host_installed_anew()
+        )
         self.nova.calls.clear()
         self.host.reconciler.run()
         self.assertEqual([], self.nova.calls)
@@ -327,7 +375,8 @@ class TestRun(planted.ReconcileTestCase):
 
     def test_what_a_move_left_is_not_waited_for(self):
         server, _expected = (
-            self.plant_a_resize_that_failed_on_its_destination())
+            self.plant_a_resize_that_failed_on_its_destination()
+        )
         self.nova.calls.clear()
         self.host.reconciler.run()
         self.assertEqual((set(), set()), self.roles(server))

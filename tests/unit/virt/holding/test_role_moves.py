@@ -28,10 +28,17 @@ HELD = journal.Step.HELD
 
 
 def an_arq(number):
-    return arq.Arq(f'arq{number}', arq.State.BOUND, 'profile', 0, {}, 'rp',
-                   attach_handle.AttachHandle(
-                       f'handle{number}',
-                       pci_address.PciAddress(0, 0x81, 0, number)))
+    return arq.Arq(
+        f'arq{number}',
+        arq.State.BOUND,
+        'profile',
+        0,
+        {},
+        'rp',
+        attach_handle.AttachHandle(
+            f'handle{number}', pci_address.PciAddress(0, 0x81, 0, number)
+        ),
+    )
 
 
 class Api:
@@ -53,20 +60,17 @@ class Killed(BaseException):
 
 
 class TestRoleMoves(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.api = Api()
         self.unplugged = []
         self.stuck = False
-        self.directory = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path)
+        self.directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.restart()
 
     def restart(self):
         self.journal = journal.Journal(self.directory)
-        self.moves = role_moves.RoleMoves(
-            self.journal, self.api, self.unplug)
+        self.moves = role_moves.RoleMoves(self.journal, self.api, self.unplug)
 
     def unplug(self, arqs):
         arqs = list(arqs)
@@ -75,13 +79,18 @@ class TestRoleMoves(testtools.TestCase):
         self.unplugged += arqs
 
     def write(self, role, *numbers, attempt=1, step=HELD):
-        self.journal.write(journal.Entry(
-            INSTANCE, role, attempt, step, tuple(map(an_arq, numbers))))
+        self.journal.write(
+            journal.Entry(
+                INSTANCE, role, attempt, step, tuple(map(an_arq, numbers))
+            )
+        )
 
     def held(self):
         """Role -> ARQs, as the next nova-compute will read it."""
-        return {entry.role: list(entry.arqs)
-                for entry in journal.Journal(self.directory).entries()}
+        return {
+            entry.role: list(entry.arqs)
+            for entry in journal.Journal(self.directory).entries()
+        }
 
     def set_aside(self):
         self.moves.move(INSTANCE, ACTIVE, OLD)
@@ -102,10 +111,10 @@ class TestRoleMoves(testtools.TestCase):
         self.moves.finish_interrupted()
         self.journal.remove = remove
         self.moves.tell(INSTANCE)
-        self.assertEqual([(ACTIVE, OLD)], [
-            told[:2] for told in self.api.told])
-        self.assertEqual([OLD], [
-            entry.role for entry in self.journal.entries()])
+        self.assertEqual([(ACTIVE, OLD)], [told[:2] for told in self.api.told])
+        self.assertEqual(
+            [OLD], [entry.role for entry in self.journal.entries()]
+        )
 
     def test_killed_in_the_second_move_before_the_api_heard_of_one(self):
         self.write(ACTIVE, 1)
@@ -117,21 +126,22 @@ class TestRoleMoves(testtools.TestCase):
             raise Killed
 
         self.journal.remove = die
-        self.assertRaises(
-            Killed, self.moves.move, INSTANCE, OLD, INCOMING)
+        self.assertRaises(Killed, self.moves.move, INSTANCE, OLD, INCOMING)
         self.journal.remove = remove
         self.restart()
         self.moves.finish_interrupted()
-        self.assertEqual([INCOMING], [
-            entry.role for entry in self.journal.entries()])
+        self.assertEqual(
+            [INCOMING], [entry.role for entry in self.journal.entries()]
+        )
 
     def test_the_journal_and_the_api_know_it(self):
         self.write(ACTIVE, 1, 2)
         self.set_aside()
         self.assertEqual({OLD: [an_arq(1), an_arq(2)]}, self.held())
         ((source, target, attempt, uuids),) = self.api.told
-        self.assertEqual((ACTIVE, OLD, ['arq1', 'arq2']),
-                         (source, target, uuids))
+        self.assertEqual(
+            (ACTIVE, OLD, ['arq1', 'arq2']), (source, target, uuids)
+        )
         self.assertGreater(attempt, 1)
         self.moves.tell(INSTANCE)
         self.assertEqual(1, len(self.api.told))
@@ -149,8 +159,9 @@ class TestRoleMoves(testtools.TestCase):
         self.set_aside()
         self.moves.move(INSTANCE, OLD, ACTIVE)
         self.assertEqual({ACTIVE: [an_arq(1)]}, self.held())
-        self.assertEqual([OLD, ACTIVE],
-                         [target for _, target, _, _ in self.api.told])
+        self.assertEqual(
+            [OLD, ACTIVE], [target for _, target, _, _ in self.api.told]
+        )
         first, second = (attempt for _, _, attempt, _ in self.api.told)
         self.assertGreater(second, first)
 
@@ -159,14 +170,17 @@ class TestRoleMoves(testtools.TestCase):
         self.write(ACTIVE, 1)
         self.set_aside()
         self.assertEqual({OLD: [an_arq(1)]}, self.held())
-        self.assertRaises(exceptions.ServiceUnavailable,
-                          self.moves.tell, INSTANCE)
+        self.assertRaises(
+            exceptions.ServiceUnavailable, self.moves.tell, INSTANCE
+        )
         self.restart()
         self.api.away = False
         self.moves.tell(INSTANCE)
         self.moves.tell(INSTANCE)
-        self.assertEqual([(ACTIVE, OLD)], [
-            (source, target) for source, target, _, _ in self.api.told])
+        self.assertEqual(
+            [(ACTIVE, OLD)],
+            [(source, target) for source, target, _, _ in self.api.told],
+        )
 
     def test_the_api_hears_of_the_first_of_two_moves_with_the_second(self):
         self.api.away = True
@@ -176,8 +190,10 @@ class TestRoleMoves(testtools.TestCase):
         self.assertEqual({OLD: [an_arq(1)]}, self.held())
         self.api.away = False
         self.moves.tell(INSTANCE)
-        self.assertEqual([(INCOMING, OLD)], [
-            (source, target) for source, target, _, _ in self.api.told])
+        self.assertEqual(
+            [(INCOMING, OLD)],
+            [(source, target) for source, target, _, _ in self.api.told],
+        )
 
     def test_what_it_replaces_is_unplugged_first(self):
         self.write(OLD, 1, 2)
@@ -199,8 +215,7 @@ class TestRoleMoves(testtools.TestCase):
 
         self.journal.remove = die
         self.assertRaises(Killed, self.set_aside)
-        self.assertEqual({ACTIVE: [an_arq(1)], OLD: [an_arq(1)]},
-                         self.held())
+        self.assertEqual({ACTIVE: [an_arq(1)], OLD: [an_arq(1)]}, self.held())
         self.restart()
         self.moves.finish_interrupted()
         self.assertEqual({OLD: [an_arq(1)]}, self.held())
@@ -213,5 +228,4 @@ class TestRoleMoves(testtools.TestCase):
         self.write(ACTIVE, 2, attempt=old.attempt + 1)
         self.restart()
         self.moves.finish_interrupted()
-        self.assertEqual({OLD: [an_arq(1)], ACTIVE: [an_arq(2)]},
-                         self.held())
+        self.assertEqual({OLD: [an_arq(1)], ACTIVE: [an_arq(2)]}, self.held())

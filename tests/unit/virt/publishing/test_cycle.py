@@ -21,7 +21,6 @@ LONG_S = 3600
 
 
 class TestCycle(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.log = self.useFixture(fixtures.FakeLogger())
@@ -57,8 +56,12 @@ class TestCycle(testtools.TestCase):
         may_end = threading.Event()
         self.addCleanup(may_end.set)
         waiting = cycle.Cycle(LONG_S)
-        waiting.begin([('Not awaited', lambda: may_end.wait(10)),
-                       ('Not counted', self.count)])
+        waiting.begin(
+            [
+                ('Not awaited', lambda: may_end.wait(10)),
+                ('Not counted', self.count),
+            ]
+        )
         for _time in range(3):
             waiting.hurry()
         waiting.start()
@@ -71,13 +74,17 @@ class TestCycle(testtools.TestCase):
 
     def test_it_may_run_in_the_thread_that_asks(self):
         """As in Nova's tests, and those of crashes."""
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova.thread_pool_factory.spawn', lambda work: work()))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.thread_pool_factory.spawn', lambda work: work()
+            )
+        )
         cycle.Cycle(LONG_S).begin([('Not counted', self.count)])
         self.assertEqual(1, self.cycles)
 
     def test_nova_ends(self):
         """A server that is deleted then does not fail for it."""
+
         def end(_work):
             raise RuntimeError('shutdown has been started')
 
@@ -99,12 +106,16 @@ class TestCycle(testtools.TestCase):
 
             return f'Not {name}', step
 
-        errors = (OSError(28, 'No space left on device'), KeyError('x'),
-                  exceptions.ServiceUnavailable('away'))
+        errors = (
+            OSError(28, 'No space left on device'),
+            KeyError('x'),
+            exceptions.ServiceUnavailable('away'),
+        )
         names = ('one', 'two', 'three')
         made = cycle.Cycle(LONG_S)
-        made.begin([failing(*each)
-                    for each in zip(names, errors, strict=True)])
+        made.begin(
+            [failing(*each) for each in zip(names, errors, strict=True)]
+        )
         self.end(made)
         made.run()
         self.assertEqual([*names, *names], done)
@@ -119,8 +130,8 @@ class TestCycle(testtools.TestCase):
 
         made = cycle.Cycle(LONG_S)
         with fixtures.MonkeyPatch(
-                'nova.thread_pool_factory.spawn', lambda work: work()):
-            self.assertRaises(
-                SystemExit, made.begin, [('Not left', leave)])
+            'nova.thread_pool_factory.spawn', lambda work: work()
+        ):
+            self.assertRaises(SystemExit, made.begin, [('Not left', leave)])
             self.assertRaises(SystemExit, made.hurry)
         self.assertEqual(2, self.cycles)

@@ -45,7 +45,6 @@ def a_line(**keys):
 
 
 class DiscoveryTestCase(testtools.TestCase):
-
     hardware = staticmethod(devices.pci_info)
 
     def setUp(self):
@@ -55,15 +54,19 @@ class DiscoveryTestCase(testtools.TestCase):
         self.config = self.useFixture(config_fixture.Config(conf.CONF))
         self.node_devices = node_devices.NodeDevices(self.fake.host)
         self.in_use = {}
-        self.drivers = dict(loading.load(
-            self.node_devices, self.fake.sysfs.sysfs, NODE_UUID))
+        self.drivers = dict(
+            loading.load(self.node_devices, self.fake.sysfs.sysfs, NODE_UUID)
+        )
 
     def discover(self, *lines):
         return discovery.discover(
-            self.node_devices, self.drivers,
+            self.node_devices,
+            self.drivers,
             device_spec.parse(lines or devices.DEVICE_SPEC, self.drivers),
-            nova_claims.NovaClaims('host1', NODE_UUID), lambda: self.in_use,
-            lambda: host_use.HostUse(self.fake.sysfs.sysfs))
+            nova_claims.NovaClaims('host1', NODE_UUID),
+            lambda: self.in_use,
+            lambda: host_use.HostUse(self.fake.sysfs.sysfs),
+        )
 
     def addresses(self, inventory):
         return [str(device.address) for device in inventory.devices]
@@ -76,24 +79,32 @@ class DiscoveryTestCase(testtools.TestCase):
 
 
 class TestSimulatedHost(DiscoveryTestCase):
-
     def test_golden(self):
         """As the host reports it; NOVA_ACCEL_REWRITE_GOLDEN=1 rewrites it."""
         inventory = self.discover()
-        layout = provider_layout.layout(
-            'host1', NODE_UUID, inventory.devices)
-        found = json.dumps({
-            'devices': [device.to_report(NODE_UUID, layout.rp_uuids)
-                        for device in inventory.devices],
-            'refused': inventory.refused}, indent=2) + '\n'
+        layout = provider_layout.layout('host1', NODE_UUID, inventory.devices)
+        found = (
+            json.dumps(
+                {
+                    'devices': [
+                        device.to_report(NODE_UUID, layout.rp_uuids)
+                        for device in inventory.devices
+                    ],
+                    'refused': inventory.refused,
+                },
+                indent=2,
+            )
+            + '\n'
+        )
         if os.environ.get('NOVA_ACCEL_REWRITE_GOLDEN'):
             GOLDEN.write_text(found)
         self.assertEqual(GOLDEN.read_text(), found)
 
     def test_the_same_whatever_is_in_use(self):
         before = self.discover()
-        (gpu,) = (device for device in before.devices
-                  if str(device.address) == GPU)
+        (gpu,) = (
+            device for device in before.devices if str(device.address) == GPU
+        )
         handle = gpu.deployables[0].handles[7]
         self.drivers['mdev'].plug(handle)
         self.assertEqual(before, self.discover())
@@ -102,22 +113,37 @@ class TestSimulatedHost(DiscoveryTestCase):
 
 
 class TestLines(DiscoveryTestCase):
-
     def test_without_lines_nothing_is_looked_at(self):
-        self.assertEqual(discovery.Inventory(), discovery.discover(
-            None, self.drivers, (),
-            nova_claims.NovaClaims('host1', NODE_UUID), None, None))
+        self.assertEqual(
+            discovery.Inventory(),
+            discovery.discover(
+                None,
+                self.drivers,
+                (),
+                nova_claims.NovaClaims('host1', NODE_UUID),
+                None,
+                None,
+            ),
+        )
 
     def test_the_first_line_rules(self):
         inventory = self.discover(
-            a_line(address='83:00.1', driver='pci', traits=['CUSTOM_RACK_7'],
-                   pool=False),
-            devices.QAT_SPEC)
+            a_line(
+                address='83:00.1',
+                driver='pci',
+                traits=['CUSTOM_RACK_7'],
+                pool=False,
+            ),
+            devices.QAT_SPEC,
+        )
         first, *others = inventory.devices
-        self.assertEqual(({'CUSTOM_RACK_7'}, False),
-                         (first.operator_traits, first.pooled))
-        self.assertEqual({(frozenset(), True)}, {
-            (other.operator_traits, other.pooled) for other in others})
+        self.assertEqual(
+            ({'CUSTOM_RACK_7'}, False), (first.operator_traits, first.pooled)
+        )
+        self.assertEqual(
+            {(frozenset(), True)},
+            {(other.operator_traits, other.pooled) for other in others},
+        )
         self.assertEqual(7, len(others))
 
     def test_a_line_may_match_a_card_and_its_virtual_functions(self):
@@ -131,15 +157,20 @@ class TestLines(DiscoveryTestCase):
         inventory = self.discover(line, devices.FPGA_SPEC)
         self.assertEqual([FPGA], self.addresses(inventory))
         self.assertEqual(2, len(inventory.refused))
-        self.assertIn(f'0000:82:00.1 ([nova_accel] device_spec = {line}): '
-                      f'0000:82:00.1 is a part of {FPGA} ([nova_accel] '
-                      f'device_spec = {devices.FPGA_SPEC})',
-                      inventory.refused)
+        self.assertIn(
+            f'0000:82:00.1 ([nova_accel] device_spec = {line}): '
+            f'0000:82:00.1 is a part of {FPGA} ([nova_accel] '
+            f'device_spec = {devices.FPGA_SPEC})',
+            inventory.refused,
+        )
 
     def test_what_a_card_does_not_hand_out_is_a_part_of_it_too(self):
         """As virtual functions that are more than the card has room for."""
-        self.change_fakes_device(lambda device: dataclasses.replace(
-            device, deployables=device.deployables[:1]))
+        self.change_fakes_device(
+            lambda device: dataclasses.replace(
+                device, deployables=device.deployables[:1]
+            )
+        )
         inventory = self.discover(a_line(address='82:*.*', driver='fake'))
         self.assertEqual([FPGA], self.addresses(inventory))
         self.assertEqual((), inventory.refused)
@@ -147,22 +178,34 @@ class TestLines(DiscoveryTestCase):
     def test_a_region_type_of_two_products(self):
         card = '0000:84:00.0'
         devices._add_sriov(
-            self.fake.connection.pci_info, 0x84, 0, 2,
-            prod_ids=('09c4', '09c5'), prod_name='PAC', driver_name='dfl-pci')
+            self.fake.connection.pci_info,
+            0x84,
+            0,
+            2,
+            prod_ids=('09c4', '09c5'),
+            prod_name='PAC',
+            driver_name='dfl-pci',
+        )
         self.assertEqual(
-            [FPGA, card], self.addresses(self.discover(devices.FPGA_SPEC)))
-        self.change_fakes_device(lambda device: dataclasses.replace(
-            device, product=f'PAC {device.address.bus:x}'))
+            [FPGA, card], self.addresses(self.discover(devices.FPGA_SPEC))
+        )
+        self.change_fakes_device(
+            lambda device: dataclasses.replace(
+                device, product=f'PAC {device.address.bus:x}'
+            )
+        )
         inventory = self.discover(devices.FPGA_SPEC)
         self.assertEqual([FPGA], self.addresses(inventory))
         self.assert_refused(inventory, card, FPGA, 'PAC 82', 'PAC 84')
 
     def test_a_way_of_cleaning_that_the_driver_does_not_have(self):
-        inventory = self.discover(a_line(
-            address='83:00.1', driver='pci', clean='sanitize'))
+        inventory = self.discover(
+            a_line(address='83:00.1', driver='pci', clean='sanitize')
+        )
         self.assertEqual((), inventory.devices)
-        self.assert_refused(inventory, '"clean": "sanitize"',
-                            'command, none, reset')
+        self.assert_refused(
+            inventory, '"clean": "sanitize"', 'command, none, reset'
+        )
 
     def change_fakes_device(self, change):
         driver = self.drivers['fake']._driver
@@ -171,7 +214,6 @@ class TestLines(DiscoveryTestCase):
 
 
 class TestBrokenDevices(DiscoveryTestCase):
-
     def assert_the_rest_works(self, inventory, missing, *texts):
         self.assertNotIn(missing, self.addresses(inventory))
         self.assertEqual(9, len(inventory.devices))
@@ -180,23 +222,28 @@ class TestBrokenDevices(DiscoveryTestCase):
     def test_xml(self):
         card = self.fake.connection.pci_info.devices['pci_0000_81_00_0']
         card.pci_device = '<device/>'
-        self.assert_the_rest_works(
-            self.discover(), GPU, 'pci_0000_81_00_0')
+        self.assert_the_rest_works(self.discover(), GPU, 'pci_0000_81_00_0')
 
     def test_driver_refuses(self):
         line = a_line(address=GPU, driver='mdev', mdev_type='nvidia-99')
         self.assert_the_rest_works(
-            self.discover(line, *devices.DEVICE_SPEC), GPU,
-            GPU, f'[nova_accel] device_spec = {line}',
-            'nvidia-11, nvidia-12')
+            self.discover(line, *devices.DEVICE_SPEC),
+            GPU,
+            GPU,
+            f'[nova_accel] device_spec = {line}',
+            'nvidia-11, nvidia-12',
+        )
 
     def test_no_trait_can_be_made(self):
         card = self.fake.connection.pci_info.devices['pci_0000_81_00_0']
         card.pci_device = card.pci_device.replace('nvidia-11', '-')
         line = a_line(address=GPU, driver='mdev', mdev_type='-')
         self.assert_the_rest_works(
-            self.discover(line, *devices.DEVICE_SPEC), GPU,
-            GPU, 'no trait can be made')
+            self.discover(line, *devices.DEVICE_SPEC),
+            GPU,
+            GPU,
+            'no trait can be made',
+        )
 
     def test_driver_is_broken(self):
         def discover(*_args):
@@ -204,10 +251,12 @@ class TestBrokenDevices(DiscoveryTestCase):
 
         self.drivers['mdev']._driver.discover = discover
         self.assert_the_rest_works(
-            self.discover(), GPU, GPU, 'driver mdev', 'firmware')
+            self.discover(), GPU, GPU, 'driver mdev', 'firmware'
+        )
 
     def test_libvirt_is_broken(self):
         """Then nothing is known: that is not an empty host."""
+
         def fail():
             raise exceptions.DeviceError('libvirt does not answer')
 
@@ -216,38 +265,49 @@ class TestBrokenDevices(DiscoveryTestCase):
 
 
 class TestNovaHasIt(DiscoveryTestCase):
-
     def test_both_lines_are_named(self):
-        theirs = a_line(vendor_id='8086', product_id='37c9',
-                        address='*:83:00.3')
+        theirs = a_line(
+            vendor_id='8086', product_id='37c9', address='*:83:00.3'
+        )
         self.config.config(group='pci', device_spec=[theirs])
         inventory = self.discover()
         self.assertNotIn('0000:83:00.3', self.addresses(inventory))
         self.assertEqual(9, len(inventory.devices))
         self.assert_refused(
-            inventory, '0000:83:00.3',
+            inventory,
+            '0000:83:00.3',
             f'[nova_accel] device_spec = {devices.QAT_SPEC}',
-            f'[pci] device_spec = {theirs}')
+            f'[pci] device_spec = {theirs}',
+        )
 
     def test_vgpu(self):
         self.config.config(group='devices', enabled_mdev_types=['nvidia-12'])
         inventory = self.discover()
         self.assertEqual(9, len(inventory.devices))
         self.assert_refused(
-            inventory, GPU, f'[nova_accel] device_spec = {devices.GPU_SPEC}',
-            '[devices] enabled_mdev_types = nvidia-12')
+            inventory,
+            GPU,
+            f'[nova_accel] device_spec = {devices.GPU_SPEC}',
+            '[devices] enabled_mdev_types = nvidia-12',
+        )
 
     def test_a_part_of_the_device(self):
-        self.config.config(group='pci', device_spec=[
-            a_line(vendor_id='8086', product_id='09c5', address='*:*.2')])
+        self.config.config(
+            group='pci',
+            device_spec=[
+                a_line(vendor_id='8086', product_id='09c5', address='*:*.2')
+            ],
+        )
         inventory = self.discover()
         self.assertNotIn(FPGA, self.addresses(inventory))
         self.assert_refused(inventory, FPGA, 'Nova claims 0000:82:00.2')
 
     def test_the_card_of_the_device(self):
         """Its virtual functions would go when a guest gets the card."""
-        self.config.config(group='pci', device_spec=[
-            a_line(vendor_id='8086', product_id='37c8')])
+        self.config.config(
+            group='pci',
+            device_spec=[a_line(vendor_id='8086', product_id='37c8')],
+        )
         inventory = self.discover()
         self.assertEqual([GPU, FPGA], self.addresses(inventory))
         self.assertEqual(8, len(inventory.refused))
@@ -267,63 +327,101 @@ class EmptyHostTestCase(DiscoveryTestCase):
 
     def a_gpu(self, address, *group, **facts):
         return pci_functions.function(
-            address, '10de', '2235', with_functions=group, **facts)
+            address, '10de', '2235', with_functions=group, **facts
+        )
 
 
 class TestFpgasOfSeveralVendors(EmptyHostTestCase):
     """Each way in which the kernel shows an FPGA, in one host."""
 
     dfl, manager, xrt = '0000:3d:00.0', '0000:3e:00.0', '0000:3f:00.0'
-    types = {dfl: 'ce48969398f05f33946d560708be108a',
-             manager: '69528db6eb31577a8c3668f9faa081f6',
-             xrt: 'fb2b2c5a19ed63593fea95f51fbc8eb9'}
+    types = {
+        dfl: 'ce48969398f05f33946d560708be108a',
+        manager: '69528db6eb31577a8c3668f9faa081f6',
+        xrt: 'fb2b2c5a19ed63593fea95f51fbc8eb9',
+    }
 
     def setUp(self):
         super().setUp()
-        for address, ids in ((self.dfl, ('8086', '09c4', '09c5')),
-                             (self.manager, ('10ee', '5000', '5001'))):
+        for address, ids in (
+            (self.dfl, ('8086', '09c4', '09c5')),
+            (self.manager, ('10ee', '5000', '5001')),
+        ):
             vendor, card, part = ids
-            self.add(*pci_functions.virtual_functions(
-                pci_functions.function(address, vendor, card), 1, part))
+            self.add(
+                *pci_functions.virtual_functions(
+                    pci_functions.function(address, vendor, card), 1, part
+                )
+            )
         user = self.xrt[:-1] + '1'
-        self.add(pci_functions.function(self.xrt, '10ee', '5004'),
-                 pci_functions.function(user, '10ee', '5005'))
-        self.fake.sysfs.set(self.dfl, **{
-            'fpga_region__region0__dfl-fme.0__dfl-fme-region.0__fpga_region__'
-            'region1__compat_id': self.types[self.dfl]})
+        self.add(
+            pci_functions.function(self.xrt, '10ee', '5004'),
+            pci_functions.function(user, '10ee', '5005'),
+        )
         self.fake.sysfs.set(
-            self.manager, fpga_manager__fpga0__state='operating',
-            fpga_region__region0__compat_id=self.types[self.manager])
-        self.fake.sysfs.set(self.xrt, dev_offline='0', interface_uuids=(
-            self.types[self.xrt]))
+            self.dfl,
+            **{
+                'fpga_region__region0__dfl-fme.0__dfl-fme-region.0__fpga_region__'
+                'region1__compat_id': self.types[self.dfl]
+            },
+        )
+        self.fake.sysfs.set(
+            self.manager,
+            fpga_manager__fpga0__state='operating',
+            fpga_region__region0__compat_id=self.types[self.manager],
+        )
+        self.fake.sysfs.set(
+            self.xrt, dev_offline='0', interface_uuids=(self.types[self.xrt])
+        )
         self.fake.sysfs.set(user, xclbinuuid='')
 
     def test_each_has_its_driver_its_traits_and_its_provider(self):
         inventory = self.discover(
             a_line(vendor_id='8086', driver='fpga_dfl'),
             a_line(vendor_id='10ee', product_id='5000', driver='fpga_region'),
-            a_line(vendor_id='10ee', product_id='5004', driver='xrt'))
-        self.assertEqual(((), {
-            self.dfl: ('fpga_dfl', 'Intel'),
-            self.manager: ('fpga_region', 'Xilinx'),
-            self.xrt: ('xrt', 'Xilinx')}), (
-            tuple(inventory.refused), {
-                str(device.address): (device.driver, device.vendor)
-                for device in inventory.devices}))
+            a_line(vendor_id='10ee', product_id='5004', driver='xrt'),
+        )
+        self.assertEqual(
+            (
+                (),
+                {
+                    self.dfl: ('fpga_dfl', 'Intel'),
+                    self.manager: ('fpga_region', 'Xilinx'),
+                    self.xrt: ('xrt', 'Xilinx'),
+                },
+            ),
+            (
+                tuple(inventory.refused),
+                {
+                    str(device.address): (device.driver, device.vendor)
+                    for device in inventory.devices
+                },
+            ),
+        )
         providers = provider_layout.layout(
-            'host1', NODE_UUID, inventory.devices)
-        traits = {provider.uuid: provider.traits
-                  for provider in providers.providers}
+            'host1', NODE_UUID, inventory.devices
+        )
+        traits = {
+            provider.uuid: provider.traits for provider in providers.providers
+        }
         for device in inventory.devices:
             (deployable,) = device.deployables
             of_regions = {
-                trait for trait in traits[
-                    providers.rp_uuids[device.name, deployable.name]]
-                if '_REGION_' in trait}
-            self.assertEqual({
-                f'CUSTOM_FPGA_{device.vendor.upper()}_REGION_' + str(uuid.UUID(
-                    self.types[str(device.address)])).upper().replace(
-                        '-', '_')}, of_regions)
+                trait
+                for trait in traits[
+                    providers.rp_uuids[device.name, deployable.name]
+                ]
+                if '_REGION_' in trait
+            }
+            self.assertEqual(
+                {
+                    f'CUSTOM_FPGA_{device.vendor.upper()}_REGION_'
+                    + str(uuid.UUID(self.types[str(device.address)]))
+                    .upper()
+                    .replace('-', '_')
+                },
+                of_regions,
+            )
 
 
 class TestCarvedHost(EmptyHostTestCase):
@@ -341,111 +439,160 @@ class TestCarvedHost(EmptyHostTestCase):
         # Two are carved into mdevs, and two by the vendor's VFIO driver.
         for number, address in enumerate(self.cards):
             card, *parts = pci_functions.virtual_functions(
-                self.a_gpu(address, max_virtual_functions=35), 35, '2235',
-                mdev_types={'nvidia-557': 1} if number % 2 else {})
+                self.a_gpu(address, max_virtual_functions=35),
+                35,
+                '2235',
+                mdev_types={'nvidia-557': 1} if number % 2 else {},
+            )
             self.add(card, *parts)
             for part in parts if number % 2 == 0 else ():
                 self.fake.sysfs.set(
-                    part.address, nvidia__current_vgpu_type='0')
-        self.add(*(self.a_gpu(address, *(
-            other for other in ('0000:80:01.0', *self.whole)
-            if other != address), iommu_group=5, class_code=code)
-            for address, code in zip(
-                self.whole, ('030000', '040300', '0c0330', '0c8000'),
-                strict=True)))
-        self.add(pci_functions.function(
-            '0000:80:01.0', '8086', '2030', class_code='060400',
-            is_bridge=True, iommu_group=5, with_functions=self.whole))
+                    part.address, nvidia__current_vgpu_type='0'
+                )
+        self.add(
+            *(
+                self.a_gpu(
+                    address,
+                    *(
+                        other
+                        for other in ('0000:80:01.0', *self.whole)
+                        if other != address
+                    ),
+                    iommu_group=5,
+                    class_code=code,
+                )
+                for address, code in zip(
+                    self.whole,
+                    ('030000', '040300', '0c0330', '0c8000'),
+                    strict=True,
+                )
+            )
+        )
+        self.add(
+            pci_functions.function(
+                '0000:80:01.0',
+                '8086',
+                '2030',
+                class_code='060400',
+                is_bridge=True,
+                iommu_group=5,
+                with_functions=self.whole,
+            )
+        )
 
     def test_publishes_exactly_the_usable_one(self):
         functions = self.node_devices.look().functions.values()
-        self.assertEqual(148, sum(
-            function.vendor_id == '10de' for function in functions))
-        inventory = self.discover(a_line(
-            vendor_id='10de', driver='pci', type='GPU', unit='slot'))
+        self.assertEqual(
+            148, sum(function.vendor_id == '10de' for function in functions)
+        )
+        inventory = self.discover(
+            a_line(vendor_id='10de', driver='pci', type='GPU', unit='slot')
+        )
         (gpu,) = inventory.devices
         ((handle,),) = (each.handles for each in gpu.deployables)
         self.assertEqual(
-            self.whole, [str(address) for address in handle.functions])
+            self.whole, [str(address) for address in handle.functions]
+        )
         for card in self.cards:
-            self.assertTrue(any(
-                reason.startswith(card) for reason in inventory.refused))
+            self.assertTrue(
+                any(reason.startswith(card) for reason in inventory.refused)
+            )
 
     def test_what_the_host_uses_is_published_as_faulty(self):
-        """Three look usable: one is the console, one computes for the host.
-        """
-        self.add(*(self.a_gpu(f'0000:{bus}:00.0', class_code='030000')
-                   for bus in ('82', '83')))
+        """Three look usable: one is the console, one computes for the host."""
+        self.add(
+            *(
+                self.a_gpu(f'0000:{bus}:00.0', class_code='030000')
+                for bus in ('82', '83')
+            )
+        )
         self.fake.sysfs.set('0000:82:00.0', boot_vga='1')
         self.fake.sysfs.set('0000:83:00.0', drm__renderD128__dev='226:128')
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.privileged.gpu_nodes.opened',
-            lambda: {'dri/renderD128': [(812, 'python3')]}))
-        inventory = self.discover(a_line(
-            vendor_id='10de', driver='nvidia_gpu'))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.gpu_nodes.opened',
+                lambda: {'dri/renderD128': [(812, 'python3')]},
+            )
+        )
+        inventory = self.discover(
+            a_line(vendor_id='10de', driver='nvidia_gpu')
+        )
         whole, console, computing = inventory.devices
         self.assertIsNone(whole.fault)
         self.assertIn('booted with', console.fault)
         self.assertIn('python3', computing.fault)
 
     def test_without_a_unit_it_is_refused_with_the_key_that_helps(self):
-        inventory = self.discover(a_line(
-            address=self.whole[0], driver='pci', type='GPU'))
+        inventory = self.discover(
+            a_line(address=self.whole[0], driver='pci', type='GPU')
+        )
         self.assertEqual((), inventory.devices)
-        self.assert_refused(inventory, 'IOMMU group 5', *self.whole[1:],
-                            '"unit": "slot" or "iommu_group"')
+        self.assert_refused(
+            inventory,
+            'IOMMU group 5',
+            *self.whole[1:],
+            '"unit": "slot" or "iommu_group"',
+        )
 
     def test_mdevs_of_the_carved(self):
-        inventory = self.discover(a_line(
-            address='0000:3e:*.*', driver='mdev', type='GPU'))
+        inventory = self.discover(
+            a_line(address='0000:3e:*.*', driver='mdev', type='GPU')
+        )
         (card,) = inventory.devices
         self.assertEqual(35, len(card.deployables[0].handles))
         self.assertEqual((), inventory.refused)
 
 
 class TestIdentity(EmptyHostTestCase):
-
     def identities(self, *functions):
         self.add(*functions)
-        (device,) = self.discover(a_line(
-            address='3d:*.*', driver='gpu_sriov', pool=False)).devices
+        (device,) = self.discover(
+            a_line(address='3d:*.*', driver='gpu_sriov', pool=False)
+        ).devices
         return [handle.identity for handle in device.handles]
 
     def test_the_serial_number_of_the_card(self):
         card, *parts = pci_functions.virtual_functions(
-            pci_functions.function('0000:3d:00.0', '8086', '56c0'), 2,
-            '56c0')
+            pci_functions.function('0000:3d:00.0', '8086', '56c0'), 2, '56c0'
+        )
         self.assertEqual([None, None], self.identities(card, *parts))
-        self.useFixture(fixtures.MonkeyPatch(
-            'nova_accel.host.pci_function.PciFunction.card_serial_number',
-            property(lambda function: 300 * 'S' if function.address
-                     == card.address else None)))
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.host.pci_function.PciFunction.card_serial_number',
+                property(
+                    lambda function: (
+                        300 * 'S' if function.address == card.address else None
+                    )
+                ),
+            )
+        )
         self.assertEqual(2 * [255 * 'S'], self.identities())
 
 
 class TestHostUse(EmptyHostTestCase):
-
     def setUp(self):
         super().setUp()
         self.card, *self.parts = pci_functions.virtual_functions(
-            pci_functions.function('0000:3d:00.0', '8086', '56c0'), 2,
-            '56c0')
+            pci_functions.function('0000:3d:00.0', '8086', '56c0'), 2, '56c0'
+        )
         self.add(self.card, *self.parts)
 
     def use(self, *functions):
         for function in functions:
             self.fake.sysfs.set(function.address, boot_vga='1')
-        return self.discover(a_line(
-            address='3d:00.0', driver='gpu_sriov'))
+        return self.discover(a_line(address='3d:00.0', driver='gpu_sriov'))
 
     def test_a_unit_of_several(self):
         inventory = self.use(self.parts[0])
         (device,) = inventory.devices
-        self.assertEqual([self.parts[1].address], [
-            handle.address for handle in device.handles])
+        self.assertEqual(
+            [self.parts[1].address],
+            [handle.address for handle in device.handles],
+        )
         self.assertIsNone(device.fault)
         self.assert_refused(
-            inventory, str(self.parts[0].address), 'booted with')
+            inventory, str(self.parts[0].address), 'booted with'
+        )
 
     def test_all_units(self):
         inventory = self.use(*self.parts)
@@ -470,121 +617,164 @@ class TestHostUse(EmptyHostTestCase):
 
 
 class TestUnits(EmptyHostTestCase):
-
     slot = ['0000:81:00.0', '0000:81:00.1']
 
     def setUp(self):
         super().setUp()
-        self.add(*(self.a_gpu(address, *(
-            other for other in self.slot if other != address))
-            for address in self.slot))
+        self.add(
+            *(
+                self.a_gpu(
+                    address,
+                    *(other for other in self.slot if other != address),
+                )
+                for address in self.slot
+            )
+        )
 
     def test_other_functions_of_the_unit_are_no_devices(self):
-        inventory = self.discover(a_line(
-            vendor_id='10de', driver='pci', type='GPU', unit='slot'))
+        inventory = self.discover(
+            a_line(vendor_id='10de', driver='pci', type='GPU', unit='slot')
+        )
         self.assertEqual(self.slot[:1], self.addresses(inventory))
         self.assertEqual((), inventory.refused)
 
     def test_one_of_them_is_novas(self):
         theirs = a_line(address=self.slot[1])
         self.config.config(group='pci', device_spec=[theirs])
-        inventory = self.discover(a_line(
-            address=self.slot[0], driver='pci', type='GPU', unit='slot'))
+        inventory = self.discover(
+            a_line(address=self.slot[0], driver='pci', type='GPU', unit='slot')
+        )
         self.assertEqual((), inventory.devices)
         self.assert_refused(
-            inventory, f'Nova claims {self.slot[1]} too', theirs)
+            inventory, f'Nova claims {self.slot[1]} too', theirs
+        )
 
     def test_one_of_them_is_another_device_s(self):
-        first = a_line(address=self.slot[1], driver='pci', type='TIME',
-                       unit='iommu_group')
-        second = a_line(vendor_id='10de', driver='pci', type='GPU',
-                        unit='slot')
+        first = a_line(
+            address=self.slot[1], driver='pci', type='TIME', unit='iommu_group'
+        )
+        second = a_line(
+            vendor_id='10de', driver='pci', type='GPU', unit='slot'
+        )
         inventory = self.discover(first, second)
         self.assertEqual(self.slot[:1], self.addresses(inventory))
         self.assert_refused(
-            inventory, f'{self.slot[1]} is a part of {self.slot[0]}', first,
-            second)
+            inventory,
+            f'{self.slot[1]} is a part of {self.slot[0]}',
+            first,
+            second,
+        )
 
 
 class TestInUse(DiscoveryTestCase):
-
     def test_a_function(self):
         self.in_use['0000:83:00.3'] = 'stranger'
         inventory = self.discover()
         self.assertNotIn('0000:83:00.3', self.addresses(inventory))
         self.assertEqual(9, len(inventory.devices))
         self.assert_refused(
-            inventory, devices.QAT_SPEC,
-            'guest stranger has 0000:83:00.3, and is none of Nova')
+            inventory,
+            devices.QAT_SPEC,
+            'guest stranger has 0000:83:00.3, and is none of Nova',
+        )
 
     def test_one_of_a_card_s_units(self):
         before = self.discover()
         self.in_use['0000:82:00.1'] = 'stranger'
         inventory = self.discover()
         card_before, card = (
-            next(device for device in found.devices
-                 if str(device.address) == FPGA)
-            for found in (before, inventory))
+            next(
+                device
+                for device in found.devices
+                if str(device.address) == FPGA
+            )
+            for found in (before, inventory)
+        )
         self.assertEqual(card_before.deployables[1:], card.deployables)
         self.assert_refused(inventory, FPGA, '0000:82:00.1', 'stranger')
 
     def test_a_mediated_device_of_ours(self):
-        (gpu,) = (device for device in self.discover().devices
-                  if str(device.address) == GPU)
+        (gpu,) = (
+            device
+            for device in self.discover().devices
+            if str(device.address) == GPU
+        )
         handle = gpu.deployables[0].handles[7]
         self.drivers['mdev'].plug(handle)
         self.in_use[handle.uuid] = 'stranger'
         inventory = self.discover()
-        (gpu,) = (device for device in inventory.devices
-                  if str(device.address) == GPU)
+        (gpu,) = (
+            device
+            for device in inventory.devices
+            if str(device.address) == GPU
+        )
         self.assertEqual(15, len(gpu.deployables[0].handles))
         self.assertNotIn(handle, gpu.deployables[0].handles)
         self.assert_refused(inventory, GPU, handle.uuid)
 
 
 class TestCarvedTwice(EmptyHostTestCase):
-
     def test_the_second_way_is_refused(self):
         """Mediated devices of one function, another function as it is."""
         card, one, two = pci_functions.virtual_functions(
-            self.a_gpu('0000:3d:00.0'), 2, '2236')
-        self.add(card, dataclasses.replace(
-            one, mdev_types={'nvidia-557': 1}), two)
+            self.a_gpu('0000:3d:00.0'), 2, '2236'
+        )
+        self.add(
+            card, dataclasses.replace(one, mdev_types={'nvidia-557': 1}), two
+        )
         mdevs = a_line(address='0000:3d:00.1', driver='mdev', type='GPU')
         whole = a_line(address='0000:3d:00.2', driver='pci', type='GPU')
         inventory = self.discover(mdevs, whole)
         self.assertEqual(['0000:3d:00.1'], self.addresses(inventory))
         self.assert_refused(
-            inventory, '0000:3d:00.2', 'the card 0000:3d:00.0 is carved '
-            f'otherwise for 0000:3d:00.1 ([nova_accel] device_spec = {mdevs})')
+            inventory,
+            '0000:3d:00.2',
+            'the card 0000:3d:00.0 is carved '
+            f'otherwise for 0000:3d:00.1 ([nova_accel] device_spec = {mdevs})',
+        )
 
 
 class TestVirtualFunctionsOfALine(EmptyHostTestCase):
-
-    line = a_line(address='0000:3d:00.0', driver='pci', type='NIC',
-                  sriov_numvfs=4, traits=['CUSTOM_RACK_7'])
+    line = a_line(
+        address='0000:3d:00.0',
+        driver='pci',
+        type='NIC',
+        sriov_numvfs=4,
+        traits=['CUSTOM_RACK_7'],
+    )
 
     def add_card(self, count):
         card = pci_functions.function(
-            '0000:3d:00.0', '8086', '1572', max_virtual_functions=64)
-        self.add(*pci_functions.virtual_functions(card, count, '154c')
-                 if count else [card])
+            '0000:3d:00.0', '8086', '1572', max_virtual_functions=64
+        )
+        self.add(
+            *pci_functions.virtual_functions(card, count, '154c')
+            if count
+            else [card]
+        )
 
     def test_they_are_ruled_by_the_line_of_their_card(self):
         self.add_card(4)
         inventory = self.discover(self.line)
-        self.assertEqual([f'0000:3d:00.{number}' for number in range(1, 5)],
-                         self.addresses(inventory))
-        self.assertEqual({frozenset({'CUSTOM_RACK_7'})}, {
-            device.operator_traits for device in inventory.devices})
+        self.assertEqual(
+            [f'0000:3d:00.{number}' for number in range(1, 5)],
+            self.addresses(inventory),
+        )
+        self.assertEqual(
+            {frozenset({'CUSTOM_RACK_7'})},
+            {device.operator_traits for device in inventory.devices},
+        )
         self.assertEqual((), inventory.refused)
 
     def test_a_line_of_their_own_comes_first(self):
         self.add_card(4)
-        inventory = self.discover(self.line, a_line(
-            address='0000:3d:00.2', driver='pci', type='QAT'))
-        self.assertEqual(['NIC', 'QAT', 'NIC', 'NIC'], [
-            device.type for device in inventory.devices])
+        inventory = self.discover(
+            self.line, a_line(address='0000:3d:00.2', driver='pci', type='QAT')
+        )
+        self.assertEqual(
+            ['NIC', 'QAT', 'NIC', 'NIC'],
+            [device.type for device in inventory.devices],
+        )
 
     def test_none(self):
         self.add_card(0)
@@ -598,4 +788,5 @@ class TestVirtualFunctionsOfALine(EmptyHostTestCase):
         inventory = self.discover(self.line)
         self.assertEqual(2, len(inventory.devices))
         self.assert_refused(
-            inventory, self.line, 'asks for 4 virtual functions, it has 2')
+            inventory, self.line, 'asks for 4 virtual functions, it has 2'
+        )

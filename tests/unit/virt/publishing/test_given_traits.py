@@ -22,11 +22,12 @@ GIVEN = {UUID: frozenset({'CUSTOM_A', 'CUSTOM_B'})}
 
 
 class TestGivenTraits(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
-        self.path = pathlib.Path(
-            self.useFixture(fixtures.TempDir()).path) / 'traits.json'
+        self.path = (
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+            / 'traits.json'
+        )
 
     def reopened(self):
         return given_traits.GivenTraits(self.path)

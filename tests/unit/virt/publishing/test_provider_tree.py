@@ -32,19 +32,32 @@ FOREIGN = '9d9b9a0a-3d33-4a2b-8f0b-8c7a4e0f0002'
 
 def a_device(bus, *deployables):
     return device.Device(
-        name=f'pci_0000_{bus:02x}_00_0', type='FPGA', vendor_id='8086',
-        product_id='09c4', vendor='Intel', product='PAC',
-        address=pci_address.PciAddress(0, bus, 0, 0), driver='fake',
+        name=f'pci_0000_{bus:02x}_00_0',
+        type='FPGA',
+        vendor_id='8086',
+        product_id='09c4',
+        vendor='Intel',
+        product='PAC',
+        address=pci_address.PciAddress(0, bus, 0, 0),
+        driver='fake',
         deployables=tuple(
-            device.Deployable(name, 'FPGA', frozenset({f'CUSTOM_{name}'}), (
-                attach_handle.AttachHandle(
-                    naming.derived_uuid(NODE_UUID, str(bus), name),
-                    pci_address.PciAddress(0, bus, 0, number)),))
-            for number, name in enumerate(deployables, 1)))
+            device.Deployable(
+                name,
+                'FPGA',
+                frozenset({f'CUSTOM_{name}'}),
+                (
+                    attach_handle.AttachHandle(
+                        naming.derived_uuid(NODE_UUID, str(bus), name),
+                        pci_address.PciAddress(0, bus, 0, number),
+                    ),
+                ),
+            )
+            for number, name in enumerate(deployables, 1)
+        ),
+    )
 
 
 class TestApply(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.given = {}
@@ -57,8 +70,12 @@ class TestApply(testtools.TestCase):
     def apply(self, *devices, unusable=(), unused=frozenset()):
         layout = provider_layout.layout(NODE, NODE_UUID, devices)
         changes = provider_layout.diff(
-            layout, occupancy.inventories(layout, set(unusable), {}),
-            provider_tree.present(self.tree, self.given), unused, self.given)
+            layout,
+            occupancy.inventories(layout, set(unusable), {}),
+            provider_tree.present(self.tree, self.given),
+            unused,
+            self.given,
+        )
         provider_tree.apply(self.tree, NODE, changes)
         self.given = provider_layout.now_given(layout, changes, self.given)
         return changes
@@ -73,13 +90,23 @@ class TestApply(testtools.TestCase):
         self.assertEqual({}, parent.inventory)
         region = self.data('pci_0000_01_00_0', 'A')
         self.assertEqual(parent.uuid, region.parent_uuid)
-        self.assertEqual({'FPGA': {
-            'total': 1, 'reserved': 0, 'min_unit': 1, 'max_unit': 1,
-            'step_size': 1, 'allocation_ratio': 1.0}}, region.inventory)
         self.assertEqual(
-            {'CUSTOM_A', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG'}, region.traits)
+            {
+                'FPGA': {
+                    'total': 1,
+                    'reserved': 0,
+                    'min_unit': 1,
+                    'max_unit': 1,
+                    'step_size': 1,
+                    'allocation_ratio': 1.0,
+                }
+            },
+            region.inventory,
+        )
         self.assertEqual(
-            NODE_UUID, self.data('pci_0000_02_00_0').parent_uuid)
+            {'CUSTOM_A', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG'}, region.traits
+        )
+        self.assertEqual(NODE_UUID, self.data('pci_0000_02_00_0').parent_uuid)
 
     def test_a_second_time_nothing_changes(self):
         self.apply(a_device(1, 'A', 'B'))
@@ -96,18 +123,32 @@ class TestApply(testtools.TestCase):
         self.assertIn('CUSTOM_RACK_7', self.tree.data(uuid).traits)
 
     def test_a_trait_that_a_device_has_no_more_goes(self):
-        old, new = (dataclasses.replace(
-            a_device(1, 'A'), deployables=(dataclasses.replace(
-                a_device(1, 'A').deployables[0],
-                traits=frozenset({'CUSTOM_A', trait})),))
-            for trait in ('CUSTOM_NVIDIA_11', 'CUSTOM_NVIDIA_12'))
+        old, new = (
+            dataclasses.replace(
+                a_device(1, 'A'),
+                deployables=(
+                    dataclasses.replace(
+                        a_device(1, 'A').deployables[0],
+                        traits=frozenset({'CUSTOM_A', trait}),
+                    ),
+                ),
+            )
+            for trait in ('CUSTOM_NVIDIA_11', 'CUSTOM_NVIDIA_12')
+        )
         self.apply(old)
         uuid = self.data('pci_0000_01_00_0').uuid
         self.tree.add_traits(uuid, 'CUSTOM_RACK_7')
         self.assertTrue(self.apply(new))
         self.assertEqual(
-            {'CUSTOM_A', 'CUSTOM_NVIDIA_12', 'CUSTOM_RACK_7',
-             'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG'}, self.tree.data(uuid).traits)
+            {
+                'CUSTOM_A',
+                'CUSTOM_NVIDIA_12',
+                'CUSTOM_RACK_7',
+                'CUSTOM_NOVA_ACCEL',
+                'OWNER_CYBORG',
+            },
+            self.tree.data(uuid).traits,
+        )
         self.assertFalse(self.apply(new))
 
     def test_it_goes_again_if_placement_did_not_hear_of_it(self):
@@ -140,8 +181,9 @@ class TestApply(testtools.TestCase):
 
     def test_a_lost_device_is_reserved_then_removed(self):
         self.apply(a_device(1, 'A', 'B'))
-        lost, gone = (self.data('pci_0000_01_00_0', name).uuid
-                      for name in ('A', 'B'))
+        lost, gone = (
+            self.data('pci_0000_01_00_0', name).uuid for name in ('A', 'B')
+        )
         self.apply()
         self.assertEqual(1, self.tree.data(lost).inventory['FPGA']['reserved'])
         self.apply(unused=frozenset({gone}))
@@ -156,18 +198,25 @@ class TestApply(testtools.TestCase):
         for devices, reserved in (((), 1), ((a_device(1, 'A'),), 0)):
             self.apply(*devices)
             self.assertEqual(
-                reserved, self.tree.data(uuid).inventory['FPGA']['reserved'])
+                reserved, self.tree.data(uuid).inventory['FPGA']['reserved']
+            )
 
     def test_a_unit_that_nobody_can_get_is_reserved(self):
         self.apply(a_device(1, 'A', 'B'))
         handle = a_device(1, 'A', 'B').deployables[0].handles[0].uuid
         for unusable, reserved in (([handle], 1), ([], 0)):
-            self.assertTrue(self.apply(
-                a_device(1, 'A', 'B'), unusable=unusable))
+            self.assertTrue(
+                self.apply(a_device(1, 'A', 'B'), unusable=unusable)
+            )
             self.assertEqual(
                 [reserved, 0],
-                [self.data('pci_0000_01_00_0', name).inventory[
-                    'FPGA']['reserved'] for name in ('A', 'B')])
+                [
+                    self.data('pci_0000_01_00_0', name).inventory['FPGA'][
+                        'reserved'
+                    ]
+                    for name in ('A', 'B')
+                ],
+            )
 
     def test_what_was_made_without_traits_is_ours(self):
         """A reshape was refused after its providers had been made."""
@@ -186,8 +235,17 @@ class TestApply(testtools.TestCase):
             NODE_UUID: {'resources': {'VCPU': 1}},
             FOREIGN: {'resources': {'VGPU': 1}},
             uuid: {'resources': {'FPGA': 1}},
-            'another-hosts': {'resources': {'FPGA': 1}}}
+            'another-hosts': {'resources': {'FPGA': 1}},
+        }
         self.assertEqual(
-            (matching.Provider(uuid, {'FPGA': 1}, frozenset(
-                {'CUSTOM_A', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG'})),),
-            provider_tree.allocated(self.tree, allocations))
+            (
+                matching.Provider(
+                    uuid,
+                    {'FPGA': 1},
+                    frozenset(
+                        {'CUSTOM_A', 'CUSTOM_NOVA_ACCEL', 'OWNER_CYBORG'}
+                    ),
+                ),
+            ),
+            provider_tree.allocated(self.tree, allocations),
+        )

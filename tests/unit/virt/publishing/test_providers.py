@@ -46,16 +46,25 @@ QAT = 'CUSTOM_QAT'
 def a_handle(bus):
     return attach_handle.AttachHandle(
         naming.derived_uuid(NODE_UUID, str(bus)),
-        pci_address.PciAddress(0, bus, 0, 0))
+        pci_address.PciAddress(0, bus, 0, 0),
+    )
 
 
 def a_device(bus, is_pooled):
     return device.Device(
-        name=f'pci_0000_{bus:02x}_00_0', type='QAT', vendor_id='8086',
-        product_id='37c9', vendor='v', product='p', driver='fake',
-        address=pci_address.PciAddress(0, bus, 0, 0), pooled=is_pooled,
-        deployables=(device.Deployable(
-            'function', QAT, frozenset(), (a_handle(bus),)),))
+        name=f'pci_0000_{bus:02x}_00_0',
+        type='QAT',
+        vendor_id='8086',
+        product_id='37c9',
+        vendor='v',
+        product='p',
+        driver='fake',
+        address=pci_address.PciAddress(0, bus, 0, 0),
+        pooled=is_pooled,
+        deployables=(
+            device.Deployable('function', QAT, frozenset(), (a_handle(bus),)),
+        ),
+    )
 
 
 class ProvidersTestCase(testtools.TestCase):
@@ -80,19 +89,31 @@ class ProvidersTestCase(testtools.TestCase):
 
     def have(self, *buses, is_pooled=True, faulty=()):
         devices = tuple(
-            dataclasses.replace(a_device(bus, is_pooled), fault=(
-                'on fire' if bus in faulty else None)) for bus in buses)
-        self.view = view.View(NODE_UUID, devices, provider_layout.layout(
-            NODE, NODE_UUID, devices))
+            dataclasses.replace(
+                a_device(bus, is_pooled),
+                fault=('on fire' if bus in faulty else None),
+            )
+            for bus in buses
+        )
+        self.view = view.View(
+            NODE_UUID,
+            devices,
+            provider_layout.layout(NODE, NODE_UUID, devices),
+        )
 
     def start(self):
         """Nova-compute, whose first update may reshape."""
         self.journal = journal.Journal(self.state / NODE)
         self.attachments = attachments.Attachments(
-            NODE, self.journal, held.Held(self.journal), None, self, {}, self)
+            NODE, self.journal, held.Held(self.journal), None, self, {}, self
+        )
         self.providers = providers.Providers(
-            NODE, self, self, self.attachments,
-            given_traits.GivenTraits(self.state / 'traits.json'))
+            NODE,
+            self,
+            self,
+            self.attachments,
+            given_traits.GivenTraits(self.state / 'traits.json'),
+        )
         self.periodic()
 
     def periodic(self):
@@ -106,48 +127,74 @@ class ProvidersTestCase(testtools.TestCase):
             self.providers.update(wanted, None)
         except exception.ReshapeNeeded:
             allocations = {
-                consumer: {'allocations': {
-                    rp_uuid: {'resources': dict(amounts)}
-                    for rp_uuid, amounts in resources.items()}}
-                for consumer, resources in self.nova.allocations.items()}
+                consumer: {
+                    'allocations': {
+                        rp_uuid: {'resources': dict(amounts)}
+                        for rp_uuid, amounts in resources.items()
+                    }
+                }
+                for consumer, resources in self.nova.allocations.items()
+            }
             self.providers.update(wanted, allocations)
             if self.refused is not None:
                 raise self.refused from None
             self.assert_fits(wanted, allocations)
             self.nova.allocations = {
-                consumer: {rp_uuid: found['resources'] for rp_uuid, found
-                           in allocation['allocations'].items()}
-                for consumer, allocation in allocations.items()}
+                consumer: {
+                    rp_uuid: found['resources']
+                    for rp_uuid, found in allocation['allocations'].items()
+                }
+                for consumer, allocation in allocations.items()
+            }
         self.flush(wanted)
 
     def assert_fits(self, tree, allocations):
         """As Placement checks in a reshape."""
         for rp_uuid in tree.get_provider_uuids():
             for resource_class, units in tree.data(rp_uuid).inventory.items():
-                self.assertLessEqual(sum(
-                    found['allocations'].get(rp_uuid, {}).get(
-                        'resources', {}).get(resource_class, 0)
-                    for found in allocations.values()),
-                    units['total'] - units['reserved'])
+                self.assertLessEqual(
+                    sum(
+                        found['allocations']
+                        .get(rp_uuid, {})
+                        .get('resources', {})
+                        .get(resource_class, 0)
+                        for found in allocations.values()
+                    ),
+                    units['total'] - units['reserved'],
+                )
 
     def flush(self, wanted):
         """Placement does not remove what is allocated."""
         for resources in self.nova.allocations.values():
             for rp_uuid, amounts in resources.items():
                 self.assertLessEqual(
-                    amounts.keys(), wanted.data(rp_uuid).inventory.keys())
+                    amounts.keys(), wanted.data(rp_uuid).inventory.keys()
+                )
         self.tree = wanted
 
-    def hold(self, bus, instance='instance', role=arq.Role.ACTIVE,
-             consumer=None):
+    def hold(
+        self, bus, instance='instance', role=arq.Role.ACTIVE, consumer=None
+    ):
         place = self.view.layout.places[a_handle(bus).uuid]
         entry = journal.Entry(
-            instance, role, 1, journal.Step.HELD, (arq.Arq(
-                f'arq{bus}', arq.State.BOUND, 'qat', 0,
-                {f'resources:{QAT}': '1'}, place.rp_uuid, a_handle(bus)),))
+            instance,
+            role,
+            1,
+            journal.Step.HELD,
+            (
+                arq.Arq(
+                    f'arq{bus}',
+                    arq.State.BOUND,
+                    'qat',
+                    0,
+                    {f'resources:{QAT}': '1'},
+                    place.rp_uuid,
+                    a_handle(bus),
+                ),
+            ),
+        )
         self.journal.write(entry)
-        self.nova.allocations[consumer or instance] = {
-            place.rp_uuid: {QAT: 1}}
+        self.nova.allocations[consumer or instance] = {place.rp_uuid: {QAT: 1}}
         return entry
 
     def release(self, entry):
@@ -160,19 +207,25 @@ class ProvidersTestCase(testtools.TestCase):
             data = self.tree.data(uuid)
             found[data.name.removeprefix('c1_accel_')] = {
                 resource_class: (units['total'], units['reserved'])
-                for resource_class, units in data.inventory.items()}
+                for resource_class, units in data.inventory.items()
+            }
         return found
 
     def allocations(self, consumer='instance'):
-        return {self.tree.data(rp_uuid).name.removeprefix('c1_accel_'):
-                amounts[QAT] for rp_uuid, amounts
-                in self.nova.allocations[consumer].items()}
+        return {
+            self.tree.data(rp_uuid).name.removeprefix('c1_accel_'): amounts[
+                QAT
+            ]
+            for rp_uuid, amounts in self.nova.allocations[consumer].items()
+        }
 
     def held_of(self, bus):
         """The name of the provider that the journal says."""
-        (found,) = {request.device_rp_uuid
-                    for request in self.attachments.held.arqs()
-                    if request.handle == a_handle(bus)}
+        (found,) = {
+            request.device_rp_uuid
+            for request in self.attachments.held.arqs()
+            if request.handle == a_handle(bus)
+        }
         return self.tree.data(found).name.removeprefix('c1_accel_')
 
 
@@ -188,17 +241,18 @@ class TestFullDisk(ProvidersTestCase):
 
     def test_the_tree_is_as_it_should_be(self):
         with fixtures.MonkeyPatch(
-                'nova_accel.state.durable_file.write', self.refuse):
+            'nova_accel.state.durable_file.write', self.refuse
+        ):
             self.have(0, 1, is_pooled=False)
             for _time in range(2):
                 self.periodic()
             self.assertEqual((1, 0), self.units()[SECOND][QAT])
             self.assertEqual(
-                1, self.log.output.count('No space left on device'))
+                1, self.log.output.count('No space left on device')
+            )
         before = (self.state / 'traits.json').read_text()
         self.periodic()
-        self.assertNotEqual(
-            before, (self.state / 'traits.json').read_text())
+        self.assertNotEqual(before, (self.state / 'traits.json').read_text())
 
     def test_a_reshape_that_is_not_journaled(self):
         self.hold(0)
@@ -214,7 +268,8 @@ class TestFullDisk(ProvidersTestCase):
             write(path, text)
 
         with fixtures.MonkeyPatch(
-                'nova_accel.state.durable_file.write', refuse_one):
+            'nova_accel.state.durable_file.write', refuse_one
+        ):
             self.providers.settle()
         # One was refused, the other was not.
         self.assertEqual({POOL, SECOND}, {self.held_of(0), self.held_of(1)})
@@ -223,7 +278,6 @@ class TestFullDisk(ProvidersTestCase):
 
 
 class TestReserved(ProvidersTestCase):
-
     def assert_pool(self, total, reserved):
         self.periodic()
         self.assertEqual({POOL: {QAT: (total, reserved)}}, self.units())
@@ -249,23 +303,23 @@ class TestReserved(ProvidersTestCase):
         unclean = frozenset({a_handle(0).uuid})
         self.awaited = unclean
         self.assert_pool(2, 1)
-        self.awaited, self.orders = frozenset(), orders.Orders(
-            2, uncleaned=unclean)
+        self.awaited, self.orders = (
+            frozenset(),
+            orders.Orders(2, uncleaned=unclean),
+        )
         self.assert_pool(2, 1)
         self.orders = orders.Orders(3)
         self.assert_pool(2, 0)
 
     def test_what_is_not_given_back_yet(self):
-        entry = dataclasses.replace(
-            self.hold(0), step=journal.Step.RELEASING)
+        entry = dataclasses.replace(self.hold(0), step=journal.Step.RELEASING)
         self.journal.write(entry)
         self.assert_pool(2, 1)
         self.release(entry)
         self.assert_pool(2, 0)
 
     def test_what_was_reserved_stays_so_until_the_api_has_said_why(self):
-        self.orders = orders.Orders(
-            2, uncleaned=frozenset({a_handle(0).uuid}))
+        self.orders = orders.Orders(2, uncleaned=frozenset({a_handle(0).uuid}))
         self.assert_pool(2, 1)
         known, self.orders = self.orders, None
         self.start()
@@ -277,7 +331,6 @@ class TestReserved(ProvidersTestCase):
 
 
 class TestVanished(ProvidersTestCase):
-
     def test_one_that_nobody_has(self):
         self.have(1)
         self.periodic()
@@ -327,14 +380,12 @@ class TestVanished(ProvidersTestCase):
         self.periodic()
         self.periodic()
         self.nova.fault = exception.NovaException('away')
-        self.assertRaises(
-            exceptions.ServiceUnavailable, self.providers.settle)
+        self.assertRaises(exceptions.ServiceUnavailable, self.providers.settle)
         self.periodic()
         self.assertEqual({POOL: {QAT: (2, 2)}}, self.units())
 
 
 class TestReshape(ProvidersTestCase):
-
     def change_lines(self, is_pooled=False, buses=(0, 1)):
         """The operator edits the file; nova-compute has not noticed."""
         self.have(*buses, is_pooled=is_pooled)
@@ -348,14 +399,17 @@ class TestReshape(ProvidersTestCase):
         self.change_lines()
         self.start()
         self.assertEqual({FIRST: 1}, self.allocations())
-        self.assertEqual({POOL: {QAT: (2, 2)}, FIRST: {QAT: (1, 0)},
-                          SECOND: {QAT: (1, 0)}}, self.units())
+        self.assertEqual(
+            {POOL: {QAT: (2, 2)}, FIRST: {QAT: (1, 0)}, SECOND: {QAT: (1, 0)}},
+            self.units(),
+        )
         self.assertEqual(POOL, self.held_of(0))
         self.periodic()
         self.settle()
         self.assertEqual(FIRST, self.held_of(0))
-        self.assertEqual({FIRST: {QAT: (1, 0)}, SECOND: {QAT: (1, 0)}},
-                         self.units())
+        self.assertEqual(
+            {FIRST: {QAT: (1, 0)}, SECOND: {QAT: (1, 0)}}, self.units()
+        )
         self.change_lines(is_pooled=True)
         self.start()
         self.assertEqual({POOL: 1}, self.allocations())
@@ -448,8 +502,10 @@ class TestReshape(ProvidersTestCase):
         for _period in range(2):
             self.periodic()
             self.providers.settle()
-            self.assertEqual({POOL: {QAT: (1, 0)}, FIRST: {},
-                              SECOND: {QAT: (1, 0)}}, self.units())
+            self.assertEqual(
+                {POOL: {QAT: (1, 0)}, FIRST: {}, SECOND: {QAT: (1, 0)}},
+                self.units(),
+            )
         self.assertEqual({POOL: 1}, self.allocations())
 
     def test_only_the_first_update_of_a_start_may(self):
@@ -459,8 +515,11 @@ class TestReshape(ProvidersTestCase):
         self.refused = exception.PlacementReshapeConflict(error='away')
         self.assertRaises(exception.PlacementReshapeConflict, self.start)
         done = []
-        claim = threading.Thread(target=lambda: done.append(
-            self.providers.update(copy.deepcopy(self.tree), None)))
+        claim = threading.Thread(
+            target=lambda: done.append(
+                self.providers.update(copy.deepcopy(self.tree), None)
+            )
+        )
         claim.start()
         claim.join(10)
         self.assertEqual([True], done)
@@ -476,5 +535,6 @@ class TestReshape(ProvidersTestCase):
         self.assertEqual([], self.attachments.held.arqs())
         for _period in range(2):
             self.settle()
-        self.assertEqual({FIRST: {QAT: (1, 0)}, SECOND: {QAT: (1, 0)}},
-                         self.units())
+        self.assertEqual(
+            {FIRST: {QAT: (1, 0)}, SECOND: {QAT: (1, 0)}}, self.units()
+        )

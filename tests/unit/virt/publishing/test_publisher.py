@@ -35,7 +35,6 @@ LONG_S = 3600
 
 
 class TestPublisher(testtools.TestCase):
-
     def setUp(self):
         super().setUp()
         self.api = self.useFixture(accelerator_api.AcceleratorApi())
@@ -43,25 +42,29 @@ class TestPublisher(testtools.TestCase):
         self.have(1)
         self.looks = 0
         node = view.Node(
-            HOST, reports.SimulatedHost(HOST).node_uuid, 'service')
+            HOST, reports.SimulatedHost(HOST).node_uuid, 'service'
+        )
         self.board = view.Board(view.View(node.uuid))
         self.cycle = cycle.Cycle(LONG_S)
         # Its reports do not reach the database of the test after this one.
         self.addCleanup(self.cycle._idle.wait, 30)
         self.publisher = publisher.Publisher(
-            node, self.look, self.api.client(HOST), self.board, self.cycle)
+            node, self.look, self.api.client(HOST), self.board, self.cycle
+        )
         self.begin()
 
     def begin(self):
         """With the API's refusals in the log, not in the test."""
         self.cycle._steps = (
             ('Not looked', self.publisher.refresh),
-            ('Not published', self.publisher.report))
+            ('Not published', self.publisher.report),
+        )
 
     def have(self, *regions, refused=()):
         """What discovery finds from now on."""
-        self.inventory = discovery.Inventory(tuple(
-            reports.SimulatedHost(HOST, regions).devices()), refused)
+        self.inventory = discovery.Inventory(
+            tuple(reports.SimulatedHost(HOST, regions).devices()), refused
+        )
 
     def look(self):
         self.looks += 1
@@ -81,10 +84,15 @@ class TestPublisher(testtools.TestCase):
         good, bad = self.inventory.devices
         deployables = tuple(
             dataclasses.replace(each, traits=each.traits | {'---'})
-            for each in good.deployables)
-        self.inventory = dataclasses.replace(self.inventory, devices=(
-            dataclasses.replace(good, deployables=deployables),
-            dataclasses.replace(bad, name='x' * 300)))
+            for each in good.deployables
+        )
+        self.inventory = dataclasses.replace(
+            self.inventory,
+            devices=(
+                dataclasses.replace(good, deployables=deployables),
+                dataclasses.replace(bad, name='x' * 300),
+            ),
+        )
         for _cycle in range(2):
             self.cycle.run()
         self.publisher.wait_published(10)
@@ -98,14 +106,13 @@ class TestPublisher(testtools.TestCase):
     def test_the_view_is_there_before_anybody_is_told(self):
         self.api.refuse = True
         self.publisher.refresh()
-        self.assertEqual(['fake'], list(
-            self.board.view.drivers.values()))
+        self.assertEqual(['fake'], list(self.board.view.drivers.values()))
 
     def test_no_answer(self):
         self.api.refuse = True
         error = self.assertRaises(
-            exceptions.ServiceUnavailable,
-            self.publisher.wait_published, 0.2)
+            exceptions.ServiceUnavailable, self.publisher.wait_published, 0.2
+        )
         self.assertIn(HOST, str(error))
         self.api.refuse = False
         self.publisher.wait_published(10)
@@ -116,8 +123,9 @@ class TestPublisher(testtools.TestCase):
         self.api.refuse = True
         self.have(1, 1)
         self.publisher.refresh()
-        self.assertRaises(exceptions.ServiceUnavailable,
-                          self.publisher.wait_published, 0.1)
+        self.assertRaises(
+            exceptions.ServiceUnavailable, self.publisher.wait_published, 0.1
+        )
 
     def test_the_same_devices_are_not_waited_for(self):
         self.publisher.wait_published(10)
@@ -141,9 +149,11 @@ class TestPublisher(testtools.TestCase):
 
     def disable(self, uuid):
         with engine.writer() as connection:
-            connection.execute(sa.update(schema.DEVICES).where(
-                schema.DEVICES.c.uuid == uuid).values(
-                    status=device.Status.MAINTAINING))
+            connection.execute(
+                sa.update(schema.DEVICES)
+                .where(schema.DEVICES.c.uuid == uuid)
+                .values(status=device.Status.MAINTAINING)
+            )
             order_rows.change(connection, schema.HOSTS.c.hostname == HOST)
 
     def test_a_report_without_change_costs_one_call_and_one_statement(self):
@@ -163,8 +173,10 @@ class TestPublisher(testtools.TestCase):
     def test_a_failed_look_keeps_the_view(self):
         self.publisher.refresh()
         before = self.board.view
-        for error in (exceptions.DeviceError('libvirt is away'),
-                      ValueError('a bug')):
+        for error in (
+            exceptions.DeviceError('libvirt is away'),
+            ValueError('a bug'),
+        ):
             self.inventory = error
             self.cycle.run()
             self.assertIn(str(error), self.log.output)
@@ -177,7 +189,9 @@ class TestPublisher(testtools.TestCase):
         same = publisher._digest(node, [{'name': 'a', 'uuid': '1'}])
         self.assertEqual(publisher._digest(node, devices), same)
         for other in (
-                publisher._digest(node, []),
-                publisher._digest(dataclasses.replace(
-                    node, service_host='moved'), devices)):
+            publisher._digest(node, []),
+            publisher._digest(
+                dataclasses.replace(node, service_host='moved'), devices
+            ),
+        ):
             self.assertNotEqual(same, other)

@@ -219,7 +219,7 @@ class DeviceError(AcceleratorError):
 
 
 class RefusedByHost(AcceleratorError):
-    """The refusal of a host, in the form of :mod:`nova_accel.model.rpc`."""
+    """A host's refusal, in the form of :mod:`nova_accel.model.host_rpc`."""
 
 
 class DiskError(DeviceError):

@@ -24,9 +24,9 @@ from collections.abc import Set
 import pathlib
 import sys
 
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 
-Transitions = Mapping[arq.State, Set[arq.State]]
+Transitions = Mapping[arq_types.State, Set[arq_types.State]]
 
 _BOX = (108, 34)
 _GAP = (104, 46)
@@ -74,7 +74,7 @@ def svg(transitions: Transitions) -> str:
             base=y + _BOX[1] / 2 + 5,
             name=state,
             dashes=' stroke-dasharray="5 4"'
-            if state is arq.State.UNKNOWN
+            if state is arq_types.State.UNKNOWN
             else '',
         )
         for state, (x, y) in places.items()
@@ -82,11 +82,11 @@ def svg(transitions: Transitions) -> str:
     return ''.join([*parts, '</svg>\n'])
 
 
-def _columns(transitions: Transitions) -> list[list[arq.State]]:
+def _columns(transitions: Transitions) -> list[list[arq_types.State]]:
     """The states by the number of steps that lead to them."""
     last = [state for state, following in transitions.items() if not following]
-    columns = [[arq.State.INITIAL]]
-    placed = {arq.State.INITIAL, *last}
+    columns = [[arq_types.State.INITIAL]]
+    placed = {arq_types.State.INITIAL, *last}
     while columns[-1]:
         columns.append(
             [
@@ -102,8 +102,8 @@ def _columns(transitions: Transitions) -> list[list[arq.State]]:
 
 
 def _places(
-    columns: list[list[arq.State]],
-) -> dict[arq.State, tuple[float, float]]:
+    columns: list[list[arq_types.State]],
+) -> dict[arq_types.State, tuple[float, float]]:
     """State -> left upper corner; each column is centred."""
     step = _BOX[1] + _GAP[1]
     tallest = max(len(column) for column in columns)
@@ -184,7 +184,7 @@ def main() -> None:
         help='a file, instead of standard output',
     )
     arguments = parser.parse_args()
-    text = FORMATS[arguments.format](arq.TRANSITIONS)
+    text = FORMATS[arguments.format](arq_types.TRANSITIONS)
     if arguments.output:
         arguments.output.write_text(text)
     else:

@@ -28,13 +28,13 @@ from oslo_log import log as logging
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.bitstreams import cache as cache_module
-from nova_accel.bitstreams import glance as glance_module
-from nova_accel.bitstreams import signature
-from nova_accel.bitstreams import verification as verification_module
-from nova_accel.model import bitstream as bitstream_model
-from nova_accel.model import device as device_model
-from nova_accel.model import region as region_model
+from nova_accel.bitstreams import bitstream_cache
+from nova_accel.bitstreams import bitstream_check
+from nova_accel.bitstreams import bitstream_images
+from nova_accel.bitstreams import signing
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import hardware
+from nova_accel.model import programmable
 from nova_accel.state import durable_file
 
 CONF = conf.CONF
@@ -62,8 +62,8 @@ def from_conf() -> 'Store':
     :raises ConfigurationError: the cache's directory cannot be used.
     """
     if (
-        CONF.nova_accel.bitstream_signatures == signature.Policy.REQUIRED
-        and not signature.trusted_certificates()
+        CONF.nova_accel.bitstream_signatures == signing.Policy.REQUIRED
+        and not signing.trusted_certificates()
     ):
         LOG.warning(
             'Bitstreams have to be signed, but anyone with a '
@@ -71,8 +71,8 @@ def from_conf() -> 'Store':
             '[nova_accel] bitstream_trusted_certificates is empty'
         )
     return Store(
-        glance_module.Glance(),
-        cache_module.Cache(
+        bitstream_images.Glance(),
+        bitstream_cache.Cache(
             pathlib.Path(CONF.nova_accel.bitstream_cache_directory),
             CONF.nova_accel.bitstream_cache_size_mb * _MIB,
         ),
@@ -86,18 +86,18 @@ class Store:
     """
 
     def __init__(
-        self, glance: glance_module.Glance, cache: cache_module.Cache
+        self, glance: bitstream_images.Glance, cache: bitstream_cache.Cache
     ) -> None:
         self._glance = glance
         self._cache = cache
 
     def resolve(
         self,
-        wanted: bitstream_model.Wanted,
-        device: device_model.Device,
-        region: region_model.Region,
+        wanted: fpga_bitstream.Wanted,
+        device: hardware.Device,
+        region: programmable.Region,
         context: Any,
-    ) -> bitstream_model.Bitstream:
+    ) -> fpga_bitstream.Bitstream:
         """The bitstream that meets the request and fits.
 
         A function is searched among the bitstreams of the operator and of the
@@ -114,7 +114,7 @@ class Store:
         where = f'{region.name} of {device.address}'
         if wanted.bitstream_id is not None:
             named = self._glance.show(wanted.bitstream_id, context)
-            wrong = bitstream_model.misfits(named, device, region)
+            wrong = fpga_bitstream.misfits(named, device, region)
             if wrong:
                 raise exceptions.BitstreamRefused(
                     f'bitstream {named} does not fit {where}: '
@@ -126,7 +126,7 @@ class Store:
                 )
             return named
         candidates = [
-            (found, bitstream_model.misfits(found, device, region))
+            (found, fpga_bitstream.misfits(found, device, region))
             for found in sorted(
                 self._glance.tagged(context),
                 key=lambda found: (found.name, found.id),
@@ -163,7 +163,7 @@ class Store:
 
     @contextlib.contextmanager
     def fetched(
-        self, bitstream: bitstream_model.Bitstream, context: Any
+        self, bitstream: fpga_bitstream.Bitstream, context: Any
     ) -> Iterator[Fetched]:
         """The bitstream's file, freshly verified and pinned during the body.
 
@@ -221,37 +221,35 @@ class Store:
 
     def _held(
         self,
-        bitstream: bitstream_model.Bitstream,
+        bitstream: fpga_bitstream.Bitstream,
         context: Any,
         pins: contextlib.ExitStack,
     ) -> Fetched:
-        verification_module.check_described(
+        bitstream_check.check_described(
             bitstream, CONF.nova_accel.bitstream_max_size_mb * _MIB
         )
-        verifier = signature.verifier(bitstream, context)
+        verifier = signing.verifier(bitstream, context)
         entry = self._cache.pin(bitstream)
         if entry is not None:
             if self._is_intact(entry, bitstream, verifier):
                 pins.callback(self._cache.release, entry)
                 return Fetched(entry.path, entry.sha256)
             # The first verifier has consumed the wrong bytes.
-            verifier = signature.verifier(bitstream, context)
+            verifier = signing.verifier(bitstream, context)
         entry = self._download(bitstream, context, verifier)
         pins.callback(self._cache.release, entry)
         return Fetched(entry.path, entry.sha256, bitstream.size)
 
     def _is_intact(
         self,
-        entry: cache_module.Entry,
-        bitstream: bitstream_model.Bitstream,
-        verifier: signature.Verifier | None,
+        entry: bitstream_cache.Entry,
+        bitstream: fpga_bitstream.Bitstream,
+        verifier: signing.Verifier | None,
     ) -> bool:
         """Whether a pinned entry has the right bytes; else it is removed."""
         with contextlib.ExitStack() as failing:
             failing.callback(self._cache.release, entry, keep=False)
-            verification = verification_module.Verification(
-                bitstream, verifier
-            )
+            verification = bitstream_check.Verification(bitstream, verifier)
             try:
                 with entry.path.open('rb') as file:
                     for _chunk in verification.passing(
@@ -272,13 +270,13 @@ class Store:
 
     def _download(
         self,
-        bitstream: bitstream_model.Bitstream,
+        bitstream: fpga_bitstream.Bitstream,
         context: Any,
-        verifier: signature.Verifier | None,
-    ) -> cache_module.Entry:
+        verifier: signing.Verifier | None,
+    ) -> bitstream_cache.Entry:
         """Download a bitstream into the cache; its entry is pinned."""
         begin = time.monotonic()
-        verification = verification_module.Verification(bitstream, verifier)
+        verification = bitstream_check.Verification(bitstream, verifier)
 
         def fetch(file: IO[bytes]) -> str:
             durable_file.write_chunks(
@@ -317,12 +315,12 @@ def _sha256(path: pathlib.Path) -> str | None:
         return None
 
 
-def _may_find(context: Any, bitstream: bitstream_model.Bitstream) -> bool:
+def _may_find(context: Any, bitstream: fpga_bitstream.Bitstream) -> bool:
     return bitstream.owner is None or bitstream.owner == context.project_id
 
 
 def _in_time(
-    bitstream: bitstream_model.Bitstream, chunks: Iterable[bytes]
+    bitstream: fpga_bitstream.Bitstream, chunks: Iterable[bytes]
 ) -> Iterator[bytes]:
     """:raises ServiceUnavailable: they take too long."""
     timeout_s = CONF.nova_accel.bitstream_fetch_timeout_s

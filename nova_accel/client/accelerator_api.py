@@ -32,14 +32,14 @@ from keystoneauth1 import plugin as ks_plugin
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.conf import client as client_conf
-from nova_accel.model import arq
-from nova_accel.model import binding
+from nova_accel.model import arq_types
 from nova_accel.model import device_profile
+from nova_accel.model import host_binding
 from nova_accel.model import matching
-from nova_accel.model import orders
-from nova_accel.model import programming as programming_model
+from nova_accel.model import programming_record
 from nova_accel.model import reason
 from nova_accel.model import report_parts
+from nova_accel.model import standing_orders
 
 CONF = conf.CONF
 
@@ -124,13 +124,13 @@ class AcceleratorApi:
         digest: str,
         devices: Sequence[Mapping[str, Any]],
         orders_seen: int | None = None,
-    ) -> orders.Orders | None:
+    ) -> standing_orders.Orders | None:
         """Report the host's devices, and get its orders.
 
         :param service_host: the host's name in Nova's RPC
         :param digest: the digest of the devices; unchanged devices are not
             sent again, which costs the API one statement
-        :param devices: see :meth:`nova_accel.model.device.Device.to_report`
+        :param devices: see :meth:`nova_accel.model.hardware.Device.to_report`
         :param orders_seen: the revision of the orders that the host has,
             None if it has none
         :returns: the orders; None if neither orders nor devices changed
@@ -163,9 +163,15 @@ class AcceleratorApi:
         self._reported = digest
         return told
 
-    def _report(self, content: Mapping[str, Any]) -> orders.Orders | None:
+    def _report(
+        self, content: Mapping[str, Any]
+    ) -> standing_orders.Orders | None:
         answer = self._call('PUT', f'/hosts/{self._hostname}', json=content)
-        return None if answer is None else orders.from_dict(answer['orders'])
+        return (
+            None
+            if answer is None
+            else standing_orders.from_dict(answer['orders'])
+        )
 
     def cleaning(
         self, cleaned: Iterable[str], failed: Mapping[str, str], revision: int
@@ -206,7 +212,7 @@ class AcceleratorApi:
             json={'arqs': list(arq_uuids), 'failed': list(failed)},
         )
 
-    def programming(self, record: programming_model.Record) -> None:
+    def programming(self, record: programming_record.Record) -> None:
         """Report that a programming has begun or ended.
 
         :raises AcceleratorError: it is refused (InvalidRequest, Conflict), or
@@ -237,12 +243,12 @@ class AcceleratorApi:
     def acquire(
         self,
         instance_uuid: str,
-        role: arq.Role,
+        role: arq_types.Role,
         attempt: int,
         project_id: str,
         asked: device_profile.Asked,
         providers: Iterable[matching.Provider],
-    ) -> tuple[arq.Arq, ...]:
+    ) -> tuple[arq_types.Arq, ...]:
         """Create, match and bind the ARQs of an instance on this host.
 
         :param attempt: a number that grows with each attempt at the same
@@ -276,10 +282,10 @@ class AcceleratorApi:
     def adopt(
         self,
         instance_uuid: str,
-        role: arq.Role,
+        role: arq_types.Role,
         attempt: int,
         arq_uuids: Iterable[str],
-    ) -> tuple[arq.Arq, ...]:
+    ) -> tuple[arq_types.Arq, ...]:
         """Take over ARQs that Nova's Cyborg client bound, for later release.
 
         :param attempt: as for :meth:`acquire`
@@ -299,8 +305,8 @@ class AcceleratorApi:
     def move(
         self,
         instance_uuid: str,
-        source: arq.Role,
-        target: arq.Role,
+        source: arq_types.Role,
+        target: arq_types.Role,
         attempt: int,
         arq_uuids: Iterable[str],
     ) -> None:
@@ -321,8 +327,8 @@ class AcceleratorApi:
         )
 
     def held_on(
-        self, hostname: str, instance_uuid: str, role: arq.Role
-    ) -> tuple[arq.Arq, ...]:
+        self, hostname: str, instance_uuid: str, role: arq_types.Role
+    ) -> tuple[arq_types.Arq, ...]:
         """The ARQs that an instance holds on any host, all or none.
 
         :param hostname: that host's Nova nodename
@@ -335,7 +341,7 @@ class AcceleratorApi:
         )
 
     def release(
-        self, instance_uuid: str, role: arq.Role, attempt: int
+        self, instance_uuid: str, role: arq_types.Role, attempt: int
     ) -> None:
         """Free what this attempt or an earlier one took, if anything.
 
@@ -348,13 +354,13 @@ class AcceleratorApi:
             params={'attempt': attempt},
         )
 
-    def bindings(self) -> list[binding.Binding]:
+    def bindings(self) -> list[host_binding.Binding]:
         """All bindings of this host, adopted or not.
 
         :raises ServiceUnavailable: the API gave no usable answer.
         """
         answer = self._call('GET', f'/hosts/{self._hostname}/instances')
-        return [binding.from_dict(value) for value in answer['bindings']]
+        return [host_binding.from_dict(value) for value in answer['bindings']]
 
     def delete_unadopted(
         self, instance_uuid: str, arq_uuids: Iterable[str]
@@ -373,7 +379,7 @@ class AcceleratorApi:
                 params={'arqs': ','.join(uuids[start : start + _IN_A_URL])},
             )
 
-    def _binding(self, instance_uuid: str, role: arq.Role) -> str:
+    def _binding(self, instance_uuid: str, role: arq_types.Role) -> str:
         return f'/hosts/{self._hostname}/instances/{instance_uuid}/{role}'
 
     def _call(self, method: str, path: str, **kwargs: Any) -> Any:
@@ -388,8 +394,8 @@ class AcceleratorApi:
         raise _fault(response)
 
 
-def _arqs(answer: Mapping[str, Any]) -> tuple[arq.Arq, ...]:
-    return tuple(arq.Arq.from_dict(value) for value in answer['arqs'])
+def _arqs(answer: Mapping[str, Any]) -> tuple[arq_types.Arq, ...]:
+    return tuple(arq_types.Arq.from_dict(value) for value in answer['arqs'])
 
 
 def _utc(time: datetime.datetime) -> str:

@@ -23,7 +23,7 @@ import oslo_messaging
 
 from nova_accel import exceptions
 from nova_accel.model import drift
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 
 
 def of_host(
@@ -85,7 +85,7 @@ def of_host(
     return {uuid: servers[uuid] for uuid in uuids if uuid in servers}
 
 
-def holder(uuid: str) -> programming.Holder:
+def holder(uuid: str) -> programming_record.Holder:
     """Nova's view of an instance that has an FPGA region.
 
     Nova's API sets a task before it tells the host. So an instance that is
@@ -108,7 +108,7 @@ def holder(uuid: str) -> programming.Holder:
         ) from error
     if not found:
         raise exceptions.Conflict(f'there is no server {uuid}')
-    return programming.Holder(
+    return programming_record.Holder(
         found[0].project_id,
         (
             found[0].vm_state == vm_states.STOPPED

@@ -24,13 +24,13 @@ from cliff import lister
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import cells
-from nova_accel.db import accelerator_request
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import host
-from nova_accel.db.rows import arq as arq_rows
-from nova_accel.model import arq
-from nova_accel.model import binding as binding_model
+from nova_accel.db import host_arqs
+from nova_accel.db.rows import arq_rows
+from nova_accel.model import arq_types
 from nova_accel.model import drift
+from nova_accel.model import host_binding
 
 CONF = conf.CONF
 
@@ -134,7 +134,7 @@ def find() -> Iterator[Finding]:
             each['hostname']: each for each in hosts[number : number + PAGE]
         }
         # Nova is asked later, when each binding has its instance.
-        bindings = binding.get_of_hosts(page)
+        bindings = host_arqs.get_of_hosts(page)
         servers = (
             cells.servers({each['instance_uuid'] for each in bindings})
             if bindings
@@ -146,17 +146,17 @@ def find() -> Iterator[Finding]:
                 page[each['hostname']],
                 servers.get(each['instance_uuid']),
             )
-    for request in accelerator_request.get_forgotten(FORGOTTEN_AFTER):
+    for request in client_arqs.get_forgotten(FORGOTTEN_AFTER):
         yield _forgotten(request)
 
 
 def _check(
-    found: binding.HostBinding,
+    found: host_arqs.HostBinding,
     of_host: host.HostRow,
     server: drift.Server | None,
 ) -> Iterator[Finding]:
     """The problem of a binding, if it has one."""
-    role = None if found['role'] is None else arq.Role(found['role'])
+    role = None if found['role'] is None else arq_types.Role(found['role'])
     arq_uuids = tuple(request['uuid'] for request in found['arqs'])
     names = (
         found['hostname'],
@@ -170,7 +170,7 @@ def _check(
             *names,
             why,
             'delete them',
-            lambda: binding.delete_unadopted(
+            lambda: host_arqs.delete_unadopted(
                 found['instance_uuid'], found['hostname'], arq_uuids
             ),
         )
@@ -198,7 +198,7 @@ def _check(
 
 def _is_bound(request: arq_rows.ArqFacts) -> bool:
     return (
-        request['state'] in binding_model.HOLDING
+        request['state'] in host_binding.HOLDING
         and request['attach_handle_uuid'] is not None
     )
 
@@ -212,5 +212,5 @@ def _forgotten(request: arq_rows.ArqRow) -> Finding:
         (request['uuid'],),
         f'it is {request["state"]} and bound to nothing since {since}',
         'delete it',
-        lambda: accelerator_request.delete_by_uuids([request['uuid']]),
+        lambda: client_arqs.delete_by_uuids([request['uuid']]),
     )

@@ -20,8 +20,8 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import cells
 from nova_accel.cmd import own_providers
-from nova_accel.db import binding
 from nova_accel.db import host
+from nova_accel.db import host_arqs
 
 CONF = conf.CONF
 
@@ -111,7 +111,7 @@ def _check_unused(hostname: str) -> None:
         for each in host.get_all(silence_s)
     }
     uuids = {
-        each['instance_uuid'] for each in binding.get_of_hosts([hostname])
+        each['instance_uuid'] for each in host_arqs.get_of_hosts([hostname])
     }
     there = sorted(
         uuid

@@ -19,9 +19,9 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import engine
-from nova_accel.db import host as host_rows
+from nova_accel.db import host as host_db
 from nova_accel.db import schema
-from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import host_orders
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -46,7 +46,7 @@ def note(
     :raises Conflict: names the handles that are another host's
     """
     with engine.writer() as connection:
-        host_rows.lock(connection, hostname)
+        host_db.lock(connection, hostname)
         are_present = _check(connection, hostname, {*cleaned, *failed})
         ordered = _HANDLES.c.unclean_since <= revision
         if failed:
@@ -63,7 +63,7 @@ def note(
         if done:
             # Rows that were kept only because they were unclean go with the
             # next report, which must be compared as a whole for that.
-            order_rows.change(
+            host_orders.change(
                 connection,
                 _HOSTS.c.hostname == hostname,
                 **({} if are_present else {'report_digest': ''}),

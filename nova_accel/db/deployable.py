@@ -24,7 +24,7 @@ from nova_accel.db import attribute
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
-from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import pages
 from nova_accel.db.rows import typed
 from nova_accel.model import paging
 
@@ -37,11 +37,11 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 #: The keys that deployables can be sorted by, in the API's words.
-SORT_KEYS: page_rows.Keys = {
+SORT_KEYS: pages.Keys = {
     'driver_name': _DEVICES.c.driver,
     'device_id': _DEVICES.c.id,
-    **page_rows.columns(_DEVICES, 'hostname', 'created_at', 'updated_at'),
-    **page_rows.columns(
+    **pages.columns(_DEVICES, 'hostname', 'created_at', 'updated_at'),
+    **pages.columns(
         _DEPLOYABLES,
         'uuid',
         'name',
@@ -218,7 +218,7 @@ def _read(
         .label('units_in_use'),
     ).select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
     with engine.reader() as connection:
-        rows = page_rows.read(
+        rows = pages.read(
             connection, _Joined, query, where, page, _DEPLOYABLES, SORT_KEYS
         )
         if not page.is_all(len(rows)):

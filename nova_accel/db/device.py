@@ -22,11 +22,11 @@ from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
-from nova_accel.db.rows import orders as order_rows
-from nova_accel.db.rows import paging as page_rows
-from nova_accel.model import device as device_model
+from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import pages
+from nova_accel.model import hardware
 from nova_accel.model import paging
-from nova_accel.model import unusable
+from nova_accel.model import usability
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -34,11 +34,11 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 
 #: The keys that devices can be sorted by, in the API's words.
-SORT_KEYS: page_rows.Keys = {
+SORT_KEYS: pages.Keys = {
     'vendor': _DEVICES.c.vendor_id,
     'model': _DEVICES.c.product,
     'vendor_board_info': _DEVICES.c.vendor,
-    **page_rows.columns(
+    **pages.columns(
         _DEVICES,
         'uuid',
         'type',
@@ -119,7 +119,7 @@ def get(uuid: str) -> DeviceRow:
 
 
 @engine.retried
-def set_status(uuid: str, status: device_model.Status) -> None:
+def set_status(uuid: str, status: hardware.Status) -> None:
     """Enable or disable a whole device for further guests.
 
     The host is told in the answer to its next report.
@@ -136,7 +136,7 @@ def set_status(uuid: str, status: device_model.Status) -> None:
         if changed:
             # The next report is compared as a whole, so that an enabled device
             # goes away if the host no longer has it.
-            order_rows.change(
+            host_orders.change(
                 connection,
                 _HOSTS.c.hostname == its_host.scalar_subquery(),
                 report_digest='',
@@ -156,7 +156,7 @@ def _read(
     with engine.reader() as connection:
         devices: dict[str, DeviceRow] = {
             row['uuid']: {**row, 'unclean': []}
-            for row in page_rows.read(
+            for row in pages.read(
                 connection,
                 _Columns,
                 sa.select(_DEVICES),
@@ -185,7 +185,7 @@ def _read(
                 {
                     'uuid': uuid,
                     'deployable': deployable,
-                    'reason': unusable.Condition(*condition).unclean,
+                    'reason': usability.Condition(*condition).unclean,
                 }
             )
     return list(devices.values())

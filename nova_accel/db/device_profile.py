@@ -27,7 +27,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import pages
 from nova_accel.db.rows import typed
 from nova_accel.model import paging
 
@@ -50,9 +50,7 @@ _COLUMNS = [
 ]
 
 #: The keys that device profiles can be sorted by.
-SORT_KEYS = page_rows.columns(
-    _TABLE, 'uuid', 'name', 'created_at', 'updated_at'
-)
+SORT_KEYS = pages.columns(_TABLE, 'uuid', 'name', 'created_at', 'updated_at')
 
 
 class RequestedProfile(TypedDict):
@@ -114,7 +112,7 @@ def get_all(
     """
     where = [] if names is None else [_TABLE.c.name.in_(names)]
     with engine.reader() as connection:
-        return page_rows.read(
+        return pages.read(
             connection,
             DeviceProfileRow,
             sa.select(*_COLUMNS),

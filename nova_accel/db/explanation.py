@@ -25,7 +25,7 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import typed
 from nova_accel.model import explanation
-from nova_accel.model import unusable
+from nova_accel.model import usability
 
 CONF = conf.CONF
 
@@ -92,7 +92,7 @@ def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
                     deployable,
                     explanation.IN_USE
                     if is_in_use
-                    else unusable.Condition(
+                    else usability.Condition(
                         True,
                         deployable['status'],
                         deployable['fault'],

@@ -25,10 +25,10 @@ from nova_accel import exceptions
 from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import inventory
-from nova_accel.db.rows import orders as order_rows
 from nova_accel.db.rows import typed
-from nova_accel.model import orders
+from nova_accel.model import standing_orders
 
 _HOSTS = schema.HOSTS
 _DEVICES = schema.DEVICES
@@ -62,11 +62,11 @@ def report(
     orders_seen: int | None = None,
     part: int | None = None,
     others: Collection[str] | None = None,
-) -> orders.Orders | None:
+) -> standing_orders.Orders | None:
     """Note what devices a host has, and tell it what to do.
 
     :param devices: in the form of
-        :meth:`nova_accel.model.device.Device.to_report`; any other device of
+        :meth:`nova_accel.model.hardware.Device.to_report`; any other device of
         the host is gone. None if nothing has changed
     :param digest: a text that differs when the devices differ
     :param orders_seen: the revision of the orders that the host knows
@@ -98,7 +98,7 @@ def report(
             ):
                 return None
             if _update_host(connection, same, {}):
-                return order_rows.read(connection, hostname)
+                return host_orders.read(connection, hostname)
         if devices is None:
             raise exceptions.NotFound(
                 f'Host {hostname} has not reported devices with the digest '
@@ -122,7 +122,7 @@ def report(
         inventory.replace(
             connection, hostname, devices, others or () if is_last else None
         )
-        return order_rows.read(connection, hostname) if is_last else None
+        return host_orders.read(connection, hostname) if is_last else None
 
 
 @engine.retried

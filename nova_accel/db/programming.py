@@ -26,9 +26,9 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import pages
 from nova_accel.model import paging
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 
 CONF = conf.CONF
 
@@ -36,7 +36,7 @@ _TABLE = schema.PROGRAMMINGS
 _DEPLOYABLES = schema.DEPLOYABLES
 
 #: The keys that programmings can be sorted by.
-SORT_KEYS = page_rows.columns(
+SORT_KEYS = pages.columns(
     _TABLE,
     'uuid',
     'hostname',
@@ -71,7 +71,7 @@ class ProgrammingRow(TypedDict):
 
 
 @engine.retried
-def note(hostname: str, record: programming.Record) -> None:
+def note(hostname: str, record: programming_record.Record) -> None:
     """Remember a programming that has begun or ended on a host.
 
     The same again changes nothing, and a programming that has ended stays so.
@@ -116,7 +116,9 @@ def note(hostname: str, record: programming.Record) -> None:
             )
 
 
-def _forget_old(connection: sa.Connection, record: programming.Record) -> None:
+def _forget_old(
+    connection: sa.Connection, record: programming_record.Record
+) -> None:
     """Keep only the newest programmings of a region.
 
     Their numbers tell which are newer, since the times are by the hosts'
@@ -169,7 +171,7 @@ def get_all(
     if not page.sort:
         page = dataclasses.replace(page, sort=_NEWEST_FIRST)
     with engine.reader() as connection:
-        return page_rows.read(
+        return pages.read(
             connection,
             ProgrammingRow,
             sa.select(_TABLE),

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.db.rows import arq as arq_rows
-from nova_accel.model import arq
+from nova_accel.db.rows import arq_rows
+from nova_accel.model import arq_types
 
 _ARQS = schema.ARQS
 
@@ -45,19 +45,30 @@ def replace(
             for row in arq_rows.lock(
                 connection,
                 here,
-                _ARQS.c.state == arq.State.PROVISIONING,
+                _ARQS.c.state == arq_types.State.PROVISIONING,
                 _ARQS.c.uuid.not_in(list(uuids)),
             )
         ]
-        _move(connection, made, arq.State.PROVISIONING, arq.State.BOUND)
-        _move(connection, uuids, arq.State.BOUND, arq.State.PROVISIONING, here)
+        _move(
+            connection,
+            made,
+            arq_types.State.PROVISIONING,
+            arq_types.State.BOUND,
+        )
+        _move(
+            connection,
+            uuids,
+            arq_types.State.BOUND,
+            arq_types.State.PROVISIONING,
+            here,
+        )
         return arq_rows.read_bound(
             connection,
             sa.or_(
                 _ARQS.c.uuid.in_(made),
                 sa.and_(
                     here,
-                    _ARQS.c.state == arq.State.PROVISIONING,
+                    _ARQS.c.state == arq_types.State.PROVISIONING,
                     _ARQS.c.uuid.in_(list(failed)),
                 ),
             ),
@@ -67,8 +78,8 @@ def replace(
 def _move(
     connection: sa.Connection,
     uuids: Collection[str],
-    present: arq.State,
-    wanted: arq.State,
+    present: arq_types.State,
+    wanted: arq_types.State,
     *where: sa.ColumnElement[bool],
 ) -> None:
     connection.execute(

@@ -32,8 +32,8 @@ from typing import Any
 from nova_accel.drivers import base
 from nova_accel.host import pci_function
 from nova_accel.model import bounds
-from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 
 #: The longest text in which a region says what it holds, in characters. A file
@@ -75,12 +75,12 @@ def device(
     found: Any,
     function: pci_function.PciFunction,
     spec: device_spec.DeviceSpec,
-) -> device_model.Device | None:
+) -> hardware.Device | None:
     """The device that a driver found in a function, checked, None if none."""
     if found is None:
         return None
-    _check(found, device_model.Device, 'the device')
-    made: device_model.Device = found
+    _check(found, hardware.Device, 'the device')
+    made: hardware.Device = found
     for name, value, expected in (
         ('name', made.name, function.name),
         ('address', made.address, function.address),
@@ -96,7 +96,7 @@ def device(
     return made
 
 
-def _check_contents(made: device_model.Device) -> None:
+def _check_contents(made: hardware.Device) -> None:
     """Check that the parts have valid and distinct names."""
     regions = [region.name for region in made.regions]
     deployables = [deployable.name for deployable in made.deployables]

@@ -23,13 +23,13 @@ import pathlib
 
 from nova_accel import exceptions
 from nova_accel.drivers import cleaning
-from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
-from nova_accel.model import device
 from nova_accel.model import device_spec
-from nova_accel.model import region
+from nova_accel.model import hardware
+from nova_accel.model import programmable
 
 
 class Driver(abc.ABC):
@@ -60,8 +60,8 @@ class Driver(abc.ABC):
 
     def __init__(
         self,
-        node_devices: node_devices_module.NodeDevices,
-        sysfs: sysfs_module.Sysfs,
+        node_devices: libvirt_devices.NodeDevices,
+        sysfs: sysfs_tree.Sysfs,
         node_uuid: str,
     ) -> None:
         self._node_devices = node_devices
@@ -73,8 +73,8 @@ class Driver(abc.ABC):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices_module.HostDevices,
-    ) -> device.Device | None:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device | None:
         """Describe a PCI function that the operator gave to this driver.
 
         It only collects facts and changes nothing. They are in the arguments;
@@ -121,7 +121,9 @@ class Driver(abc.ABC):
         :raises DeviceError: the device refused; the caller tries again later.
         """
 
-    def loaded(self, device: device.Device, region: region.Region) -> str:
+    def loaded(
+        self, device: hardware.Device, region: programmable.Region
+    ) -> str:
         """The device's own word on what a region holds.
 
         :raises DeviceError: it does not say, or has an error, so that no guest
@@ -133,8 +135,8 @@ class Driver(abc.ABC):
 
     def program(
         self,
-        device: device.Device,
-        region: region.Region,
+        device: hardware.Device,
+        region: programmable.Region,
         bitstream: pathlib.Path,
         timeout_s: float,
     ) -> None:
@@ -153,7 +155,7 @@ class Driver(abc.ABC):
             f'{device.address} is not programmed: its driver cannot do it'
         )
 
-    def loaded_shell(self, device: device.Device) -> str:
+    def loaded_shell(self, device: hardware.Device) -> str:
         """The id of the shell that a card has, or of its contents without one.
 
         :raises DeviceError: it does not say, or is in an error.
@@ -163,7 +165,7 @@ class Driver(abc.ABC):
         )
 
     def load_shell(
-        self, device: device.Device, shell: pathlib.Path, timeout_s: float
+        self, device: hardware.Device, shell: pathlib.Path, timeout_s: float
     ) -> None:
         """Load another static part into a card that nobody uses.
 

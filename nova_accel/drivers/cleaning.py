@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from oslo_concurrency import processutils
 
 from nova_accel import exceptions
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 
 #: How long an operator's command may take.
@@ -34,7 +34,7 @@ COMMAND_TIMEOUT_S = 3600
 _TIMED_OUT = (124, 137)
 
 
-def reset(sysfs: sysfs_module.Sysfs, address: pci_address.PciAddress) -> None:
+def reset(sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress) -> None:
     """Reset a PCI function; the kernel waits until it answers again.
 
     ``reset_method`` (Linux 5.15) lists the methods that the kernel tries, in

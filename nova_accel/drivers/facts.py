@@ -20,8 +20,8 @@ from nova_accel import exceptions
 from nova_accel.drivers import catalogue
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 
 
@@ -56,7 +56,7 @@ class Facts:
         name: str,
         handles: Iterable[attach_handle.AttachHandle],
         *traits: str,
-    ) -> device.Deployable:
+    ) -> hardware.Deployable:
         """A part of the device, as the operator's line wants it.
 
         :param traits: additional traits
@@ -68,7 +68,7 @@ class Facts:
                 dataclasses.replace(handle, cleaning=cleaning)
                 for handle in handles
             )
-        return device.Deployable(
+        return hardware.Deployable(
             name=name,
             resource_class=(
                 self.spec.resource_class or naming.RESOURCE_CLASSES[self.type]
@@ -82,14 +82,14 @@ class Facts:
         )
 
     def device(
-        self, deployables: Iterable[device.Deployable], pooled: bool = False
-    ) -> device.Device:
+        self, deployables: Iterable[hardware.Deployable], pooled: bool = False
+    ) -> hardware.Device:
         """The device.
 
         :param pooled: whether it is interchangeable with others of its kind,
             if the operator's line does not say
         """
-        return device.Device(
+        return hardware.Device(
             name=self.function.name,
             type=self.type,
             vendor_id=self.function.vendor_id,

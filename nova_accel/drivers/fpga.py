@@ -29,14 +29,14 @@ from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.drivers import facts
 from nova_accel.host import attachable
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
-from nova_accel.model import region as region_module
+from nova_accel.model import programmable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +73,7 @@ class FpgaDriver(base.Driver):
     def regions(
         self,
         function: pci_function.PciFunction,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> Sequence[Region]:
         """The regions that can be handed out.
 
@@ -115,8 +115,8 @@ class FpgaDriver(base.Driver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device:
         self.check(function)
         known = facts.of(function, spec, 'FPGA')
         shell_id = None if spec.whole else self.shell_id(function)
@@ -160,12 +160,12 @@ class FpgaDriver(base.Driver):
             or (None if any(result.handles) else 'it has no shell'),
             shell=None
             if shell_id is None
-            else region_module.Region(
-                region_module.SHELL, shell_id=shell_id, is_shell=True
+            else programmable.Region(
+                programmable.SHELL, shell_id=shell_id, is_shell=True
             ),
             attributes={**result.attributes, **self.attributes(function)},
             regions=tuple(
-                region_module.Region(
+                programmable.Region(
                     _name(number), region.type_uuid, region.shell_id
                 )
                 for number, region in enumerate(regions)
@@ -174,7 +174,7 @@ class FpgaDriver(base.Driver):
 
     def _deployables(
         self, known: facts.Facts, regions: Sequence[Region]
-    ) -> Iterator[device.Deployable]:
+    ) -> Iterator[hardware.Deployable]:
         for number, region in enumerate(regions):
             for index, accelerator in enumerate(region.accelerators):
                 name = _name(number)
@@ -197,7 +197,7 @@ class FpgaDriver(base.Driver):
     def _card(
         self,
         function: pci_function.PciFunction,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> attach_handle.AttachHandle:
         if function.virtual_functions:
             raise exceptions.DeviceError(
@@ -258,7 +258,7 @@ def as_uuid(address: pci_address.PciAddress, attribute: str, text: str) -> str:
 
 def on_virtual_functions(
     function: pci_function.PciFunction,
-    host: node_devices.HostDevices,
+    host: libvirt_devices.HostDevices,
     types: Sequence[str | None],
     function_uuids: Mapping[pci_address.PciAddress, str | None],
 ) -> list[Region]:

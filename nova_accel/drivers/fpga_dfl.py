@@ -22,9 +22,9 @@ from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import fpga_region
 from nova_accel.host import pci_function
 from nova_accel.model import bitstream_format
-from nova_accel.model import device as device_module
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import region as region_module
+from nova_accel.model import programmable
 from nova_accel.privileged import fpga
 
 
@@ -66,7 +66,7 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
         return self._afu_id(function.address)
 
     def loaded(
-        self, device: device_module.Device, region: region_module.Region
+        self, device: hardware.Device, region: programmable.Region
     ) -> str:
         types = {
             address: self._afu_id(address)
@@ -91,8 +91,8 @@ class FpgaDflDriver(fpga_region.FpgaRegionDriver):
 
     def program(
         self,
-        device: device_module.Device,
-        region: region_module.Region,
+        device: hardware.Device,
+        region: programmable.Region,
         bitstream: pathlib.Path,
         timeout_s: float,
     ) -> None:

@@ -19,14 +19,14 @@ from oslo_concurrency import processutils
 
 from nova_accel import exceptions
 from nova_accel import privileged
-from nova_accel.model import device as device_module
-from nova_accel.model import region as region_module
+from nova_accel.model import hardware
+from nova_accel.model import programmable
 from nova_accel.privileged import fpga
 
 
 def call(
-    device: device_module.Device,
-    region: region_module.Region,
+    device: hardware.Device,
+    region: programmable.Region,
     timeout_s: float,
     what: Callable[..., None],
     *arguments: object,
@@ -45,7 +45,7 @@ def call(
 
 
 def refusal(
-    device: device_module.Device, region: region_module.Region, reason: str
+    device: hardware.Device, region: programmable.Region, reason: str
 ) -> exceptions.DeviceError:
     """The error of a failed programming."""
     return exceptions.DeviceError(
@@ -54,8 +54,8 @@ def refusal(
 
 
 def check(
-    device: device_module.Device,
-    region: region_module.Region,
+    device: hardware.Device,
+    region: programmable.Region,
     loaded: str,
     wanted: Collection[str],
 ) -> None:

@@ -22,11 +22,11 @@ from nova_accel import exceptions
 from nova_accel.drivers import fpga
 from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import pci_kind
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import device as device_module
 from nova_accel.model import device_spec
-from nova_accel.model import region as region_module
+from nova_accel.model import hardware
+from nova_accel.model import programmable
 from nova_accel.privileged import fpga as privileged_fpga
 
 # The driver of a card while a guest has it whole.
@@ -57,8 +57,8 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device_module.Device:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device:
         found = super().discover(function, spec, host)
         if spec.contents_attribute is None or not found.regions:
             return found
@@ -78,7 +78,7 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         )
 
     def loaded(
-        self, device: device_module.Device, region: region_module.Region
+        self, device: hardware.Device, region: programmable.Region
     ) -> str:
         manager = self._manager_of(device, region)
         state = self._sysfs.read(
@@ -106,8 +106,8 @@ class FpgaRegionDriver(fpga.FpgaDriver):
 
     def program(
         self,
-        device: device_module.Device,
-        region: region_module.Region,
+        device: hardware.Device,
+        region: programmable.Region,
         bitstream: pathlib.Path,
         timeout_s: float,
     ) -> None:
@@ -159,7 +159,7 @@ class FpgaRegionDriver(fpga.FpgaDriver):
     def regions(
         self,
         function: pci_function.PciFunction,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> Sequence[fpga.Region]:
         self._check_known(function)
         return fpga.on_virtual_functions(
@@ -204,7 +204,7 @@ class FpgaRegionDriver(fpga.FpgaDriver):
         return None
 
     def _manager_of(
-        self, device: device_module.Device, region: region_module.Region
+        self, device: hardware.Device, region: programmable.Region
     ) -> str:
         """:raises DeviceError: it is not known which manager it is."""
         names = self._sysfs.names(device.address, 'fpga_manager')

@@ -16,11 +16,11 @@ from nova_accel import exceptions
 from nova_accel.drivers import facts
 from nova_accel.drivers import pci
 from nova_accel.drivers import pci_kind
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 
 _VENDORS = {'8086': 'Intel', '1002': 'AMD'}
@@ -40,8 +40,8 @@ class GpuSriovDriver(pci.PciDriver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device:
         pci_kind.check_vendor(function, _VENDORS)
         pci_kind.check_card(function)
         units = [

@@ -27,13 +27,13 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.drivers import answers
 from nova_accel.drivers import base
-from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
+from nova_accel.model import programmable
 from nova_accel.model import reason
-from nova_accel.model import region as region_model
 
 LOG = logging.getLogger(__name__)
 
@@ -73,8 +73,8 @@ class Guard(base.Driver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices_module.HostDevices,
-    ) -> device_model.Device | None:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device | None:
         with self._contract(
             'discover',
             function.address,
@@ -97,28 +97,28 @@ class Guard(base.Driver):
             self._driver.unplug(handle)
 
     def loaded(
-        self, device: device_model.Device, region: region_model.Region
+        self, device: hardware.Device, region: programmable.Region
     ) -> str:
         with self._contract('loaded', device.address):
             return answers.text(self._driver.loaded(device, region))
 
     def program(
         self,
-        device: device_model.Device,
-        region: region_model.Region,
+        device: hardware.Device,
+        region: programmable.Region,
         bitstream: pathlib.Path,
         timeout_s: float,
     ) -> None:
         with self._contract('program', device.address):
             self._driver.program(device, region, bitstream, timeout_s)
 
-    def loaded_shell(self, device: device_model.Device) -> str:
+    def loaded_shell(self, device: hardware.Device) -> str:
         with self._contract('loaded_shell', device.address):
             return answers.text(self._driver.loaded_shell(device))
 
     def load_shell(
         self,
-        device: device_model.Device,
+        device: hardware.Device,
         shell: pathlib.Path,
         timeout_s: float,
     ) -> None:

@@ -22,15 +22,15 @@ from importlib import metadata
 from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.drivers import guard
-from nova_accel.host import node_devices as node_devices_module
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import libvirt_devices
+from nova_accel.host import sysfs_tree
 
 NAMESPACE = 'nova_accel.drivers'
 
 
 def load(
-    node_devices: node_devices_module.NodeDevices,
-    sysfs: sysfs_module.Sysfs,
+    node_devices: libvirt_devices.NodeDevices,
+    sysfs: sysfs_tree.Sysfs,
     node_uuid: str,
 ) -> Mapping[str, base.Driver]:
     """Name -> driver, for all installed drivers.

@@ -24,11 +24,11 @@ import sys
 from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.drivers import facts
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 
 # More units than any card makes: how far our existing ones are searched for.
@@ -60,8 +60,8 @@ class MdevDriver(base.Driver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device:
         _check_is_no_part(function, spec, host)
         parents = _parents(function, host)
         types = _types(parents, spec)
@@ -115,7 +115,7 @@ class MdevDriver(base.Driver):
         self,
         parents: Sequence[pci_function.PciFunction],
         types: Sequence[tuple[str, int]],
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> Iterator[tuple[str, tuple[attach_handle.AttachHandle, ...]]]:
         """Each type, and its units that fit beside the others.
 
@@ -177,7 +177,7 @@ class MdevDriver(base.Driver):
         self,
         parents: Sequence[pci_function.PciFunction],
         ours: set[str],
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> fractions.Fraction:
         """The share of the card that others' mediated devices take."""
         addresses = {parent.address for parent in parents}
@@ -218,7 +218,7 @@ class MdevDriver(base.Driver):
         self,
         parent: pci_function.PciFunction,
         mdev_type: str,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> Iterator[attach_handle.AttachHandle]:
         """A handle for each unit that is ours already or can still be made.
 
@@ -244,7 +244,7 @@ class MdevDriver(base.Driver):
 
 def _parents(
     function: pci_function.PciFunction,
-    host: node_devices.HostDevices,
+    host: libvirt_devices.HostDevices,
 ) -> Sequence[pci_function.PciFunction]:
     """The functions of the card that make mediated devices.
 
@@ -294,7 +294,7 @@ def _types(
 def _check_is_no_part(
     function: pci_function.PciFunction,
     spec: device_spec.DeviceSpec,
-    host: node_devices.HostDevices,
+    host: libvirt_devices.HostDevices,
 ) -> None:
     """:raises DeviceError: the line also matches its card."""
     card = host.functions.get(function.parent_address or function.address)

@@ -16,10 +16,10 @@ from collections.abc import Mapping
 
 from nova_accel import exceptions
 from nova_accel.drivers import pci_kind
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 
 
 class NicDriver(pci_kind.PciKindDriver):
@@ -35,8 +35,8 @@ class NicDriver(pci_kind.PciKindDriver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device | None:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device | None:
         if spec.physical_network is None:
             raise exceptions.DeviceError(
                 'the line must have the "physical_network" that it is in'

@@ -16,10 +16,10 @@ import dataclasses
 
 from nova_accel import exceptions
 from nova_accel.drivers import pci_kind
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 
 
 class NvidiaGpuDriver(pci_kind.PciKindDriver):
@@ -37,8 +37,8 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device | None:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device | None:
         if function.parent_address is not None:
             raise exceptions.DeviceError(
                 'it is a virtual function, which is no whole GPU'

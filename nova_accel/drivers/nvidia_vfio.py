@@ -19,12 +19,12 @@ from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.drivers import facts
 from nova_accel.drivers import pci_kind
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 
@@ -50,8 +50,8 @@ class NvidiaVfioDriver(base.Driver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device:
         pci_kind.check_vendor(function, {'10de': 'NVIDIA'})
         pci_kind.check_card(function)
         if not spec.vgpu_types:
@@ -123,7 +123,7 @@ class NvidiaVfioDriver(base.Driver):
         self,
         functions: list[pci_address.PciAddress],
         type_id: str,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
         vgpus: vfio_vgpu.VfioVgpu,
     ) -> Iterator[attach_handle.AttachHandle]:
         """A handle for each function that has the type or can get it."""

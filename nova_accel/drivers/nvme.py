@@ -18,11 +18,11 @@ import dataclasses
 from nova_accel.drivers import nvme_erasure
 from nova_accel.drivers import pci_kind
 from nova_accel.host import host_use
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
 
 # Choose sanitize or format; for lines without "clean".
@@ -48,8 +48,8 @@ class NvmeDriver(pci_kind.PciKindDriver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device | None:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device | None:
         result = super().discover(
             function,
             dataclasses.replace(spec, clean=spec.clean or _BEST),

@@ -27,7 +27,7 @@ import tenacity
 
 from nova_accel import exceptions
 from nova_accel import privileged
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 from nova_accel.privileged import nvme
 from nova_accel.privileged import nvme_drive
@@ -62,7 +62,7 @@ class Controller:
 
     def __init__(
         self,
-        sysfs: sysfs_module.Sysfs,
+        sysfs: sysfs_tree.Sysfs,
         address: pci_address.PciAddress,
         serial: str | None = None,
         bound_within_s: float = 30,

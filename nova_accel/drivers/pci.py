@@ -20,12 +20,12 @@ from nova_accel.drivers import base
 from nova_accel.drivers import facts
 from nova_accel.host import attachable
 from nova_accel.host import host_use
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import attach_handle
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 
@@ -45,8 +45,8 @@ class PciDriver(base.Driver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device | None:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device | None:
         if function.virtual_functions:
             if spec.sriov_numvfs is not None:
                 return None

@@ -18,10 +18,10 @@ from typing import ClassVar
 
 from nova_accel import exceptions
 from nova_accel.drivers import pci
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 
 
 class PciKindDriver(pci.PciDriver):
@@ -39,8 +39,8 @@ class PciKindDriver(pci.PciDriver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device | None:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device | None:
         check_vendor(function, self.vendors)
         result = super().discover(
             function,

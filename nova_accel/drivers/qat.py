@@ -17,10 +17,10 @@ import dataclasses
 import re
 
 from nova_accel.drivers import pci_kind
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import device
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 
 
@@ -42,8 +42,8 @@ class QatDriver(pci_kind.PciKindDriver):
         self,
         function: pci_function.PciFunction,
         spec: device_spec.DeviceSpec,
-        host: node_devices.HostDevices,
-    ) -> device.Device | None:
+        host: libvirt_devices.HostDevices,
+    ) -> hardware.Device | None:
         result = super().discover(function, spec, host)
         if result is None:
             return None

@@ -22,12 +22,12 @@ from nova_accel import exceptions
 from nova_accel.drivers import fpga
 from nova_accel.drivers import fpga_programming
 from nova_accel.drivers import pci_kind
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import bitstream_format
-from nova_accel.model import device as device_module
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import region as region_module
+from nova_accel.model import programmable
 from nova_accel.privileged import fpga as privileged_fpga
 
 # The kernel's xclbinuuid of a card without an image.
@@ -75,7 +75,7 @@ class XrtDriver(fpga.FpgaDriver):
     def regions(
         self,
         function: pci_function.PciFunction,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> Sequence[fpga.Region]:
         user = _user(function.address)
         interfaces = self._uuids(function.address, 'interface_uuids')
@@ -96,7 +96,7 @@ class XrtDriver(fpga.FpgaDriver):
     def shell_id(self, function: pci_function.PciFunction) -> str | None:
         return self._shell_id(function.address)
 
-    def loaded_shell(self, device: device_module.Device) -> str:
+    def loaded_shell(self, device: hardware.Device) -> str:
         shell_id = self._shell_id(device.address)
         if (
             shell_id is None
@@ -110,13 +110,13 @@ class XrtDriver(fpga.FpgaDriver):
 
     def load_shell(
         self,
-        device: device_module.Device,
+        device: hardware.Device,
         shell: pathlib.Path,
         timeout_s: float,
     ) -> None:
         fpga_programming.call(
             device,
-            region_module.Region(region_module.SHELL),
+            programmable.Region(programmable.SHELL),
             timeout_s,
             privileged_fpga.xbmgmt,
             device.address,
@@ -124,7 +124,7 @@ class XrtDriver(fpga.FpgaDriver):
         )
 
     def loaded(
-        self, device: device_module.Device, region: region_module.Region
+        self, device: hardware.Device, region: programmable.Region
     ) -> str:
         user = _user(device.address)
         if self._sysfs.read(device.address, 'dev_offline') == '1':
@@ -138,8 +138,8 @@ class XrtDriver(fpga.FpgaDriver):
 
     def program(
         self,
-        device: device_module.Device,
-        region: region_module.Region,
+        device: hardware.Device,
+        region: programmable.Region,
         bitstream: pathlib.Path,
         timeout_s: float,
     ) -> None:

@@ -21,11 +21,11 @@ functions and mediated devices along.
 from collections.abc import Mapping
 
 from nova_accel import exceptions
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
 
 _Functions = Mapping[pci_address.PciAddress, pci_function.PciFunction]
@@ -54,7 +54,7 @@ def unit(
     return (function.address, *sorted(others - {function.address}))
 
 
-def check(device: device_model.Device, host: node_devices.HostDevices) -> None:
+def check(device: hardware.Device, host: libvirt_devices.HostDevices) -> None:
     """Check that each unit of a device can be attached to a guest.
 
     :raises DeviceError: a unit cannot be, or two units share a function.
@@ -73,7 +73,7 @@ def check(device: device_model.Device, host: node_devices.HostDevices) -> None:
 
 
 def _present(
-    address: pci_address.PciAddress, host: node_devices.HostDevices
+    address: pci_address.PciAddress, host: libvirt_devices.HostDevices
 ) -> pci_function.PciFunction:
     """:raises DeviceError: libvirt does not list it, or not describe it."""
     try:
@@ -87,7 +87,7 @@ def _present(
 def _check_function(
     function: pci_function.PciFunction,
     handle: attach_handle.AttachHandle,
-    host: node_devices.HostDevices,
+    host: libvirt_devices.HostDevices,
 ) -> None:
     if function.is_bridge:
         raise exceptions.DeviceError(f'{function.address} is a bridge')
@@ -96,7 +96,7 @@ def _check_function(
 
 
 def _check_not_carved(
-    function: pci_function.PciFunction, host: node_devices.HostDevices
+    function: pci_function.PciFunction, host: libvirt_devices.HostDevices
 ) -> None:
     if function.virtual_functions:
         raise exceptions.DeviceError(
@@ -124,7 +124,7 @@ def _check_not_carved(
 def _check_isolated(
     function: pci_function.PciFunction,
     handle: attach_handle.AttachHandle,
-    host: node_devices.HostDevices,
+    host: libvirt_devices.HostDevices,
 ) -> None:
     if function.iommu_group is None:
         raise exceptions.DeviceError(

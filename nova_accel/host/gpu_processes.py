@@ -25,7 +25,7 @@ import re
 from oslo_log import log as logging
 
 from nova_accel import privileged
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 from nova_accel.privileged import gpu_nodes
 
@@ -41,7 +41,7 @@ _PERSISTENCE_DAEMON = 'nvidia-persiste'
 class GpuProcesses:
     """The processes that use GPUs at one moment."""
 
-    def __init__(self, sysfs: sysfs_module.Sysfs) -> None:
+    def __init__(self, sysfs: sysfs_tree.Sysfs) -> None:
         self._sysfs = sysfs
 
     def uses(self, address: pci_address.PciAddress) -> Iterator[str]:

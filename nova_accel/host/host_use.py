@@ -29,7 +29,7 @@ import re
 
 from nova_accel import exceptions
 from nova_accel.host import gpu_processes
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 from nova_accel.privileged import nvme_drive
 
@@ -46,7 +46,7 @@ _Members = Mapping[pci_address.PciAddress, tuple[pathlib.Path, ...]]
 class HostUse:
     """The host's own uses at one moment; each file is read once at most."""
 
-    def __init__(self, sysfs: sysfs_module.Sysfs) -> None:
+    def __init__(self, sysfs: sysfs_tree.Sysfs) -> None:
         self._sysfs = sysfs
         self._root, self._proc = sysfs.root, sysfs.proc
 

@@ -16,12 +16,12 @@
 from collections.abc import Iterable
 from collections.abc import Iterator
 
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_passthrough
 from nova_accel.host import nova_providers
 from nova_accel.host import nova_vgpus
 from nova_accel.host import pci_function
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
@@ -49,7 +49,7 @@ class NovaClaims:
     def on_functions(
         self,
         addresses: Iterable[pci_address.PciAddress],
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> str | None:
         """Why functions of the host cannot be ours; None if they can.
 
@@ -65,7 +65,7 @@ class NovaClaims:
         return None
 
     def on_device(
-        self, device: device_model.Device, host: node_devices.HostDevices
+        self, device: hardware.Device, host: libvirt_devices.HostDevices
     ) -> str | None:
         """Why a device of the host cannot be ours; None if it can."""
         return (
@@ -74,7 +74,7 @@ class NovaClaims:
             or self._on_ownership(host)
         )
 
-    def _on_providers(self, device: device_model.Device) -> str | None:
+    def _on_providers(self, device: hardware.Device) -> str | None:
         layout = provider_layout.layout(
             self._nodename, self._node_uuid, [device]
         )
@@ -87,7 +87,7 @@ class NovaClaims:
                 )
         return None
 
-    def _on_ownership(self, host: node_devices.HostDevices) -> str | None:
+    def _on_ownership(self, host: libvirt_devices.HostDevices) -> str | None:
         """Why our providers on the host cannot be told from Nova's."""
         trait = naming.OWNERSHIP_TRAIT
         line = self._provider_configs.line_giving(
@@ -103,7 +103,7 @@ class NovaClaims:
 
 def _concerned(
     addresses: Iterable[pci_address.PciAddress],
-    host: node_devices.HostDevices,
+    host: libvirt_devices.HostDevices,
 ) -> Iterator[tuple[pci_function.PciFunction, str]]:
     """The functions that nobody else may hand out, and their description."""
     parts = [

@@ -19,7 +19,7 @@ from nova.pci import devspec
 from nova.pci import whitelist
 
 from nova_accel import conf
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 
 CONF = conf.CONF
@@ -41,14 +41,14 @@ class Passthrough:
     def line_for(
         self,
         function: pci_function.PciFunction,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> str | None:
         """The line by which Nova claims a function, None if none does."""
         match = self._match(function, host)
         return None if match is None else _named(match[0])
 
     def line_giving(
-        self, trait: str, host: node_devices.HostDevices
+        self, trait: str, host: libvirt_devices.HostDevices
     ) -> str | None:
         """A line that makes Nova set a trait on its own provider, or None."""
         if not CONF.pci.report_in_placement or not any(
@@ -72,7 +72,7 @@ class Passthrough:
     def _match(
         self,
         function: pci_function.PciFunction,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> tuple[str, devspec.PciDeviceSpec] | None:
         """The first line that matches, with the specification in it."""
         device = _described(function, host)
@@ -91,7 +91,7 @@ class Passthrough:
 
 
 def _described(
-    function: pci_function.PciFunction, host: node_devices.HostDevices
+    function: pci_function.PciFunction, host: libvirt_devices.HostDevices
 ) -> dict[str, object]:
     """A function as Nova's ``Host`` describes it, to compare with lines."""
     card = (

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 import re
 
 from nova_accel import exceptions
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
 
 #: The type of a function without a vGPU, in sysfs and in
@@ -39,7 +39,7 @@ _TYPE = re.compile(r'(?P<id>[0-9]+)\s*:\s*(?P<name>\S.*)')
 class VfioVgpu:
     """The vGPU types of the virtual functions of one host."""
 
-    def __init__(self, sysfs: sysfs_module.Sysfs) -> None:
+    def __init__(self, sysfs: sysfs_tree.Sysfs) -> None:
         self._sysfs = sysfs
 
     def types(self, address: pci_address.PciAddress) -> Mapping[str, str]:

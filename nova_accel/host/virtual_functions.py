@@ -24,11 +24,11 @@ from oslo_log import log as logging
 import tenacity
 
 from nova_accel import exceptions
-from nova_accel.host import guests as guests_module
-from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import all_guests
+from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.host import pci_function
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.model import device_spec
 
 LOG = logging.getLogger(__name__)
@@ -85,10 +85,10 @@ class VirtualFunctions:
 
     def __init__(
         self,
-        node_devices: node_devices_module.NodeDevices,
-        sysfs: sysfs_module.Sysfs,
+        node_devices: libvirt_devices.NodeDevices,
+        sysfs: sysfs_tree.Sysfs,
         claims: nova_claims.NovaClaims,
-        guests: guests_module.Guests,
+        guests: all_guests.Guests,
         within_s: float = 30,
     ) -> None:
         self._node_devices = node_devices

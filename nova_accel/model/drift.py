@@ -24,10 +24,10 @@ from collections.abc import Mapping
 import dataclasses
 import enum
 
-from nova_accel.model import arq
-from nova_accel.model import binding as binding_model
+from nova_accel.model import arq_types
+from nova_accel.model import host_binding
 
-Binding = binding_model.Binding
+Binding = host_binding.Binding
 
 #: The states of migrations in Nova that have not ended yet. A "finished" one
 #: waits until its owner confirms or reverts it.
@@ -108,7 +108,7 @@ class Repair:
 
 
 def leak(
-    role: arq.Role | None, server: Server | None, host: str
+    role: arq_types.Role | None, server: Server | None, host: str
 ) -> str | None:
     """Why nobody needs a binding any more, None if somebody may.
 
@@ -122,13 +122,13 @@ def leak(
         return None
     # A role for the time of a migration ends with it, even if Nova has not
     # reset the task.
-    if role is arq.Role.OLD:
+    if role is arq_types.Role.OLD:
         # A reverted migration ends before the source has taken over the
         # server.
         if server.task_state == _REVERTING:
             return None
         return 'no migration of its instance can be confirmed or reverted'
-    if server.is_busy and role is not arq.Role.INCOMING:
+    if server.is_busy and role is not arq_types.Role.INCOMING:
         return None
     if server.host != host:
         return (
@@ -156,7 +156,7 @@ class Host:
 
     name: str
     held: Collection[Binding]
-    journaled: Collection[tuple[str, arq.Role]]
+    journaled: Collection[tuple[str, arq_types.Role]]
     listed: Collection[Binding]
     servers: Mapping[str, Server]
     guests: Collection[str]
@@ -169,7 +169,7 @@ class Host:
         active = {
             held.instance_uuid: held
             for held in self.held
-            if held.role is arq.Role.ACTIVE
+            if held.role is arq_types.Role.ACTIVE
         }
         known = {uuid for listed in self.listed for uuid in listed.arq_uuids}
         for held in self.held:
@@ -227,7 +227,7 @@ class Host:
         # Nova destroys the guest sooner or later, and then its bindings are
         # released. An old one belongs to no guest.
         if (
-            binding.role is not arq.Role.OLD
+            binding.role is not arq_types.Role.OLD
             and binding.instance_uuid in self.guests
         ):
             return None
@@ -241,8 +241,8 @@ class Host:
         """
         if server is None or server.is_migrating or server.host != self.name:
             return False
-        return held.role is arq.Role.INCOMING or (
-            held.role is arq.Role.OLD and not server.is_resized
+        return held.role is arq_types.Role.INCOMING or (
+            held.role is arq_types.Role.OLD and not server.is_resized
         )
 
     def _needs(self, listed: Binding) -> bool:
@@ -250,7 +250,7 @@ class Host:
         server = self.servers.get(listed.instance_uuid)
         if server is None or server.is_busy:
             return False
-        if listed.role is arq.Role.OLD:
+        if listed.role is arq_types.Role.OLD:
             return server.is_migrating
         return server.host == self.name and not server.is_migrating
 
@@ -262,7 +262,7 @@ def _is_the_guests(held: Binding, active: Binding | None) -> bool:
     """
     if active is None:
         return True
-    return held.role is arq.Role.INCOMING and (held.attempt or 0) > (
+    return held.role is arq_types.Role.INCOMING and (held.attempt or 0) > (
         active.attempt or 0
     )
 
@@ -291,5 +291,5 @@ def stale_consumers(host: Host, consumers: Iterable[str]) -> list[str]:
         if uuid in host.servers
         and uuid not in bound
         and uuid not in host.guests
-        and leak(arq.Role.ACTIVE, host.servers[uuid], host.name)
+        and leak(arq_types.Role.ACTIVE, host.servers[uuid], host.name)
     ]

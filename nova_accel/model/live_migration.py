@@ -18,7 +18,7 @@ import dataclasses
 import itertools
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 
 
@@ -35,7 +35,7 @@ class Targets:
 
 
 def targets(
-    source: Iterable[arq.Arq], destination: Iterable[arq.Arq]
+    source: Iterable[arq_types.Arq], destination: Iterable[arq_types.Arq]
 ) -> Targets:
     """Pair the devices of a guest on two hosts, group by group.
 
@@ -72,11 +72,11 @@ def targets(
     return Targets(mdevs, pci)
 
 
-def _group(request: arq.Arq) -> int:
+def _group(request: arq_types.Arq) -> int:
     return request.device_profile_group_id
 
 
-def _kind(request: arq.Arq) -> str:
+def _kind(request: arq_types.Arq) -> str:
     handle = request.handle
     functions = len(handle.functions)
     return (

@@ -15,7 +15,7 @@
 :func:`layout` says which providers should be in Placement,
 :func:`nova_accel.model.occupancy.inventories` how many units they have, and
 :func:`diff` how an existing tree has to change. All are pure functions;
-``nova_accel.virt.publishing.provider_tree`` applies the result.
+``nova_accel.virt.publishing.nova_tree`` applies the result.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ import functools
 import hashlib
 
 from nova_accel.model import attach_handle
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 from nova_accel.model import naming
 
 
@@ -102,7 +102,7 @@ class Layout:
 
 
 def layout(
-    nodename: str, node_uuid: str, devices: Iterable[device_model.Device]
+    nodename: str, node_uuid: str, devices: Iterable[hardware.Device]
 ) -> Layout:
     """The resource providers of a host's devices.
 
@@ -119,7 +119,7 @@ def layout(
         path: tuple[str, ...],
         parent: str | None,
         traits: frozenset[str],
-        deployable: device_model.Deployable | None,
+        deployable: hardware.Deployable | None,
     ) -> str:
         name = naming.provider_name(nodename, *path)
         uuid = naming.derived_uuid(node_uuid, 'provider', *path)
@@ -176,7 +176,7 @@ def layout(
 
 
 def pool(
-    device: device_model.Device, deployable: device_model.Deployable
+    device: hardware.Device, deployable: hardware.Deployable
 ) -> tuple[str, ...]:
     """The name parts of the pool that the device belongs to."""
     parts = [

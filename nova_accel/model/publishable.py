@@ -29,7 +29,7 @@ import os_traits
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import provider_layout
 from nova_accel.model import reason
@@ -49,13 +49,13 @@ class Publishable:
     Each text of ``left_out`` names one device, for the operator.
     """
 
-    devices: tuple[device_model.Device, ...]
+    devices: tuple[hardware.Device, ...]
     left_out: tuple[str, ...]
 
 
 def of(
     nodename: str,
-    devices: Iterable[device_model.Device],
+    devices: Iterable[hardware.Device],
     max_devices: int = bounds.MAX_DEVICES,
 ) -> Publishable:
     """Leave out what Placement or the API would refuse.
@@ -73,7 +73,7 @@ class _Host:
     """The publishable devices that have been found so far."""
 
     def __init__(self, nodename: str, max_devices: int) -> None:
-        self.devices: list[device_model.Device] = []
+        self.devices: list[hardware.Device] = []
         self.left_out: list[str] = []
         self._nodename = nodename
         self._max_devices = max_devices
@@ -82,7 +82,7 @@ class _Host:
         self._names: dict[str, tuple[str, ...]] = {}
         self._handles: set[str] = set()
 
-    def add(self, device: device_model.Device) -> None:
+    def add(self, device: hardware.Device) -> None:
         complaints: list[str] = []
         try:
             self.devices.append(self._device(device, complaints))
@@ -98,8 +98,8 @@ class _Host:
             self.left_out.append(reason.told(f'{_where(device)} {told}'))
 
     def _device(
-        self, device: device_model.Device, complaints: list[str]
-    ) -> device_model.Device:
+        self, device: hardware.Device, complaints: list[str]
+    ) -> hardware.Device:
         """:raises AcceleratorError: nothing of it can be published."""
         if len(self.devices) == self._max_devices:
             raise exceptions.DeviceError(
@@ -136,9 +136,9 @@ class _Host:
         return dataclasses.replace(found, attributes=attributes)
 
     def _deployables(
-        self, device: device_model.Device, complaints: list[str]
-    ) -> list[device_model.Deployable]:
-        found: list[device_model.Deployable] = []
+        self, device: hardware.Device, complaints: list[str]
+    ) -> list[hardware.Deployable]:
+        found: list[hardware.Deployable] = []
         for deployable in device.deployables:
             try:
                 if len(found) == bounds.MAX_DEPLOYABLES:
@@ -158,10 +158,10 @@ class _Host:
 
     def _deployable(
         self,
-        device: device_model.Device,
-        deployable: device_model.Deployable,
+        device: hardware.Device,
+        deployable: hardware.Deployable,
         complaints: list[str],
-    ) -> device_model.Deployable:
+    ) -> hardware.Deployable:
         """:raises DeviceError: it cannot be published."""
         if not _is_name(deployable.resource_class, _KNOWN_CLASSES):
             raise exceptions.DeviceError(
@@ -184,7 +184,7 @@ class _Host:
 
     def _usable(
         self,
-        deployable: device_model.Deployable,
+        deployable: hardware.Deployable,
         complaints: list[str],
     ) -> tuple[attach_handle.AttachHandle, ...]:
         """The attach handles that can be reported, one for each uuid."""
@@ -230,13 +230,13 @@ class _Host:
             )
 
 
-def _where(device: device_model.Device) -> str:
+def _where(device: hardware.Device) -> str:
     """A name for the device in messages, even if it is no device."""
     address = getattr(device, 'address', None)
     return f'{address!s:.64} (driver {getattr(device, "driver", None)!s:.64})'
 
 
-def _check_facts(device: device_model.Device) -> None:
+def _check_facts(device: hardware.Device) -> None:
     """:raises DeviceError: a name, address, id or type is wrong."""
     _check_text('its name', device.name)
     _check_text('its driver', device.driver)
@@ -279,8 +279,8 @@ def _is_name(value: object, known: frozenset[str]) -> bool:
 
 
 def _traits(
-    device: device_model.Device,
-    deployable: device_model.Deployable,
+    device: hardware.Device,
+    deployable: hardware.Deployable,
     complaints: list[str],
 ) -> frozenset[str]:
     """The traits that Placement accepts; if too many, the operator's first."""

@@ -20,9 +20,9 @@ from collections.abc import Mapping
 import dataclasses
 
 from nova_accel import exceptions
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 from nova_accel.model import naming
-from nova_accel.model import region as region_model
+from nova_accel.model import programmable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Unclean:
     """Why a region must be programmed again before others get it.
 
     ``owner`` is the project whose servers may get it as it is,
-    :data:`nova_accel.model.region.UNKNOWN_OWNER` if none may. ``reason`` is
-    for administrators.
+    :data:`nova_accel.model.programmable.UNKNOWN_OWNER` if none may.
+    ``reason`` is for administrators.
     """
 
     owner: str
@@ -48,7 +48,7 @@ class Known:
     have to be programmed before somebody gets it.
     """
 
-    contents: region_model.Contents | None = None
+    contents: programmable.Contents | None = None
     fault: str | None = None
     is_changing: bool = False
     unclean: Unclean | None = None
@@ -70,7 +70,7 @@ class Known:
         if self.unclean is None or (
             project_id is not None
             and (
-                project_id == self.unclean.owner != region_model.UNKNOWN_OWNER
+                project_id == self.unclean.owner != programmable.UNKNOWN_OWNER
             )
         ):
             return None
@@ -86,8 +86,8 @@ class ToldType:
 
 
 def overlaid(
-    device: device_model.Device, known: Mapping[str, Known]
-) -> device_model.Device:
+    device: hardware.Device, known: Mapping[str, Known]
+) -> hardware.Device:
     """The device with the knowledge of its regions added.
 
     If nobody can get any part of the device, it is faulty as a whole.
@@ -136,7 +136,7 @@ def overlaid(
     )
 
 
-def told_types(device: device_model.Device) -> dict[str, ToldType]:
+def told_types(device: hardware.Device) -> dict[str, ToldType]:
     """Region name -> type, for the regions that report their types."""
     return {
         region.name: ToldType(
@@ -155,8 +155,8 @@ def told_types(device: device_model.Device) -> dict[str, ToldType]:
 
 
 def remembered(
-    device: device_model.Device, told: Mapping[str, ToldType]
-) -> device_model.Device:
+    device: hardware.Device, told: Mapping[str, ToldType]
+) -> hardware.Device:
     """The device with remembered types where it reports none at present.
 
     While a guest has a whole card, the host cannot ask the card.
@@ -195,9 +195,7 @@ def remembered(
     )
 
 
-def with_shell(
-    device: device_model.Device, shell: Known
-) -> device_model.Device:
+def with_shell(device: hardware.Device, shell: Known) -> hardware.Device:
     """The device with the knowledge of its shell added.
 
     If the shell is faulty, nobody can get any part of the card.
@@ -216,10 +214,10 @@ def with_shell(
 
 
 def _overlaid(
-    device: device_model.Device,
-    deployable: device_model.Deployable,
+    device: hardware.Device,
+    deployable: hardware.Deployable,
     known: Known | None,
-) -> device_model.Deployable:
+) -> hardware.Deployable:
     if known is None:
         return deployable
     traits = deployable.traits
@@ -246,7 +244,7 @@ def _overlaid(
 
 
 def _function_traits(
-    device: device_model.Device, contents: region_model.Contents
+    device: hardware.Device, contents: programmable.Contents
 ) -> frozenset[str]:
     """The traits of the functions, none if the vendor's name prevents it."""
     try:

@@ -20,11 +20,11 @@ PCI ids, and a PCI id several region types.
 from collections.abc import Iterable
 
 from nova_accel import exceptions
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 from nova_accel.model import naming
 
 
-def of(device: device_model.Device) -> frozenset[str]:
+def of(device: hardware.Device) -> frozenset[str]:
     """The traits of the types of the device's regions."""
     return frozenset(
         trait
@@ -34,9 +34,7 @@ def of(device: device_model.Device) -> frozenset[str]:
     )
 
 
-def check(
-    device: device_model.Device, others: Iterable[device_model.Device]
-) -> None:
+def check(device: hardware.Device, others: Iterable[hardware.Device]) -> None:
     """Check that no other product has regions of the same types.
 
     :raises DeviceError: another product has one; the text names both devices.

@@ -24,8 +24,8 @@ from collections.abc import MutableMapping
 import dataclasses
 from typing import Any
 
-from nova_accel.model import arq
-from nova_accel.model import binding as binding_model
+from nova_accel.model import arq_types
+from nova_accel.model import host_binding
 from nova_accel.model import provider_layout
 
 #: Consumer uuid -> Placement's answer to ``GET /allocations/{consumer}``.
@@ -37,7 +37,7 @@ class Move:
     """The move of one unit of an instance to another provider."""
 
     instance_uuid: str
-    role: arq.Role
+    role: arq_types.Role
     handle_uuid: str
     resource_class: str
     source: str
@@ -86,7 +86,7 @@ class Moved:
 
 
 def needed(
-    layout: provider_layout.Layout, held: Iterable[binding_model.Binding]
+    layout: provider_layout.Layout, held: Iterable[host_binding.Binding]
 ) -> tuple[Move, ...]:
     """The moves that bring all held units to the layout's providers.
 
@@ -113,7 +113,7 @@ def needed(
 
 def make(
     layout: provider_layout.Layout,
-    held: Iterable[binding_model.Binding],
+    held: Iterable[host_binding.Binding],
     allocations: Allocations,
     migrations: Mapping[str, str],
 ) -> Moved:
@@ -155,10 +155,10 @@ def make(
 
 
 def _own(
-    held: Iterable[binding_model.Binding],
+    held: Iterable[host_binding.Binding],
     instance_uuid: str,
     is_migration: bool,
-) -> list[binding_model.Binding]:
+) -> list[host_binding.Binding]:
     """The bindings whose units an instance, or its migration, consumes.
 
     A migration consumes what the source of a resize keeps; a live migration
@@ -167,7 +167,9 @@ def _own(
     bindings = [
         binding for binding in held if binding.instance_uuid == instance_uuid
     ]
-    old = [binding for binding in bindings if binding.role is arq.Role.OLD]
+    old = [
+        binding for binding in bindings if binding.role is arq_types.Role.OLD
+    ]
     if is_migration and old:
         return old
     return [binding for binding in bindings if binding not in old]

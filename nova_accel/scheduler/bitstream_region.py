@@ -25,8 +25,8 @@ from nova.image import glance
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.model import bitstream
 from nova_accel.model import device_profile
+from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
 from nova_accel.scheduler import traits
 
@@ -77,7 +77,7 @@ def _region_uuid(
     """The region type that the image names; None if it is unknown."""
     try:
         image = glance.API().get(context, bitstream_id)
-        return bitstream.from_image(image).region_uuid
+        return fpga_bitstream.from_image(image).region_uuid
     # The host finds and reports whatever is wrong with the image or Glance. A
     # server whose bitstream is in the host's cache needs neither.
     except Exception as error:

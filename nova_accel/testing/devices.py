@@ -42,7 +42,7 @@ GPU_SPEC = json.dumps(
         'mdev_type': fakelibvirt.NVIDIA_11_VGPU_TYPE,
     }
 )
-#: :class:`nova_accel.testing.driver.Installed` installs its driver.
+#: :class:`nova_accel.testing.fake_fpga.Installed` installs its driver.
 FPGA_SPEC = json.dumps(
     {'vendor_id': '8086', 'product_id': '09c4', 'driver': 'fake'}
 )

@@ -43,17 +43,17 @@ import os_traits
 from nova_accel import exceptions
 from nova_accel.drivers import answers
 from nova_accel.drivers import base
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model import programmable
 from nova_accel.model import provider_layout
-from nova_accel.model import region as region_model
+from nova_accel.testing import fake_sysfs
 from nova_accel.testing import simulated_mdevs
-from nova_accel.testing import sysfs as fake_sysfs
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 _A_BITSTREAM = '6a8ee9d1-5d0f-4f5e-9f5b-2a4d1f0a7c33'
@@ -103,7 +103,7 @@ class DriverConformance:
         programs none. If the driver tells contents, it must tell the two
         apart. ``setUp`` or ``functions`` simulate its tool or the kernel.
     :ivar sysfs: of the host, a
-        :class:`nova_accel.testing.sysfs.FakeSysfs`
+        :class:`nova_accel.testing.fake_sysfs.FakeSysfs`
     """
 
     driver: ClassVar[type[base.Driver]]
@@ -132,7 +132,7 @@ class DriverConformance:
         address: str | None = None,
         node_uuid: str = NODE_UUID,
         **keys: Any,
-    ) -> device_model.Device:
+    ) -> hardware.Device:
         """Discover the device, as the core does.
 
         :param keys: further keys of the line
@@ -333,7 +333,7 @@ class DriverConformance:
 
     def _refuses_to_program(self) -> None:
         device = self.discover()
-        region = region_model.Region('region0')
+        region = programmable.Region('region0')
         _raises(
             self.a_driver().program,
             device,
@@ -344,7 +344,7 @@ class DriverConformance:
 
     def _to_program(
         self,
-    ) -> tuple[device_model.Device, region_model.Region, pathlib.Path]:
+    ) -> tuple[hardware.Device, programmable.Region, pathlib.Path]:
         """A device, its region, and a directory with the bitstreams."""
         device = self.discover()
         directory = pathlib.Path(
@@ -359,7 +359,7 @@ class DriverConformance:
         return device, device.regions[0], directory
 
     def _is_as_before(
-        self, device: device_model.Device, directory: pathlib.Path
+        self, device: hardware.Device, directory: pathlib.Path
     ) -> None:
         for name, content in zip(
             ('first', 'second'), self.bitstreams, strict=True
@@ -384,12 +384,12 @@ class DriverConformance:
             self._discover_or_refuse(function, host)
             self._discover_or_refuse(
                 function,
-                node_devices.HostDevices({function.address: function}),
+                libvirt_devices.HostDevices({function.address: function}),
             )
 
     def test_what_is_anothers(self) -> None:
         stranger = a_function('0000:fe:00.0', 'ffff', 'ffff')
-        host = node_devices.HostDevices({stranger.address: stranger})
+        host = libvirt_devices.HostDevices({stranger.address: stranger})
         is_offered = self._discover_or_refuse(stranger, host)
         assert self.takes_any or not is_offered, (
             'a function of an unknown vendor is offered'
@@ -420,7 +420,7 @@ class DriverConformance:
     def _discover_or_refuse(
         self,
         function: pci_function.PciFunction,
-        host: node_devices.HostDevices,
+        host: libvirt_devices.HostDevices,
     ) -> bool:
         try:
             self.a_driver().discover(function, self.a_spec(), host)
@@ -447,7 +447,7 @@ def _raises(what: Callable[..., object], *arguments: object) -> None:
         raise AssertionError(f'{what} did not raise DeviceError')
 
 
-def _handles(device: device_model.Device) -> list[attach_handle.AttachHandle]:
+def _handles(device: hardware.Device) -> list[attach_handle.AttachHandle]:
     return [
         handle
         for deployable in device.deployables

@@ -28,8 +28,8 @@ from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import host as libvirt_host
 from nova.virt.libvirt import utils as libvirt_utils
 
+from nova_accel.testing import fake_sysfs
 from nova_accel.testing import libvirt_guest
-from nova_accel.testing import sysfs as fake_sysfs
 
 _FAKE = 'nova.tests.fixtures.libvirt'
 
@@ -199,7 +199,7 @@ class Libvirt(fixtures.Fixture):
 
     :ivar connection: the connection of the host to the fake libvirt
     :ivar host: Nova's real object
-    :ivar sysfs: a :class:`nova_accel.testing.sysfs.FakeSysfs`
+    :ivar sysfs: a :class:`nova_accel.testing.fake_sysfs.FakeSysfs`
     """
 
     def __init__(self, pci_info: fakelibvirt.HostPCIDevicesInfo) -> None:

@@ -28,7 +28,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 
 from nova_accel.host import pci_function
 from nova_accel.model import pci_address
-from nova_accel.testing import sysfs as fake_sysfs
+from nova_accel.testing import fake_sysfs
 
 
 class NodeDevice(fakelibvirt.NodeDevice):

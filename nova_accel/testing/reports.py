@@ -19,12 +19,12 @@ from typing import Any
 from nova_accel.db import cleaning
 from nova_accel.db import host
 from nova_accel.model import attach_handle
-from nova_accel.model import device
+from nova_accel.model import hardware
 from nova_accel.model import matching
 from nova_accel.model import naming
-from nova_accel.model import orders
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
+from nova_accel.model import standing_orders
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,9 +60,9 @@ class SimulatedHost:
     def service_host(self) -> str:
         return f'{self.hostname}.service'
 
-    def devices(self) -> list[device.Device]:
+    def devices(self) -> list[hardware.Device]:
         return [
-            device.Device(
+            hardware.Device(
                 name=f'pci_0000_{bus:02x}_00_0',
                 type='FPGA',
                 vendor_id='8086',
@@ -82,9 +82,9 @@ class SimulatedHost:
             if regions is not None
         ] + [self._function(number) for number in range(self.functions)]
 
-    def _function(self, number: int) -> device.Device:
+    def _function(self, number: int) -> hardware.Device:
         address = pci_address.PciAddress(1, number // 32, number % 32, 0)
-        return device.Device(
+        return hardware.Device(
             name=address.node_device,
             type='QAT',
             vendor_id='8086',
@@ -96,7 +96,7 @@ class SimulatedHost:
             address=address,
             pooled=True,
             deployables=(
-                device.Deployable(
+                hardware.Deployable(
                     'qat',
                     'CUSTOM_QAT',
                     frozenset(),
@@ -120,9 +120,9 @@ class SimulatedHost:
             ),
         )
 
-    def _region(self, bus: int, number: int) -> device.Deployable:
+    def _region(self, bus: int, number: int) -> hardware.Deployable:
         name = f'region{number}'
-        return device.Deployable(
+        return hardware.Deployable(
             name,
             'FPGA',
             frozenset({f'CUSTOM_{name.upper()}'}),
@@ -148,7 +148,9 @@ class SimulatedHost:
             for found in self.devices()
         ]
 
-    def report(self, orders_seen: int | None = None) -> orders.Orders | None:
+    def report(
+        self, orders_seen: int | None = None
+    ) -> standing_orders.Orders | None:
         """Report to the database, as the REST API does.
 
         :returns: the orders for the host, None if nothing is new

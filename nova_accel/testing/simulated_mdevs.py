@@ -17,7 +17,7 @@ import dataclasses
 import fractions
 
 from nova_accel import exceptions
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import pci_address
 
@@ -26,8 +26,8 @@ class SimulatedMdevs:
     """Some PCI functions, and the mediated devices that they have made.
 
     Drivers get it instead of ``NodeDevices`` of
-    :mod:`nova_accel.host.node_devices`. If a parent without mediated devices
-    can make N of a type, each one takes the N-th part of it.
+    :mod:`nova_accel.host.libvirt_devices`. If a parent without mediated
+    devices can make N of a type, each one takes the N-th part of it.
 
     :ivar is_locked: every call but ``look`` is an error
     """
@@ -37,9 +37,9 @@ class SimulatedMdevs:
         self._mdevs: dict[str, pci_function.Mdev] = {}
         self.is_locked = False
 
-    def look(self) -> node_devices.HostDevices:
+    def look(self) -> libvirt_devices.HostDevices:
         """The devices that exist, with the number that can still be made."""
-        return node_devices.HostDevices(
+        return libvirt_devices.HostDevices(
             {
                 address: self._now(function)
                 for address, function in self._functions.items()

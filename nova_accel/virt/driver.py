@@ -27,17 +27,17 @@ from nova import objects
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import driver as libvirt_driver
 
-from nova_accel.client import allocations as allocations_module
-from nova_accel.host import node_devices
+from nova_accel.client import our_allocations
+from nova_accel.host import libvirt_devices
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import faults
-from nova_accel.virt import guest as guest_xml
+from nova_accel.virt import guest_xml
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
 from nova_accel.virt import rebuild
 from nova_accel.virt import suspend
 from nova_accel.virt import wiring
-from nova_accel.virt.publishing import provider_tree as tree_module
+from nova_accel.virt.publishing import nova_tree
 
 _AccelInfo = Sequence[accel_info_module.WireArq] | None
 
@@ -81,7 +81,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         if self.supported_vgpu_types:
             # With such types Nova looks at all mediated devices here. It
             # takes a lock for that elsewhere, but not here.
-            update = node_devices.exclusive(update)
+            update = libvirt_devices.exclusive(update)
         update(provider_tree, nodename, allocations=allocations)
         self._accelerators.cycle.start()
         if self._accelerators.providers.update(provider_tree, allocations):
@@ -108,7 +108,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             self.os_acc.acquired(
                 context,
                 instance,
-                tree_module.allocated(self.provider_tree, allocations),
+                nova_tree.allocated(self.provider_tree, allocations),
                 self.os_acc.split(accel_info),
                 keeps=lambda: self.instance_exists(instance),
             ),
@@ -151,9 +151,9 @@ class AcceleratorMixin(rebuild.RebuildMixin):
                 self.os_acc.regained(
                     context,
                     instance,
-                    lambda: tree_module.allocated(
+                    lambda: nova_tree.allocated(
                         self.provider_tree,
-                        allocations_module.of_consumer(instance.uuid),
+                        our_allocations.of_consumer(instance.uuid),
                     ),
                 ),
             ):
@@ -185,7 +185,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
 
     def _vgpu_allocations(self, allocations: dict[str, Any]) -> Any:
         # Nova would make mediated devices of its own for our VGPU units.
-        ours = set(tree_module.ours(self.provider_tree))
+        ours = set(nova_tree.ours(self.provider_tree))
         return super()._vgpu_allocations(
             {
                 uuid: allocation

@@ -14,9 +14,9 @@
 
 from typing import TYPE_CHECKING
 
-from nova_accel.virt import os_acc as os_acc_module
+from nova_accel.virt import os_acc
 from nova_accel.virt import parts
-from nova_accel.virt.holding import held
+from nova_accel.virt.holding import holdings
 
 if TYPE_CHECKING:
     # Each hook calls Nova's method, which has no types.
@@ -28,9 +28,9 @@ else:
 class Hooks(_Extended):
     """A base class with the parts that all hooks use."""
 
-    os_acc: os_acc_module.OsAcc
+    os_acc: os_acc.OsAcc
     _accelerators: parts.Parts
 
     @property
-    def _held(self) -> held.Held:
+    def _held(self) -> holdings.Held:
         return self._accelerators.attachments.held

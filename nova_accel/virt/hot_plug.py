@@ -26,9 +26,9 @@ from nova.virt.libvirt import host as libvirt_host
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import pci_address
-from nova_accel.virt import guest as guest_xml
+from nova_accel.virt import guest_xml
 
 LOG = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _POLL_INTERVAL_S = 0.5
 
 
 def detach(
-    guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq], timeout_s: float
+    guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq], timeout_s: float
 ) -> None:
     """Detach devices from a guest, and wait until it has none of them.
 
@@ -61,7 +61,7 @@ def detach(
         time.sleep(_POLL_INTERVAL_S)
 
 
-def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq]) -> None:
+def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq]) -> None:
     """Attach those devices that the guest does not have.
 
     :raises libvirtError: libvirt refused one.
@@ -71,7 +71,7 @@ def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq.Arq]) -> None:
 
 
 def attach_missing(
-    host: libvirt_host.Host, held_by: Callable[[str], Iterable[arq.Arq]]
+    host: libvirt_host.Host, held_by: Callable[[str], Iterable[arq_types.Arq]]
 ) -> None:
     """Attach the devices that running guests lack, but instances hold.
 
@@ -105,7 +105,7 @@ def attach_missing(
 
 
 def _hostdevs(
-    arqs: Iterable[arq.Arq],
+    arqs: Iterable[arq_types.Arq],
     names: set[str],
     present: bool,
 ) -> list[vconfig.LibvirtConfigGuestHostdev]:

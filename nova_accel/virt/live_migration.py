@@ -28,12 +28,12 @@ from nova import objects
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import live_migration
 from nova_accel.virt import faults
 from nova_accel.virt import flavor
 from nova_accel.virt import hooks
-from nova_accel.virt.publishing import provider_tree as tree_module
+from nova_accel.virt.publishing import nova_tree
 
 LOG = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class LiveMigrationMixin(hooks.Hooks):
             return check()
         with _refused():
             leaving = self._accelerators.api.held_on(
-                instance.node, instance.uuid, arq.Role.ACTIVE
+                instance.node, instance.uuid, arq_types.Role.ACTIVE
             )
             with _without(
                 migrate_data, {request.handle.uuid for request in leaving}
@@ -87,17 +87,17 @@ class LiveMigrationMixin(hooks.Hooks):
             self.os_acc.acquire(
                 instance,
                 profile,
-                tree_module.allocated(self.provider_tree, allocations),
-                arq.Role.INCOMING,
+                nova_tree.allocated(self.provider_tree, allocations),
+                arq_types.Role.INCOMING,
             )
             try:
                 targets = live_migration.targets(
                     leaving,
-                    self._held.arqs_of(instance.uuid, arq.Role.INCOMING),
+                    self._held.arqs_of(instance.uuid, arq_types.Role.INCOMING),
                 )
             except exceptions.AcceleratorError:
                 self._accelerators.attachments.release(
-                    instance.uuid, arq.Role.INCOMING
+                    instance.uuid, arq_types.Role.INCOMING
                 )
                 raise
         # If this field is set, even to an empty value, Nova tells the
@@ -120,7 +120,7 @@ class LiveMigrationMixin(hooks.Hooks):
         **kwargs: Any,
     ) -> Any:
         with _refused():
-            self.os_acc.ready(instance, role=arq.Role.INCOMING)
+            self.os_acc.ready(instance, role=arq_types.Role.INCOMING)
         return super().pre_live_migration(context, instance, *args, **kwargs)
 
     def post_live_migration_at_source(
@@ -146,7 +146,7 @@ class LiveMigrationMixin(hooks.Hooks):
     ) -> None:
         try:
             self._accelerators.attachments.move(
-                instance.uuid, arq.Role.INCOMING, arq.Role.ACTIVE
+                instance.uuid, arq_types.Role.INCOMING, arq_types.Role.ACTIVE
             )
         except exceptions.AcceleratorError as error:
             # The guest runs. An error would make Nova call it broken.
@@ -173,7 +173,7 @@ class LiveMigrationMixin(hooks.Hooks):
             )
         finally:
             self._accelerators.attachments.release(
-                instance.uuid, arq.Role.INCOMING
+                instance.uuid, arq_types.Role.INCOMING
             )
 
 

@@ -28,11 +28,11 @@ from nova import objects
 from nova.compute import task_states
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.virt import faults
 from nova_accel.virt import hooks
-from nova_accel.virt.holding import moving_bindings
-from nova_accel.virt.publishing import provider_tree as tree_module
+from nova_accel.virt.holding import kept_at_source
+from nova_accel.virt.publishing import nova_tree
 
 
 class MigrationMixin(hooks.Hooks):
@@ -70,7 +70,7 @@ class MigrationMixin(hooks.Hooks):
             self.os_acc.acquired(
                 context,
                 instance,
-                tree_module.allocated(self.provider_tree, allocations),
+                nova_tree.allocated(self.provider_tree, allocations),
                 keeps=lambda: True,
             ),
         ):
@@ -101,7 +101,9 @@ class MigrationMixin(hooks.Hooks):
             )
         finally:
             # Nova deletes the allocations, whether this worked or not.
-            self._accelerators.attachments.release(instance.uuid, arq.Role.OLD)
+            self._accelerators.attachments.release(
+                instance.uuid, arq_types.Role.OLD
+            )
 
     def finish_revert_migration(
         self,
@@ -114,7 +116,7 @@ class MigrationMixin(hooks.Hooks):
         # migrating when nova-compute died. The server's accelerators may not
         # have been set aside yet.
         with faults.as_unavailable():
-            moving_bindings.restore(
+            kept_at_source.restore(
                 self._accelerators.attachments,
                 instance.uuid,
                 instance.task_state == task_states.RESIZE_REVERTING,
@@ -133,7 +135,9 @@ class MigrationMixin(hooks.Hooks):
             not self._keeps_accelerators(instance)
             and instance.task_state != task_states.RESIZE_REVERTING
         ):
-            self._accelerators.attachments.release(instance.uuid, arq.Role.OLD)
+            self._accelerators.attachments.release(
+                instance.uuid, arq_types.Role.OLD
+            )
 
     def _hard_reboot(
         self,
@@ -144,7 +148,7 @@ class MigrationMixin(hooks.Hooks):
     ) -> None:
         # Nova advises a hard reboot after a revert that failed.
         with faults.as_unavailable():
-            moving_bindings.restore_reverted(
+            kept_at_source.restore_reverted(
                 self._accelerators.attachments,
                 instance,
                 self._accelerators.node.service_host,
@@ -167,9 +171,11 @@ class MigrationMixin(hooks.Hooks):
         """
         attachments = self._accelerators.attachments
         # An earlier move that never ended may have left some.
-        attachments.release(instance.uuid, arq.Role.OLD)
+        attachments.release(instance.uuid, arq_types.Role.OLD)
         try:
-            attachments.move(instance.uuid, arq.Role.ACTIVE, arq.Role.OLD)
+            attachments.move(
+                instance.uuid, arq_types.Role.ACTIVE, arq_types.Role.OLD
+            )
         except exceptions.AcceleratorError as error:
             raise exception.InstanceFaultRollback(
                 exception.ResizeError(reason=faults.public(error))
@@ -177,5 +183,7 @@ class MigrationMixin(hooks.Hooks):
         try:
             yield
         except BaseException:
-            attachments.move(instance.uuid, arq.Role.OLD, arq.Role.ACTIVE)
+            attachments.move(
+                instance.uuid, arq_types.Role.OLD, arq_types.Role.ACTIVE
+            )
             raise

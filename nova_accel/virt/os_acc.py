@@ -40,19 +40,19 @@ from oslo_log import log as logging
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.model import arq
-from nova_accel.model import bitstream
+from nova_accel.model import arq_types
 from nova_accel.model import device_profile
 from nova_accel.model import extra_specs
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import host_view
 from nova_accel.model import matching
-from nova_accel.model import programming
-from nova_accel.model import view as view_model
+from nova_accel.model import programming_record
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import flavor
 from nova_accel.virt import image_properties
-from nova_accel.virt.fpga import programmer as programmer_module
-from nova_accel.virt.holding import attachments as attachments_module
-from nova_accel.virt.publishing import publisher as publisher_module
+from nova_accel.virt.fpga import region_programmer
+from nova_accel.virt.holding import attaching
+from nova_accel.virt.publishing import publication
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ _UNALLOCATED = (
 )
 
 #: The roles in which a guest has accelerators.
-_OF_GUESTS = (arq.Role.ACTIVE, arq.Role.PORT)
+_OF_GUESTS = (arq_types.Role.ACTIVE, arq_types.Role.PORT)
 
 
 class OsAcc:
@@ -75,10 +75,10 @@ class OsAcc:
     def __init__(
         self,
         nodename: str,
-        board: view_model.Board,
-        publisher: publisher_module.Publisher,
-        attachments: attachments_module.Attachments,
-        programmer: programmer_module.Programmer,
+        board: host_view.Board,
+        publisher: publication.Publisher,
+        attachments: attaching.Attachments,
+        programmer: region_programmer.Programmer,
         image: Callable[[str], Mapping[str, Any]],
     ) -> None:
         self._nodename = nodename
@@ -171,7 +171,9 @@ class OsAcc:
         profile = flavor.profile(instance.flavor, found)
         if profile is not None and found.ours:
             self._attachments.adopt(instance.uuid, found.ours)
-        elif profile is not None and (providers or arq.Role.ACTIVE in taken):
+        elif profile is not None and (
+            providers or arq_types.Role.ACTIVE in taken
+        ):
             self.acquire(instance, profile, providers)
         elif profile is not None:
             # Nova removes the allocations of a server whose rebuild failed.
@@ -214,7 +216,7 @@ class OsAcc:
         with self._begun(
             context if context.auth_token else None,
             instance,
-            [arq.Role.ACTIVE],
+            [arq_types.Role.ACTIVE],
             lambda: False,
         ):
             yield
@@ -224,7 +226,7 @@ class OsAcc:
         instance: objects.Instance,
         asked: device_profile.Asked,
         providers: Iterable[matching.Provider],
-        role: arq.Role = arq.Role.ACTIVE,
+        role: arq_types.Role = arq_types.Role.ACTIVE,
     ) -> None:
         """Bind the instance's ARQs.
 
@@ -239,8 +241,8 @@ class OsAcc:
         self,
         instance: objects.Instance,
         found: accel_info_module.Split = accel_info_module.NOTHING,
-        role: arq.Role = arq.Role.ACTIVE,
-    ) -> tuple[arq.Arq, ...]:
+        role: arq_types.Role = arq_types.Role.ACTIVE,
+    ) -> tuple[arq_types.Arq, ...]:
         """Make the devices of the instance ready for its guest.
 
         ARQs that the journal has lost are recovered from the API.
@@ -281,7 +283,7 @@ class OsAcc:
         held = {
             request.uuid: str(request.handle.address)
             for request in self._attachments.held.arqs_of(
-                instance.uuid, arq.Role.PORT
+                instance.uuid, arq_types.Role.PORT
             )
         }
         named = accel_info_module.of_ports(
@@ -289,9 +291,9 @@ class OsAcc:
         )
         if named - held.keys():
             self._attachments.adopt(
-                instance.uuid, sorted(named), arq.Role.PORT
+                instance.uuid, sorted(named), arq_types.Role.PORT
             )
-        self._ready(instance, arq.Role.PORT)
+        self._ready(instance, arq_types.Role.PORT)
 
     def split(
         self,
@@ -303,7 +305,7 @@ class OsAcc:
             request.device_rp_uuid for request in held.arqs()
         }
         # After the first time, Nova passes the ARQs of ports, too.
-        ports = {request.uuid for request in held.arqs(arq.Role.PORT)}
+        ports = {request.uuid for request in held.arqs(arq_types.Role.PORT)}
         return accel_info_module.split(
             (
                 request
@@ -322,18 +324,18 @@ class OsAcc:
         )
 
     def _ready(
-        self, instance: objects.Instance, role: arq.Role
-    ) -> tuple[arq.Arq, ...]:
+        self, instance: objects.Instance, role: arq_types.Role
+    ) -> tuple[arq_types.Arq, ...]:
         """Wait until the regions hold what is asked of them, then plug."""
         arqs = self._attachments.held.arqs_of(instance.uuid, role)
         if arqs:
             self._programmer.ready(
                 arqs,
-                programming.Asker(
+                programming_record.Asker(
                     instance.project_id, instance.user_id, instance.uuid
                 ),
                 image_properties.of(instance),
-                is_new=role is arq.Role.INCOMING,
+                is_new=role is arq_types.Role.INCOMING,
             )
         return self._attachments.plug(instance.uuid, role)
 
@@ -371,7 +373,7 @@ class OsAcc:
         self,
         context: nova_context.RequestContext | None,
         instance: objects.Instance,
-        taken: Iterable[arq.Role],
+        taken: Iterable[arq_types.Role],
         keeps: Callable[[], bool],
     ) -> Iterator[None]:
         """Program what is held while the body runs.
@@ -382,7 +384,7 @@ class OsAcc:
         try:
             self._programmer.start(
                 self._attachments.held.arqs_of(instance.uuid),
-                programming.Asker(
+                programming_record.Asker(
                     # The server's project: the user may be an administrator.
                     instance.project_id,
                     asking.user_id,
@@ -400,11 +402,13 @@ class OsAcc:
 
     def _recovered(self, instance_uuid: str) -> bool:
         """Whether the instance holds anything, also if only the API knows."""
-        if not self._attachments.held.has(instance_uuid, arq.Role.ACTIVE):
-            self._attachments.recover_of(instance_uuid, arq.Role.ACTIVE)
-        return self._attachments.held.has(instance_uuid, arq.Role.ACTIVE)
+        if not self._attachments.held.has(
+            instance_uuid, arq_types.Role.ACTIVE
+        ):
+            self._attachments.recover_of(instance_uuid, arq_types.Role.ACTIVE)
+        return self._attachments.held.has(instance_uuid, arq_types.Role.ACTIVE)
 
-    def _not_held(self, instance_uuid: str) -> list[arq.Role]:
+    def _not_held(self, instance_uuid: str) -> list[arq_types.Role]:
         """The roles in which the instance holds nothing yet."""
         return [
             role
@@ -412,7 +416,9 @@ class OsAcc:
             if not self._attachments.held.has(instance_uuid, role)
         ]
 
-    def _release(self, instance_uuid: str, roles: Iterable[arq.Role]) -> int:
+    def _release(
+        self, instance_uuid: str, roles: Iterable[arq_types.Role]
+    ) -> int:
         return sum(
             self._attachments.release(instance_uuid, role) for role in roles
         )
@@ -429,7 +435,7 @@ class OsAcc:
         image = self._image(image_id) if image_id else {}
         properties = image.get('properties') or {}
         to_program = extra_specs.programming(specs)
-        bitstream.wanted(to_program, properties)
+        fpga_bitstream.wanted(to_program, properties)
         return objects.Instance(
             uuid=info['uuid'],
             project_id=info['project_id'],
@@ -460,7 +466,7 @@ def _asked(
     return [group]
 
 
-def _told(request: arq.Arq) -> dict[str, str]:
+def _told(request: arq_types.Arq) -> dict[str, str]:
     if request.handle.mdev_type is not None:
         return {'mdev_uuid': request.handle.uuid}
     return {'pci_id': str(request.handle.address)}

@@ -16,28 +16,28 @@ import dataclasses
 
 from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
-from nova_accel.model import view
+from nova_accel.model import host_view
 from nova_accel.virt import os_acc
-from nova_accel.virt.fpga import programmer
-from nova_accel.virt.holding import attachments
+from nova_accel.virt.fpga import region_programmer
+from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import reconcile
-from nova_accel.virt.publishing import cycle
-from nova_accel.virt.publishing import providers
-from nova_accel.virt.publishing import publisher
+from nova_accel.virt.publishing import host_providers
+from nova_accel.virt.publishing import periodic_work
+from nova_accel.virt.publishing import publication
 
 
 @dataclasses.dataclass(frozen=True)
 class Parts:
     """The parts of one host, made by :mod:`nova_accel.virt.wiring`."""
 
-    node: view.Node
-    board: view.Board
+    node: host_view.Node
+    board: host_view.Board
     api: accelerator_api.AcceleratorApi
-    cycle: cycle.Cycle
-    publisher: publisher.Publisher
-    attachments: attachments.Attachments
+    cycle: periodic_work.Cycle
+    publisher: publication.Publisher
+    attachments: attaching.Attachments
     reconciler: reconcile.Reconciler
-    providers: providers.Providers
-    programmer: programmer.Programmer
+    providers: host_providers.Providers
+    programmer: region_programmer.Programmer
     bitstreams: store.Store
     os_acc: os_acc.OsAcc

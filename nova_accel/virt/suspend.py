@@ -33,7 +33,7 @@ from nova.virt.libvirt import guest as libvirt_guest
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.virt import faults
 from nova_accel.virt import hooks
 from nova_accel.virt import hot_plug
@@ -130,7 +130,9 @@ class SuspendMixin(hooks.Hooks):
             ) from error
         super().unrescue(context, instance)
 
-    def _made_ready(self, instance: objects.Instance) -> tuple[arq.Arq, ...]:
+    def _made_ready(
+        self, instance: objects.Instance
+    ) -> tuple[arq_types.Arq, ...]:
         """The instance's ARQs, with their devices ready.
 
         A reboot of the host may have removed the devices.
@@ -169,7 +171,9 @@ class SuspendMixin(hooks.Hooks):
 
 
 def _attach_again(
-    guest: libvirt_guest.Guest, arqs: tuple[arq.Arq, ...], error: Exception
+    guest: libvirt_guest.Guest,
+    arqs: tuple[arq_types.Arq, ...],
+    error: Exception,
 ) -> None:
     """Undo a suspend that failed."""
     try:

@@ -22,7 +22,7 @@ from typing import Any
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_accel import conf
-from nova_accel.bitstreams import glance
+from nova_accel.bitstreams import bitstream_images
 from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
 from nova_accel.client import servers
@@ -30,35 +30,35 @@ from nova_accel.client import service_user
 from nova_accel.drivers import base
 from nova_accel.drivers import catalogue
 from nova_accel.drivers import loading
-from nova_accel.host import guests as guests_module
+from nova_accel.host import all_guests
 from nova_accel.host import host_use
-from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
-from nova_accel.model import view
+from nova_accel.model import host_view
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
-from nova_accel.virt.fpga import programmer as programmer_module
+from nova_accel.virt.fpga import host_regions
+from nova_accel.virt.fpga import known_types
 from nova_accel.virt.fpga import programming_history
 from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga import region_programmer
 from nova_accel.virt.fpga import region_use
-from nova_accel.virt.fpga import regions as regions_module
 from nova_accel.virt.fpga import rpc_agent
-from nova_accel.virt.fpga import told_types
-from nova_accel.virt.holding import attachments as attachments_module
+from nova_accel.virt.holding import attach_journal
+from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import cleaning
-from nova_accel.virt.holding import held as held_module
-from nova_accel.virt.holding import journal as journal_module
-from nova_accel.virt.holding import provisioning as provisioning_module
+from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import provisioning
 from nova_accel.virt.holding import reconcile
-from nova_accel.virt.publishing import cycle as cycle_module
 from nova_accel.virt.publishing import discovery
-from nova_accel.virt.publishing import given_traits
-from nova_accel.virt.publishing import providers as providers_module
-from nova_accel.virt.publishing import publisher as publisher_module
+from nova_accel.virt.publishing import host_providers
+from nova_accel.virt.publishing import periodic_work
+from nova_accel.virt.publishing import publication
+from nova_accel.virt.publishing import published_traits
 
 CONF = conf.CONF
 
@@ -87,16 +87,18 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
     :raises ConfigurationError: names the option that is wrong.
     """
-    node = view.Node(host.get_hostname(), host.get_node_uuid(), service_host)
+    node = host_view.Node(
+        host.get_hostname(), host.get_node_uuid(), service_host
+    )
     hardware = _hardware(host, node)
     api = accelerator_api.AcceleratorApi(
         accelerator_api.adapter_from_conf(), node.nodename
     )
-    board = view.Board(view.View(node.uuid))
-    cycle = cycle_module.Cycle(CONF.nova_accel.report_interval_s)
+    board = host_view.Board(host_view.View(node.uuid))
+    cycle = periodic_work.Cycle(CONF.nova_accel.report_interval_s)
     state = pathlib.Path(CONF.state_path) / 'nova_accel'
-    journal = journal_module.Journal(state / node.nodename)
-    held = held_module.Held(journal)
+    journal = attach_journal.Journal(state / node.nodename)
+    held = holdings.Held(journal)
     fpgas = _fpgas(node, state, hardware, api, held, cycle)
     cleaner = cleaning.Cleaner(
         api,
@@ -108,17 +110,19 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
         fpgas.programmer.blank,
         cycle.hurry,
     )
-    attachments = attachments_module.Attachments(
+    attachments = attaching.Attachments(
         node.nodename, journal, held, api, board, hardware.drivers, cleaner
     )
-    providers = providers_module.Providers(
+    providers = host_providers.Providers(
         node.nodename,
         board,
         cleaner,
         attachments,
-        given_traits.GivenTraits(state / f'{node.nodename}.traits.json'),
+        published_traits.PublishedTraits(
+            state / f'{node.nodename}.traits.json'
+        ),
     )
-    publisher = publisher_module.Publisher(
+    publisher = publication.Publisher(
         node,
         functools.partial(_discover, hardware, fpgas.regions),
         api,
@@ -137,7 +141,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
 
     hardware.virtual_functions.make(hardware.specs)
     attachments.finish_interrupted()
-    provisioning = provisioning_module.Provisioning(
+    lost_mdevs = provisioning.Provisioning(
         api, attachments, {mdev.uuid for mdev in hardware.node_devices.mdevs()}
     )
     hot_plug.attach_missing(host, held.arqs_of)
@@ -151,7 +155,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
             ('What was programmed is not told', fpgas.history.tell),
             (_UNPUBLISHED, publisher.report),
             ('Accelerators are not cleaned', cleaner.go_on),
-            ('Lost accelerators are not made again', provisioning.go_on),
+            ('Lost accelerators are not made again', lost_mdevs.go_on),
             ('Accelerators are not released', attachments.retry),
             (
                 'The accelerators of this host are not compared with what '
@@ -195,20 +199,20 @@ def agent(accelerators: parts.Parts) -> rpc_agent.RpcAgent:
 class _Hardware:
     """The host's hardware, by libvirt, the kernel and the configuration."""
 
-    node_devices: node_devices_module.NodeDevices
-    sysfs: sysfs_module.Sysfs
-    guests: guests_module.Guests
+    node_devices: libvirt_devices.NodeDevices
+    sysfs: sysfs_tree.Sysfs
+    guests: all_guests.Guests
     claims: nova_claims.NovaClaims
     virtual_functions: virtual_functions.VirtualFunctions
     drivers: Mapping[str, base.Driver]
     specs: Sequence[device_spec.DeviceSpec]
 
 
-def _hardware(host: libvirt_host.Host, node: view.Node) -> _Hardware:
+def _hardware(host: libvirt_host.Host, node: host_view.Node) -> _Hardware:
     """See :func:`start` for the errors."""
-    node_devices = node_devices_module.NodeDevices(host)
-    sysfs = sysfs_module.of(host)
-    guests = guests_module.Guests(host)
+    node_devices = libvirt_devices.NodeDevices(host)
+    sysfs = sysfs_tree.of(host)
+    guests = all_guests.Guests(host)
     claims = nova_claims.NovaClaims(node.nodename, node.uuid)
     drivers = loading.load(node_devices, sysfs, node.uuid)
     return _Hardware(
@@ -225,7 +229,7 @@ def _hardware(host: libvirt_host.Host, node: view.Node) -> _Hardware:
 
 
 def _discover(
-    hardware: _Hardware, regions: regions_module.Regions
+    hardware: _Hardware, regions: host_regions.Regions
 ) -> discovery.Inventory:
     found = discovery.discover(
         hardware.node_devices,
@@ -242,24 +246,24 @@ def _discover(
 class _Fpgas:
     """The parts that know what the regions of FPGAs hold."""
 
-    regions: regions_module.Regions
+    regions: host_regions.Regions
     history: programming_history.History
     bitstreams: store.Store
-    programmer: programmer_module.Programmer
+    programmer: region_programmer.Programmer
 
 
 def _fpgas(
-    node: view.Node,
+    node: host_view.Node,
     state: pathlib.Path,
     hardware: _Hardware,
     api: accelerator_api.AcceleratorApi,
-    held: held_module.Held,
-    cycle: cycle_module.Cycle,
+    held: holdings.Held,
+    cycle: periodic_work.Cycle,
 ) -> _Fpgas:
-    boot_id = regions_module.boot_id()
-    regions = regions_module.Regions(
+    boot_id = host_regions.boot_id()
+    regions = host_regions.Regions(
         region_journal.RegionJournal(state / 'regions' / node.nodename),
-        told_types.ToldTypes(
+        known_types.KnownTypes(
             state / f'{node.nodename}.region_types.json', boot_id
         ),
         hardware.drivers,
@@ -272,7 +276,7 @@ def _fpgas(
         regions,
         history,
         bitstreams,
-        programmer_module.Programmer(
+        region_programmer.Programmer(
             node.uuid,
             regions,
             region_use.RegionUse(
@@ -288,5 +292,5 @@ def _fpgas(
 
 
 def _image(image_id: str) -> Mapping[str, Any]:
-    """See :meth:`nova_accel.bitstreams.glance.Glance.image`."""
-    return glance.Glance().image(image_id, service_user.context())
+    """See :meth:`nova_accel.bitstreams.bitstream_images.Glance.image`."""
+    return bitstream_images.Glance().image(image_id, service_user.context())

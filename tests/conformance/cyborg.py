@@ -19,7 +19,7 @@ from nova.tests.fixtures import cyborg as nova_cyborg
 import webob
 
 from nova_accel.model import attach_handle
-from nova_accel.model import device
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 
@@ -89,7 +89,7 @@ class Cyborg(fixtures.Fixture):
         devices = self._devices.setdefault(hostname, [])
         bus = 0x0C + len(devices)
         name = f'pci_0000_{bus:02x}_00_0'
-        found = device.Device(
+        found = hardware.Device(
             name=name,
             type='FPGA',
             vendor_id='8086',
@@ -99,7 +99,7 @@ class Cyborg(fixtures.Fixture):
             driver='fake',
             address=pci_address.PciAddress(0, bus, 0, 0),
             deployables=(
-                device.Deployable(
+                hardware.Deployable(
                     'function',
                     'FPGA',
                     frozenset({self.trait}),

@@ -33,15 +33,15 @@ from crash import imitation
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import drift
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import devices
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostdev
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
-from nova_accel.virt.holding import journal
+from nova_accel.virt.holding import attach_journal
 
 CONF = nova_conf.CONF
 
@@ -83,7 +83,7 @@ class Cloud(fixtures.Fixture):
             ),
             # A worker's cycle is a step like any other.
             (
-                'nova_accel.virt.publishing.cycle.thread_pool_factory.spawn',
+                'nova_accel.virt.publishing.periodic_work.thread_pool_factory.spawn',
                 lambda work: work(),
             ),
             ('nova.tests.fixtures.libvirt.Domain.migrateToURI3', _arrive),
@@ -120,7 +120,7 @@ class Cloud(fixtures.Fixture):
             self.useFixture(fixtures.MonkeyPatch(name, value))
         for fixture in (
             nova_fixtures.LibvirtFixture(),
-            fake_driver.Installed(),
+            fake_fpga.Installed(),
             libvirt.MediatedDevices(),
             libvirt_guest.GuestDevices(),
         ):
@@ -225,7 +225,7 @@ class Cloud(fixtures.Fixture):
             if providers
             and not any(
                 self._is_needed(uuid, host, role)
-                for role in (arq.Role.ACTIVE, arq.Role.INCOMING)
+                for role in (arq_types.Role.ACTIVE, arq_types.Role.INCOMING)
             )
         ]
 
@@ -321,10 +321,10 @@ class Cloud(fixtures.Fixture):
         if role is None:
             # Not adopted: Nova deletes them with their instance.
             return True
-        if role != arq.Role.OLD and self._has_guest(instance, host):
+        if role != arq_types.Role.OLD and self._has_guest(instance, host):
             # It has arrived, and Nova may not know; nothing is taken from it.
             return True
-        if role == arq.Role.ACTIVE:
+        if role == arq_types.Role.ACTIVE:
             return instance.host == host or any(
                 migration.instance_uuid == uuid
                 and migration.migration_type == 'evacuation'
@@ -340,7 +340,7 @@ class Cloud(fixtures.Fixture):
             and host
             == (
                 migration.source_compute
-                if role == arq.Role.OLD
+                if role == arq_types.Role.OLD
                 else migration.dest_compute
             )
             and migration.status in drift.UNFINISHED
@@ -356,14 +356,14 @@ class Cloud(fixtures.Fixture):
     def _drift_of(self, host: imitated_host.Host, held: Any) -> list[str]:
         """On the host itself."""
         found = []
-        entries = journal.Journal(
+        entries = attach_journal.Journal(
             host.driver._accelerators.attachments._journal.directory,
         ).entries()
         found += [
             f'{entry.instance_uuid} ({entry.role}) is {entry.step} in '
             f'the journal of {host.name}'
             for entry in entries
-            if entry.step is not journal.Step.HELD
+            if entry.step is not attach_journal.Step.HELD
             or entry.moved_from is not None
         ]
         journaled = {
@@ -413,7 +413,7 @@ class Cloud(fixtures.Fixture):
                     )
                     for request in held_there.arqs_of(instance.uuid, role)
                 )
-                for role in (arq.Role.ACTIVE, arq.Role.INCOMING)
+                for role in (arq_types.Role.ACTIVE, arq_types.Role.INCOMING)
             ]
             if len(has) != self.nova.units(instance) or has not in held:
                 yield (

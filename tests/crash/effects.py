@@ -30,7 +30,7 @@ from nova_accel.client import accelerator_api
 from nova_accel.drivers import mdev
 from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api as api_fixture
-from nova_accel.testing import driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 
 
@@ -95,7 +95,7 @@ _KINDS = (
     _Kind(
         'device',
         (
-            (driver.FakeFpgaDriver, ('plug', 'unplug')),
+            (fake_fpga.FakeFpgaDriver, ('plug', 'unplug')),
             (mdev.MdevDriver, ('plug', 'unplug')),
         ),
         lambda: exceptions.DeviceError('the device is stuck'),

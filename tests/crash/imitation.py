@@ -30,7 +30,7 @@ from nova.compute import vm_states
 
 from crash import imitated_host
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request
+from nova_accel.db import client_arqs
 from nova_accel.model import device_profile
 
 # Whether it is an administrator's would be asked of Nova's policy.
@@ -229,7 +229,7 @@ class Nova:
             driver.power_off(instance)
             driver.destroy(_CONTEXT, instance)
             if _is_compat(instance):
-                accelerator_request.delete_by_instance(instance.uuid)
+                client_arqs.delete_by_instance(instance.uuid)
         except Exception:
             instance.task_state = None
         else:
@@ -539,11 +539,11 @@ class Nova:
         return self._bind(instance, host) if _is_compat(instance) else None
 
     def _bind(self, instance: Instance, host: Host) -> list[Any]:
-        arqs = accelerator_request.create(
+        arqs = client_arqs.create(
             _profile(instance.flavor), instance.project_id
         )
         providers = self.allocations[instance.uuid][host.name]
-        accelerator_request.bind(
+        client_arqs.bind(
             {
                 found['uuid']: {
                     'hostname': host.name,
@@ -564,7 +564,7 @@ class Nova:
 
     def _unbind(self, instance: Instance) -> None:
         with contextlib.suppress(exceptions.ServiceUnavailable):
-            accelerator_request.delete_by_instance(instance.uuid)
+            client_arqs.delete_by_instance(instance.uuid)
 
     def _claim(
         self,

@@ -33,12 +33,12 @@ from crash import test_points
 from nova_accel.db import device
 from nova_accel.drivers import mdev
 from nova_accel.model import device_profile
-from nova_accel.testing import driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostile_driver
 
 #: Name -> the driver, and the device profile of a server without it.
 _DRIVERS = {
-    'FPGA': (driver.FakeFpgaDriver, 'vgpu'),
+    'FPGA': (fake_fpga.FakeFpgaDriver, 'vgpu'),
     'VGPU': (mdev.MdevDriver, 'fpga'),
 }
 
@@ -154,12 +154,12 @@ class TestWhileCleaning(HostileDriverTestCase):
 
     def harm(self, deed):
         with (
-            hostile_driver.HostileDriver(driver.FakeFpgaDriver) as hostile,
-            driver.Cleaning() as cleaning,
+            hostile_driver.HostileDriver(fake_fpga.FakeFpgaDriver) as hostile,
+            fake_fpga.Cleaning() as cleaning,
             cloud_module.Cloud() as cloud,
             # In the thread of a delete, a cycle would wait for that delete.
             fixtures.MonkeyPatch(
-                'nova_accel.virt.publishing.cycle.thread_pool_factory.spawn',
+                'nova_accel.virt.publishing.periodic_work.thread_pool_factory.spawn',
                 lambda work: None,
             ),
             fixtures.MonkeyPatch(
@@ -216,8 +216,8 @@ class TestWhileProgramming(HostileDriverTestCase):
 
     def harm(self, method, deed):
         with (
-            hostile_driver.HostileDriver(driver.FakeFpgaDriver) as hostile,
-            driver.Programming(),
+            hostile_driver.HostileDriver(fake_fpga.FakeFpgaDriver) as hostile,
+            fake_fpga.Programming(),
             cloud_module.Cloud() as cloud,
             tenants_bitstreams.TenantsBitstreams() as images,
         ):

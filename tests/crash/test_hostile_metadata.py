@@ -30,7 +30,7 @@ from unit.model import hostile_metadata
 from crash import cloud as cloud_module
 from crash import tenants_bitstreams
 from nova_accel.model import device_profile
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import scheduling
 
 _NATIVE = device_profile.FLAVOR_KEY
@@ -44,7 +44,7 @@ class TestHostileMetadata(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.cloud = self.useFixture(cloud_module.Cloud())
-        self.cards = self.useFixture(fake_driver.Programming())
+        self.cards = self.useFixture(fake_fpga.Programming())
         self.placement = self.useFixture(scheduling.Placement())
         self.images = self.useFixture(tenants_bitstreams.TenantsBitstreams())
         self.host, _other = self.cloud.hosts

@@ -24,9 +24,9 @@ import testtools
 from unit.virt.fpga import fpga_card
 
 from nova_accel import exceptions
-from nova_accel.model import bitstream
+from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 from nova_accel.virt.fpga import region_journal
 
 #: How often it is killed.
@@ -163,10 +163,10 @@ class TestShell(ProgrammingTestCase):
             naming.derived_uuid(
                 fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', 'region0'
             ),
-            bitstream.Wanted(self.shells[number % len(self.shells)]),
-            programming.Asker(),
+            fpga_bitstream.Wanted(self.shells[number % len(self.shells)]),
+            programming_record.Asker(),
             'user',
-            programming.ShellLoading.ALLOWED,
+            programming_record.ShellLoading.ALLOWED,
         )
 
     def work(self, first):

@@ -24,9 +24,9 @@ from oslo_utils import uuidutils
 import sqlalchemy as sa
 import testtools
 
-from nova_accel.db import accelerator_request
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import matching
 from nova_accel.testing import database
@@ -55,9 +55,9 @@ class DatabaseTestCase(testtools.TestCase):
 
     def request(
         self, *providers: matching.Provider, attempt: int = 1, **fields: Any
-    ) -> binding.Request:
+    ) -> host_arqs.Request:
         """A request for the first region, unless others are given."""
-        return binding.Request(
+        return host_arqs.Request(
             **{
                 'instance_uuid': uuidutils.generate_uuid(),
                 'hostname': self.host.hostname,
@@ -85,7 +85,7 @@ class DatabaseTestCase(testtools.TestCase):
         return [
             arq['uuid']
             for _ in range(amount)
-            for arq in accelerator_request.create('fpga', PROJECT)
+            for arq in client_arqs.create('fpga', PROJECT)
         ]
 
     def make_noise(self, host: reports.SimulatedHost) -> None:
@@ -97,7 +97,7 @@ class DatabaseTestCase(testtools.TestCase):
             for region in range(count or 0)
         ]
         arqs = self.make_arqs(len(regions))
-        accelerator_request.bind(
+        client_arqs.bind(
             {
                 uuid: {
                     'hostname': host.hostname,

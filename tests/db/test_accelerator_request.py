@@ -19,11 +19,11 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request as arqs
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import engine
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import arq as arq_model
+from nova_accel.model import arq_types
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -42,7 +42,7 @@ class ArqTestCase(base.DatabaseTestCase):
     def bound(self) -> str:
         """The uuid of an ARQ that holds the first region."""
         [uuid] = self.make_arqs(1)
-        arqs.bind({uuid: self.place()})
+        client_arqs.bind({uuid: self.place()})
         return uuid
 
     def silence(self) -> None:
@@ -52,7 +52,7 @@ class ArqTestCase(base.DatabaseTestCase):
                 sa.update(schema.HOSTS).values(
                     reported_at=schema.now()
                     - datetime.timedelta(
-                        seconds=arqs.CONF.nova_accel.host_silence_s + 1
+                        seconds=client_arqs.CONF.nova_accel.host_silence_s + 1
                     )
                 )
             )
@@ -65,7 +65,7 @@ class TestCreateAndRead(ArqTestCase):
         groups = [base.FPGA | {'resources:CUSTOM_QAT': '2'}, base.FPGA]
         self.make_profile(*groups, name='mixed')
         image_uuid = uuidutils.generate_uuid()
-        created = arqs.create('mixed', base.PROJECT, image_uuid)
+        created = client_arqs.create('mixed', base.PROJECT, image_uuid)
         self.assertEqual(
             [0, 0, 0, 1], [arq['device_profile_group_id'] for arq in created]
         )
@@ -95,25 +95,25 @@ class TestCreateAndRead(ArqTestCase):
             ),
         }.items():
             self.assertEqual(value, created[0][name], name)
-        self.assertEqual(created, arqs.get_all())
-        self.assertEqual(created[3], arqs.get(created[3]['uuid']))
+        self.assertEqual(created, client_arqs.get_all())
+        self.assertEqual(created[3], client_arqs.get(created[3]['uuid']))
 
     def test_create_of_an_unknown_profile(self) -> None:
         error = self.assertRaises(
-            exceptions.NotFound, arqs.create, 'nope', base.PROJECT
+            exceptions.NotFound, client_arqs.create, 'nope', base.PROJECT
         )
         self.assertEqual('Device Profile not found with name=nope', str(error))
 
     def test_a_project_has_only_so_many_that_are_not_bound(self) -> None:
-        arqs.CONF.set_override('max_unbound_arqs', 3, 'nova_accel')
+        client_arqs.CONF.set_override('max_unbound_arqs', 3, 'nova_accel')
         self.addCleanup(
-            arqs.CONF.clear_override, 'max_unbound_arqs', 'nova_accel'
+            client_arqs.CONF.clear_override, 'max_unbound_arqs', 'nova_accel'
         )
         self.make_profile({'resources:FPGA': '2'}, name='two')
         first, *_others = self.make_arqs(2)
         before = self.everything()
         error = self.assertRaises(
-            exceptions.NotAllowed, arqs.create, 'two', base.PROJECT
+            exceptions.NotAllowed, client_arqs.create, 'two', base.PROJECT
         )
         self.assertEqual(
             '2 accelerator requests are wanted, but project '
@@ -122,24 +122,24 @@ class TestCreateAndRead(ArqTestCase):
             str(error),
         )
         self.assertEqual(before, self.everything())
-        arqs.create('two', OTHER_PROJECT)
+        client_arqs.create('two', OTHER_PROJECT)
         # What is bound does not count.
-        arqs.bind({first: self.place()})
-        arqs.create('two', base.PROJECT)
+        client_arqs.bind({first: self.place()})
+        client_arqs.create('two', base.PROJECT)
         self.assertRaises(
-            exceptions.NotAllowed, arqs.create, 'fpga', base.PROJECT
+            exceptions.NotAllowed, client_arqs.create, 'fpga', base.PROJECT
         )
-        arqs.CONF.set_override('max_unbound_arqs', 0, 'nova_accel')
-        arqs.create('two', base.PROJECT)
+        client_arqs.CONF.set_override('max_unbound_arqs', 0, 'nova_accel')
+        client_arqs.create('two', base.PROJECT)
 
     def test_projects_are_apart(self) -> None:
-        [own] = arqs.create('fpga', base.PROJECT)
-        [other] = arqs.create('fpga', OTHER_PROJECT)
-        self.assertEqual([own], arqs.get_all(project_id=base.PROJECT))
-        self.assertEqual(own, arqs.get(own['uuid'], base.PROJECT))
+        [own] = client_arqs.create('fpga', base.PROJECT)
+        [other] = client_arqs.create('fpga', OTHER_PROJECT)
+        self.assertEqual([own], client_arqs.get_all(project_id=base.PROJECT))
+        self.assertEqual(own, client_arqs.get(own['uuid'], base.PROJECT))
         for call in (
-            lambda: arqs.get(other['uuid'], base.PROJECT),
-            lambda: arqs.delete_by_uuids(
+            lambda: client_arqs.get(other['uuid'], base.PROJECT),
+            lambda: client_arqs.delete_by_uuids(
                 [own['uuid'], other['uuid']], base.PROJECT
             ),
         ):
@@ -147,54 +147,58 @@ class TestCreateAndRead(ArqTestCase):
             self.assertEqual(
                 f'ExtArq not found with uuid={other["uuid"]}', str(error)
             )
-        self.assertEqual([own, other], arqs.get_all())
+        self.assertEqual([own, other], client_arqs.get_all())
 
     def test_filters(self) -> None:
         bound = self.bound()
         [initial] = self.make_arqs(1)
-        instance_uuid = arqs.get(bound)['instance_uuid']
+        instance_uuid = client_arqs.get(bound)['instance_uuid']
         for filters, found in (
             ({'instance_uuid': instance_uuid}, [bound]),
             ({'instance_uuid': uuidutils.generate_uuid()}, []),
-            ({'states': [arq_model.State.INITIAL]}, [initial]),
-            ({'states': arq_model.RESOLVED}, [bound]),
+            ({'states': [arq_types.State.INITIAL]}, [initial]),
+            ({'states': arq_types.RESOLVED}, [bound]),
             ({'states': []}, []),
             ({}, [bound, initial]),
         ):
             self.assertEqual(
-                found, [arq['uuid'] for arq in arqs.get_all(**filters)]
+                found, [arq['uuid'] for arq in client_arqs.get_all(**filters)]
             )
 
     def test_silent_host(self) -> None:
         bound = self.bound()
         [initial] = self.make_arqs(1)
         request = self.request(self.host.allocated(bus=1))
-        native = binding.acquire(request)
+        native = host_arqs.acquire(request)
         self.silence()
         self.assertEqual(
             ['Unknown', 'Initial', 'Unknown'],
-            [arq['state'] for arq in arqs.get_all()],
+            [arq['state'] for arq in client_arqs.get_all()],
         )
         self.assertEqual(
-            2, len(arqs.get_all(states=[arq_model.State.UNKNOWN]))
+            2, len(client_arqs.get_all(states=[arq_types.State.UNKNOWN]))
         )
-        self.assertEqual([], arqs.get_all(states=[arq_model.State.BOUND]))
-        self.assertEqual('Unknown', arqs.get(bound)['state'])
-        self.assertEqual('Initial', arqs.get(initial)['state'])
+        self.assertEqual(
+            [], client_arqs.get_all(states=[arq_types.State.BOUND])
+        )
+        self.assertEqual('Unknown', client_arqs.get(bound)['state'])
+        self.assertEqual('Initial', client_arqs.get(initial)['state'])
         for uuid in (bound, native[0]['uuid']):
-            [shown] = arqs.get_of_instance(arqs.get(uuid)['instance_uuid'])
+            [shown] = client_arqs.get_of_instance(
+                client_arqs.get(uuid)['instance_uuid']
+            )
             self.assertEqual(
                 (uuid, 'Unknown'), (shown['uuid'], shown['state'])
             )
         # The host itself wants to know what it has.
-        self.assertEqual(native, binding.get(*request.key))
+        self.assertEqual(native, host_arqs.get(*request.key))
         self.host.report()
-        self.assertEqual('Bound', arqs.get(bound)['state'])
+        self.assertEqual('Bound', client_arqs.get(bound)['state'])
 
     def test_forgotten(self) -> None:
         self.bound()
         old, unbound, recent = self.make_arqs(3)
-        arqs.bind({unbound: self.place(self.host.rp_uuid(1))})
+        client_arqs.bind({unbound: self.place(self.host.rp_uuid(1))})
         for uuid, hours in ((old, 25), (unbound, 25), (recent, 23)):
             with engine.writer() as connection:
                 connection.execute(
@@ -209,11 +213,13 @@ class TestCreateAndRead(ArqTestCase):
         def forgotten() -> list[str]:
             return [
                 arq['uuid']
-                for arq in arqs.get_forgotten(datetime.timedelta(days=1))
+                for arq in client_arqs.get_forgotten(
+                    datetime.timedelta(days=1)
+                )
             ]
 
         self.assertEqual([old], forgotten())
-        arqs.unbind([unbound])
+        client_arqs.unbind([unbound])
         self.assertEqual([old], forgotten())
         handle = self.host.devices()[1].deployables[0].handles[0].uuid
         with engine.writer() as connection:
@@ -231,8 +237,8 @@ class TestBind(ArqTestCase):
     def test_bound(self) -> None:
         [uuid] = self.make_arqs(1)
         place = self.place()
-        [bound] = arqs.bind({uuid: place})
-        found = arqs.get(uuid)
+        [bound] = client_arqs.bind({uuid: place})
+        found = client_arqs.get(uuid)
         self.assertEqual(found, bound)
         handle = self.host.devices()[0].deployables[0].handles[0]
         for name, value in {
@@ -249,14 +255,14 @@ class TestBind(ArqTestCase):
 
     def test_project_of_the_instance(self) -> None:
         first, second = self.make_arqs(2)
-        arqs.bind(
+        client_arqs.bind(
             {
                 first: self.place() | {'project_id': OTHER_PROJECT},
                 second: self.place(self.host.rp_uuid(1)),
             }
         )
-        self.assertEqual(OTHER_PROJECT, arqs.get(first)['project_id'])
-        self.assertEqual(base.PROJECT, arqs.get(second)['project_id'])
+        self.assertEqual(OTHER_PROJECT, client_arqs.get(first)['project_id'])
+        self.assertEqual(base.PROJECT, client_arqs.get(second)['project_id'])
 
     def test_all_or_nothing_for_each_instance(self) -> None:
         alone, *pair = self.make_arqs(3)
@@ -267,20 +273,22 @@ class TestBind(ArqTestCase):
         places[alone] = self.place(self.host.rp_uuid(1))
         self.assertEqual(
             {alone: 'Bound', pair[0]: 'BindFailed', pair[1]: 'BindFailed'},
-            {arq['uuid']: arq['state'] for arq in arqs.bind(places)},
+            {arq['uuid']: arq['state'] for arq in client_arqs.bind(places)},
         )
         self.assertEqual([alone], list(self.taken().values()))
-        self.assertEqual(2, len(arqs.get_all(instance_uuid=instance_uuid)))
+        self.assertEqual(
+            2, len(client_arqs.get_all(instance_uuid=instance_uuid))
+        )
 
     def test_refusals_change_nothing(self) -> None:
         bound = self.bound()
         [failed, fresh] = self.make_arqs(2)
-        arqs.bind({failed: self.place()})
+        client_arqs.bind({failed: self.place()})
         request = self.request(self.host.allocated(bus=1))
-        [native] = binding.acquire(request)
+        [native] = host_arqs.acquire(request)
         before = self.everything()
         nobody = uuidutils.generate_uuid()
-        holder = arqs.get(bound)['instance_uuid']
+        holder = client_arqs.get(bound)['instance_uuid']
         for places, fault, text in (
             (
                 {fresh: self.place(), nobody: self.place()},
@@ -312,15 +320,15 @@ class TestBind(ArqTestCase):
                 native['uuid'],
             ),
         ):
-            error = self.assertRaises(fault, arqs.bind, places)
+            error = self.assertRaises(fault, client_arqs.bind, places)
             self.assertIn(text, str(error))
             self.assertEqual(before, self.everything())
 
     def test_beside_what_the_host_acquired(self) -> None:
         request = self.request(self.host.allocated(bus=1))
-        binding.acquire(request)
+        host_arqs.acquire(request)
         [uuid] = self.make_arqs(1)
-        [bound] = arqs.bind(
+        [bound] = client_arqs.bind(
             {uuid: self.place(instance_uuid=request.instance_uuid)}
         )
         self.assertEqual('Bound', bound['state'])
@@ -330,7 +338,7 @@ class TestBind(ArqTestCase):
         self.silence()
         other.report()
         here, there = self.make_arqs(2)
-        arqs.bind(
+        client_arqs.bind(
             {
                 here: self.place(),
                 there: {
@@ -341,26 +349,27 @@ class TestBind(ArqTestCase):
         )
         self.assertEqual(
             ['BindFailed', 'Bound'],
-            [arqs.get(uuid)['state'] for uuid in (here, there)],
+            [client_arqs.get(uuid)['state'] for uuid in (here, there)],
         )
         self.assertEqual([there], list(self.taken().values()))
         self.assertIn(
-            f'ARQ {here} of instance {arqs.get(here)["instance_uuid"]} is '
+            f'ARQ {here} of instance '
+            f'{client_arqs.get(here)["instance_uuid"]} is '
             'BindFailed: host compute-1 has not reported for 180 s',
             self.log.output,
         )
         self.host.report()
         [again] = self.make_arqs(1)
-        arqs.bind({again: self.place()})
-        self.assertEqual('Bound', arqs.get(again)['state'])
+        client_arqs.bind({again: self.place()})
+        self.assertEqual('Bound', client_arqs.get(again)['state'])
 
     def test_a_controller_that_is_minutes_ahead_binds(self) -> None:
         ahead = schema.now() + datetime.timedelta(minutes=4)
         [uuid] = self.make_arqs(1)
         with fixtures.MonkeyPatch('nova_accel.db.schema.now', lambda: ahead):
-            [bound] = arqs.bind({uuid: self.place()})
+            [bound] = client_arqs.bind({uuid: self.place()})
             self.assertEqual('Bound', bound['state'])
-            self.assertEqual('Bound', arqs.get(uuid)['state'])
+            self.assertEqual('Bound', client_arqs.get(uuid)['state'])
 
     def test_one_of_two_hosts_is_silent(self) -> None:
         """An instance is on one host, but who knows."""
@@ -369,7 +378,7 @@ class TestBind(ArqTestCase):
         other.report()
         pair = self.make_arqs(2)
         place = self.place()
-        arqs.bind(
+        client_arqs.bind(
             {
                 pair[0]: place,
                 pair[1]: {
@@ -380,7 +389,7 @@ class TestBind(ArqTestCase):
             }
         )
         self.assertEqual(
-            {'BindFailed'}, {arqs.get(uuid)['state'] for uuid in pair}
+            {'BindFailed'}, {client_arqs.get(uuid)['state'] for uuid in pair}
         )
         self.assertEqual({}, self.taken())
 
@@ -391,8 +400,8 @@ class TestUnbindAndDelete(ArqTestCase):
     def test_unbind_and_bind_again(self) -> None:
         uuid = self.bound()
         for _again in range(2):
-            arqs.unbind([uuid])
-            found = arqs.get(uuid)
+            client_arqs.unbind([uuid])
+            found = client_arqs.get(uuid)
             self.assertEqual('Unbound', found['state'])
             for name in (
                 'hostname',
@@ -402,22 +411,22 @@ class TestUnbindAndDelete(ArqTestCase):
             ):
                 self.assertIsNone(found[name])
         self.assertEqual({}, self.taken())
-        [bound] = arqs.bind({uuid: self.place()})
+        [bound] = client_arqs.bind({uuid: self.place()})
         self.assertEqual('Bound', bound['state'])
 
     def test_unbind_of_a_failed_one(self) -> None:
         self.bound()
         [uuid] = self.make_arqs(1)
-        arqs.bind({uuid: self.place()})
-        arqs.unbind([uuid])
-        [bound] = arqs.bind({uuid: self.place(self.host.rp_uuid(1))})
+        client_arqs.bind({uuid: self.place()})
+        client_arqs.unbind([uuid])
+        [bound] = client_arqs.bind({uuid: self.place(self.host.rp_uuid(1))})
         self.assertEqual('Bound', bound['state'])
 
     def test_unbind_of_one_that_was_never_bound(self) -> None:
         [uuid] = self.make_arqs(1)
-        arqs.unbind([uuid])
-        self.assertEqual('Unbound', arqs.get(uuid)['state'])
-        [bound] = arqs.bind({uuid: self.place()})
+        client_arqs.unbind([uuid])
+        self.assertEqual('Unbound', client_arqs.get(uuid)['state'])
+        [bound] = client_arqs.bind({uuid: self.place()})
         self.assertEqual('Bound', bound['state'])
 
     def test_unbind_refused(self) -> None:
@@ -425,19 +434,23 @@ class TestUnbindAndDelete(ArqTestCase):
         before = self.everything()
         uuid = uuidutils.generate_uuid()
         error = self.assertRaises(
-            exceptions.NotFound, arqs.unbind, [bound, uuid]
+            exceptions.NotFound, client_arqs.unbind, [bound, uuid]
         )
         self.assertIn(uuid, str(error))
         self.assertEqual(before, self.everything())
 
     def test_delete(self) -> None:
         first, second, third = self.make_arqs(3)
-        arqs.delete_by_uuids([first, third])
-        self.assertEqual([second], [arq['uuid'] for arq in arqs.get_all()])
+        client_arqs.delete_by_uuids([first, third])
+        self.assertEqual(
+            [second], [arq['uuid'] for arq in client_arqs.get_all()]
+        )
 
     def test_delete_of_all_or_none(self) -> None:
         own = self.make_arqs(2)
-        [other] = [arq['uuid'] for arq in arqs.create('fpga', OTHER_PROJECT)]
+        [other] = [
+            arq['uuid'] for arq in client_arqs.create('fpga', OTHER_PROJECT)
+        ]
         missing = uuidutils.generate_uuid()
         before = self.everything()
         for uuids, culprit in (
@@ -446,7 +459,10 @@ class TestUnbindAndDelete(ArqTestCase):
             ([own[0], other, own[1]], other),
         ):
             error = self.assertRaises(
-                exceptions.NotFound, arqs.delete_by_uuids, uuids, base.PROJECT
+                exceptions.NotFound,
+                client_arqs.delete_by_uuids,
+                uuids,
+                base.PROJECT,
             )
             self.assertEqual(
                 f'ExtArq not found with uuid={culprit}', str(error)
@@ -456,49 +472,53 @@ class TestUnbindAndDelete(ArqTestCase):
     def test_nova_deletes_what_is_left(self) -> None:
         uuids = self.make_arqs(2)
         missing = uuidutils.generate_uuid()
-        arqs.delete_by_uuids([missing, *uuids], bound_allowed=True)
-        self.assertEqual([], arqs.get_all())
+        client_arqs.delete_by_uuids([missing, *uuids], bound_allowed=True)
+        self.assertEqual([], client_arqs.get_all())
         self.assertRaises(
             exceptions.NotFound,
-            arqs.delete_by_uuids,
+            client_arqs.delete_by_uuids,
             [missing, *uuids],
             bound_allowed=True,
         )
 
     def test_delete_of_a_bound_one(self) -> None:
         uuid = self.bound()
-        instance_uuid = arqs.get(uuid)['instance_uuid']
+        instance_uuid = client_arqs.get(uuid)['instance_uuid']
         error = self.assertRaises(
-            exceptions.Conflict, arqs.delete_by_uuids, [uuid]
+            exceptions.Conflict, client_arqs.delete_by_uuids, [uuid]
         )
         self.assertEqual(
             f'ARQ {uuid} is bound to instance {instance_uuid}. Use the '
             'Compute API to manage instance accelerators.',
             str(error),
         )
-        arqs.delete_by_uuids([uuid], bound_allowed=True)
-        self.assertEqual([], arqs.get_all())
+        client_arqs.delete_by_uuids([uuid], bound_allowed=True)
+        self.assertEqual([], client_arqs.get_all())
         self.assertEqual({}, self.taken())
 
     def test_delete_by_instance(self) -> None:
         uuid = self.bound()
         [other] = self.make_arqs(1)
-        instance_uuid = arqs.get(uuid)['instance_uuid']
-        arqs.delete_by_instance(instance_uuid, OTHER_PROJECT)
-        self.assertEqual(2, len(arqs.get_all()))
+        instance_uuid = client_arqs.get(uuid)['instance_uuid']
+        client_arqs.delete_by_instance(instance_uuid, OTHER_PROJECT)
+        self.assertEqual(2, len(client_arqs.get_all()))
         for _again in range(2):
-            arqs.delete_by_instance(instance_uuid)
-            self.assertEqual([other], [arq['uuid'] for arq in arqs.get_all()])
+            client_arqs.delete_by_instance(instance_uuid)
+            self.assertEqual(
+                [other], [arq['uuid'] for arq in client_arqs.get_all()]
+            )
         self.assertEqual({}, self.taken())
 
     def test_what_the_host_acquired_is_left_to_it(self) -> None:
         request = self.request()
-        [native] = binding.acquire(request)
+        [native] = host_arqs.acquire(request)
         before = self.everything()
-        arqs.delete_by_instance(request.instance_uuid)
+        client_arqs.delete_by_instance(request.instance_uuid)
         for call in (
-            lambda: arqs.unbind([native['uuid']]),
-            lambda: arqs.delete_by_uuids([native['uuid']], bound_allowed=True),
+            lambda: client_arqs.unbind([native['uuid']]),
+            lambda: client_arqs.delete_by_uuids(
+                [native['uuid']], bound_allowed=True
+            ),
         ):
             error = self.assertRaises(exceptions.Conflict, call)
             self.assertIn('held by host compute-1', str(error))

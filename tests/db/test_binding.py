@@ -18,14 +18,14 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request as arqs
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import clock
 from nova_accel.db import device_profile
 from nova_accel.db import engine
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.db.rows import fence
-from nova_accel.model import arq as arq_model
+from nova_accel.model import arq_types
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -40,9 +40,9 @@ class BindingTestCase(base.DatabaseTestCase):
         self.make_profile()
 
     def again(
-        self, request: binding.Request, **fields: Any
-    ) -> binding.Request:
-        return binding.Request(**{**vars(request), **fields})
+        self, request: host_arqs.Request, **fields: Any
+    ) -> host_arqs.Request:
+        return host_arqs.Request(**{**vars(request), **fields})
 
 
 class TestAcquire(BindingTestCase):
@@ -50,7 +50,7 @@ class TestAcquire(BindingTestCase):
 
     def test_bound_arq(self) -> None:
         request = self.request(image_uuid='b' * 36)
-        [found] = binding.acquire(request)
+        [found] = host_arqs.acquire(request)
         handle = self.host.devices()[0].deployables[0].handles[0]
         for name, value in {
             'state': 'Bound',
@@ -68,7 +68,7 @@ class TestAcquire(BindingTestCase):
             'updated_at': None,
         }.items():
             self.assertEqual(value, found[name], name)
-        self.assertEqual([found], binding.get(*request.key))
+        self.assertEqual([found], host_arqs.get(*request.key))
         self.assertEqual({handle.uuid: found['uuid']}, self.taken())
 
     def test_groups_are_matched_to_providers(self) -> None:
@@ -78,7 +78,7 @@ class TestAcquire(BindingTestCase):
             base.FPGA,
             name='mixed',
         )
-        found = binding.acquire(
+        found = host_arqs.acquire(
             self.request(
                 self.host.allocated(bus=1),
                 self.host.allocated_functions(2),
@@ -105,7 +105,7 @@ class TestAcquire(BindingTestCase):
     def test_refusals_leave_nothing(self) -> None:
         other = reports.SimulatedHost('compute-2')
         other.report()
-        binding.acquire(self.request(self.host.allocated(bus=1)))
+        host_arqs.acquire(self.request(self.host.allocated(bus=1)))
         before = self.everything()
         for request, fault, text in (
             (
@@ -136,15 +136,15 @@ class TestAcquire(BindingTestCase):
                 self.host.rp_uuid(1),
             ),
         ):
-            error = self.assertRaises(fault, binding.acquire, request)
+            error = self.assertRaises(fault, host_arqs.acquire, request)
             self.assertIn(text, str(error))
             self.assertEqual(before, self.everything())
 
     def test_same_attempt_again(self) -> None:
         request = self.request()
-        found = binding.acquire(request)
+        found = host_arqs.acquire(request)
         before = self.everything()
-        self.assertEqual(found, binding.acquire(request))
+        self.assertEqual(found, host_arqs.acquire(request))
         self.assertEqual(before, self.everything())
 
     def test_groups_of_no_profile(self) -> None:
@@ -155,7 +155,7 @@ class TestAcquire(BindingTestCase):
             device_profile_name='',
             groups=({**base.FPGA, **trait}, base.FPGA),
         )
-        found = binding.acquire(request)
+        found = host_arqs.acquire(request)
         self.assertEqual(
             [
                 ('', 0, {**base.FPGA, **trait}, self.host.rp_uuid(0, 1)),
@@ -171,23 +171,23 @@ class TestAcquire(BindingTestCase):
                 for arq in found
             ],
         )
-        self.assertEqual(found, binding.acquire(request))
+        self.assertEqual(found, host_arqs.acquire(request))
         self.assertEqual(
-            found, binding.acquire(self.again(request, attempt=2))
+            found, host_arqs.acquire(self.again(request, attempt=2))
         )
         other = self.again(request, groups=(base.FPGA, base.FPGA), attempt=2)
-        self.assertRaises(exceptions.StaleAttempt, binding.acquire, other)
-        anew = binding.acquire(self.again(other, attempt=3))
+        self.assertRaises(exceptions.StaleAttempt, host_arqs.acquire, other)
+        anew = host_arqs.acquire(self.again(other, attempt=3))
         self.assertEqual([base.FPGA] * 2, [arq['group'] for arq in anew])
         self.assert_consistent()
 
     def test_older_attempt(self) -> None:
         request = self.request(attempt=7)
-        binding.acquire(request)
+        host_arqs.acquire(request)
         before = self.everything()
         error = self.assertRaises(
             exceptions.StaleAttempt,
-            binding.acquire,
+            host_arqs.acquire,
             self.again(request, attempt=6),
         )
         self.assertIn(request.instance_uuid, str(error))
@@ -195,22 +195,22 @@ class TestAcquire(BindingTestCase):
 
     def test_newer_attempt_keeps_the_arqs(self) -> None:
         request = self.request()
-        found = binding.acquire(request)
+        found = host_arqs.acquire(request)
         newer = self.again(request, attempt=2)
-        self.assertEqual(found, binding.acquire(newer))
-        self.assertRaises(exceptions.StaleAttempt, binding.acquire, request)
+        self.assertEqual(found, host_arqs.acquire(newer))
+        self.assertRaises(exceptions.StaleAttempt, host_arqs.acquire, request)
         self.assertRaises(
-            exceptions.StaleAttempt, binding.release, *request.key, attempt=1
+            exceptions.StaleAttempt, host_arqs.release, *request.key, attempt=1
         )
 
     def test_newer_attempt_keeps_the_arqs_of_a_deleted_profile(self) -> None:
         request = self.request()
-        found = binding.acquire(request)
+        found = host_arqs.acquire(request)
         # The release before deleted also what is in use.
         with self.database.engine.begin() as connection:
             connection.execute(sa.delete(schema.DEVICE_PROFILES))
         self.assertEqual(
-            found, binding.acquire(self.again(request, attempt=2))
+            found, host_arqs.acquire(self.again(request, attempt=2))
         )
 
     def test_newer_attempt_that_differs(self) -> None:
@@ -225,7 +225,7 @@ class TestAcquire(BindingTestCase):
             },
         ]
         for attempt, fields in enumerate(asked):
-            found = binding.acquire(
+            found = host_arqs.acquire(
                 self.again(request, attempt=attempt, **fields)
             )
             self.assertEqual(
@@ -237,25 +237,25 @@ class TestAcquire(BindingTestCase):
 
     def test_newer_attempt_keeps_the_arqs_of_an_edited_profile(self) -> None:
         request = self.request()
-        found = binding.acquire(request)
+        found = host_arqs.acquire(request)
         uuid = device_profile.get('fpga')['uuid']
         for attempt, group in enumerate(
             (base.QAT, base.FPGA | {'accel:function_name': 'gzip'}), 2
         ):
             device_profile.update(uuid, [group])
             self.assertEqual(
-                found, binding.acquire(self.again(request, attempt=attempt))
+                found, host_arqs.acquire(self.again(request, attempt=attempt))
             )
         # Who is new gets what it says now.
-        binding.release(*request.key, attempt)
-        [arq] = binding.acquire(self.again(request, attempt=9))
+        host_arqs.release(*request.key, attempt)
+        [arq] = host_arqs.acquire(self.again(request, attempt=9))
         self.assertEqual(group, arq['group'])
 
     def test_newer_attempt_with_another_profile_of_the_same(self) -> None:
         self.make_profile(name='other')
         request = self.request()
-        [before] = binding.acquire(request)
-        [found] = binding.acquire(
+        [before] = host_arqs.acquire(request)
+        [found] = host_arqs.acquire(
             self.again(request, attempt=2, device_profile_name='other')
         )
         self.assertEqual('other', found['device_profile_name'])
@@ -264,22 +264,22 @@ class TestAcquire(BindingTestCase):
 
     def test_newer_attempt_without_any_allocation(self) -> None:
         request = self.request()
-        binding.acquire(request)
-        binding.release(*request.key, 1)
+        host_arqs.acquire(request)
+        host_arqs.release(*request.key, 1)
         self.assertRaises(
             exceptions.NoAssignment,
-            binding.acquire,
+            host_arqs.acquire,
             self.again(request, attempt=2, providers=()),
         )
 
     def test_newer_attempt_that_fails_keeps_what_was_held(self) -> None:
-        binding.acquire(self.request(self.host.allocated(bus=1)))
+        host_arqs.acquire(self.request(self.host.allocated(bus=1)))
         request = self.request()
-        binding.acquire(request)
+        host_arqs.acquire(request)
         before = self.everything()
         self.assertRaises(
             exceptions.AcceleratorsBusy,
-            binding.acquire,
+            host_arqs.acquire,
             self.again(
                 request, attempt=2, providers=(self.host.allocated(bus=1),)
             ),
@@ -287,15 +287,15 @@ class TestAcquire(BindingTestCase):
         self.assertEqual(before, self.everything())
 
     def test_roles_are_apart(self) -> None:
-        old = self.request(role=arq_model.Role.OLD)
+        old = self.request(role=arq_types.Role.OLD)
         active = self.again(
             old, role='active', providers=(self.host.allocated(bus=1),)
         )
-        [of_old] = binding.acquire(old)
-        [of_active] = binding.acquire(active)
-        binding.release(*old.key, attempt=1)
-        self.assertEqual([], binding.get(*old.key))
-        self.assertEqual([of_active], binding.get(*active.key))
+        [of_old] = host_arqs.acquire(old)
+        [of_active] = host_arqs.acquire(active)
+        host_arqs.release(*old.key, attempt=1)
+        self.assertEqual([], host_arqs.get(*old.key))
+        self.assertEqual([of_active], host_arqs.get(*active.key))
         self.assertNotEqual(of_old['uuid'], of_active['uuid'])
 
 
@@ -311,9 +311,9 @@ class TestPorts(BindingTestCase):
             self.host.allocated_functions(3), device_profile_name='qat-2'
         )
         self.make_profile({'resources:CUSTOM_QAT': '2'}, name='qat-2')
-        [port] = arqs.create('qat', base.PROJECT)
+        [port] = client_arqs.create('qat', base.PROJECT)
         self.port = port['uuid']
-        arqs.bind(
+        client_arqs.bind(
             {
                 self.port: self.place(
                     self.host.allocated_functions(1).uuid,
@@ -321,23 +321,23 @@ class TestPorts(BindingTestCase):
                 )
             }
         )
-        self.key = *self.flavors.key[:2], arq_model.Role.PORT
+        self.key = *self.flavors.key[:2], arq_types.Role.PORT
 
     def adopt(self) -> None:
-        binding.adopt(self.key, 1, [self.port])
+        host_arqs.adopt(self.key, 1, [self.port])
 
     def test_before_it_is_adopted(self) -> None:
-        self.assertEqual(2, len(binding.acquire(self.flavors)))
+        self.assertEqual(2, len(host_arqs.acquire(self.flavors)))
         self.adopt()
         self.assert_consistent()
         self.assertEqual(3, len(self.taken()))
 
     def test_after_it_is_adopted(self) -> None:
         self.adopt()
-        found = binding.acquire(self.flavors)
+        found = host_arqs.acquire(self.flavors)
         self.assertEqual(2, len(found))
         self.assertEqual(
-            found, binding.acquire(self.again(self.flavors, attempt=2))
+            found, host_arqs.acquire(self.again(self.flavors, attempt=2))
         )
 
     def test_the_same_profile(self) -> None:
@@ -345,7 +345,7 @@ class TestPorts(BindingTestCase):
         self.assertEqual(
             1,
             len(
-                binding.acquire(
+                host_arqs.acquire(
                     self.again(
                         self.flavors,
                         device_profile_name='qat',
@@ -363,14 +363,14 @@ class TestPorts(BindingTestCase):
             instance_uuid=uuidutils.generate_uuid(),
             providers=(self.host.allocated_functions(2),),
         )
-        self.assertEqual(2, len(binding.acquire(other)))
+        self.assertEqual(2, len(host_arqs.acquire(other)))
 
     def test_they_are_given_back_apart(self) -> None:
         self.adopt()
-        binding.acquire(self.flavors)
-        binding.release(*self.key, attempt=1)
+        host_arqs.acquire(self.flavors)
+        host_arqs.release(*self.key, attempt=1)
         self.assertEqual(2, len(self.taken()))
-        binding.release(*self.flavors.key, attempt=1)
+        host_arqs.release(*self.flavors.key, attempt=1)
         self.assertEqual({}, self.taken())
 
 
@@ -387,7 +387,7 @@ class TestAdopt(BindingTestCase):
     def bound(self, *rp_uuids: str) -> list[str]:
         """ARQs of the instance, one for each provider."""
         uuids = self.make_arqs(len(rp_uuids))
-        arqs.bind(
+        client_arqs.bind(
             {
                 uuid: self.place(rp_uuid, self.instance_uuid)
                 for uuid, rp_uuid in zip(uuids, rp_uuids, strict=True)
@@ -400,69 +400,73 @@ class TestAdopt(BindingTestCase):
 
     def test_they_are_what_they_were(self) -> None:
         uuids = self.two()
-        before = arqs.get_all(instance_uuid=self.instance_uuid)
-        found = binding.adopt(self.key, 1, uuids)
+        before = client_arqs.get_all(instance_uuid=self.instance_uuid)
+        found = host_arqs.adopt(self.key, 1, uuids)
         self.assertEqual([{**arq, 'role': 'active'} for arq in before], found)
-        self.assertEqual(found, binding.get(*self.key))
-        self.assertEqual(found, arqs.get_all(instance_uuid=self.instance_uuid))
+        self.assertEqual(found, host_arqs.get(*self.key))
+        self.assertEqual(
+            found, client_arqs.get_all(instance_uuid=self.instance_uuid)
+        )
         self.assert_consistent()
 
     def test_only_the_host_gives_them_back(self) -> None:
         uuids = self.two()
-        before = binding.adopt(self.key, 1, uuids)
-        arqs.delete_by_instance(self.instance_uuid)
+        before = host_arqs.adopt(self.key, 1, uuids)
+        client_arqs.delete_by_instance(self.instance_uuid)
         for call in (
-            arqs.unbind,
-            lambda uuids: arqs.delete_by_uuids(uuids, bound_allowed=True),
+            client_arqs.unbind,
+            lambda uuids: client_arqs.delete_by_uuids(
+                uuids, bound_allowed=True
+            ),
         ):
             self.assertRaises(exceptions.Conflict, call, uuids)
-        self.assertEqual(before, binding.get(*self.key))
+        self.assertEqual(before, host_arqs.get(*self.key))
         self.assert_consistent()
-        binding.release(*self.key, attempt=1)
+        host_arqs.release(*self.key, attempt=1)
         self.assertEqual([], self.rows(schema.ARQS))
         self.assertEqual({}, self.taken())
 
     def test_nova_may_bind_others_before_that(self) -> None:
         """On another host, while this one still has a stuck device."""
-        binding.adopt(self.key, 1, self.bound(self.host.rp_uuid()))
+        host_arqs.adopt(self.key, 1, self.bound(self.host.rp_uuid()))
         [uuid] = self.bound(self.host.rp_uuid(1))
-        self.assertEqual('Bound', arqs.get(uuid)['state'])
+        self.assertEqual('Bound', client_arqs.get(uuid)['state'])
         self.assert_consistent()
 
     def test_again(self) -> None:
         uuids = self.two()
-        found = binding.adopt(self.key, 1, uuids)
+        found = host_arqs.adopt(self.key, 1, uuids)
         before = self.everything()
-        self.assertEqual(found, binding.adopt(self.key, 1, uuids))
+        self.assertEqual(found, host_arqs.adopt(self.key, 1, uuids))
         self.assertEqual(before, self.everything())
-        self.assertEqual(found, binding.adopt(self.key, 2, uuids))
+        self.assertEqual(found, host_arqs.adopt(self.key, 2, uuids))
 
     def test_the_same_attempt_for_others(self) -> None:
         """From a host that has lost its journal."""
-        binding.adopt(self.key, 1, self.bound(self.host.rp_uuid()))
+        host_arqs.adopt(self.key, 1, self.bound(self.host.rp_uuid()))
         others = self.bound(self.host.rp_uuid(1))
         before = self.everything()
         self.assertRaises(
-            exceptions.StaleAttempt, binding.adopt, self.key, 1, others
+            exceptions.StaleAttempt, host_arqs.adopt, self.key, 1, others
         )
         self.assertEqual(before, self.everything())
 
     def test_older_and_released_attempts(self) -> None:
         uuids = self.two()
-        binding.adopt(self.key, 3, uuids)
+        host_arqs.adopt(self.key, 3, uuids)
         self.assertRaises(
-            exceptions.StaleAttempt, binding.adopt, self.key, 2, uuids
+            exceptions.StaleAttempt, host_arqs.adopt, self.key, 2, uuids
         )
-        binding.release(*self.key, attempt=3)
+        host_arqs.release(*self.key, attempt=3)
         self.assertRaises(
-            exceptions.StaleAttempt, binding.adopt, self.key, 3, uuids
+            exceptions.StaleAttempt, host_arqs.adopt, self.key, 3, uuids
         )
 
     def test_what_a_newer_attempt_does_not_name_goes(self) -> None:
         [old] = self.bound(self.host.rp_uuid())
-        binding.adopt(self.key, 1, [old])
+        host_arqs.adopt(self.key, 1, [old])
         [new] = self.bound(self.host.rp_uuid(1))
-        [found] = binding.adopt(self.key, 2, [new])
+        [found] = host_arqs.adopt(self.key, 2, [new])
         self.assertEqual(new, found['uuid'])
         self.assertEqual(
             [new], [row['uuid'] for row in self.rows(schema.ARQS)]
@@ -471,11 +475,11 @@ class TestAdopt(BindingTestCase):
 
     def test_refusals_change_nothing(self) -> None:
         thief = self.place()
-        arqs.bind({self.make_arqs(1)[0]: thief})
+        client_arqs.bind({self.make_arqs(1)[0]: thief})
         [failed] = self.bound(self.host.rp_uuid())
         [unbound] = self.make_arqs(1)
         [of_other] = self.make_arqs(1)
-        arqs.bind({of_other: self.place(self.host.rp_uuid(1))})
+        client_arqs.bind({of_other: self.place(self.host.rp_uuid(1))})
         before = self.everything()
         nowhere = uuidutils.generate_uuid()
         elsewhere = self.instance_uuid, 'compute-2', 'active'
@@ -486,7 +490,7 @@ class TestAdopt(BindingTestCase):
             (exceptions.Conflict, self.instance_uuid, self.key, of_other),
             (exceptions.Conflict, 'compute-2', elsewhere, of_other),
         ):
-            error = self.assertRaises(fault, binding.adopt, key, 1, [uuid])
+            error = self.assertRaises(fault, host_arqs.adopt, key, 1, [uuid])
             # It is not for the number of the attempt.
             self.assertIs(fault, type(error))
             self.assertIn(text, str(error))
@@ -494,10 +498,10 @@ class TestAdopt(BindingTestCase):
 
     def test_those_of_another_role(self) -> None:
         uuids = self.two()
-        binding.adopt(self.key, 1, uuids)
+        host_arqs.adopt(self.key, 1, uuids)
         self.assertRaises(
             exceptions.Conflict,
-            binding.adopt,
+            host_arqs.adopt,
             (*self.key[:2], 'old'),
             1,
             uuids,
@@ -512,16 +516,16 @@ class TestMove(BindingTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.active = self.request()
-        [self.arq] = binding.acquire(self.active)
+        [self.arq] = host_arqs.acquire(self.active)
         self.old = (*self.active.key[:2], 'old')
 
     def move(self, attempt: int = 2, *uuids: str) -> list[dict[str, Any]]:
-        return binding.adopt(
+        return host_arqs.adopt(
             self.old, attempt, uuids or [self.arq['uuid']], 'active'
         )
 
     def move_back(self, attempt: int) -> list[dict[str, Any]]:
-        return binding.adopt(
+        return host_arqs.adopt(
             self.active.key, attempt, [self.arq['uuid']], 'old'
         )
 
@@ -529,8 +533,8 @@ class TestMove(BindingTestCase):
         handles = self.taken()
         found = self.move()
         self.assertEqual([{**self.arq, 'role': 'old'}], found)
-        self.assertEqual(found, binding.get(*self.old))
-        self.assertEqual([], binding.get(*self.active.key))
+        self.assertEqual(found, host_arqs.get(*self.old))
+        self.assertEqual([], host_arqs.get(*self.active.key))
         self.assertEqual(handles, self.taken())
 
     def test_again(self) -> None:
@@ -543,7 +547,7 @@ class TestMove(BindingTestCase):
     def test_there_and_back(self) -> None:
         self.move()
         self.assertEqual([self.arq], self.move_back(3))
-        self.assertEqual([], binding.get(*self.old))
+        self.assertEqual([], host_arqs.get(*self.old))
 
     def test_back_though_it_never_arrived_there(self) -> None:
         """The newer request says where they are, and then is the last."""
@@ -556,11 +560,11 @@ class TestMove(BindingTestCase):
         self.move(3)
         before = self.everything()
         for call in (
-            lambda: binding.acquire(self.active),
-            lambda: binding.acquire(self.again(self.active, attempt=3)),
-            lambda: binding.release(*self.active.key, attempt=2),
+            lambda: host_arqs.acquire(self.active),
+            lambda: host_arqs.acquire(self.again(self.active, attempt=3)),
+            lambda: host_arqs.release(*self.active.key, attempt=2),
             lambda: self.move(2),
-            lambda: binding.release(*self.old, attempt=2),
+            lambda: host_arqs.release(*self.old, attempt=2),
         ):
             self.assertRaises(exceptions.StaleAttempt, call)
             self.assertEqual(before, self.everything())
@@ -568,19 +572,19 @@ class TestMove(BindingTestCase):
     def test_the_role_is_free_for_others_then(self) -> None:
         """As for the destination of a resize on the same host."""
         self.move()
-        [active] = binding.acquire(
+        [active] = host_arqs.acquire(
             self.again(
                 self.active, attempt=3, providers=(self.host.allocated(bus=1),)
             )
         )
         self.assertNotEqual(self.arq['uuid'], active['uuid'])
-        binding.release(*self.old, attempt=2)
-        self.assertEqual([active], binding.get(*self.active.key))
+        host_arqs.release(*self.old, attempt=2)
+        self.assertEqual([active], host_arqs.get(*self.active.key))
         self.assert_consistent()
 
     def test_what_stands_in_the_way_goes(self) -> None:
         self.move()
-        binding.acquire(
+        host_arqs.acquire(
             self.again(
                 self.active, attempt=3, providers=(self.host.allocated(bus=1),)
             )
@@ -590,13 +594,13 @@ class TestMove(BindingTestCase):
 
     def test_released_it_does_not_come_back(self) -> None:
         self.move()
-        binding.release(*self.old, attempt=2)
+        host_arqs.release(*self.old, attempt=2)
         self.assertRaises(exceptions.StaleAttempt, self.move, 2)
         self.assertRaises(exceptions.NotFound, self.move, 3)
         self.assertEqual({}, self.taken())
 
     def test_refusals_change_nothing(self) -> None:
-        [other] = binding.acquire(self.request(self.host.allocated(bus=1)))
+        [other] = host_arqs.acquire(self.request(self.host.allocated(bus=1)))
         before = self.everything()
         for call in (
             lambda: self.move(2, other['uuid']),
@@ -607,11 +611,11 @@ class TestMove(BindingTestCase):
 
     def test_the_first_of_two_moves_was_not_told(self) -> None:
         incoming = (*self.active.key[:2], 'incoming')
-        [moved] = binding.adopt(incoming, 2, [self.arq['uuid']], 'old')
+        [moved] = host_arqs.adopt(incoming, 2, [self.arq['uuid']], 'old')
         self.assertEqual(
             (self.arq['uuid'], 'incoming'), (moved['uuid'], moved['role'])
         )
-        self.assertEqual([], binding.get(*self.active.key))
+        self.assertEqual([], host_arqs.get(*self.active.key))
 
 
 class TestRelease(BindingTestCase):
@@ -628,79 +632,79 @@ class TestRelease(BindingTestCase):
 
     def test_all_is_free_again(self) -> None:
         request = self.request()
-        binding.acquire(request)
-        binding.release(*request.key, attempt=1)
-        self.assertEqual([], binding.get(*request.key))
+        host_arqs.acquire(request)
+        host_arqs.release(*request.key, attempt=1)
+        self.assertEqual([], host_arqs.get(*request.key))
         self.assertEqual([], self.rows(schema.ARQS))
         self.assertEqual({}, self.taken())
-        binding.acquire(self.request())
+        host_arqs.acquire(self.request())
 
     def test_again(self) -> None:
         request = self.request()
-        binding.acquire(request)
+        host_arqs.acquire(request)
         for _again in range(2):
-            binding.release(*request.key, attempt=1)
+            host_arqs.release(*request.key, attempt=1)
         self.assertEqual({}, self.taken())
 
     def test_of_a_newer_attempt_frees_all(self) -> None:
         request = self.request()
-        binding.acquire(request)
-        binding.release(*request.key, attempt=3)
+        host_arqs.acquire(request)
+        host_arqs.release(*request.key, attempt=3)
         self.assertEqual({}, self.taken())
         self.assertRaises(
             exceptions.StaleAttempt,
-            binding.acquire,
+            host_arqs.acquire,
             self.again(request, attempt=3),
         )
 
     def test_of_an_older_attempt(self) -> None:
         request = self.request(attempt=3)
-        binding.acquire(request)
+        host_arqs.acquire(request)
         before = self.everything()
         self.assertRaises(
-            exceptions.StaleAttempt, binding.release, *request.key, attempt=2
+            exceptions.StaleAttempt, host_arqs.release, *request.key, attempt=2
         )
         self.assertEqual(before, self.everything())
 
     def test_late_acquire_is_refused(self) -> None:
         request = self.request(attempt=3)
-        binding.acquire(request)
-        binding.release(*request.key, attempt=3)
+        host_arqs.acquire(request)
+        host_arqs.release(*request.key, attempt=3)
         for attempt in (1, 3):
             self.assertRaises(
                 exceptions.StaleAttempt,
-                binding.acquire,
+                host_arqs.acquire,
                 self.again(request, attempt=attempt),
             )
         self.assertEqual({}, self.taken())
-        binding.acquire(self.again(request, attempt=4))
+        host_arqs.acquire(self.again(request, attempt=4))
 
     def test_before_the_acquire_arrives(self) -> None:
         request = self.request()
-        binding.release(*request.key, attempt=1)
-        self.assertRaises(exceptions.StaleAttempt, binding.acquire, request)
-        binding.acquire(self.again(request, attempt=2))
+        host_arqs.release(*request.key, attempt=1)
+        self.assertRaises(exceptions.StaleAttempt, host_arqs.acquire, request)
+        host_arqs.acquire(self.again(request, attempt=2))
 
     def test_others_are_left_alone(self) -> None:
         request = self.request()
         other = self.request(self.host.allocated(bus=1))
-        binding.acquire(request)
-        found = binding.acquire(other)
-        binding.release(*request.key, attempt=1)
-        self.assertEqual(found, binding.get(*other.key))
+        host_arqs.acquire(request)
+        found = host_arqs.acquire(other)
+        host_arqs.release(*request.key, attempt=1)
+        self.assertEqual(found, host_arqs.get(*other.key))
 
     def test_old_fences_of_the_host_go(self) -> None:
         old = self.request()
-        binding.release(*old.key, attempt=1)
+        host_arqs.release(*old.key, attempt=1)
         elsewhere = self.request(hostname='compute-2')
-        binding.release(*elsewhere.key, attempt=1)
+        host_arqs.release(*elsewhere.key, attempt=1)
         self.age_fences()
         recent = self.request()
-        binding.release(*recent.key, attempt=1)
+        host_arqs.release(*recent.key, attempt=1)
         held = self.request()
-        binding.acquire(held)
+        host_arqs.acquire(held)
         another = self.request()
-        binding.release(*another.key, attempt=1)
+        host_arqs.release(*another.key, attempt=1)
         self.assertEqual(
             [
                 request.instance_uuid
@@ -716,11 +720,11 @@ class TestOfHost(BindingTestCase):
     def test_all_that_a_host_has(self) -> None:
         self.make_noise(reports.SimulatedHost('compute-2'))
         request = self.request(attempt=3)
-        held = binding.acquire(request)
+        held = host_arqs.acquire(request)
         [uuid] = self.make_arqs(1)
         place = self.place(self.host.rp_uuid(1))
-        arqs.bind({uuid: place})
-        unadopted = arqs.get(uuid)
+        client_arqs.bind({uuid: place})
+        unadopted = client_arqs.get(uuid)
         self.make_arqs(1)
         self.assertEqual(
             [
@@ -737,21 +741,21 @@ class TestOfHost(BindingTestCase):
                     'arqs': [unadopted],
                 },
             ],
-            binding.get_of_host(self.host.hostname),
+            host_arqs.get_of_host(self.host.hostname),
         )
-        binding.release(*request.key, 3)
-        binding.delete_unadopted(
+        host_arqs.release(*request.key, 3)
+        host_arqs.delete_unadopted(
             place['instance_uuid'], self.host.hostname, [uuid]
         )
-        self.assertEqual([], binding.get_of_host(self.host.hostname))
-        self.assertEqual([], binding.get_of_host('compute-9'))
-        self.assertEqual(1, len(binding.get_of_host('compute-2')))
+        self.assertEqual([], host_arqs.get_of_host(self.host.hostname))
+        self.assertEqual([], host_arqs.get_of_host('compute-9'))
+        self.assertEqual(1, len(host_arqs.get_of_host('compute-2')))
 
     def test_what_no_attempt_is_known_of(self) -> None:
-        binding.acquire(self.request(attempt=3))
+        host_arqs.acquire(self.request(attempt=3))
         with engine.writer() as connection:
             connection.execute(sa.delete(schema.BINDINGS))
-        [found] = binding.get_of_host(self.host.hostname)
+        [found] = host_arqs.get_of_host(self.host.hostname)
         self.assertEqual(0, found['attempt'])
 
     def test_all_that_some_hosts_have(self) -> None:
@@ -762,9 +766,9 @@ class TestOfHost(BindingTestCase):
         self.make_noise(other)
         self.make_noise(another)
         request = self.request()
-        held = binding.acquire(request)
-        [noise] = arqs.get_all(hostname=other.hostname)
-        self.assertEqual([], binding.get_of_hosts([]))
+        held = host_arqs.acquire(request)
+        [noise] = client_arqs.get_all(hostname=other.hostname)
+        self.assertEqual([], host_arqs.get_of_hosts([]))
         self.assertEqual(
             [
                 {
@@ -781,7 +785,7 @@ class TestOfHost(BindingTestCase):
                 },
             ],
             sorted(
-                binding.get_of_hosts([other.hostname, self.host.hostname]),
+                host_arqs.get_of_hosts([other.hostname, self.host.hostname]),
                 key=lambda each: each['hostname'],
             ),
         )
@@ -789,10 +793,12 @@ class TestOfHost(BindingTestCase):
     def test_only_what_is_named_and_not_adopted_is_deleted(self) -> None:
         adopted, other = self.make_arqs(2)
         place = self.place()
-        arqs.bind({adopted: place})
+        client_arqs.bind({adopted: place})
         key = place['instance_uuid'], self.host.hostname
-        binding.adopt((*key, 'active'), 1, [adopted])
-        arqs.bind({other: {**place, 'device_rp_uuid': self.host.rp_uuid(1)}})
+        host_arqs.adopt((*key, 'active'), 1, [adopted])
+        client_arqs.bind(
+            {other: {**place, 'device_rp_uuid': self.host.rp_uuid(1)}}
+        )
         before = self.everything()
         for instance_uuid, hostname, uuids in (
             (*key, [adopted]),
@@ -800,8 +806,10 @@ class TestOfHost(BindingTestCase):
             (key[0], 'compute-2', [other]),
             (uuidutils.generate_uuid(), key[1], [other]),
         ):
-            binding.delete_unadopted(instance_uuid, hostname, uuids)
+            host_arqs.delete_unadopted(instance_uuid, hostname, uuids)
         self.assertEqual(before, self.everything())
-        binding.delete_unadopted(*key, [adopted, other])
-        self.assertEqual([adopted], [arq['uuid'] for arq in arqs.get_all()])
+        host_arqs.delete_unadopted(*key, [adopted, other])
+        self.assertEqual(
+            [adopted], [arq['uuid'] for arq in client_arqs.get_all()]
+        )
         self.assert_consistent()

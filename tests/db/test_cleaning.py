@@ -17,15 +17,15 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request as arqs
-from nova_accel.db import binding
 from nova_accel.db import capacity
 from nova_accel.db import cleaning
+from nova_accel.db import client_arqs
 from nova_accel.db import device
-from nova_accel.db import host as host_rows
+from nova_accel.db import host as host_db
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import device as device_model
-from nova_accel.model import orders
+from nova_accel.model import hardware
+from nova_accel.model import standing_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -42,7 +42,9 @@ class CleaningTestCase(base.DatabaseTestCase):
         self.host.clean()
         self.make_profile()
 
-    def told(self, host: reports.SimulatedHost = HOST) -> orders.Orders:
+    def told(
+        self, host: reports.SimulatedHost = HOST
+    ) -> standing_orders.Orders:
         told = host.report()
         assert told is not None
         return told
@@ -50,15 +52,15 @@ class CleaningTestCase(base.DatabaseTestCase):
     def use(self) -> str:
         """The handle that an instance had."""
         request = self.request()
-        [held] = binding.acquire(request)
-        binding.release(*request.key, 1)
+        [held] = host_arqs.acquire(request)
+        host_arqs.release(*request.key, 1)
         handle: str = held['attach_handle_uuid']
         return handle
 
     def refusal(self) -> str:
         return str(
             self.assertRaises(
-                exceptions.AcceleratorsBusy, binding.acquire, self.request()
+                exceptions.AcceleratorsBusy, host_arqs.acquire, self.request()
             )
         )
 
@@ -78,27 +80,28 @@ class TestRelease(CleaningTestCase):
         self.assertIn('(1 being cleaned)', self.refusal())
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
         self.assertEqual(
-            orders.Orders(3, uncleaned=frozenset({handle})), self.told()
+            standing_orders.Orders(3, uncleaned=frozenset({handle})),
+            self.told(),
         )
         self.assertEqual({handle: 'being cleaned'}, self.reasons())
 
     def test_by_whoever_else(self) -> None:
         """Nova's deletion, a local deletion, an audit, an unbinding."""
         for free in (
-            lambda uuid, place: arqs.unbind([uuid]),
-            lambda uuid, place: arqs.delete_by_uuids(
+            lambda uuid, place: client_arqs.unbind([uuid]),
+            lambda uuid, place: client_arqs.delete_by_uuids(
                 [uuid], bound_allowed=True
             ),
-            lambda uuid, place: arqs.delete_by_instance(
+            lambda uuid, place: client_arqs.delete_by_instance(
                 place['instance_uuid']
             ),
-            lambda uuid, place: binding.delete_unadopted(
+            lambda uuid, place: host_arqs.delete_unadopted(
                 place['instance_uuid'], 'compute-1', [uuid]
             ),
         ):
             [uuid] = self.make_arqs(1)
             place = self.place()
-            arqs.bind({uuid: place})
+            client_arqs.bind({uuid: place})
             [bound] = self.taken()
             free(uuid, place)
             [handle] = self.told().uncleaned
@@ -110,7 +113,7 @@ class TestRelease(CleaningTestCase):
         self.use()
         self.use()
         told = dataclasses.replace(HOST, cleaned=False).report()
-        self.assertEqual(orders.Orders(2), told)
+        self.assertEqual(standing_orders.Orders(2), told)
 
     def test_of_several_hosts_at_once(self) -> None:
         others = [
@@ -120,7 +123,7 @@ class TestRelease(CleaningTestCase):
         uuids = self.make_arqs(3)
         for uuid, host in zip(uuids, [HOST, *others], strict=True):
             host.clean()
-            arqs.bind(
+            client_arqs.bind(
                 {
                     uuid: {
                         **self.place(host.rp_uuid()),
@@ -128,7 +131,7 @@ class TestRelease(CleaningTestCase):
                     }
                 }
             )
-        arqs.delete_by_uuids(uuids, bound_allowed=True)
+        client_arqs.delete_by_uuids(uuids, bound_allowed=True)
         self.assertEqual(
             [3, 3, 0], [self.told(host).revision for host in [HOST, *others]]
         )
@@ -146,7 +149,7 @@ class TestNote(CleaningTestCase):
         revision = self.told().revision
         for _again in range(2):
             cleaning.note('compute-1', [handle], {}, revision)
-            self.assertEqual(orders.Orders(4), self.told())
+            self.assertEqual(standing_orders.Orders(4), self.told())
         self.assertEqual({}, self.reasons())
         self.assertEqual(handle, self.use())
 
@@ -165,8 +168,8 @@ class TestNote(CleaningTestCase):
     def test_both_in_one(self) -> None:
         first = self.use()
         request = self.request(HOST.allocated(bus=1))
-        [held] = binding.acquire(request)
-        binding.release(*request.key, 1)
+        [held] = host_arqs.acquire(request)
+        host_arqs.release(*request.key, 1)
         second = held['attach_handle_uuid']
         cleaning.note(
             'compute-1', [first], {second: 'why'}, self.told().revision
@@ -187,9 +190,9 @@ class TestNote(CleaningTestCase):
 
     def test_word_of_one_that_is_held(self) -> None:
         request = self.request()
-        [held] = binding.acquire(request)
+        [held] = host_arqs.acquire(request)
         cleaning.note('compute-1', [held['attach_handle_uuid']], {}, 99)
-        self.assertEqual([held], binding.get(*request.key))
+        self.assertEqual([held], host_arqs.get(*request.key))
 
     def test_unknown(self) -> None:
         handle, unknown = self.use(), uuidutils.generate_uuid()
@@ -234,10 +237,11 @@ class TestNote(CleaningTestCase):
                 host.allocated_functions(amount), device_profile_name=name
             )
             handles = [
-                held['attach_handle_uuid'] for held in binding.acquire(request)
+                held['attach_handle_uuid']
+                for held in host_arqs.acquire(request)
             ]
             released = self.statements(
-                lambda request=request: binding.release(*request.key, 1)
+                lambda request=request: host_arqs.release(*request.key, 1)
             )
             told = self.told(host)
             self.assertEqual(set(handles), told.uncleaned)
@@ -278,19 +282,19 @@ class TestFirstSeen(CleaningTestCase):
 
     def test_of_what_is_not_cleaned_is_free(self) -> None:
         host = reports.SimulatedHost('compute-2', functions=3)
-        self.assertEqual(orders.Orders(0), self.told(host))
+        self.assertEqual(standing_orders.Orders(0), self.told(host))
         self.assertEqual(4, capacity.free_by_host()['compute-2'])
 
     def test_after_its_host_was_forgotten(self) -> None:
         handle = self.use()
-        host_rows.forget('compute-1', -1)
+        host_db.forget('compute-1', -1)
         self.assertEqual(self.handles(HOST), self.uncleaned(HOST))
         self.assertIn(handle, self.told().uncleaned)
         self.assertIn('(1 being cleaned)', self.refusal())
 
     def test_under_a_new_name_of_the_host(self) -> None:
         self.use()
-        host_rows.forget('compute-1', -1)
+        host_db.forget('compute-1', -1)
         renamed = dataclasses.replace(HOST, hostname='renamed')
         self.assertEqual(self.handles(renamed), self.uncleaned(renamed))
 
@@ -320,10 +324,10 @@ class TestFirstSeen(CleaningTestCase):
         host = reports.SimulatedHost('compute-1', regions=(1, 1))
         self.told(host)
         request = self.request()
-        [held] = binding.acquire(request)
+        [held] = host_arqs.acquire(request)
         free = self.handles(HOST) - {held['attach_handle_uuid']}
         self.assertEqual(free, self.uncleaned(HOST))
-        binding.release(*request.key, 1)
+        host_arqs.release(*request.key, 1)
         self.assertEqual(self.handles(HOST), self.uncleaned(HOST))
 
 
@@ -341,13 +345,13 @@ class TestAnotherDevice(CleaningTestCase):
         self.first.clean()
         self.assertEqual(frozenset(), self.told(self.first).uncleaned)
 
-    def hold(self) -> tuple[binding.Request, str]:
+    def hold(self) -> tuple[host_arqs.Request, str]:
         request = self.request()
-        [held] = binding.acquire(request)
+        [held] = host_arqs.acquire(request)
         return request, held['attach_handle_uuid']
 
     def identity(self) -> str | None:
-        [held] = binding.acquire(self.request())
+        [held] = host_arqs.acquire(self.request())
         identity: str | None = held['attach_handle_identity']
         return identity
 
@@ -361,7 +365,7 @@ class TestAnotherDevice(CleaningTestCase):
 
     def test_nor_how_the_cleaning_of_the_first_ends(self) -> None:
         request, handle = self.hold()
-        binding.release(*request.key, 1)
+        host_arqs.release(*request.key, 1)
         of_first = self.told(self.first)
         cleaning.note('compute-1', [], {handle: 'stuck'}, of_first.revision)
         self.assertEqual({handle: 'not cleaned: stuck'}, self.reasons())
@@ -377,11 +381,11 @@ class TestAnotherDevice(CleaningTestCase):
         request, handle = self.hold()
         told = self.told(self.second)
         self.assertEqual(frozenset(), told.uncleaned)
-        [bound] = binding.get_of_host('compute-1')
+        [bound] = host_arqs.get_of_host('compute-1')
         self.assertEqual(
             ['S1'], [arq['attach_handle_identity'] for arq in bound['arqs']]
         )
-        binding.release(*request.key, 1)
+        host_arqs.release(*request.key, 1)
         # The digest is as it was; the report is compared all the same.
         told = self.told(self.second)
         self.assertEqual({handle}, told.uncleaned)
@@ -426,9 +430,9 @@ class TestVanished(CleaningTestCase):
 
     def test_released_when_it_was_gone(self) -> None:
         request = self.request()
-        [held] = binding.acquire(request)
+        [held] = host_arqs.acquire(request)
         WITHOUT.report()
-        binding.release(*request.key, 1)
+        host_arqs.release(*request.key, 1)
         self.assertEqual(
             {held['attach_handle_uuid']}, self.told(WITHOUT).uncleaned
         )
@@ -442,7 +446,7 @@ class TestVanished(CleaningTestCase):
         self.assertIn('1 gone from its host', self.refusal())
         self.assertEqual({'compute-1': 1}, capacity.free_by_host())
         self.assertEqual(
-            orders.Orders(told.revision + 1),
+            standing_orders.Orders(told.revision + 1),
             WITHOUT.report(orders_seen=told.revision),
         )
         self.assertEqual(1, len(self.rows(schema.ATTACH_HANDLES)))
@@ -459,6 +463,6 @@ class TestVanished(CleaningTestCase):
 
     def test_disabled_and_unclean(self) -> None:
         self.use()
-        device.set_status(HOST.device_uuid(), device_model.Status.MAINTAINING)
+        device.set_status(HOST.device_uuid(), hardware.Status.MAINTAINING)
         self.assertIn('disabled by an administrator', self.refusal())
         self.assertEqual(['being cleaned'], list(self.reasons().values()))

@@ -18,9 +18,9 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request as arqs
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import deployable
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -76,7 +76,7 @@ class TestGet(DeployableTestCase):
 
     def test_what_guests_have(self) -> None:
         request = self.request()
-        binding.acquire(request)
+        host_arqs.acquire(request)
         self.assertEqual(
             {'region0': 1, 'region1': 0},
             {name: row['units_in_use'] for name, row in self.found().items()},
@@ -128,7 +128,7 @@ class TestGetOfArq(DeployableTestCase):
 
     def test_that_which_it_has_something_of(self) -> None:
         request = self.request()
-        [arq] = binding.acquire(request)
+        [arq] = host_arqs.acquire(request)
         for project in (None, base.PROJECT):
             self.assertEqual(
                 self.found()['region0'],
@@ -158,19 +158,19 @@ class TestGetHolders(DeployableTestCase):
     def test_of_this_region_alone(self) -> None:
         self.assertEqual(set(), self.holders('region0'))
         request = self.request()
-        binding.acquire(request)
+        host_arqs.acquire(request)
         self.assertEqual(
             {(base.PROJECT, request.instance_uuid)}, self.holders('region0')
         )
         self.assertEqual(set(), self.holders('region1'))
         self.assertEqual(self.holders('region0'), self.holders(None))
-        binding.release(*request.key, 1)
+        host_arqs.release(*request.key, 1)
         self.assertEqual(set(), self.holders('region0'))
 
     def test_what_nova_has_bound(self) -> None:
         [arq] = self.make_arqs(1)
         place = self.place()
-        arqs.bind({arq: place})
+        client_arqs.bind({arq: place})
         self.assertEqual(
             {(base.PROJECT, place['instance_uuid'])}, self.holders('region0')
         )

@@ -18,20 +18,20 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request as arqs
-from nova_accel.db import binding
 from nova_accel.db import capacity
+from nova_accel.db import client_arqs
 from nova_accel.db import device
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import device as device_model
-from nova_accel.model import orders
+from nova_accel.model import hardware
+from nova_accel.model import standing_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
 load_tests = testscenarios.load_tests_apply_scenarios
 
-ENABLED = device_model.Status.ENABLED
-MAINTAINING = device_model.Status.MAINTAINING
+ENABLED = hardware.Status.ENABLED
+MAINTAINING = hardware.Status.MAINTAINING
 
 
 class DeviceTestCase(base.DatabaseTestCase):
@@ -46,10 +46,10 @@ class DeviceTestCase(base.DatabaseTestCase):
         """Why no instance can have the region, None if one could."""
         request = self.request(self.host.allocated(bus, region))
         try:
-            binding.acquire(request)
+            host_arqs.acquire(request)
         except exceptions.AcceleratorsBusy as fault:
             return str(fault)
-        binding.release(*request.key, 1)
+        host_arqs.release(*request.key, 1)
         return None
 
 
@@ -148,9 +148,9 @@ class TestSetStatus(DeviceTestCase):
             )
             for _ in range(2)
         ]
-        binding.acquire(requests[0])
+        host_arqs.acquire(requests[0])
         error = self.assertRaises(
-            exceptions.AcceleratorsBusy, binding.acquire, requests[1]
+            exceptions.AcceleratorsBusy, host_arqs.acquire, requests[1]
         )
         self.assertTrue(
             str(error).endswith(
@@ -161,14 +161,14 @@ class TestSetStatus(DeviceTestCase):
 
     def test_what_is_held_stays(self) -> None:
         request = self.request(self.host.allocated())
-        held = binding.acquire(request)
+        held = host_arqs.acquire(request)
         device.set_status(self.host.device_uuid(), MAINTAINING)
         self.host.report()
-        self.assertEqual(held, binding.get(*request.key))
+        self.assertEqual(held, host_arqs.get(*request.key))
         self.assertEqual(
-            held, binding.acquire(dataclasses.replace(request, attempt=2))
+            held, host_arqs.acquire(dataclasses.replace(request, attempt=2))
         )
-        binding.release(*request.key, 2)
+        host_arqs.release(*request.key, 2)
         self.assertIsNotNone(self.is_refused(0))
 
     def test_the_host_is_told_once(self) -> None:
@@ -176,13 +176,16 @@ class TestSetStatus(DeviceTestCase):
         device.set_status(self.host.device_uuid(), MAINTAINING)
         told = self.host.report(orders_seen=0)
         self.assertEqual(
-            orders.Orders(1, frozenset({self.host.device_uuid()})), told
+            standing_orders.Orders(1, frozenset({self.host.device_uuid()})),
+            told,
         )
         self.assertIsNone(self.host.report(orders_seen=1))
         device.set_status(self.host.device_uuid(), MAINTAINING)
         self.assertIsNone(self.host.report(orders_seen=1))
         device.set_status(self.host.device_uuid(), ENABLED)
-        self.assertEqual(orders.Orders(2), self.host.report(orders_seen=1))
+        self.assertEqual(
+            standing_orders.Orders(2), self.host.report(orders_seen=1)
+        )
 
     def test_other_hosts_are_told_nothing(self) -> None:
         other = reports.SimulatedHost('compute-2')
@@ -193,7 +196,7 @@ class TestSetStatus(DeviceTestCase):
     def test_nova_gets_bind_failed_and_the_log_the_reason(self) -> None:
         device.set_status(self.host.device_uuid(), MAINTAINING)
         [uuid] = self.make_arqs(1)
-        [bound] = arqs.bind({uuid: self.place()})
+        [bound] = client_arqs.bind({uuid: self.place()})
         self.assertEqual('BindFailed', bound['state'])
         self.assertIn('1 disabled by an administrator', self.log.output)
 
@@ -221,7 +224,7 @@ class TestSetStatus(DeviceTestCase):
         )
 
     def test_unknown(self) -> None:
-        for status in device_model.Status:
+        for status in hardware.Status:
             error = self.assertRaises(
                 exceptions.NotFound,
                 device.set_status,
@@ -262,11 +265,11 @@ class TestFault(DeviceTestCase):
     def test_a_sick_device_is_not_handed_out(self) -> None:
         sick = dataclasses.replace(self.host, faults=((0, 'on fire'),))
         request = self.request(self.host.allocated(0, 1))
-        held = binding.acquire(request)
+        held = host_arqs.acquire(request)
         sick.report()
         self.assertIn('1 faulty: on fire', self.is_refused(0))
         self.assertIsNone(self.is_refused(1))
-        self.assertEqual(held, binding.get(*request.key))
+        self.assertEqual(held, host_arqs.get(*request.key))
         self.assertEqual({'compute-1': 3}, capacity.free_by_host())
         self.host.report()
         self.assertIsNone(self.is_refused(0))

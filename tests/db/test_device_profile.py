@@ -15,7 +15,7 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request
+from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.testing import database
 
@@ -154,7 +154,7 @@ class TestDeviceProfile(base.DatabaseTestCase):
         made = [
             arq['uuid']
             for _time in range(4)
-            for arq in accelerator_request.create('used', base.PROJECT)
+            for arq in client_arqs.create('used', base.PROJECT)
         ]
         for delete, wanted in (
             (device_profile.delete_by_names, ['other', 'used']),
@@ -167,7 +167,7 @@ class TestDeviceProfile(base.DatabaseTestCase):
             )
             self.assertEqual(10, str(error).count('-') // 4)
             self.assertEqual(profiles, device_profile.get_all())
-        accelerator_request.delete_by_uuids(made)
+        client_arqs.delete_by_uuids(made)
         device_profile.delete_by_names(['other', 'used'])
 
     def test_delete_missing_deletes_nothing(self) -> None:

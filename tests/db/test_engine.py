@@ -27,10 +27,10 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request as arqs
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import engine
+from nova_accel.db import host_arqs
 from nova_accel.db import pooling
 from nova_accel.db import schema
 from nova_accel.testing import database
@@ -303,20 +303,20 @@ class TestGalera(CommitTestCase):
     def test_bind(self) -> None:
         [uuid] = self.make_arqs(1)
         with self.commits_that_fail(self.refuse):
-            [arq] = arqs.bind({uuid: self.place()})
+            [arq] = client_arqs.bind({uuid: self.place()})
         self.assertEqual((2, 'Bound'), (self.commits, arq['state']))
         self.assertEqual([uuid], list(self.taken().values()))
 
     def test_acquire_and_release(self) -> None:
         request = self.request()
         with self.commits_that_fail(self.refuse):
-            [arq] = binding.acquire(request)
+            [arq] = host_arqs.acquire(request)
         self.assertEqual(
             {arq['attach_handle_uuid']: arq['uuid']}, self.taken()
         )
         self.commits = 0
         with self.commits_that_fail(self.refuse):
-            binding.release(*request.key, 1)
+            host_arqs.release(*request.key, 1)
         self.assertEqual(2, self.commits)
         self.assertEqual({}, self.taken())
         self.assertEqual([], self.rows(schema.ARQS))
@@ -325,7 +325,9 @@ class TestGalera(CommitTestCase):
         before = self.everything()
         with self.commits_that_fail(self.refuse, 99):
             self.assertRaises(
-                exceptions.ServiceUnavailable, binding.acquire, self.request()
+                exceptions.ServiceUnavailable,
+                host_arqs.acquire,
+                self.request(),
             )
         self.assertEqual(engine.RETRIES + 1, self.commits)
         self.assertEqual(before, self.everything())
@@ -387,7 +389,7 @@ class TestLostConnection(CommitTestCase):
     def test_between_two_reads(self) -> None:
         made = self.make_arqs(1)
         self.lose()
-        self.assertEqual(made, [arq['uuid'] for arq in arqs.get_all()])
+        self.assertEqual(made, [arq['uuid'] for arq in client_arqs.get_all()])
 
     def test_while_it_was_idle(self) -> None:
         self.lose()
@@ -397,7 +399,7 @@ class TestLostConnection(CommitTestCase):
     def test_within_one(self) -> None:
         [uuid] = self.make_arqs(1)
         with self.lost_before('UPDATE attach_handles') as lost:
-            [arq] = arqs.bind({uuid: self.place()})
+            [arq] = client_arqs.bind({uuid: self.place()})
         self.assertEqual((1, 'Bound'), (len(lost), arq['state']))
         self.assertEqual([uuid], list(self.taken().values()))
 
@@ -405,7 +407,9 @@ class TestLostConnection(CommitTestCase):
         before = self.everything()
         with self.lost_before('UPDATE attach_handles', 99) as lost:
             self.assertRaises(
-                exceptions.ServiceUnavailable, binding.acquire, self.request()
+                exceptions.ServiceUnavailable,
+                host_arqs.acquire,
+                self.request(),
             )
         self.assertEqual(engine.RETRIES + 1, len(lost))
         self.assertEqual(before, self.everything())
@@ -429,11 +433,11 @@ class TestLostConnection(CommitTestCase):
         request = self.request()
         with self.commits_that_fail(fail):
             self.assertRaises(
-                exceptions.ServiceUnavailable, binding.acquire, request
+                exceptions.ServiceUnavailable, host_arqs.acquire, request
             )
         self.assertEqual(1, self.commits)
         # A host asks again, and gets what it had then.
-        [arq] = binding.acquire(request)
+        [arq] = host_arqs.acquire(request)
         self.assertEqual(
             {arq['attach_handle_uuid']: arq['uuid']}, self.taken()
         )

@@ -16,12 +16,12 @@ import dataclasses
 import testscenarios
 
 from db import base
-from nova_accel.db import binding
 from nova_accel.db import cleaning
 from nova_accel.db import device
 from nova_accel.db import explanation
-from nova_accel.model import device as device_model
+from nova_accel.db import host_arqs
 from nova_accel.model import explanation as explanation_model
+from nova_accel.model import hardware
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -63,7 +63,7 @@ class TestGetUnits(base.DatabaseTestCase):
     def test_why_they_are_not_free(self) -> None:
         rp_uuid = self.host.rp_uuid()
         request = self.request()
-        [arq] = binding.acquire(request)
+        [arq] = host_arqs.acquire(request)
         for why in (
             explanation_model.IN_USE,
             'being cleaned',
@@ -72,7 +72,7 @@ class TestGetUnits(base.DatabaseTestCase):
             'disabled by an administrator',
         ):
             if why == 'being cleaned':
-                binding.release(*request.key, 1)
+                host_arqs.release(*request.key, 1)
             elif why == 'not cleaned: stuck':
                 cleaning.note(
                     self.host.hostname,
@@ -84,12 +84,12 @@ class TestGetUnits(base.DatabaseTestCase):
                 dataclasses.replace(self.host, faults=((0, 'hot'),)).report()
             elif why == 'disabled by an administrator':
                 device.set_status(
-                    self.host.device_uuid(), device_model.Status.MAINTAINING
+                    self.host.device_uuid(), hardware.Status.MAINTAINING
                 )
             self.assertEqual({why: 1}, self.found('FPGA')[rp_uuid])
 
     def test_what_a_host_reports_no_more(self) -> None:
         request = self.request(self.host.allocated(1))
-        binding.acquire(request)
+        host_arqs.acquire(request)
         dataclasses.replace(self.host, regions=(2, None)).report()
         self.assertEqual({}, self.found('FPGA')[self.host.rp_uuid(1)])

@@ -22,12 +22,12 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import binding
 from nova_accel.db import capacity
 from nova_accel.db import clock
 from nova_accel.db import host
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import orders
+from nova_accel.model import standing_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -60,11 +60,13 @@ class TestReport(base.DatabaseTestCase):
             for found in TWO_FPGAS.devices()
         ]
 
-    def hold(self, host_: reports.SimulatedHost, bus: int) -> binding.Request:
+    def hold(
+        self, host_: reports.SimulatedHost, bus: int
+    ) -> host_arqs.Request:
         """Let an instance hold a region of the FPGA."""
         self.make_profile()
         request = self.request(host_.allocated(bus=bus))
-        binding.acquire(request)
+        host_arqs.acquire(request)
         return request
 
     def test_all_is_noted(self) -> None:
@@ -179,8 +181,8 @@ class TestReport(base.DatabaseTestCase):
         for _again in range(2):
             SECOND_REMOVED.report()
             self.assertEqual(both, self.inventory())
-            self.assertEqual('Bound', binding.get(*request.key)[0]['state'])
-        binding.release(*request.key, attempt=1)
+            self.assertEqual('Bound', host_arqs.get(*request.key)[0]['state'])
+        host_arqs.release(*request.key, attempt=1)
         self.assertEqual({'compute-1': 5}, capacity.free_by_host())
         SECOND_REMOVED.report()
         self.assertEqual(4, len(self.inventory()['devices']))
@@ -192,7 +194,7 @@ class TestReport(base.DatabaseTestCase):
         request = self.hold(TWO_FPGAS, bus=1)
         SECOND_REMOVED.report()
         TWO_FPGAS.report()
-        binding.release(*request.key, attempt=1)
+        host_arqs.release(*request.key, attempt=1)
         self.assertEqual(both, self.inventory())
         self.assertEqual({'compute-1': 6}, capacity.free_by_host())
 
@@ -202,14 +204,14 @@ class TestReport(base.DatabaseTestCase):
         SECOND_REMOVED.report()
         self.assertRaises(
             exceptions.AcceleratorsBusy,
-            binding.acquire,
+            host_arqs.acquire,
             self.request(TWO_FPGAS.allocated(bus=1)),
         )
-        binding.release(*request.key, attempt=1)
+        host_arqs.release(*request.key, attempt=1)
         SECOND_REMOVED.report()
         self.assertRaises(
             exceptions.NotFound,
-            binding.acquire,
+            host_arqs.acquire,
             self.request(TWO_FPGAS.allocated(bus=1)),
         )
 
@@ -218,7 +220,7 @@ class TestReport(base.DatabaseTestCase):
         TWO_FPGAS.report()
         request = self.hold(TWO_FPGAS, bus=1)
         other = self.request(TWO_FPGAS.allocated())
-        [bound] = binding.acquire(other)
+        [bound] = host_arqs.acquire(other)
         moved = uuidutils.generate_uuid()
         devices = self.reported(
             {
@@ -246,12 +248,14 @@ class TestReport(base.DatabaseTestCase):
                 ]
             ),
         )
-        self.assertEqual(moved, binding.get(*request.key)[0]['device_rp_uuid'])
-        self.assertEqual([bound], binding.get(*other.key))
+        self.assertEqual(
+            moved, host_arqs.get(*request.key)[0]['device_rp_uuid']
+        )
+        self.assertEqual([bound], host_arqs.get(*other.key))
         dataclasses.replace(TWO_FPGAS, numa_node=1).report()
         self.assertEqual(
             TWO_FPGAS.rp_uuid(1),
-            binding.get(*request.key)[0]['device_rp_uuid'],
+            host_arqs.get(*request.key)[0]['device_rp_uuid'],
         )
 
     def test_arqs_are_not_touched_if_no_provider_changed(self) -> None:
@@ -321,7 +325,7 @@ class TestReport(base.DatabaseTestCase):
 
     def test_simultaneous_first_reports(self) -> None:
         self.assertEqual(
-            [orders.Orders(0)] * base.RACERS,
+            [standing_orders.Orders(0)] * base.RACERS,
             base.race([TWO_FPGAS.report] * base.RACERS),
         )
         self.assertEqual(5, len(self.inventory()['devices']))
@@ -336,7 +340,9 @@ class TestCapacity(base.DatabaseTestCase):
         other = reports.SimulatedHost('compute-2')
         other.report()
         self.make_profile()
-        binding.acquire(self.request(other.allocated(), hostname='compute-2'))
+        host_arqs.acquire(
+            self.request(other.allocated(), hostname='compute-2')
+        )
         for classes, free in (
             (None, {'compute-1': 6}),
             ([], {}),
@@ -357,7 +363,7 @@ class TestForget(base.DatabaseTestCase):
         reports.SimulatedHost('compute-2').report()
         self.without = self.everything()
         self.host.report()
-        binding.acquire(self.request(self.host.allocated(bus=1)))
+        host_arqs.acquire(self.request(self.host.allocated(bus=1)))
 
     def test_only_its_own_goes(self) -> None:
         self.assertEqual(

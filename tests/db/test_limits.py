@@ -23,8 +23,8 @@ import testscenarios
 from db import base
 from db import relay
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request
 from nova_accel.db import capacity
+from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
@@ -170,10 +170,10 @@ class TestFrozen(LimitsTestCase):
         self.frozen_at('INSERT INTO arqs')
         self.refused_within(
             self.WITHIN_S,
-            lambda: accelerator_request.create('fpga', base.PROJECT),
+            lambda: client_arqs.create('fpga', base.PROJECT),
         )
         self.assert_well_again()
-        self.assertEqual([], accelerator_request.get_all())
+        self.assertEqual([], client_arqs.get_all())
 
     def test_at_commit(self) -> None:
         dialect = engine.manager().writer.get_engine().dialect
@@ -186,7 +186,7 @@ class TestFrozen(LimitsTestCase):
         dialect.do_commit = do_commit
         self.refused_within(
             self.WITHIN_S,
-            lambda: accelerator_request.create('fpga', base.PROJECT),
+            lambda: client_arqs.create('fpga', base.PROJECT),
         )
         dialect.do_commit = commit
         self.assert_well_again()

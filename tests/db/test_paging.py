@@ -22,14 +22,14 @@ from nova_accel import exceptions
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.db.rows import paging as page_rows
+from nova_accel.db.rows import pages
 from nova_accel.model import paging
 from nova_accel.testing import database
 
 load_tests = testscenarios.load_tests_apply_scenarios
 
 _TABLE = schema.DEVICE_PROFILES
-_KEYS = page_rows.columns(_TABLE, 'name', 'description', 'updated_at')
+_KEYS = pages.columns(_TABLE, 'name', 'description', 'updated_at')
 
 #: Name, description and updated_at of each row, in the order of their age.
 _ROWS = [
@@ -64,7 +64,7 @@ class TestRead(base.DatabaseTestCase):
         with engine.reader() as connection:
             return ''.join(
                 row['name']
-                for row in page_rows.read(
+                for row in pages.read(
                     connection,
                     device_profile.DeviceProfileRow,
                     sa.select(_TABLE),

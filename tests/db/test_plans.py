@@ -22,8 +22,8 @@ import sqlalchemy as sa
 import testscenarios
 
 from db import base
-from nova_accel.db import accelerator_request as arqs
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
+from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import schema
 from nova_accel.model import paging
@@ -71,27 +71,27 @@ class TestPlans(base.DatabaseTestCase):
 
         def bound() -> str:
             [uuid] = self.make_arqs(1)
-            arqs.bind({uuid: self.place(instance_uuid=instance_uuid)})
+            client_arqs.bind({uuid: self.place(instance_uuid=instance_uuid)})
             return uuid
 
         def novas_cyborg_client() -> None:
             uuid = bound()
-            arqs.get(uuid)
-            arqs.get_of_instance(instance_uuid)
-            arqs.get_all(
+            client_arqs.get(uuid)
+            client_arqs.get_of_instance(instance_uuid)
+            client_arqs.get_all(
                 instance_uuid=instance_uuid,
                 page=paging.Page(limit=paging.MAX_LIMIT),
             )
-            arqs.delete_by_uuids([uuid], bound_allowed=True)
+            client_arqs.delete_by_uuids([uuid], bound_allowed=True)
             bound()
-            arqs.delete_by_instance(instance_uuid)
+            client_arqs.delete_by_instance(instance_uuid)
 
         def host() -> None:
             self.host.report()
-            binding.acquire(request)
-            binding.get(*request.key)
-            binding.get_of_host(self.host.hostname)
-            binding.release(*request.key, request.attempt)
+            host_arqs.acquire(request)
+            host_arqs.get(*request.key)
+            host_arqs.get_of_host(self.host.hostname)
+            host_arqs.release(*request.key, request.attempt)
 
         self.check(novas_cyborg_client)
         self.check(host)

@@ -22,7 +22,7 @@ from nova_accel import exceptions
 from nova_accel.db import programming
 from nova_accel.db import schema
 from nova_accel.model import paging
-from nova_accel.model import programming as programming_model
+from nova_accel.model import programming_record
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -32,15 +32,15 @@ _START = datetime.datetime(2026, 11, 21, 12, tzinfo=datetime.UTC)
 _HOST = reports.SimulatedHost(regions=(2,))
 
 
-def record(number: int = 0, **fields: Any) -> programming_model.Record:
+def record(number: int = 0, **fields: Any) -> programming_record.Record:
     """One that began so many seconds after the others."""
-    return programming_model.Record(
+    return programming_record.Record(
         **{
             'uuid': uuidutils.generate_uuid(),
             'device_uuid': _HOST.device_uuid(),
             'region': 'region0',
             'bitstream_id': uuidutils.generate_uuid(),
-            'asker': programming_model.Asker(),
+            'asker': programming_record.Asker(),
             'started_at': _START + datetime.timedelta(seconds=number),
             **fields,
         }
@@ -48,8 +48,8 @@ def record(number: int = 0, **fields: Any) -> programming_model.Record:
 
 
 def ended(
-    begun: programming_model.Record, failure: str | None = None
-) -> programming_model.Record:
+    begun: programming_record.Record, failure: str | None = None
+) -> programming_record.Record:
     return dataclasses.replace(
         begun,
         failure=failure,
@@ -108,7 +108,7 @@ class TestNote(base.DatabaseTestCase):
         return row
 
     def test_begins_and_ends(self) -> None:
-        asker = programming_model.Asker(
+        asker = programming_record.Asker(
             base.PROJECT, 'user', uuidutils.generate_uuid()
         )
         begun = record(asker=asker)
@@ -201,7 +201,7 @@ class TestGetAll(base.DatabaseTestCase):
         deployables = {
             row['name']: row['uuid'] for row in self.rows(schema.DEPLOYABLES)
         }
-        asker = programming_model.Asker(
+        asker = programming_record.Asker(
             base.PROJECT, 'user', uuidutils.generate_uuid()
         )
         by_server = record(asker=asker)

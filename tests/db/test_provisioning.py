@@ -13,8 +13,8 @@
 import testscenarios
 
 from db import base
-from nova_accel.db import accelerator_request
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
+from nova_accel.db import host_arqs
 from nova_accel.db import provisioning
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -34,7 +34,7 @@ class TestReplace(base.DatabaseTestCase):
             self.request(self.host.allocated(bus=bus)) for bus in (0, 1)
         ]
         self.first, self.second = (
-            binding.acquire(request)[0]['uuid'] for request in self.requests
+            host_arqs.acquire(request)[0]['uuid'] for request in self.requests
         )
 
     def replace(self, *uuids: str, hostname: str = 'compute-1') -> list[str]:
@@ -42,9 +42,7 @@ class TestReplace(base.DatabaseTestCase):
         return [arq['uuid'] for arq in provisioning.replace(hostname, uuids)]
 
     def states(self) -> tuple[str, str]:
-        found = {
-            arq['uuid']: arq['state'] for arq in accelerator_request.get_all()
-        }
+        found = {arq['uuid']: arq['state'] for arq in client_arqs.get_all()}
         return found[self.first], found[self.second]
 
     def test_there_and_back(self) -> None:
@@ -83,13 +81,13 @@ class TestReplace(base.DatabaseTestCase):
         self.assertEqual(('Provisioning', 'Bound'), self.states())
 
     def test_what_is_not_bound_stays_so(self) -> None:
-        [made] = accelerator_request.create('fpga', base.PROJECT)
+        [made] = client_arqs.create('fpga', base.PROJECT)
         self.assertEqual([], self.replace(made['uuid']))
         self.assertEqual(
             'Initial',
             next(
                 arq['state']
-                for arq in accelerator_request.get_all()
+                for arq in client_arqs.get_all()
                 if arq['uuid'] == made['uuid']
             ),
         )
@@ -97,7 +95,7 @@ class TestReplace(base.DatabaseTestCase):
     def test_it_moves_to_another_role_meanwhile(self) -> None:
         self.replace(self.first)
         key = self.requests[0].key
-        [moved] = binding.adopt(
+        [moved] = host_arqs.adopt(
             (*key[:2], 'old'),
             self.requests[0].attempt + 1,
             [self.first],
@@ -111,5 +109,5 @@ class TestReplace(base.DatabaseTestCase):
 
     def test_it_is_given_back_meanwhile(self) -> None:
         self.replace(self.first)
-        binding.release(*self.requests[0].key, self.requests[0].attempt)
+        host_arqs.release(*self.requests[0].key, self.requests[0].attempt)
         self.assertEqual([], self.replace())

@@ -25,13 +25,13 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request as arqs
-from nova_accel.db import binding
 from nova_accel.db import cleaning
+from nova_accel.db import client_arqs
 from nova_accel.db import device
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import device as device_model
-from nova_accel.model import orders
+from nova_accel.model import hardware
+from nova_accel.model import standing_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -75,7 +75,7 @@ class TestAcquire(RaceTestCase):
     def test_one_free_handle(self) -> None:
         results = base.race(
             [
-                _call(binding.acquire, self.request())
+                _call(host_arqs.acquire, self.request())
                 for _ in range(base.RACERS)
             ]
         )
@@ -97,7 +97,7 @@ class TestAcquire(RaceTestCase):
         results = base.race(
             [
                 _call(
-                    binding.acquire,
+                    host_arqs.acquire,
                     self.request(*providers, device_profile_name='pair'),
                 )
                 for providers in (pair, pair[::-1]) * (base.RACERS // 2)
@@ -117,13 +117,13 @@ class TestAcquire(RaceTestCase):
             for _ in range(base.RACERS)
         ]
         results = base.race(
-            [_call(binding.acquire, request) for request in requests]
+            [_call(host_arqs.acquire, request) for request in requests]
         )
         self.assert_faults(Exception, 0, results)
         self.assertEqual(base.RACERS, len(self.taken()))
         self.assert_consistent()
         released = base.race(
-            [_call(binding.release, *request.key, 1) for request in requests]
+            [_call(host_arqs.release, *request.key, 1) for request in requests]
         )
         self.assertEqual([None] * base.RACERS, released)
         self.assertEqual({}, self.taken())
@@ -135,7 +135,7 @@ class TestAcquire(RaceTestCase):
             self.host.allocated_functions(3), device_profile_name='three'
         )
         first, *others = base.race(
-            [_call(binding.acquire, request)] * base.RACERS
+            [_call(host_arqs.acquire, request)] * base.RACERS
         )
         self.assertEqual(3, len(first))
         self.assertEqual([first] * len(others), others)
@@ -144,12 +144,12 @@ class TestAcquire(RaceTestCase):
 
     def test_attempts_of_one_binding(self) -> None:
         request = self.request(attempt=0)
-        held = binding.acquire(request)
+        held = host_arqs.acquire(request)
         for newest in (8, 16, 24, 32):
             results = base.race(
                 [
                     _call(
-                        binding.acquire,
+                        host_arqs.acquire,
                         dataclasses.replace(request, attempt=attempt),
                     )
                     for attempt in range(newest - 7, newest + 1)
@@ -168,8 +168,8 @@ class TestAcquire(RaceTestCase):
         for _round in range(5):
             request = self.request()
             *_acquired, released = base.race(
-                [_call(binding.acquire, request)] * 3
-                + [_call(binding.release, *request.key, 1)]
+                [_call(host_arqs.acquire, request)] * 3
+                + [_call(host_arqs.release, *request.key, 1)]
             )
             self.assertIsNone(released)
             self.assertEqual({}, self.taken())
@@ -182,7 +182,7 @@ class TestBind(RaceTestCase):
     def test_one_free_handle(self) -> None:
         results = base.race(
             [
-                _call(arqs.bind, {uuid: self.place()})
+                _call(client_arqs.bind, {uuid: self.place()})
                 for uuid in self.make_arqs(base.RACERS)
             ]
         )
@@ -195,11 +195,13 @@ class TestBind(RaceTestCase):
 
     def test_one_arq(self) -> None:
         self.make_profile(base.QAT, name='one')
-        [created] = arqs.create('one', base.PROJECT)
+        [created] = client_arqs.create('one', base.PROJECT)
         provider = self.host.allocated_functions(1).uuid
         results = base.race(
             [
-                _call(arqs.bind, {created['uuid']: self.place(provider)})
+                _call(
+                    client_arqs.bind, {created['uuid']: self.place(provider)}
+                )
                 for _ in range(base.RACERS)
             ]
         )
@@ -214,17 +216,22 @@ class TestBind(RaceTestCase):
         created = [
             arq['uuid']
             for _ in range(base.RACERS)
-            for arq in arqs.create('qat', base.PROJECT)
+            for arq in client_arqs.create('qat', base.PROJECT)
         ]
         instance_uuid = uuidutils.generate_uuid()
         results = base.race(
             [
-                _call(arqs.bind, {uuid: self.place(provider, instance_uuid)})
+                _call(
+                    client_arqs.bind,
+                    {uuid: self.place(provider, instance_uuid)},
+                )
                 for uuid in created
             ]
         )
         self.assert_faults(exceptions.InvalidRequest, base.RACERS - 1, results)
-        self.assertEqual(1, len(arqs.get_all(instance_uuid=instance_uuid)))
+        self.assertEqual(
+            1, len(client_arqs.get_all(instance_uuid=instance_uuid))
+        )
         self.assertEqual(1, len(self.taken()))
         self.assert_consistent()
 
@@ -234,8 +241,8 @@ class TestBind(RaceTestCase):
             place = self.place()
             bound, deleted = base.race(
                 [
-                    _call(arqs.bind, {uuid: place}),
-                    _call(arqs.delete_by_uuids, [uuid]),
+                    _call(client_arqs.bind, {uuid: place}),
+                    _call(client_arqs.delete_by_uuids, [uuid]),
                 ]
             )
             if isinstance(bound, Exception):
@@ -243,7 +250,7 @@ class TestBind(RaceTestCase):
                 self.assertIsNone(deleted)
             else:
                 self.assertIsInstance(deleted, exceptions.Conflict)
-                arqs.delete_by_instance(place['instance_uuid'])
+                client_arqs.delete_by_instance(place['instance_uuid'])
             self.assertEqual({}, self.taken())
 
 
@@ -272,11 +279,16 @@ class TestCrowd(RaceTestCase):
         for _round in range(_CROWD_ROUNDS):
             # A thousand rounds take longer than a host may be silent.
             self.host.report()
-            uuids = [arq['uuid'] for arq in arqs.create('crowd', base.PROJECT)]
+            uuids = [
+                arq['uuid']
+                for arq in client_arqs.create('crowd', base.PROJECT)
+            ]
             with fixtures.FakeLogger() as log:
                 results = base.race(
                     [
-                        _call(arqs.bind, {uuid: self.place(self.provider)})
+                        _call(
+                            client_arqs.bind, {uuid: self.place(self.provider)}
+                        )
                         for uuid in uuids
                     ]
                 )
@@ -284,7 +296,7 @@ class TestCrowd(RaceTestCase):
             self.check_round(
                 {arq['uuid']: arq['state'] for [arq] in results}, log
             )
-            arqs.delete_by_uuids(uuids, bound_allowed=True)
+            client_arqs.delete_by_uuids(uuids, bound_allowed=True)
             self.assertEqual({}, self.taken())
             self.assertEqual([], self.rows(schema.ARQS))
 
@@ -292,7 +304,7 @@ class TestCrowd(RaceTestCase):
         self, told: dict[str, str], log: fixtures.FakeLogger
     ) -> None:
         """What the binders were told is so, and no handle was left over."""
-        found = arqs.get_all()
+        found = client_arqs.get_all()
         self.assertEqual(told, {arq['uuid']: arq['state'] for arq in found})
         won = {
             arq['attach_handle_uuid']: arq['uuid']
@@ -325,7 +337,7 @@ class TestCrowd(RaceTestCase):
                 for _ in range(_CROWD)
             ]
             results = base.race(
-                [_call(binding.acquire, request) for request in requests]
+                [_call(host_arqs.acquire, request) for request in requests]
             )
             self.assert_faults(
                 exceptions.AcceleratorsBusy, _CROWD - _HANDLES, results
@@ -341,7 +353,7 @@ class TestCrowd(RaceTestCase):
             self.assert_consistent()
             for request, result in zip(requests, results, strict=True):
                 if not isinstance(result, Exception):
-                    binding.release(*request.key, 1)
+                    host_arqs.release(*request.key, 1)
             self.assertEqual({}, self.taken())
             self.assertEqual([], self.rows(schema.ARQS))
 
@@ -384,7 +396,8 @@ class TestReport(RaceTestCase):
         return bool(started)
 
     def check_all_orders(
-        self, order: Callable[[binding.Request], tuple[Callable[[], Any], ...]]
+        self,
+        order: Callable[[host_arqs.Request], tuple[Callable[[], Any], ...]],
     ) -> None:
         for number in range(99):
             self.host.report()
@@ -395,7 +408,7 @@ class TestReport(RaceTestCase):
                 second()
             self.assert_free_handles_are_present()
             self.assert_consistent()
-            binding.release(*request.key, 99)
+            host_arqs.release(*request.key, 99)
             self.without.report()
             self.assertEqual(10, len(self.rows(schema.ATTACH_HANDLES)))
             if not both:
@@ -403,10 +416,10 @@ class TestReport(RaceTestCase):
         self.assertGreater(number, 2)
 
     def test_removal_while_released(self) -> None:
-        def order(request: binding.Request) -> tuple[Callable[[], Any], ...]:
-            binding.acquire(request)
+        def order(request: host_arqs.Request) -> tuple[Callable[[], Any], ...]:
+            host_arqs.acquire(request)
             return (
-                _call(binding.release, *request.key, 1),
+                _call(host_arqs.release, *request.key, 1),
                 self.without.report,
             )
 
@@ -414,19 +427,19 @@ class TestReport(RaceTestCase):
         self.check_all_orders(lambda request: order(request)[::-1])
 
     def test_removal_while_acquired(self) -> None:
-        def acquire(request: binding.Request) -> None:
+        def acquire(request: host_arqs.Request) -> None:
             try:
-                binding.acquire(request)
+                host_arqs.acquire(request)
             except (exceptions.AcceleratorsBusy, exceptions.NotFound):
-                self.assertEqual([], binding.get(*request.key))
+                self.assertEqual([], host_arqs.get(*request.key))
 
-        def order(request: binding.Request) -> tuple[Callable[[], Any], ...]:
+        def order(request: host_arqs.Request) -> tuple[Callable[[], Any], ...]:
             return _call(acquire, request), self.without.report
 
         self.check_all_orders(order)
         self.check_all_orders(lambda request: order(request)[::-1])
 
-    def assert_told(self, told: orders.Orders) -> None:
+    def assert_told(self, told: standing_orders.Orders) -> None:
         told = self.host.report(told.revision) or told
         self.assertEqual(
             {
@@ -440,7 +453,7 @@ class TestReport(RaceTestCase):
             {
                 row['uuid']
                 for row in self.rows(schema.DEVICES)
-                if row['status'] == device_model.Status.MAINTAINING
+                if row['status'] == hardware.Status.MAINTAINING
             },
             told.disabled,
         )
@@ -448,9 +461,9 @@ class TestReport(RaceTestCase):
     def check_told(self, prepare: Callable[[], Callable[[], Any]]) -> None:
         """Whenever its orders change, a host knows them two reports later."""
         for number in range(99):
-            told: list[orders.Orders] = []
+            told: list[standing_orders.Orders] = []
 
-            def report(told: list[orders.Orders] = told) -> None:
+            def report(told: list[standing_orders.Orders] = told) -> None:
                 answer = self.host.report()
                 assert answer is not None
                 told.append(answer)
@@ -473,18 +486,16 @@ class TestReport(RaceTestCase):
             handles = [row['uuid'] for row in self.rows(schema.ATTACH_HANDLES)]
             cleaning.note(self.host.hostname, handles, {}, 10**6)
             request = self.request()
-            binding.acquire(request)
-            return _call(binding.release, *request.key, 1)
+            host_arqs.acquire(request)
+            return _call(host_arqs.release, *request.key, 1)
 
         self.check_told(prepare)
 
     def test_disabled_while_reported(self) -> None:
         def prepare() -> Callable[[], Any]:
             uuid = self.host.device_uuid()
-            device.set_status(uuid, device_model.Status.ENABLED)
-            return _call(
-                device.set_status, uuid, device_model.Status.MAINTAINING
-            )
+            device.set_status(uuid, hardware.Status.ENABLED)
+            return _call(device.set_status, uuid, hardware.Status.MAINTAINING)
 
         self.check_told(prepare)
 
@@ -493,11 +504,11 @@ class TestReport(RaceTestCase):
             for _round in range(5):
                 request = self.request()
                 try:
-                    binding.acquire(request)
+                    host_arqs.acquire(request)
                 except (exceptions.AcceleratorsBusy, exceptions.NotFound):
                     continue
                 finally:
-                    binding.release(*request.key, 1)
+                    host_arqs.release(*request.key, 1)
 
         def come_and_go() -> None:
             for host in (self.without, self.host) * 3:

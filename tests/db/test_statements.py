@@ -24,22 +24,22 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request as arqs
 from nova_accel.db import attribute
-from nova_accel.db import binding
 from nova_accel.db import capacity
 from nova_accel.db import cleaning
+from nova_accel.db import client_arqs
 from nova_accel.db import deployable
 from nova_accel.db import device
 from nova_accel.db import device_profile
 from nova_accel.db import explanation
-from nova_accel.db import host as host_rows
+from nova_accel.db import host as host_db
+from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import provisioning
 from nova_accel.db import schema
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 from nova_accel.model import paging
-from nova_accel.model import programming as programming_model
+from nova_accel.model import programming_record
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -88,11 +88,11 @@ class LifeTestCase(base.DatabaseTestCase):
 
         def create() -> None:
             created[:] = [
-                arq['uuid'] for arq in arqs.create('pair', base.PROJECT)
+                arq['uuid'] for arq in client_arqs.create('pair', base.PROJECT)
             ]
 
         def bind() -> None:
-            arqs.bind(
+            client_arqs.bind(
                 {
                     uuid: self.place(rp_uuid, instance_uuid)
                     for uuid, rp_uuid in zip(
@@ -104,10 +104,10 @@ class LifeTestCase(base.DatabaseTestCase):
             )
 
         def acquire_anew() -> None:
-            held[:] = [arq['uuid'] for arq in binding.acquire(newer)]
+            held[:] = [arq['uuid'] for arq in host_arqs.acquire(newer)]
 
         def move(source: str, target: str, attempt: int) -> None:
-            binding.adopt((*newer.key[:2], target), attempt, held, source)
+            host_arqs.adopt((*newer.key[:2], target), attempt, held, source)
 
         return [
             (
@@ -122,19 +122,19 @@ class LifeTestCase(base.DatabaseTestCase):
                     profile_uuid, [base.FPGA, base.FPGA]
                 ),
             ),
-            ('acquire', lambda: binding.acquire(pair[0])),
-            ('acquire newer', lambda: binding.acquire(pair[1])),
+            ('acquire', lambda: host_arqs.acquire(pair[0])),
+            ('acquire newer', lambda: host_arqs.acquire(pair[1])),
             ('acquire anew', acquire_anew),
             ('move', lambda: move('active', 'old', 4)),
             ('move back', lambda: move('old', 'active', 5)),
             ('remove device', changed.report),
-            ('release', lambda: binding.release(*newer.key, 5)),
+            ('release', lambda: host_arqs.release(*newer.key, 5)),
             ('add device', self.host.report),
             ('create', create),
             ('bind', bind),
-            ('unbind', lambda: arqs.unbind(created)),
+            ('unbind', lambda: client_arqs.unbind(created)),
             ('bind again', bind),
-            ('adopt', lambda: binding.adopt(key, 1, created)),
+            ('adopt', lambda: host_arqs.adopt(key, 1, created)),
             (
                 'provision',
                 lambda: provisioning.replace(self.host.hostname, created),
@@ -143,22 +143,22 @@ class LifeTestCase(base.DatabaseTestCase):
                 'provisioned',
                 lambda: provisioning.replace(self.host.hostname, []),
             ),
-            ('adopt again', lambda: binding.adopt(key, 2, created)),
-            ('release the adopted', lambda: binding.release(*key, 2)),
+            ('adopt again', lambda: host_arqs.adopt(key, 2, created)),
+            ('release the adopted', lambda: host_arqs.release(*key, 2)),
             ('create once more', create),
             ('bind once more', bind),
             (
                 'delete by instance',
-                lambda: arqs.delete_by_instance(instance_uuid),
+                lambda: client_arqs.delete_by_instance(instance_uuid),
             ),
             ('create the unadopted', create),
             ('bind the unadopted', bind),
             (
                 'delete the unadopted',
-                lambda: binding.delete_unadopted(*key[:2], created),
+                lambda: host_arqs.delete_unadopted(*key[:2], created),
             ),
             ('create again', create),
-            ('delete', lambda: arqs.delete_by_uuids(created)),
+            ('delete', lambda: client_arqs.delete_by_uuids(created)),
             (
                 'delete profile',
                 lambda: device_profile.delete_by_names(['pair']),
@@ -175,10 +175,10 @@ class LifeTestCase(base.DatabaseTestCase):
 
         def acquire() -> None:
             handles[:] = [
-                arq['attach_handle_uuid'] for arq in binding.acquire(request)
+                arq['attach_handle_uuid'] for arq in host_arqs.acquire(request)
             ]
 
-        def set_status(status: device_model.Status) -> None:
+        def set_status(status: hardware.Status) -> None:
             device.set_status(self.host.device_uuid(), status)
 
         return [
@@ -197,7 +197,10 @@ class LifeTestCase(base.DatabaseTestCase):
                 ),
             ),
             ('acquire the cleaned', acquire),
-            ('release the cleaned', lambda: binding.release(*request.key, 1)),
+            (
+                'release the cleaned',
+                lambda: host_arqs.release(*request.key, 1),
+            ),
             ('hear of the unclean', lambda: self.hear_orders(cleaned)),
             (
                 'cleaning fails',
@@ -211,19 +214,19 @@ class LifeTestCase(base.DatabaseTestCase):
                     self.host.hostname, handles, {}, self.revision
                 ),
             ),
-            ('disable', lambda: set_status(device_model.Status.MAINTAINING)),
-            ('enable', lambda: set_status(device_model.Status.ENABLED)),
+            ('disable', lambda: set_status(hardware.Status.MAINTAINING)),
+            ('enable', lambda: set_status(hardware.Status.ENABLED)),
             ('clean no more', self.host.report),
         ]
 
     def life_of_a_programming(self) -> list[tuple[str, Callable[[], Any]]]:
         self.programming = uuidutils.generate_uuid()
-        begun = programming_model.Record(
+        begun = programming_record.Record(
             self.programming,
             self.host.device_uuid(),
             'region0',
             uuidutils.generate_uuid(),
-            programming_model.Asker(),
+            programming_record.Asker(),
             schema.now(),
         )
         ended = dataclasses.replace(begun, finished_at=schema.now())
@@ -267,22 +270,22 @@ class TestNumberOfStatements(LifeTestCase):
         calls = self.life()
         reported = attribute.get_all(self.deployable_uuid())[0]['uuid']
         reads: list[tuple[str, Callable[[], Any]]] = [
-            ('get', lambda: binding.get('', self.host.hostname, 'active')),
-            ('get of host', lambda: binding.get_of_host('compute-2')),
-            ('list', lambda: arqs.get_all(base.PROJECT)),
+            ('get', lambda: host_arqs.get('', self.host.hostname, 'active')),
+            ('get of host', lambda: host_arqs.get_of_host('compute-2')),
+            ('list', lambda: client_arqs.get_all(base.PROJECT)),
             (
                 'list of instance',
-                lambda: arqs.get_of_instance(uuidutils.generate_uuid()),
+                lambda: client_arqs.get_of_instance(uuidutils.generate_uuid()),
             ),
             (
                 'get of hosts',
-                lambda: binding.get_of_hosts(['compute-1', 'compute-2']),
+                lambda: host_arqs.get_of_hosts(['compute-1', 'compute-2']),
             ),
             (
                 'forgotten',
-                lambda: arqs.get_forgotten(datetime.timedelta(days=1)),
+                lambda: client_arqs.get_forgotten(datetime.timedelta(days=1)),
             ),
-            ('hosts', lambda: host_rows.get_all(180)),
+            ('hosts', lambda: host_db.get_all(180)),
             ('capacity', capacity.free_by_host),
             ('list profiles', device_profile.get_all),
             ('list devices', device.get_all),
@@ -310,7 +313,7 @@ class TestNumberOfStatements(LifeTestCase):
                 'next programmings',
                 lambda: programming.get_all(paging.Page(2, self.programming)),
             ),
-            ('page of arqs', lambda: arqs.get_all(page=paging.Page(2))),
+            ('page of arqs', lambda: client_arqs.get_all(page=paging.Page(2))),
             ('page of devices', lambda: device.get_all(page=paging.Page(2))),
             (
                 'page of deployables',
@@ -362,11 +365,11 @@ class TestNumberOfStatements(LifeTestCase):
         instance_uuid = uuidutils.generate_uuid()
         calls: dict[str, Callable[[], Any]] = {
             'create': lambda: made.extend(self.make_arqs(1)),
-            'bind': lambda: arqs.bind(
+            'bind': lambda: client_arqs.bind(
                 {made[0]: self.place(instance_uuid=instance_uuid)}, read=False
             ),
-            'get': lambda: arqs.get_of_instance(instance_uuid),
-            'delete': lambda: arqs.delete_by_instance(instance_uuid),
+            'get': lambda: client_arqs.get_of_instance(instance_uuid),
+            'delete': lambda: client_arqs.delete_by_instance(instance_uuid),
         }
         return {
             name: len(self.statements(call)) for name, call in calls.items()
@@ -394,8 +397,8 @@ class TestNumberOfStatements(LifeTestCase):
             len(self.statements(call))
             for call in (
                 host.report,
-                lambda: binding.acquire(request),
-                lambda: binding.release(*request.key, 1),
+                lambda: host_arqs.acquire(request),
+                lambda: host_arqs.release(*request.key, 1),
             )
         ]
 
@@ -408,7 +411,7 @@ class TestNumberOfStatements(LifeTestCase):
         counts = [
             len(
                 self.statements(
-                    lambda request=request: binding.acquire(request)
+                    lambda request=request: host_arqs.acquire(request)
                 )
             )
             for request in (
@@ -431,7 +434,7 @@ class TestNumberOfStatements(LifeTestCase):
                 len(
                     self.statements(
                         # A report a second from now would still be too old.
-                        lambda name=name: host_rows.forget(name, -1)
+                        lambda name=name: host_db.forget(name, -1)
                     )
                 )
             )

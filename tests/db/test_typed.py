@@ -19,18 +19,18 @@ from oslo_utils import uuidutils
 import testscenarios
 
 from db import base
-from nova_accel.db import accelerator_request
 from nova_accel.db import attribute
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import deployable
 from nova_accel.db import device
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import host
+from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import schema
-from nova_accel.db.rows import arq as arq_rows
-from nova_accel.model import programming as programming_model
+from nova_accel.db.rows import arq_rows
+from nova_accel.model import programming_record
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -75,18 +75,18 @@ class TestRow(base.DatabaseTestCase):
             )
 
     def test_arqs(self) -> None:
-        created = accelerator_request.create('fpga', base.PROJECT)
+        created = client_arqs.create('fpga', base.PROJECT)
         self.check(arq_rows.ArqRow, *created)
         request = self.request()
         self.check(
             arq_rows.ArqRow,
-            *binding.acquire(request),
-            *accelerator_request.get_all(),
+            *host_arqs.acquire(request),
+            *client_arqs.get_all(),
         )
-        [of_host] = binding.get_of_host(self.host.hostname)
-        [of_hosts] = binding.get_of_hosts([self.host.hostname])
-        self.check(binding.NumberedBinding, of_host)
-        self.check(binding.HostBinding, of_hosts)
+        [of_host] = host_arqs.get_of_host(self.host.hostname)
+        [of_hosts] = host_arqs.get_of_hosts([self.host.hostname])
+        self.check(host_arqs.NumberedBinding, of_host)
+        self.check(host_arqs.HostBinding, of_hosts)
         self.check(arq_rows.BoundArqRow, *of_host['arqs'], *of_hosts['arqs'])
         table = schema.ARQS
         with engine.writer() as connection:
@@ -98,7 +98,7 @@ class TestRow(base.DatabaseTestCase):
                 arq_rows.LockedRow,
                 *arq_rows.lock_existing(connection, [created[0]['uuid']]),
             )
-        accelerator_request.bind(
+        client_arqs.bind(
             {
                 created[0]['uuid']: self.place(
                     self.host.rp_uuid(0, 1), request.instance_uuid
@@ -150,12 +150,12 @@ class TestRow(base.DatabaseTestCase):
     def test_programmings(self) -> None:
         programming.note(
             self.host.hostname,
-            programming_model.Record(
+            programming_record.Record(
                 uuidutils.generate_uuid(),
                 self.host.device_uuid(),
                 'region0',
                 uuidutils.generate_uuid(),
-                programming_model.Asker(),
+                programming_record.Asker(),
                 datetime.datetime.now(datetime.UTC),
             ),
         )

@@ -24,7 +24,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import mdev
 from nova_accel.model import attach_handle
 from nova_accel.model import device_profile
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostdev
 from rig.loopback import cloud
 
@@ -32,7 +32,7 @@ FPGA = {'resources:FPGA': '1'}
 QAT = {'resources:CUSTOM_QAT': '1'}
 VGPU = {'resources:VGPU': '1'}
 
-_DRIVERS = {'PCI': fake_driver.FakeFpgaDriver, 'mdev': mdev.MdevDriver}
+_DRIVERS = {'PCI': fake_fpga.FakeFpgaDriver, 'mdev': mdev.MdevDriver}
 
 
 class AcceleratorTestCase(cloud.Cloud):

@@ -19,8 +19,8 @@ import sqlalchemy as sa
 
 from functional import base
 from nova_accel import exceptions
-from nova_accel.db import binding
 from nova_accel.db import engine
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.testing import hostdev
 
@@ -67,7 +67,7 @@ class MoveTestCase(base.AcceleratorTestCase):
         return {
             (host, role): sorted(
                 self.arq_device(arq)
-                for arq in binding.get(server['id'], host, role)
+                for arq in host_arqs.get(server['id'], host, role)
             )
             for host, role in keys
         }

@@ -17,7 +17,7 @@ from functional import test_publishing
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 
 HOST = test_publishing.HOST
 CARD = 'pci_0000_82_00_0'
@@ -27,7 +27,7 @@ class TestCleaning(test_publishing.PublishingTestCase):
     """A card of two regions, which are cleaned after each guest."""
 
     def setUp(self):
-        self.cleaning = self.useFixture(fake_driver.Cleaning())
+        self.cleaning = self.useFixture(fake_fpga.Cleaning())
         super().setUp()
         self.flags(report_interval_s=3600, group='nova_accel')
         self.flavor = self.create_accel_flavor('fpga')

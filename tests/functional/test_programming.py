@@ -24,8 +24,8 @@ from nova.volume import cinder
 
 from functional import base
 from nova_accel.testing import devices
-from nova_accel.testing import driver
-from nova_accel.testing.driver import Fault
+from nova_accel.testing import fake_fpga
+from nova_accel.testing.fake_fpga import Fault
 from rig.loopback import fpga_cloud
 from rig.stubs import bitstreams
 
@@ -477,7 +477,8 @@ class TestRebootOfTheHost(TestCase):
         self.cards.lose_contents()
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.virt.fpga.regions.boot_id', lambda: 'another boot'
+                'nova_accel.virt.fpga.host_regions.boot_id',
+                lambda: 'another boot',
             )
         )
         self.restart_compute_service('host1')
@@ -529,7 +530,7 @@ class TestOwner(TestCase):
         super().setUp()
         self.useFixture(
             fixtures.MockPatchObject(
-                driver.FakeFpgaDriver, 'programs_under_guest', False
+                fake_fpga.FakeFpgaDriver, 'programs_under_guest', False
             )
         )
         self.restart_compute_service('host1')

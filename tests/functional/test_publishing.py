@@ -18,7 +18,7 @@ from nova.scheduler.client import report
 
 from functional import base
 from nova_accel.testing import devices
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 
 HOST = 'host1'
 QAT_APART = json.dumps({**json.loads(devices.QAT_SPEC), 'pool': False})
@@ -305,8 +305,8 @@ class TestReserved(PublishingTestCase):
     def test_a_broken_device(self):
         """Nobody gets any of it, and who has some of it keeps that."""
         server = self.boot_with_profile('fpga')
-        self.addCleanup(fake_driver.FakeFpgaDriver.faults.clear)
-        fake_driver.FakeFpgaDriver.faults['0000:82:00.0'] = 'it burns'
+        self.addCleanup(fake_fpga.FakeFpgaDriver.faults.clear)
+        fake_fpga.FakeFpgaDriver.faults['0000:82:00.0'] = 'it burns'
         self.update()
         self.assertEqual(
             [(1, 0, 1), (1, 1, 0)], sorted(self.units('FPGA').values())
@@ -317,7 +317,7 @@ class TestReserved(PublishingTestCase):
         self._delete_server(server)
         self.update()
         self.assertEqual({(1, 1, 0)}, set(self.units('FPGA').values()))
-        fake_driver.FakeFpgaDriver.faults.clear()
+        fake_fpga.FakeFpgaDriver.faults.clear()
         self.update()
         self.assertEqual({(1, 0, 0)}, set(self.units('FPGA').values()))
         self.delete(self.boot_with_profile('fpga'))

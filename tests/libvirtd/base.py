@@ -35,15 +35,15 @@ from lab import processes
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import loading
-from nova_accel.host import guests
+from nova_accel.host import all_guests
 from nova_accel.host import host_use
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
-from nova_accel.privileged import sysfs as privileged_sysfs
+from nova_accel.privileged import pci_attributes
 from nova_accel.virt.publishing import discovery
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -94,20 +94,20 @@ class HostTestCase(testtools.TestCase):
         self.useFixture(config_fixture.Config(conf.CONF))
         # Nova notifies when it has no connection to libvirt.
         self.useFixture(nova_fixtures.RPCFixture('nova.test'))
-        self.node_devices = node_devices.NodeDevices(self.host)
-        self.guests = guests.Guests(self.host)
+        self.node_devices = libvirt_devices.NodeDevices(self.host)
+        self.guests = all_guests.Guests(self.host)
         self.claims = nova_claims.NovaClaims(
             self.host.get_hostname(), NODE_UUID
         )
         # What is written goes through the checks of the privileged process.
-        self.sysfs = sysfs_module.Sysfs(
+        self.sysfs = sysfs_tree.Sysfs(
             self.server.sysfs,
-            functools.partial(privileged_sysfs.write_below, self.server.sysfs),
+            functools.partial(pci_attributes.write_below, self.server.sysfs),
             self.server.sysfs / 'proc',
         )
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.host.sysfs.of', lambda _host: self.sysfs
+                'nova_accel.host.sysfs_tree.of', lambda _host: self.sysfs
             )
         )
         self.drivers = dict(

@@ -19,9 +19,9 @@ from nova.virt.libvirt import config as vconfig
 from lab import processes
 from libvirtd import base
 from libvirtd import machines
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.virt import guest
+from nova_accel.virt import guest_xml
 
 
 def a_handle(*functions, **keys):
@@ -32,9 +32,9 @@ def a_handle(*functions, **keys):
 
 
 def an_arq(handle):
-    return arq.Arq(
+    return arq_types.Arq(
         str(uuid.uuid4()),
-        arq.State.BOUND,
+        arq_types.State.BOUND,
         'profile',
         0,
         {},
@@ -71,7 +71,7 @@ class TestGuest(base.HostTestCase):
 
     def define(self, *handles, is_novas=False):
         """Define a guest with the devices; give libvirt's XML of them."""
-        config = a_guest(*guest.hostdevs(map(an_arq, handles)))
+        config = a_guest(*guest_xml.hostdevs(map(an_arq, handles)))
         if is_novas:
             metadata = vconfig.LibvirtConfigGuestMetaNovaInstance()
             metadata.package = '34.0.0'

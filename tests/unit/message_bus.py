@@ -27,7 +27,7 @@ from oslo_utils import uuidutils
 import testtools
 
 from nova_accel import conf
-from nova_accel.model import region
+from nova_accel.model import programmable
 from nova_accel.virt.fpga import rpc_agent
 
 CONF = conf.CONF
@@ -129,11 +129,11 @@ class FakeProgrammer:
         asker: Any,
         context: Any,
         shell_loading: Any,
-    ) -> region.Contents:
+    ) -> programmable.Contents:
         self.asked.append((deployable_uuid, wanted, asker, copy.copy(context)))
         self.shell_loading = shell_loading
         self._fail()
-        return region.Contents(
+        return programmable.Contents(
             wanted.bitstream_id, '', '', is_shell=self.is_shell
         )
 

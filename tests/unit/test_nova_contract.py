@@ -133,7 +133,7 @@ SIGNATURES = {
         'nova.objects.migration:MigrationList.get_by_filters':
             'context filters sort_keys sort_dirs limit marker',
     },
-    'client/allocations.py': {
+    'client/our_allocations.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
         'nova.scheduler.client.report:SchedulerReportClient'
         '.get_allocs_for_consumer': 'self context consumer',
@@ -143,7 +143,7 @@ SIGNATURES = {
         '.remove_resources_from_instance_allocation':
             'self context consumer_uuid resources',
     },
-    'host/guests.py': {
+    'host/all_guests.py': {
         'nova.virt.libvirt.host:Host.list_guests': 'self only_running',
         'nova.virt.libvirt.guest:Guest.get_config': 'self',
         'nova.virt.libvirt.guest:Guest.get_xml_desc':
@@ -153,7 +153,7 @@ SIGNATURES = {
         'nova.virt.libvirt.host:Host.get_hostname': 'self',
         'nova.virt.libvirt.host:Host.get_node_uuid': 'self',
     },
-    'host/node_devices.py': {
+    'host/libvirt_devices.py': {
         'nova.virt.libvirt.host:Host.list_pci_devices': 'self flags',
         'nova.virt.libvirt.host:Host.list_mediated_devices': 'self flags',
         'nova.virt.libvirt.host:Host.device_lookup_by_name': 'self name',
@@ -184,10 +184,10 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver._get_supported_vgpu_types':
             'self',
     },
-    'virt/publishing/publisher.py': {
+    'virt/publishing/publication.py': {
         'nova.thread_pool_factory:spawn': 'func args kwargs',
     },
-    'virt/publishing/provider_tree.py': {
+    'virt/publishing/nova_tree.py': {
         'nova.compute.provider_tree:ProviderTree.new_child':
             'self name parent uuid generation',
         'nova.compute.provider_tree:ProviderTree.update_inventory':
@@ -264,7 +264,7 @@ SIGNATURES = {
         'nova.image.glance:API.get':
             'self context id_or_uri include_locations show_deleted',
     },
-    'bitstreams/glance.py': {
+    'bitstreams/bitstream_images.py': {
         'nova.image.glance:API.get':
             'self context id_or_uri include_locations show_deleted',
         'nova.image.glance:_is_image_available': 'context image',
@@ -277,7 +277,7 @@ SIGNATURES = {
         'glanceclient.v2.images:Controller.data':
             'self image_id do_checksum allow_md5_fallback prefer',
     },
-    'bitstreams/verification.py': {
+    'bitstreams/bitstream_check.py': {
         'nova.utils:tpool_wrap': 'target autowrap',
     },
     'api/compute/rpc.py': {
@@ -560,7 +560,7 @@ class TestNovaContract(testtools.TestCase):
         self.assertIn('request_group.provider_uuids =', source)
 
     def test_a_context_may_bring_its_own_credentials(self):
-        """bitstreams/glance.py: the download is the host's."""
+        """bitstreams/bitstream_images.py: the download is the host's."""
         context = _resolve('nova.context:RequestContext')
         self.assertIn(
             'return self.user_auth_plugin',

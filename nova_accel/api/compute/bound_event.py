@@ -33,8 +33,8 @@ from nova import objects
 from nova.compute import api as compute_api
 from oslo_log import log as logging
 
-from nova_accel.db.rows import arq as arq_rows
-from nova_accel.model import arq as arq_model
+from nova_accel.db.rows import arq_rows
+from nova_accel.model import arq_types
 
 LOG = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ _NAME = 'accelerator-request-bound'
 
 #: The state of an ARQ -> the status that Nova is told.
 _STATUSES: Mapping[str, str] = {
-    arq_model.State.BOUND: 'completed',
-    arq_model.State.PROVISIONING: 'failed',
+    arq_types.State.BOUND: 'completed',
+    arq_types.State.PROVISIONING: 'failed',
 }
 
 

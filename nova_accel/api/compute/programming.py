@@ -28,7 +28,7 @@ from nova_accel.api.compute import rpc
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import host as host_db
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 
 CONF = conf.CONF
 
@@ -117,13 +117,13 @@ def check_not_silent(rows: Iterable[host_db.HostState]) -> None:
 def _shell_loading(
     context: nova_context.RequestContext,
     found: deployable_db.DeployableRow,
-) -> programming.ShellLoading:
+) -> programming_record.ShellLoading:
     """Whether a shell may be loaded; only the host learns if it is one."""
     if not policy.allows(context, policies.LOAD_SHELL):
-        return programming.ShellLoading.FORBIDDEN
+        return programming_record.ShellLoading.FORBIDDEN
     if deployable_db.get_holders(found['device_uuid']):
-        return programming.ShellLoading.IN_USE
-    return programming.ShellLoading.ALLOWED
+        return programming_record.ShellLoading.IN_USE
+    return programming_record.ShellLoading.ALLOWED
 
 
 def _owner(

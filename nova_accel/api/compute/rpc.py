@@ -32,8 +32,8 @@ import oslo_messaging
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.model import programming
-from nova_accel.model import rpc as rpc_model
+from nova_accel.model import host_rpc
+from nova_accel.model import programming_record
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ def program(
     deployable_uuid: str,
     bitstream_uuid: str,
     instance_uuid: str | None,
-    shell_loading: programming.ShellLoading,
+    shell_loading: programming_record.ShellLoading,
 ) -> bool:
     """Have a region programmed, or a shell loaded, and wait for the end.
 
@@ -120,7 +120,7 @@ def _client(
     router = rpc.ClientRouter(
         rpc.get_client(
             oslo_messaging.Target(
-                topic=rpc_model.TOPIC, version=rpc_model.VERSION
+                topic=host_rpc.TOPIC, version=host_rpc.VERSION
             )
         )
     )
@@ -141,13 +141,13 @@ def _translated(service_host: str) -> Iterator[None]:
         yield
     # It is no remote one where caller and host are one process.
     except exceptions.RefusedByHost as error:
-        raise rpc_model.refused(str(error)) from error
+        raise host_rpc.refused(str(error)) from error
     except oslo_messaging.RemoteError as error:
         if error.exc_type == exceptions.RefusedByHost.__name__:
-            raise rpc_model.refused(error.value) from error
+            raise host_rpc.refused(error.value) from error
         # A host of an earlier version sends these.
-        if error.exc_type in rpc_model.FAULTS:
-            raise rpc_model.FAULTS[error.exc_type](error.value) from error
+        if error.exc_type in host_rpc.FAULTS:
+            raise host_rpc.FAULTS[error.exc_type](error.value) from error
         LOG.error('Host %s failed: %s', service_host, error)
         raise exceptions.DeviceError(
             f'host {service_host} failed, its log has the reason'

@@ -32,9 +32,9 @@ from nova_accel.api.notifications import notifier
 from nova_accel.api.policies import accelerator_request as policies
 from nova_accel.api.policies import host as host_policies
 from nova_accel.api.schemas import accelerator_request as schemas
-from nova_accel.db import accelerator_request as arq_db
-from nova_accel.db.rows import arq as arq_rows
-from nova_accel.model import arq as arq_model
+from nova_accel.db import client_arqs
+from nova_accel.db.rows import arq_rows
+from nova_accel.model import arq_types
 
 _NOVA_ONLY = (
     'This operation requires a service token. Use the Compute API '
@@ -54,7 +54,7 @@ def list_arqs(req: webob.Request) -> webob.Response:
     policy.authorize(context, policies.LIST)
     query = paging.query(
         req,
-        arq_db.SORT_KEYS,
+        client_arqs.SORT_KEYS,
         'instance',
         'bind_state',
         *(_FILTERS if microversion.is_at_least(req, paging.SINCE) else ()),
@@ -69,11 +69,11 @@ def list_arqs(req: webob.Request) -> webob.Response:
     only_resolved = _only_resolved(req.GET)
     states = _states(filters)
     if only_resolved and instance_uuid is None:
-        states = arq_model.RESOLVED & (states or arq_model.RESOLVED)
+        states = arq_types.RESOLVED & (states or arq_types.RESOLVED)
     if instance_uuid is not None and query.is_whole:
         arqs = _of_instance(context, instance_uuid)
     else:
-        arqs = arq_db.get_all(
+        arqs = client_arqs.get_all(
             project_id=_project(context, filters),
             states=states,
             page=query.page,
@@ -81,7 +81,7 @@ def list_arqs(req: webob.Request) -> webob.Response:
             hostname=filters.get('hostname'),
         )
     if only_resolved and any(
-        arq['state'] not in arq_model.RESOLVED for arq in arqs
+        arq['state'] not in arq_types.RESOLVED for arq in arqs
     ):
         # This is all that Cyborg says.
         return webob.Response(status=423, json_body={'error_message': 'null'})
@@ -108,7 +108,7 @@ def _of_instance(
     context: nova_context.RequestContext, instance_uuid: str
 ) -> list[arq_rows.ArqRow]:
     """All ARQs of an instance that the caller reaches; Nova asks for these."""
-    arqs = arq_db.get_of_instance(instance_uuid)
+    arqs = client_arqs.get_of_instance(instance_uuid)
     if context.project_id is not None and all(
         arq['project_id'] == context.project_id for arq in arqs
     ):
@@ -134,16 +134,16 @@ def _only_resolved(arguments: Mapping[str, str]) -> bool:
     return True
 
 
-def _states(filters: Mapping[str, str]) -> frozenset[arq_model.State] | None:
+def _states(filters: Mapping[str, str]) -> frozenset[arq_types.State] | None:
     """The only state that is asked for; None: any."""
     if 'state' not in filters:
         return None
     try:
-        return frozenset({arq_model.State(filters['state'])})
+        return frozenset({arq_types.State(filters['state'])})
     except ValueError as error:
         raise exceptions.InvalidRequest(
             f'There is no state "{filters["state"][:255]}"; the states are '
-            f'{", ".join(arq_model.State)}'
+            f'{", ".join(arq_types.State)}'
         ) from error
 
 
@@ -163,7 +163,7 @@ def _project(
 def get_arq(req: webob.Request) -> webob.Response:
     context = request.context(req)
     policy.authorize(context, policies.SHOW)
-    arq = arq_db.get(
+    arq = client_arqs.get(
         request.path_uuid(req, 'uuid'), project_id=_reach(context)
     )
     return webob.Response(
@@ -175,7 +175,7 @@ def create_arqs(req: webob.Request) -> webob.Response:
     context = request.context(req)
     policy.authorize(context, policies.CREATE)
     body = request.json_body(req, schemas.CREATE)
-    arqs = arq_db.create(
+    arqs = client_arqs.create(
         body['device_profile_name'],
         _own_project(context),
         image_uuid=body.get('image_uuid'),
@@ -213,16 +213,19 @@ def _patch(
     try:
         if arq_patch.is_unbinding(patches):
             with arq_notification.unbinding(
-                context, functools.partial(arq_db.get_by_uuids, list(patches))
+                context,
+                functools.partial(client_arqs.get_by_uuids, list(patches)),
             ):
-                arq_db.unbind(list(patches))
+                client_arqs.unbind(list(patches))
         else:
             bindings = arq_patch.bindings(patches)
             if any('project_id' in fields for fields in bindings.values()):
                 microversion.require(req, '2.1')
                 policy.authorize(context, policies.SET_PROJECT)
             with arq_notification.binding(context, bindings) as bound:
-                bound.extend(arq_db.bind(bindings, read=notifier.is_enabled()))
+                bound.extend(
+                    client_arqs.bind(bindings, read=notifier.is_enabled())
+                )
     except exceptions.InvalidRequest as error:
         raise exceptions.InvalidRequest(
             f"Couldn't apply patch. Reason: {error}"
@@ -247,7 +250,7 @@ def delete_arqs(req: webob.Request) -> webob.Response:
         with arq_notification.unbinding(
             context, functools.partial(_unadopted, context, instance_uuid)
         ):
-            arq_db.delete_by_instance(
+            client_arqs.delete_by_instance(
                 instance_uuid, project_id=_reach(context)
             )
     else:
@@ -272,9 +275,9 @@ def _delete_by_uuids(
     reach = _reach(context)
     try:
         with arq_notification.unbinding(
-            context, functools.partial(arq_db.get_by_uuids, uuids, reach)
+            context, functools.partial(client_arqs.get_by_uuids, uuids, reach)
         ):
-            arq_db.delete_by_uuids(
+            client_arqs.delete_by_uuids(
                 uuids, project_id=reach, bound_allowed=bound_allowed
             )
     except exceptions.Conflict as error:

@@ -28,11 +28,11 @@ from nova_accel.api import request
 from nova_accel.api.notifications import arq_notification
 from nova_accel.api.policies import binding as policies
 from nova_accel.api.schemas import binding as schemas
-from nova_accel.db import accelerator_request as arq_db
-from nova_accel.db import binding as binding_db
-from nova_accel.db.rows import arq as arq_rows
-from nova_accel.model import arq as arq_model
-from nova_accel.model import attempt as attempt_model
+from nova_accel.db import client_arqs
+from nova_accel.db import host_arqs
+from nova_accel.db.rows import arq_rows
+from nova_accel.model import arq_types
+from nova_accel.model import attempt_number
 from nova_accel.model import device_profile
 from nova_accel.model import matching
 
@@ -45,7 +45,7 @@ def list_bindings(req: webob.Request) -> webob.Response:
         json_body={
             'bindings': [
                 {**binding, 'arqs': [_shown(arq) for arq in binding['arqs']]}
-                for binding in binding_db.get_of_host(hostname)
+                for binding in host_arqs.get_of_host(hostname)
             ]
         }
     )
@@ -64,19 +64,19 @@ def delete_unadopted(req: webob.Request) -> webob.Response:
     def unadopted() -> list[arq_rows.ArqRow]:
         return [
             arq
-            for arq in arq_db.get_by_uuids(uuids)
+            for arq in client_arqs.get_by_uuids(uuids)
             if (arq['instance_uuid'], arq['hostname'], arq['role'])
             == (instance_uuid, hostname, None)
         ]
 
     with arq_notification.unbinding(context, unadopted):
-        binding_db.delete_unadopted(instance_uuid, hostname, uuids)
+        host_arqs.delete_unadopted(instance_uuid, hostname, uuids)
     return webob.Response(status=204, content_type=None)
 
 
 def get_binding(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.SHOW)
-    return _answer(binding_db.get(*_path(req)))
+    return _answer(host_arqs.get(*_path(req)))
 
 
 def acquire(req: webob.Request) -> webob.Response:
@@ -88,7 +88,7 @@ def acquire(req: webob.Request) -> webob.Response:
         raise exceptions.InvalidRequest(
             'The body needs either device_profile_name or groups'
         )
-    wanted = binding_db.Request(
+    wanted = host_arqs.Request(
         instance_uuid=instance_uuid,
         hostname=hostname,
         role=role,
@@ -115,7 +115,7 @@ def acquire(req: webob.Request) -> webob.Response:
         image_uuid=body.get('image_uuid'),
     )
     with arq_notification.acquiring(context, wanted) as bound:
-        bound.extend(binding_db.acquire(wanted))
+        bound.extend(host_arqs.acquire(wanted))
     return _answer(bound)
 
 
@@ -133,15 +133,13 @@ def adopt(req: webob.Request) -> webob.Response:
     def dropped() -> list[arq_rows.ArqRow]:
         return [
             arq
-            for arq in binding_db.get(*key)
+            for arq in host_arqs.get(*key)
             if arq['uuid'] not in body['arqs']
         ]
 
     with arq_notification.unbinding(context, dropped):
         return _answer(
-            binding_db.adopt(
-                key, int(body['attempt']), body['arqs'], from_role
-            )
+            host_arqs.adopt(key, int(body['attempt']), body['arqs'], from_role)
         )
 
 
@@ -154,27 +152,27 @@ def release(req: webob.Request) -> webob.Response:
         attempt.isascii()
         and attempt.isdigit()
         and len(attempt) < 20
-        and int(attempt) <= attempt_model.MAX
+        and int(attempt) <= attempt_number.MAX
     ):
         raise exceptions.InvalidRequest(
             'The argument attempt is missing, or is no number of an attempt'
         )
     with arq_notification.unbinding(
         context,
-        functools.partial(binding_db.get, instance_uuid, hostname, role),
+        functools.partial(host_arqs.get, instance_uuid, hostname, role),
     ):
-        binding_db.release(instance_uuid, hostname, role, int(attempt))
+        host_arqs.release(instance_uuid, hostname, role, int(attempt))
     return webob.Response(status=204, content_type=None)
 
 
-def _path(req: webob.Request) -> tuple[str, str, arq_model.Role]:
+def _path(req: webob.Request) -> tuple[str, str, arq_types.Role]:
     """Instance uuid, hostname and role of the binding."""
     hostname = request.path_hostname(req)
     request.check(req.urlvars['role'], schemas.ROLE)
     return (
         request.path_uuid(req, 'instance_uuid'),
         hostname,
-        arq_model.Role(req.urlvars['role']),
+        arq_types.Role(req.urlvars['role']),
     )
 
 
@@ -183,7 +181,7 @@ def _answer(arqs: Iterable[arq_rows.ArqRow]) -> webob.Response:
 
 
 def _shown(arq: arq_rows.ArqFacts) -> dict[str, Any]:
-    """As :meth:`nova_accel.model.arq.Arq.from_dict` reads it."""
+    """As :meth:`nova_accel.model.arq_types.Arq.from_dict` reads it."""
     identity = arq['attach_handle_identity']
     return {
         'uuid': arq['uuid'],

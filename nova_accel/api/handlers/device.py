@@ -25,7 +25,7 @@ from nova_accel.api import representation
 from nova_accel.api import request
 from nova_accel.api.policies import device as policies
 from nova_accel.db import device as device_db
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 
 
 def list_devices(req: webob.Request) -> webob.Response:
@@ -53,17 +53,15 @@ def get_device(req: webob.Request) -> webob.Response:
 
 def disable_device(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.DISABLE)
-    return _set_status(req, device_model.Status.MAINTAINING)
+    return _set_status(req, hardware.Status.MAINTAINING)
 
 
 def enable_device(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.ENABLE)
-    return _set_status(req, device_model.Status.ENABLED)
+    return _set_status(req, hardware.Status.ENABLED)
 
 
-def _set_status(
-    req: webob.Request, status: device_model.Status
-) -> webob.Response:
+def _set_status(req: webob.Request, status: hardware.Status) -> webob.Response:
     device_db.set_status(request.path_uuid(req, 'uuid'), status)
     return webob.Response(status=204, content_type=None)
 

@@ -29,7 +29,7 @@ from nova_accel.db import cleaning
 from nova_accel.db import host as host_db
 from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 
 #: Bytes. A report is sent in parts (``model/report_parts.py``). A cleaned
 #: handle, or a device of the parts before, takes 40 bytes.
@@ -99,15 +99,15 @@ def set_programming(req: webob.Request) -> webob.Response:
     return webob.Response(status=204, content_type=None)
 
 
-def _record(uuid: str, body: dict[str, Any]) -> programming.Record:
+def _record(uuid: str, body: dict[str, Any]) -> programming_record.Record:
     """:raises InvalidRequest: a time is malformed."""
     finished_at = body['finished_at']
-    return programming.Record(
+    return programming_record.Record(
         uuid,
         body['device_uuid'],
         body['region'],
         body['bitstream_id'],
-        programming.Asker(
+        programming_record.Asker(
             body['project_id'], body['user_id'], body['instance_uuid']
         ),
         _time(body['started_at']),

@@ -32,10 +32,10 @@ from oslo_log import log as logging
 
 from nova_accel.api.notifications import notifier
 from nova_accel.api.notifications import payloads
-from nova_accel.db import accelerator_request as arq_db
-from nova_accel.db import binding as binding_db
-from nova_accel.db.rows import arq as arq_rows
-from nova_accel.model import arq as arq_model
+from nova_accel.db import client_arqs
+from nova_accel.db import host_arqs
+from nova_accel.db.rows import arq_rows
+from nova_accel.model import arq_types
 
 LOG = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class _Change:
     def tell_end(self) -> None:
         """Notify of the end, with the ARQs as they are then."""
         arqs = (
-            [{**arq, 'state': arq_model.State.UNBOUND} for arq in self.arqs]
+            [{**arq, 'state': arq_types.State.UNBOUND} for arq in self.arqs]
             if self.action == _UNBIND
             else self.arqs
         )
@@ -82,14 +82,14 @@ class _Change:
 
 @contextlib.contextmanager
 def acquiring(
-    context: nova_context.RequestContext, request: binding_db.Request
+    context: nova_context.RequestContext, request: host_arqs.Request
 ) -> Iterator[Arqs]:
     """Surround an acquisition by a host; its body fills the list of ARQs."""
     bound: Arqs = []
     if not notifier.is_enabled():
         yield bound
         return
-    before = _read(functools.partial(binding_db.get, *request.key))
+    before = _read(functools.partial(host_arqs.get, *request.key))
     change = _Change(
         context,
         _BIND,
@@ -121,7 +121,7 @@ def binding(
 ) -> Iterator[Arqs]:
     """Surround a binding by Nova's client; its body fills the list of ARQs.
 
-    :param bindings: as for :func:`nova_accel.db.accelerator_request.bind`
+    :param bindings: as for :func:`nova_accel.db.client_arqs.bind`
     """
     bound: Arqs = []
     if not notifier.is_enabled():
@@ -133,7 +133,7 @@ def binding(
         (
             {**arq, **bindings[arq['uuid']]}
             for arq in _read(
-                functools.partial(arq_db.get_by_uuids, list(bindings))
+                functools.partial(client_arqs.get_by_uuids, list(bindings))
             )
         ),
     )
@@ -149,7 +149,7 @@ def binding(
         reasons = {
             arq['reason']
             for arq in change.arqs
-            if arq['state'] == arq_model.State.BIND_FAILED
+            if arq['state'] == arq_types.State.BIND_FAILED
         }
         if reasons:
             change.tell(notifier.Phase.ERROR, '; '.join(sorted(reasons)))

@@ -24,8 +24,8 @@ from typing import Any
 from oslo_versionedobjects import base
 from oslo_versionedobjects import fields
 
-from nova_accel.model import arq
-from nova_accel.model import programming
+from nova_accel.model import arq_types
+from nova_accel.model import programming_record
 
 
 class Payload(base.VersionedObject):
@@ -101,7 +101,7 @@ def of_arqs(
     **place: str | None,
 ) -> AcceleratorRequestActionPayload:
     """
-    :param arqs: as :mod:`nova_accel.db.accelerator_request` gives them
+    :param arqs: as :mod:`nova_accel.db.client_arqs` gives them
     :param place: the other fields
     """
     return AcceleratorRequestActionPayload(
@@ -125,14 +125,14 @@ def _of_arq(row: Mapping[str, Any]) -> AcceleratorRequestPayload:
             )
         },
         state=str(row['state']),
-        resource_class=arq.resource_class(row['group']),
+        resource_class=arq_types.resource_class(row['group']),
         created_at=_in_utc(row['created_at']),
         updated_at=_in_utc(row['updated_at']),
     )
 
 
 def of_programming(
-    hostname: str, record: programming.Record
+    hostname: str, record: programming_record.Record
 ) -> DeployableProgramPayload:
     return DeployableProgramPayload(
         uuid=record.uuid,

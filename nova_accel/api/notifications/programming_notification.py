@@ -18,7 +18,7 @@ from nova import context as nova_context
 
 from nova_accel.api.notifications import notifier
 from nova_accel.api.notifications import payloads
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 
 _PROGRAM = 'deployable.program'
 
@@ -26,7 +26,7 @@ _PROGRAM = 'deployable.program'
 def send(
     context: nova_context.RequestContext,
     hostname: str,
-    record: programming.Record,
+    record: programming_record.Record,
 ) -> None:
     """Notify of a programming that has begun or ended. Does not raise."""
     if record.finished_at is None:

@@ -16,7 +16,7 @@ Clients must accept further fields, as a new microversion adds some.
 """
 
 from nova_accel.api.schemas import scalars
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 
 Schema = scalars.Schema
 
@@ -28,7 +28,7 @@ _TIME: Schema = {**_STRING, 'description': 'ISO 8601, in UTC'}
 _TIME_OR_NULL: Schema = {**_TIME, 'type': ['string', 'null']}
 _UUIDS: Schema = {'type': 'array', 'items': scalars.UUID}
 
-_STATE: Schema = {'enum': [str(state) for state in arq.State]}
+_STATE: Schema = {'enum': [str(state) for state in arq_types.State]}
 
 
 def _fields(properties: Schema, *optional: str) -> Schema:

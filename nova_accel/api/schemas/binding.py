@@ -15,16 +15,16 @@
 from nova_accel.api.schemas import accelerator_request
 from nova_accel.api.schemas import device_profile
 from nova_accel.api.schemas import scalars
-from nova_accel.model import arq
-from nova_accel.model import attempt
+from nova_accel.model import arq_types
+from nova_accel.model import attempt_number
 
 ATTEMPT: scalars.Schema = {
     'type': 'integer',
     'minimum': 0,
-    'maximum': attempt.MAX,
+    'maximum': attempt_number.MAX,
 }
 
-ROLE: scalars.Schema = {'enum': [str(role) for role in arq.Role]}
+ROLE: scalars.Schema = {'enum': [str(role) for role in arq_types.Role]}
 
 #: With the name of a device profile or with groups, not both.
 ACQUIRE = scalars.strict_object(

@@ -34,17 +34,17 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import clock
 from nova_accel.db import schema
-from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import per_row
-from nova_accel.model import device as device_model
-from nova_accel.model import unusable as unusable_model
+from nova_accel.model import hardware
+from nova_accel.model import usability
 
 _TABLE = schema.ATTACH_HANDLES
 _DEPLOYABLES = schema.DEPLOYABLES
 _DEVICES = schema.DEVICES
 _HOSTS = schema.HOSTS
 
-#: The fields of :class:`nova_accel.model.unusable.Condition`, in a query that
+#: The fields of :class:`nova_accel.model.usability.Condition`, in a query that
 #: joins devices.
 CONDITION = (
     _TABLE.c.present,
@@ -60,7 +60,7 @@ _HANDLE_IS_FREE = (
     _TABLE.c.present,
 )
 _DEVICE_IS_USABLE = (
-    _DEVICES.c.status == device_model.Status.ENABLED,
+    _DEVICES.c.status == hardware.Status.ENABLED,
     _DEVICES.c.fault.is_(None),
 )
 
@@ -238,7 +238,7 @@ class Stock:
 def is_free() -> sa.ColumnElement[bool]:
     """Whether a guest can have a handle, in a query that joins devices.
 
-    The rule is that of :class:`nova_accel.model.unusable.Condition`.
+    The rule is that of :class:`nova_accel.model.usability.Condition`.
     """
     return sa.and_(*_HANDLE_IS_FREE, *_DEVICE_IS_USABLE)
 
@@ -287,7 +287,7 @@ def _read(rows: Iterable[Sequence[Any]]) -> Stock:
         handles = free.setdefault(slot, [])
         if handle_uuid is None:
             continue
-        reason = unusable_model.Condition(*condition).reason
+        reason = usability.Condition(*condition).reason
         if reason is None:
             handles.append(handle_uuid)
         else:
@@ -387,7 +387,7 @@ def _give_back_others(
             .values(report_digest='')
         )
     if unclean:
-        order_rows.change(connection, _is_host_of(unclean))
+        host_orders.change(connection, _is_host_of(unclean))
         _soil(connection, [handle.uuid for handle in unclean])
     connection.execute(
         sa.update(_TABLE)

@@ -28,7 +28,7 @@ from nova_accel import exceptions
 from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.model import attempt as attempt_model
+from nova_accel.model import attempt_number
 
 _TABLE = schema.BINDINGS
 
@@ -167,7 +167,7 @@ def _lock(connection: sa.Connection, key: Key, attempt: int) -> Known:
         )
     }
     newest = max((row.attempt for row in rows.values()), default=0)
-    if not attempt_model.is_in_reach(attempt, newest, time.time_ns()):
+    if not attempt_number.is_in_reach(attempt, newest, time.time_ns()):
         raise exceptions.FarAttempt(
             f'attempt {attempt} for instance {instance_uuid} on host '
             f'{hostname} ({role}) is too far after {newest}, the newest that '

@@ -26,9 +26,9 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.db import schema
-from nova_accel.db.rows import orders as order_rows
+from nova_accel.db.rows import host_orders
 from nova_accel.model import attach_handle
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 
 #: The rows of one table by their uuid.
 _Rows = dict[str, dict[str, Any]]
@@ -91,7 +91,7 @@ def replace(
     While a guest has a handle, it stays the handle of the guest's device.
 
     :param devices: in the form of
-        :meth:`nova_accel.model.device.Device.to_report`
+        :meth:`nova_accel.model.hardware.Device.to_report`
     :param others: the uuids of further devices, which stay as they are; None
         if all others do
     :raises Conflict: a device is another host's, or one of the others is not
@@ -111,7 +111,7 @@ def replace(
         _DEVICES,
         wanted[_DEVICES],
         present[_DEVICES],
-        {'status': device_model.Status.ENABLED, 'created_at': at},
+        {'status': hardware.Status.ENABLED, 'created_at': at},
         {'updated_at': at},
     )
     _put(
@@ -127,7 +127,7 @@ def replace(
         connection, hostname, wanted[_HANDLES], present[_HANDLES]
     )
     since = (
-        order_rows.next_revision(connection, hostname)
+        host_orders.next_revision(connection, hostname)
         if unclean or soiled or others
         else None
     )
@@ -502,7 +502,7 @@ def _remove(
         connection.execute(
             sa.delete(_DEVICES).where(
                 _DEVICES.c.uuid.in_(some),
-                _DEVICES.c.status == device_model.Status.ENABLED,
+                _DEVICES.c.status == hardware.Status.ENABLED,
                 ~sa.exists().where(
                     _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid
                 ),

@@ -23,7 +23,7 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 
 LOG = logging.getLogger(__name__)
 
@@ -36,9 +36,9 @@ class History:
         self._executor = futurist.ThreadPoolExecutor(1)
         self._lock = threading.Lock()
         # By uuid: the record of an end replaces that of the beginning.
-        self._untold: dict[str, programming.Record] = {}
+        self._untold: dict[str, programming_record.Record] = {}
 
-    def note(self, record: programming.Record) -> None:
+    def note(self, record: programming_record.Record) -> None:
         """Have a record told soon. Does not raise."""
         with self._lock:
             self._untold[record.uuid] = record

@@ -23,7 +23,7 @@ import futurist
 from oslo_log import log as logging
 
 from nova_accel import exceptions
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 from nova_accel.virt.fpga import region_target
 
 LOG = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Job:
     def __init__(
         self,
         target: region_target.Target,
-        asker: programming.Asker,
+        asker: programming_record.Asker,
         deadline: float,
     ) -> None:
         self.target = target

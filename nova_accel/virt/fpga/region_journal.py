@@ -25,10 +25,10 @@ import pathlib
 from typing import Any
 
 from nova_accel.model import naming
-from nova_accel.model import programming
-from nova_accel.model import region as region_model
-from nova_accel.model import stated
-from nova_accel.state import entry_files
+from nova_accel.model import programmable
+from nova_accel.model import programming_record
+from nova_accel.model import stated_properties
+from nova_accel.state import record_files
 
 # Any uuid will do to name files.
 _FILES = 'f0a6a2a5-4b0e-5a0e-9f43-0c9a1d0f7be2'
@@ -50,7 +50,7 @@ class Entry:
     ``device`` is the name of its device, and ``record`` the last programming.
     ``sha256``, ``function_uuids`` and ``owner`` are those of the bitstream
     that was, or was to be, programmed. See
-    :class:`nova_accel.model.region.Contents` for the owner.
+    :class:`nova_accel.model.programmable.Contents` for the owner.
 
     ``loaded`` is the text that the device said when the programming was done.
     Until then it is the text from before the programming. It is None if the
@@ -64,14 +64,14 @@ class Entry:
 
     device: str
     step: Step
-    record: programming.Record
+    record: programming_record.Record
     sha256: str
     function_uuids: tuple[str, ...]
     boot_id: str
     loaded: str | None = None
     served: tuple[str, ...] = ()
-    owner: str | None = region_model.UNKNOWN_OWNER
-    fallback: region_model.Circuit | None = None
+    owner: str | None = programmable.UNKNOWN_OWNER
+    fallback: programmable.Circuit | None = None
 
     @property
     def region(self) -> str:
@@ -79,23 +79,23 @@ class Entry:
         return self.record.region
 
     @property
-    def contents(self) -> region_model.Contents | None:
+    def contents(self) -> programmable.Contents | None:
         """The contents that were programmed and read back, or None."""
         if self.step is not Step.PROGRAMMED or self.loaded is None:
             return None
-        return region_model.Contents(
+        return programmable.Contents(
             self.record.bitstream_id,
             self.sha256,
             self.loaded,
             self.function_uuids,
-            self.region == region_model.SHELL,
+            self.region == programmable.SHELL,
             self.owner,
         )
 
     @property
-    def circuit(self) -> region_model.Circuit:
+    def circuit(self) -> programmable.Circuit:
         """The circuit that was, or was to be, programmed."""
-        return region_model.Circuit(
+        return programmable.Circuit(
             self.record.bitstream_id,
             self.sha256,
             self.function_uuids,
@@ -103,7 +103,7 @@ class Entry:
         )
 
     @property
-    def operators(self) -> region_model.Circuit | None:
+    def operators(self) -> programmable.Circuit | None:
         """The last good circuit that every project may get."""
         return (
             self.circuit
@@ -152,14 +152,14 @@ def entry_from_dict(value: Mapping[str, Any]) -> Entry:
             **value,
             'step': Step(value['step']),
             'function_uuids': tuple(
-                filter(stated.is_uuid, value['function_uuids'])
-            )[: stated.MAX_FUNCTIONS],
+                filter(stated_properties.is_uuid, value['function_uuids'])
+            )[: stated_properties.MAX_FUNCTIONS],
             'served': tuple(value['served']),
             'fallback': _circuit(value.get('fallback')),
-            'record': programming.Record(
+            'record': programming_record.Record(
                 **{
                     **record,
-                    'asker': programming.Asker(**record['asker']),
+                    'asker': programming_record.Asker(**record['asker']),
                     'started_at': datetime.datetime.fromisoformat(
                         record['started_at']
                     ),
@@ -174,11 +174,11 @@ def entry_from_dict(value: Mapping[str, Any]) -> Entry:
     )
 
 
-def _circuit(value: Mapping[str, Any] | None) -> region_model.Circuit | None:
+def _circuit(value: Mapping[str, Any] | None) -> programmable.Circuit | None:
     return (
         None
         if value is None
-        else region_model.Circuit(
+        else programmable.Circuit(
             **{**value, 'function_uuids': tuple(value['function_uuids'])}
         )
     )
@@ -193,7 +193,7 @@ class RegionJournal:
 
     def __init__(self, directory: pathlib.Path) -> None:
         self.directory = directory
-        self._files = entry_files.EntryFiles(
+        self._files = record_files.RecordFiles(
             directory,
             entry_from_dict,
             'FPGA regions',

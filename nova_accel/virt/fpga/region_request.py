@@ -18,8 +18,8 @@ import dataclasses
 from typing import Any
 
 from nova_accel import exceptions
-from nova_accel.model import arq
-from nova_accel.model import bitstream
+from nova_accel.model import arq_types
+from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
 from nova_accel.model import region_contents
 from nova_accel.virt.fpga import region_target
@@ -35,7 +35,7 @@ class Request:
     """
 
     target: region_target.Target
-    wanted: bitstream.Wanted | None
+    wanted: fpga_bitstream.Wanted | None
     functions: Mapping[str, frozenset[str]]
 
     def check(
@@ -66,7 +66,7 @@ class Request:
 
 
 def of(
-    arqs: Iterable[arq.Arq],
+    arqs: Iterable[arq_types.Arq],
     targets: Iterable[region_target.Target],
     image_properties: Mapping[str, Any],
 ) -> list[Request]:
@@ -88,14 +88,14 @@ def of(
     requests: dict[tuple[str, str], Request] = {}
     for request in arqs:
         if request.handle.uuid not in places:
-            if bitstream.wanted(request.group) is not None:
+            if fpga_bitstream.wanted(request.group) is not None:
                 raise exceptions.DeviceError(
                     f'{request.handle.address} has no region that can be '
                     'programmed'
                 )
             continue
         target, deployable = places[request.handle.uuid]
-        wanted = bitstream.wanted(request.group, image_properties)
+        wanted = fpga_bitstream.wanted(request.group, image_properties)
         key = target.device.name, target.region.name
         before = requests.get(key)
         if before is not None and before.wanted != wanted:
@@ -110,7 +110,7 @@ def of(
     return list(requests.values())
 
 
-def _functions(request: arq.Arq) -> frozenset[str]:
+def _functions(request: arq_types.Arq) -> frozenset[str]:
     """The function traits that an ARQ's group requires."""
     return frozenset(
         trait

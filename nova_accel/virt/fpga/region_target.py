@@ -16,20 +16,20 @@ from collections.abc import Iterator
 import dataclasses
 
 from nova_accel.drivers import base
-from nova_accel.model import device as device_model
-from nova_accel.model import region as region_model
+from nova_accel.model import hardware
+from nova_accel.model import programmable
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
     """A region or the shell of a card, with the driver that programs it."""
 
-    device: device_model.Device
-    region: region_model.Region
+    device: hardware.Device
+    region: programmable.Region
     driver: base.Driver
 
     @property
-    def deployables(self) -> Iterator[device_model.Deployable]:
+    def deployables(self) -> Iterator[hardware.Deployable]:
         """The deployables of the region, or of the whole card for a shell."""
         return (
             deployable

@@ -15,13 +15,13 @@
 from collections.abc import Callable
 
 from nova_accel import exceptions
-from nova_accel.host import guests as guests_module
+from nova_accel.host import all_guests
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
-from nova_accel.model import programming
+from nova_accel.model import programming_record
+from nova_accel.virt.fpga import host_regions
 from nova_accel.virt.fpga import region_target
-from nova_accel.virt.fpga import regions as regions_module
-from nova_accel.virt.holding import held as held_module
+from nova_accel.virt.holding import holdings
 
 
 class RegionUse:
@@ -34,10 +34,10 @@ class RegionUse:
     def __init__(
         self,
         node_uuid: str,
-        regions: regions_module.Regions,
-        held: held_module.Held,
-        guests: guests_module.Guests,
-        server: Callable[[str], programming.Holder],
+        regions: host_regions.Regions,
+        held: holdings.Held,
+        guests: all_guests.Guests,
+        server: Callable[[str], programming_record.Holder],
     ) -> None:
         self._node_uuid = node_uuid
         self._regions = regions
@@ -90,7 +90,7 @@ class RegionUse:
     def check_free(
         self,
         target: region_target.Target,
-        asker: programming.Asker,
+        asker: programming_record.Asker,
         is_stopped: bool,
     ) -> None:
         """Make sure that a region may be programmed.
@@ -124,7 +124,7 @@ class RegionUse:
     def _check_own(
         self,
         target: region_target.Target,
-        asker: programming.Asker,
+        asker: programming_record.Asker,
         instance_uuid: str,
     ) -> None:
         """:raises Conflict: the server is another project's, or may run."""

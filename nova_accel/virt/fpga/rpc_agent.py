@@ -24,11 +24,11 @@ import oslo_messaging
 
 from nova_accel import exceptions
 from nova_accel.bitstreams import store
-from nova_accel.model import bitstream
-from nova_accel.model import programming
-from nova_accel.model import region as region_model
-from nova_accel.model import rpc as rpc_model
-from nova_accel.virt.fpga import programmer as programmer_module
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import host_rpc
+from nova_accel.model import programmable
+from nova_accel.model import programming_record
+from nova_accel.virt.fpga import region_programmer
 
 LOG = logging.getLogger(__name__)
 
@@ -36,10 +36,10 @@ LOG = logging.getLogger(__name__)
 class Endpoint:
     """The methods that all clients of the message bus can call."""
 
-    target = oslo_messaging.Target(version=rpc_model.VERSION)
+    target = oslo_messaging.Target(version=host_rpc.VERSION)
 
     def __init__(
-        self, programmer: programmer_module.Programmer, bitstreams: store.Store
+        self, programmer: region_programmer.Programmer, bitstreams: store.Store
     ) -> None:
         self._programmer = programmer
         self._bitstreams = bitstreams
@@ -51,7 +51,7 @@ class Endpoint:
         deployable_uuid: str,
         bitstream_uuid: str,
         instance_uuid: str | None = None,
-        shell_loading: str = programming.ShellLoading.FORBIDDEN,
+        shell_loading: str = programming_record.ShellLoading.FORBIDDEN,
     ) -> bool:
         """Program the region of a deployable, and wait for the end.
 
@@ -61,7 +61,7 @@ class Endpoint:
         :param instance_uuid: the server that has the region, and may have it
             programmed under its guest
         :param shell_loading: a
-            :class:`nova_accel.model.programming.ShellLoading`
+            :class:`nova_accel.model.programming_record.ShellLoading`
         :returns: whether it was a shell, which the region does not hold
         :raises RefusedByHost: it is not programmed; the text says why.
         """
@@ -71,11 +71,11 @@ class Endpoint:
                 deployable_uuid,
                 bitstream_uuid,
                 instance_uuid,
-                programming.ShellLoading(shell_loading),
+                programming_record.ShellLoading(shell_loading),
             )
             return contents.is_shell
         except exceptions.AcceleratorError as fault:
-            raise exceptions.RefusedByHost(rpc_model.refusal(fault)) from fault
+            raise exceptions.RefusedByHost(host_rpc.refusal(fault)) from fault
         except Exception as fault:
             LOG.exception(
                 'Deployable %s is not programmed with bitstream %s',
@@ -83,7 +83,7 @@ class Endpoint:
                 bitstream_uuid,
             )
             raise exceptions.RefusedByHost(
-                rpc_model.refusal(
+                host_rpc.refusal(
                     exceptions.DeviceError(
                         'the host failed, its log has the reason'
                     )
@@ -95,8 +95,8 @@ class Endpoint:
     ) -> int:
         """Program as the programming service's specification says.
 
-        :returns: a :class:`nova_accel.model.programming.Result`; the reason
-            of a failure is in the log
+        :returns: a :class:`nova_accel.model.programming_record.Result`; the
+            reason of a failure is in the log
         """
         try:
             self._program(
@@ -104,7 +104,7 @@ class Endpoint:
                 deployable_uuid,
                 bitstream_uuid,
                 None,
-                programming.ShellLoading.FORBIDDEN,
+                programming_record.ShellLoading.FORBIDDEN,
             )
         except Exception as fault:
             result = _result(fault)
@@ -116,7 +116,7 @@ class Endpoint:
                 exc_info=not isinstance(fault, exceptions.AcceleratorError),
             )
             return int(result)
-        return int(programming.Result.PROGRAMMED)
+        return int(programming_record.Result.PROGRAMMED)
 
     def prefetch(self, context: Any, bitstream_uuid: str) -> None:
         """Fetch a bitstream to this host before it is needed.
@@ -136,12 +136,12 @@ class Endpoint:
         deployable_uuid: str,
         bitstream_uuid: str,
         instance_uuid: str | None,
-        shell_loading: programming.ShellLoading,
-    ) -> region_model.Contents:
+        shell_loading: programming_record.ShellLoading,
+    ) -> programmable.Contents:
         return self._programmer.program(
             deployable_uuid,
-            bitstream.Wanted(bitstream_uuid),
-            programming.Asker(
+            fpga_bitstream.Wanted(bitstream_uuid),
+            programming_record.Asker(
                 context.project_id, context.user_id, instance_uuid
             ),
             context,
@@ -157,7 +157,7 @@ class RpcAgent:
 
     def __init__(self, service_host: str, endpoint: Endpoint) -> None:
         self._server = rpc.get_server(
-            oslo_messaging.Target(topic=rpc_model.TOPIC, server=service_host),
+            oslo_messaging.Target(topic=host_rpc.TOPIC, server=service_host),
             [endpoint],
         )
 
@@ -171,11 +171,11 @@ class RpcAgent:
         self._server.wait()
 
 
-def _result(fault: Exception) -> programming.Result:
+def _result(fault: Exception) -> programming_record.Result:
     match fault:
         case exceptions.BitstreamNotFound() | exceptions.BitstreamRefused():
-            return programming.Result.NO_SUCH_BITSTREAM
+            return programming_record.Result.NO_SUCH_BITSTREAM
         case exceptions.NotFound():
-            return programming.Result.NO_SUCH_DEPLOYABLE
+            return programming_record.Result.NO_SUCH_DEPLOYABLE
         case _:
-            return programming.Result.FAILED
+            return programming_record.Result.FAILED

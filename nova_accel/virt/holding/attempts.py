@@ -29,7 +29,7 @@ import time
 from typing import TypeVar
 
 from nova_accel import exceptions
-from nova_accel.virt.holding import journal as journal_module
+from nova_accel.virt.holding import attach_journal
 
 _R = TypeVar('_R')
 
@@ -39,10 +39,10 @@ _TIMES = 2
 
 
 def agreed(
-    journal: journal_module.Journal,
-    entry: journal_module.Entry,
+    journal: attach_journal.Journal,
+    entry: attach_journal.Entry,
     ask: Callable[[int], _R],
-) -> tuple[journal_module.Entry, _R]:
+) -> tuple[attach_journal.Entry, _R]:
     """Ask the API with a number that is newer than all that it knows.
 
     The caller must have the instance's lock.

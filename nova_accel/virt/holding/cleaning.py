@@ -30,11 +30,11 @@ from oslo_log import log as logging
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import base
-from nova_accel.host import guests as guests_module
-from nova_accel.model import arq
+from nova_accel.host import all_guests
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import view as view_model
-from nova_accel.virt.holding import held as held_module
+from nova_accel.model import host_view
+from nova_accel.virt.holding import holdings
 
 LOG = logging.getLogger(__name__)
 
@@ -75,10 +75,10 @@ class Cleaner:
         self,
         api: accelerator_api.AcceleratorApi,
         workers: int,
-        board: view_model.Board,
+        board: host_view.Board,
         drivers: Mapping[str, base.Driver],
-        guests: guests_module.Guests,
-        held: held_module.Held,
+        guests: all_guests.Guests,
+        held: holdings.Held,
         blank: Callable[[attach_handle.AttachHandle], None],
         hurry: Callable[[], None],
     ) -> None:
@@ -99,7 +99,7 @@ class Cleaner:
         self._outcomes: dict[str, _Outcome] = {}
         self._retries: dict[str, _Retry] = {}
 
-    def released(self, arqs: Iterable[arq.Arq]) -> None:
+    def released(self, arqs: Iterable[arq_types.Arq]) -> None:
         """Have the units of released ARQs cleaned soon."""
         uuids = self._board.view.cleaned.intersection(
             request.handle.uuid for request in arqs

@@ -24,8 +24,8 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
-from nova_accel.model import arq
-from nova_accel.virt.holding import attachments as attachments_module
+from nova_accel.model import arq_types
+from nova_accel.virt.holding import attaching
 
 LOG = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Provisioning:
     def __init__(
         self,
         api: accelerator_api.AcceleratorApi,
-        attachments: attachments_module.Attachments,
+        attachments: attaching.Attachments,
         mdevs: Container[str],
     ) -> None:
         self._api = api
@@ -47,7 +47,7 @@ class Provisioning:
         self._missing = {
             held.instance_uuid: lost
             for held in attachments.held.bindings()
-            if held.role is arq.Role.ACTIVE
+            if held.role is arq_types.Role.ACTIVE
             and (
                 lost := [
                     request.uuid

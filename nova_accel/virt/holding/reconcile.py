@@ -30,15 +30,15 @@ import oslo_messaging
 
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
-from nova_accel.client import allocations
+from nova_accel.client import our_allocations
 from nova_accel.client import servers
-from nova_accel.host import guests as guests_module
-from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import all_guests
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import drift
-from nova_accel.model import view as view_model
-from nova_accel.virt.holding import attachments as attachments_module
+from nova_accel.model import host_view
+from nova_accel.virt.holding import attaching
 
 LOG = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ _FAULTS = (
 )
 
 #: The roles that exist only until a move of the server ends.
-_FOR_A_WHILE = frozenset({arq.Role.OLD, arq.Role.INCOMING})
+_FOR_A_WHILE = frozenset({arq_types.Role.OLD, arq_types.Role.INCOMING})
 
 
 class Reconciler:
@@ -65,10 +65,10 @@ class Reconciler:
         service_host: str,
         interval_s: int,
         api: accelerator_api.AcceleratorApi,
-        attachments: attachments_module.Attachments,
-        node_devices: node_devices_module.NodeDevices,
-        guests: guests_module.Guests,
-        board: view_model.Board,
+        attachments: attaching.Attachments,
+        node_devices: libvirt_devices.NodeDevices,
+        guests: all_guests.Guests,
+        board: host_view.Board,
     ) -> None:
         self._service_host = service_host
         self._interval_s = interval_s
@@ -110,7 +110,7 @@ class Reconciler:
         # made, so the journal that is read later has them all.
         mdevs = self._node_devices.mdevs()
         view = self._board.view
-        consumers = allocations.of_consumers(
+        consumers = our_allocations.of_consumers(
             [
                 provider.uuid
                 for provider in view.layout.providers
@@ -125,7 +125,7 @@ class Reconciler:
 
     def _repair_bindings(
         self,
-        consumers: Mapping[str, allocations.Resources],
+        consumers: Mapping[str, our_allocations.Resources],
     ) -> drift.Host:
         host = self._look(consumers)
         for repair in host.repairs():
@@ -139,7 +139,7 @@ class Reconciler:
 
     def _look(
         self,
-        consumers: Mapping[str, allocations.Resources],
+        consumers: Mapping[str, our_allocations.Resources],
     ) -> drift.Host:
         # The order matters, see drift.Host.
         held = self._attachments.held.bindings()
@@ -166,7 +166,7 @@ class Reconciler:
                 )
             case drift.Step.ACTIVATE if binding.role is not None:
                 self._attachments.move(
-                    binding.instance_uuid, binding.role, arq.Role.ACTIVE
+                    binding.instance_uuid, binding.role, arq_types.Role.ACTIVE
                 )
             case drift.Step.TAKE_BACK:
                 self._attachments.take_back(binding)
@@ -199,7 +199,7 @@ class Reconciler:
     def _repair_mdevs(
         self,
         mdevs: tuple[pci_function.Mdev, ...],
-        view: view_model.View,
+        view: host_view.View,
         host: drift.Host,
     ) -> None:
         handles = view.handles
@@ -233,7 +233,9 @@ class Reconciler:
                 self._attachments.unplug_unheld(handles[uuid])
 
     def _repair_allocations(
-        self, consumers: Mapping[str, allocations.Resources], host: drift.Host
+        self,
+        consumers: Mapping[str, our_allocations.Resources],
+        host: drift.Host,
     ) -> None:
         """Remove allocations that were stale in the previous pass, too."""
         stale = frozenset(drift.stale_consumers(host, consumers))
@@ -246,7 +248,7 @@ class Reconciler:
                 consumers[uuid],
             )
             with _next_time(f'Instance {uuid} still has it'):
-                allocations.take_away(uuid, consumers[uuid])
+                our_allocations.take_away(uuid, consumers[uuid])
         self._stale = stale
 
 

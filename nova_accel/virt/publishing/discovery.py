@@ -21,14 +21,14 @@ import dataclasses
 from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.host import attachable
-from nova_accel.host import host_use as host_use_module
-from nova_accel.host import node_devices as node_devices_module
+from nova_accel.host import host_use
+from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.host import pci_function
 from nova_accel.host import virtual_functions
 from nova_accel.model import attach_handle
-from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
 from nova_accel.model import reason
 from nova_accel.model import region_types
@@ -41,31 +41,31 @@ class Inventory:
     ``refused`` has texts for the operator. Each of them names one device.
     """
 
-    devices: tuple[device_model.Device, ...] = ()
+    devices: tuple[hardware.Device, ...] = ()
     refused: tuple[str, ...] = ()
 
 
 def discover(
-    node_devices: node_devices_module.NodeDevices,
+    node_devices: libvirt_devices.NodeDevices,
     drivers: Mapping[str, base.Driver],
     specs: Sequence[device_spec.DeviceSpec],
     claims: nova_claims.NovaClaims,
     in_use: Callable[[], Mapping[str, str]],
-    host_use: Callable[[], host_use_module.HostUse],
+    find_host_use: Callable[[], host_use.HostUse],
 ) -> Inventory:
     """Find the devices that the operator's lines match.
 
     A device that cannot be used is refused, and the rest of the host works.
 
     :param in_use: lists devices that are not free, see
-        :meth:`nova_accel.host.guests.Guests.strangers`
-    :param host_use: looks which devices the host itself uses
+        :meth:`nova_accel.host.all_guests.Guests.strangers`
+    :param find_host_use: looks which devices the host itself uses
     :raises DeviceError: libvirt does not list its devices, or guests.
     """
     if not specs:
         return Inventory()
     host = node_devices.look()
-    search = _Search(host, drivers, claims, in_use(), host_use())
+    search = _Search(host, drivers, claims, in_use(), find_host_use())
     # Physical functions come first: a line often matches a card and its
     # virtual functions. So the parts of a card are known before they are
     # looked at themselves.
@@ -85,7 +85,7 @@ def discover(
 class _Owner:
     """The device that a PCI function is a part of, with its line."""
 
-    device: device_model.Device
+    device: hardware.Device
     spec: device_spec.DeviceSpec
 
     def __str__(self) -> str:
@@ -100,19 +100,19 @@ class _Search:
 
     def __init__(
         self,
-        host: node_devices_module.HostDevices,
+        host: libvirt_devices.HostDevices,
         drivers: Mapping[str, base.Driver],
         claims: nova_claims.NovaClaims,
         in_use: Mapping[str, str],
-        host_use: host_use_module.HostUse,
+        used_by_host: host_use.HostUse,
     ) -> None:
-        self.devices: list[device_model.Device] = []
+        self.devices: list[hardware.Device] = []
         self.refused: list[str] = []
         self._host = host
         self._drivers = drivers
         self._claims = claims
         self._in_use = in_use
-        self._host_use = host_use
+        self._used_by_host = used_by_host
         self._owners: dict[pci_address.PciAddress, _Owner] = {}
         # Card and type of handle -> the device that hands out such handles.
         self._uses: dict[
@@ -173,7 +173,7 @@ class _Search:
             )
 
     def _add_device(
-        self, device: device_model.Device, spec: device_spec.DeviceSpec
+        self, device: hardware.Device, spec: device_spec.DeviceSpec
     ) -> None:
         """:raises DeviceError: no guest can have any part of the device."""
         self._check_not_taken(device)
@@ -199,7 +199,7 @@ class _Search:
         )
 
     def _uses_of(
-        self, device: device_model.Device
+        self, device: hardware.Device
     ) -> set[tuple[pci_address.PciAddress, attach_handle.HandleType]]:
         """The cards whose parts a device hands out, and the handles' types."""
         functions = self._host.functions
@@ -217,7 +217,7 @@ class _Search:
         if claim is not None:
             raise exceptions.DeviceError(claim)
 
-    def _check_not_taken(self, device: device_model.Device) -> None:
+    def _check_not_taken(self, device: hardware.Device) -> None:
         """:raises DeviceError: the device shares a part with another one."""
         for address in sorted(
             device.addresses & self._owners.keys(),
@@ -235,8 +235,8 @@ class _Search:
                 )
 
     def _free_units(
-        self, device: device_model.Device, spec: device_spec.DeviceSpec
-    ) -> device_model.Device:
+        self, device: hardware.Device, spec: device_spec.DeviceSpec
+    ) -> hardware.Device:
         """The device without the units that a stranger's guest has.
 
         :raises DeviceError: none is left.
@@ -262,8 +262,8 @@ class _Search:
         return dataclasses.replace(device, deployables=tuple(deployables))
 
     def _without_the_hosts(
-        self, device: device_model.Device, spec: device_spec.DeviceSpec
-    ) -> device_model.Device:
+        self, device: hardware.Device, spec: device_spec.DeviceSpec
+    ) -> hardware.Device:
         """The device without the units that the host itself uses.
 
         If the host uses every unit, the device is published as faulty.
@@ -274,7 +274,7 @@ class _Search:
             handle.uuid: reason
             for handle in device.handles
             for address in handle.functions
-            if (reason := self._host_use.reason(address)) is not None
+            if (reason := self._used_by_host.reason(address)) is not None
         }
         if not reasons:
             return device
@@ -313,8 +313,8 @@ class _Search:
 
 
 def _identified(
-    device: device_model.Device, host: node_devices_module.HostDevices
-) -> device_model.Device:
+    device: hardware.Device, host: libvirt_devices.HostDevices
+) -> hardware.Device:
     """The device, with the serial number of its card in each handle.
 
     A handle keeps an identity that the driver has set.
@@ -325,7 +325,7 @@ def _identified(
         card = function and host.functions.get(function.card)
         serial = handle.identity or (card and card.card_serial_number)
         return (
-            reason.told(serial, device_model.MAX_ATTRIBUTE_LENGTH)
+            reason.told(serial, hardware.MAX_ATTRIBUTE_LENGTH)
             if serial
             else None
         )

@@ -23,12 +23,12 @@ import testtools
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.bitstreams import cache
+from nova_accel.bitstreams import bitstream_cache
 from nova_accel.bitstreams import store
-from nova_accel.model import bitstream as bitstream_model
-from nova_accel.model import device
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import region
+from nova_accel.model import programmable
 from rig.stubs import bitstreams
 from rig.stubs import key_manager
 
@@ -37,7 +37,7 @@ REGION_TYPE = '9eb88c8c-981c-59f8-9ada-574fd16d4d18'
 DATA = b'bits' * 1000
 CONTEXT = types.SimpleNamespace(project_id='mine')
 
-CARD = device.Device(
+CARD = hardware.Device(
     'pci_0000_81_00_0',
     'FPGA',
     '8086',
@@ -48,7 +48,7 @@ CARD = device.Device(
     'fake',
     (),
 )
-REGION = region.Region('region1', REGION_TYPE)
+REGION = programmable.Region('region1', REGION_TYPE)
 
 
 class Glance:
@@ -72,7 +72,7 @@ class Glance:
             self._images.show(None, image_id).update(
                 is_public=False, owner=owner
             )
-        return bitstream_model.from_image(self._images.show(None, image_id))
+        return fpga_bitstream.from_image(self._images.show(None, image_id))
 
     def show(self, bitstream_id, context):
         for found in self.tagged(context):
@@ -83,7 +83,7 @@ class Glance:
     def tagged(self, context):
         assert context is CONTEXT
         return [
-            bitstream_model.from_image(image)
+            fpga_bitstream.from_image(image)
             for image in self._images.detail(None)
         ]
 
@@ -103,7 +103,9 @@ class StoreTestCase(testtools.TestCase):
         self.store = self.reopened()
 
     def reopened(self):
-        return store.Store(self.glance, cache.Cache(self.directory, 10000))
+        return store.Store(
+            self.glance, bitstream_cache.Cache(self.directory, 10000)
+        )
 
     def set(self, name, value, group='nova_accel'):
         conf.CONF.set_override(name, value, group)
@@ -125,7 +127,7 @@ class StoreTestCase(testtools.TestCase):
 class TestResolve(StoreTestCase):
     def resolve(self, **wanted):
         return self.store.resolve(
-            bitstream_model.Wanted(**wanted), CARD, REGION, CONTEXT
+            fpga_bitstream.Wanted(**wanted), CARD, REGION, CONTEXT
         )
 
     def fault(self, fault, **wanted):

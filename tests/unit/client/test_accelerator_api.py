@@ -22,18 +22,18 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api as client
 from nova_accel.conf import CONF
-from nova_accel.db import accelerator_request
 from nova_accel.db import capacity
+from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import device_profile
 from nova_accel.db import host
 from nova_accel.db import programming
-from nova_accel.model import arq
-from nova_accel.model import device as device_model
+from nova_accel.model import arq_types
+from nova_accel.model import hardware
 from nova_accel.model import matching
-from nova_accel.model import orders
 from nova_accel.model import pci_address
-from nova_accel.model import programming as programming_model
+from nova_accel.model import programming_record
+from nova_accel.model import standing_orders
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
 from rig.serving import nova_conf
@@ -61,7 +61,7 @@ class TestAcceleratorApi(testtools.TestCase):
     def acquire(self, attempt=1, profile='fpga', trait='CUSTOM_REGION0'):
         return self.client.acquire(
             INSTANCE,
-            arq.Role.ACTIVE,
+            arq_types.Role.ACTIVE,
             attempt,
             'project',
             profile,
@@ -77,16 +77,16 @@ class TestAcceleratorApi(testtools.TestCase):
         first = self.report(host)
         self.client.cleaning(first.uncleaned, {}, first.revision)
         told = self.report(host, first.revision)
-        self.assertEqual(orders.Orders(first.revision + 1), told)
+        self.assertEqual(standing_orders.Orders(first.revision + 1), told)
         self.assertIsNone(self.report(host, told.revision))
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (bound,) = self.acquire()
-        device.set_status(host.device_uuid(), device_model.Status.MAINTAINING)
-        self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
+        device.set_status(host.device_uuid(), hardware.Status.MAINTAINING)
+        self.client.release(INSTANCE, arq_types.Role.ACTIVE, 1)
         told = self.report(host, told.revision)
         handle = bound.handle.uuid
         self.assertEqual(
-            orders.Orders(
+            standing_orders.Orders(
                 4, frozenset({host.device_uuid()}), frozenset({handle})
             ),
             told,
@@ -96,7 +96,7 @@ class TestAcceleratorApi(testtools.TestCase):
             self.assertEqual({handle}, self.report(host).uncleaned)
         self.client.cleaning([handle], {}, told.revision)
         self.assertEqual(
-            orders.Orders(5, frozenset({host.device_uuid()})),
+            standing_orders.Orders(5, frozenset({host.device_uuid()})),
             self.report(host, told.revision),
         )
 
@@ -139,11 +139,11 @@ class TestAcceleratorApi(testtools.TestCase):
         sent = self.sent()
         devices = [each for bus in range(40) for each in self.functions(bus)]
         told = self.tell(devices, 'many')
-        self.assertEqual(orders.Orders(0), told)
+        self.assertEqual(standing_orders.Orders(0), told)
         self.assertEqual(40_000, self.units())
         self.assertEqual(40_000, sum(sent))
         self.assertLess(max(sent), 1025)
-        self.assertEqual(orders.Orders(0), self.tell(devices, 'many'))
+        self.assertEqual(standing_orders.Orders(0), self.tell(devices, 'many'))
         self.assertIsNone(sent.pop())
 
     def test_a_part_that_is_gone(self):
@@ -284,7 +284,14 @@ class TestAcceleratorApi(testtools.TestCase):
             for deployable in device.deployables
         )
         self.assertEqual(
-            (arq.State.BOUND, 'fpga', 0, 'gzip', self.host.rp_uuid(), handle),
+            (
+                arq_types.State.BOUND,
+                'fpga',
+                0,
+                'gzip',
+                self.host.rp_uuid(),
+                handle,
+            ),
             (
                 bound.state,
                 bound.device_profile_name,
@@ -295,8 +302,8 @@ class TestAcceleratorApi(testtools.TestCase):
             ),
         )
         self.assertEqual((bound,), self.acquire())
-        self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
-        self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
+        self.client.release(INSTANCE, arq_types.Role.ACTIVE, 1)
+        self.client.release(INSTANCE, arq_types.Role.ACTIVE, 1)
 
     def test_groups_of_no_profile_can_be_acquired(self):
         self.report()
@@ -315,17 +322,17 @@ class TestAcceleratorApi(testtools.TestCase):
     def test_what_nova_has_bound_can_be_adopted_and_released(self):
         self.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
-        (made,) = accelerator_request.create('fpga', 'project')
+        (made,) = client_arqs.create('fpga', 'project')
         error = self.assertRaises(
             exceptions.Conflict,
             self.client.adopt,
             INSTANCE,
-            arq.Role.ACTIVE,
+            arq_types.Role.ACTIVE,
             1,
             [made['uuid']],
         )
         self.assertIn(made['uuid'], str(error))
-        accelerator_request.bind(
+        client_arqs.bind(
             {
                 made['uuid']: {
                     'hostname': 'compute-1',
@@ -335,39 +342,42 @@ class TestAcceleratorApi(testtools.TestCase):
             }
         )
         (bound,) = self.client.adopt(
-            INSTANCE, arq.Role.ACTIVE, 1, (made['uuid'],)
+            INSTANCE, arq_types.Role.ACTIVE, 1, (made['uuid'],)
         )
         self.assertEqual(
-            (made['uuid'], arq.State.BOUND, 'fpga'),
+            (made['uuid'], arq_types.State.BOUND, 'fpga'),
             (bound.uuid, bound.state, bound.device_profile_name),
         )
-        self.client.release(INSTANCE, arq.Role.ACTIVE, 1)
-        self.assertEqual([], accelerator_request.get_all())
+        self.client.release(INSTANCE, arq_types.Role.ACTIVE, 1)
+        self.assertEqual([], client_arqs.get_all())
 
     def test_what_is_held_can_get_another_role(self):
         self.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
         (bound,) = self.acquire()
-        move = (INSTANCE, arq.Role.ACTIVE, arq.Role.OLD, 2, (bound.uuid,))
+        move = (
+            INSTANCE,
+            arq_types.Role.ACTIVE,
+            arq_types.Role.OLD,
+            2,
+            (bound.uuid,),
+        )
         self.client.move(*move)
         self.client.move(*move)
         self.assertEqual(
             [(bound.uuid, 'old')],
-            [
-                (row['uuid'], row['role'])
-                for row in accelerator_request.get_all()
-            ],
+            [(row['uuid'], row['role']) for row in client_arqs.get_all()],
         )
         self.assertRaises(
             exceptions.StaleAttempt,
             self.client.release,
             INSTANCE,
-            arq.Role.ACTIVE,
+            arq_types.Role.ACTIVE,
             1,
         )
-        self.client.release(INSTANCE, arq.Role.OLD, 2)
+        self.client.release(INSTANCE, arq_types.Role.OLD, 2)
         self.assertRaises(exceptions.StaleAttempt, self.client.move, *move)
-        self.assertEqual([], accelerator_request.get_all())
+        self.assertEqual([], client_arqs.get_all())
 
     def test_what_is_made_again_is_provisioning_until_then(self):
         self.report()
@@ -377,13 +387,13 @@ class TestAcceleratorApi(testtools.TestCase):
             self.client.provisioning(uuids)
             self.assertEqual(
                 [state],
-                [row['state'] for row in accelerator_request.get_all()],
+                [row['state'] for row in client_arqs.get_all()],
             )
 
     def test_programming(self):
-        asker = programming_model.Asker('project', 'user', INSTANCE)
+        asker = programming_record.Asker('project', 'user', INSTANCE)
         zone = datetime.timezone(datetime.timedelta(hours=2))
-        begun = programming_model.Record(
+        begun = programming_record.Record(
             self.host.device_uuid(),
             INSTANCE,
             'region0',
@@ -445,7 +455,7 @@ class TestAcceleratorApi(testtools.TestCase):
         other = client.AcceleratorApi(self.client._adapter, 'compute-2')
         for hostname, held in (('compute-1', bound), ('compute-2', ())):
             self.assertEqual(
-                held, other.held_on(hostname, INSTANCE, arq.Role.ACTIVE)
+                held, other.held_on(hostname, INSTANCE, arq_types.Role.ACTIVE)
             )
 
     def test_what_the_host_has_is_listed(self):
@@ -455,7 +465,7 @@ class TestAcceleratorApi(testtools.TestCase):
         (bound,) = self.acquire()
         (listed,) = self.client.bindings()
         self.assertEqual(
-            (INSTANCE, arq.Role.ACTIVE, 1, (bound.uuid,), (bound,)),
+            (INSTANCE, arq_types.Role.ACTIVE, 1, (bound.uuid,), (bound,)),
             (
                 listed.instance_uuid,
                 listed.role,
@@ -469,8 +479,8 @@ class TestAcceleratorApi(testtools.TestCase):
     def test_what_nova_has_bound_can_be_deleted(self):
         self.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
-        (made,) = accelerator_request.create('fpga', 'project')
-        accelerator_request.bind(
+        (made,) = client_arqs.create('fpga', 'project')
+        client_arqs.bind(
             {
                 made['uuid']: {
                     'hostname': 'compute-1',
@@ -481,7 +491,7 @@ class TestAcceleratorApi(testtools.TestCase):
         )
         for _again in range(2):
             self.client.delete_unadopted(INSTANCE, (made['uuid'],))
-            self.assertEqual([], accelerator_request.get_all())
+            self.assertEqual([], client_arqs.get_all())
 
     def test_many_of_them_go_in_urls_that_web_servers_take(self):
         self.report()
@@ -517,7 +527,7 @@ class TestAcceleratorApi(testtools.TestCase):
             exceptions.InvalidRequest,
             self.client.release,
             'not-a-uuid',
-            arq.Role.ACTIVE,
+            arq_types.Role.ACTIVE,
             1,
         )
         self.assertIn('not-a-uuid', str(error))
@@ -540,7 +550,7 @@ class TestAcceleratorApi(testtools.TestCase):
             exceptions.ServiceUnavailable,
             broken.release,
             INSTANCE,
-            arq.Role.ACTIVE,
+            arq_types.Role.ACTIVE,
             1,
         )
         self.assertIn('502', str(error))

@@ -17,7 +17,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import servers
 from nova_accel.model import drift
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 from rig.stubs import nova_records
 
 HERE, THERE = 'here', 'there'
@@ -44,7 +44,7 @@ class TestUseOf(testtools.TestCase):
                 HERE, vm_state=vm_state, task_state=task_state
             )
             self.assertEqual(
-                programming.Holder('project', expected),
+                programming_record.Holder('project', expected),
                 servers.holder(instance.uuid),
                 (vm_state, task_state),
             )

@@ -19,10 +19,10 @@ import sqlalchemy as sa
 import testtools
 
 from nova_accel.conf import CONF
-from nova_accel.db import accelerator_request
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import engine
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import drift
 from nova_accel.testing import database
@@ -65,8 +65,8 @@ class DriftTestCase(testtools.TestCase):
         }
 
     def acquire(self, role: str = 'active') -> None:
-        binding.acquire(
-            binding.Request(
+        host_arqs.acquire(
+            host_arqs.Request(
                 SERVER,
                 'compute-1',
                 role,
@@ -79,8 +79,8 @@ class DriftTestCase(testtools.TestCase):
 
     def bind(self) -> str:
         """As Nova's Cyborg client does."""
-        (made,) = accelerator_request.create('fpga', 'project')
-        accelerator_request.bind(
+        (made,) = client_arqs.create('fpga', 'project')
+        client_arqs.bind(
             {
                 made['uuid']: {
                     'hostname': 'compute-1',
@@ -93,7 +93,7 @@ class DriftTestCase(testtools.TestCase):
         return uuid
 
     def arqs(self) -> list[dict[str, Any]]:
-        return accelerator_request.get_all()
+        return client_arqs.get_all()
 
     def taken(self) -> int:
         with engine.reader() as connection:

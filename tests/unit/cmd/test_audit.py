@@ -22,9 +22,9 @@ import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.cmd import audit
-from nova_accel.db import accelerator_request
-from nova_accel.db import binding
+from nova_accel.db import client_arqs
 from nova_accel.db import engine
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import drift
 from nova_accel.testing import reports
@@ -125,7 +125,7 @@ class TestAudit(base.DriftTestCase):
         self.assert_clean()
 
     def test_what_nobody_has_bound(self) -> None:
-        (made,) = accelerator_request.create('fpga', 'project')
+        (made,) = client_arqs.create('fpga', 'project')
         self.assert_clean()
         self.age(schema.ARQS, 'created_at', datetime.timedelta(days=2))
         status, text = self.run_audit()
@@ -135,7 +135,7 @@ class TestAudit(base.DriftTestCase):
         self.assertEqual([], self.arqs())
 
     def test_a_handle_of_what_is_not_bound(self) -> None:
-        (made,) = accelerator_request.create('fpga', 'project')
+        (made,) = client_arqs.create('fpga', 'project')
         handle = self.host.devices()[0].deployables[0].handles[0].uuid
         with engine.writer() as connection:
             connection.execute(
@@ -152,7 +152,7 @@ class TestAudit(base.DriftTestCase):
         servers = audit.cells.servers
 
         def adopted_meanwhile(uuids: set[str]) -> Any:
-            binding.adopt((base.SERVER, 'compute-1', 'active'), 1, [uuid])
+            host_arqs.adopt((base.SERVER, 'compute-1', 'active'), 1, [uuid])
             return servers(uuids)
 
         self.useFixture(
@@ -170,7 +170,7 @@ class TestAudit(base.DriftTestCase):
             raise exceptions.ServiceUnavailable('the database is away')
 
         with fixtures.MonkeyPatch(
-            'nova_accel.db.binding.delete_unadopted', fail
+            'nova_accel.db.host_arqs.delete_unadopted', fail
         ):
             status, text = self.run_audit('--fix')
         self.assertEqual(1, status)
@@ -193,8 +193,8 @@ class TestAudit(base.DriftTestCase):
         for number in range(2, 6):
             other = reports.SimulatedHost(f'compute-{number}')
             other.report()
-            binding.acquire(
-                binding.Request(
+            host_arqs.acquire(
+                host_arqs.Request(
                     uuidutils.generate_uuid(),
                     other.hostname,
                     'active',

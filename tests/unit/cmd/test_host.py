@@ -21,9 +21,9 @@ from keystoneauth1 import exceptions as ks_exceptions
 
 from nova_accel import exceptions
 from nova_accel.cmd import host
-from nova_accel.db import binding
 from nova_accel.db import engine
-from nova_accel.db import host as host_rows
+from nova_accel.db import host as host_db
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import drift
 from nova_accel.model import naming
@@ -37,8 +37,8 @@ class TestForget(base.DriftTestCase):
         super().setUp()
         self.other = reports.SimulatedHost('compute-2')
         self.other.report()
-        binding.acquire(
-            binding.Request(
+        host_arqs.acquire(
+            host_arqs.Request(
                 base.SERVER,
                 'compute-2',
                 'active',
@@ -172,13 +172,13 @@ class TestRemove(base.DriftTestCase):
     def assert_refused(self, fault: type[Exception], part: str) -> None:
         self.assertIn(part, str(self.assertRaises(fault, self.remove)))
         self.assertEqual(4, len(self.providers()))
-        self.assertEqual(1, len(host_rows.get_all(180)))
+        self.assertEqual(1, len(host_db.get_all(180)))
 
     def test_only_ours_is_deleted(self) -> None:
         self.silence()
         output = self.remove()
         self.assertEqual(['compute-1', 'compute-1_pci'], self.providers())
-        self.assertEqual([], host_rows.get_all(180))
+        self.assertEqual([], host_db.get_all(180))
         for part in (
             'compute-1_accel_card_region0 deleted in Placement',
             '2 attach_handles deleted',

@@ -17,12 +17,12 @@ import testscenarios
 import testtools
 
 from nova_accel.drivers import answers
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
-from nova_accel.model import region
-from nova_accel.testing import driver
+from nova_accel.model import programmable
+from nova_accel.testing import fake_fpga
 from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -32,8 +32,8 @@ CARD = '0000:3d:00.0'
 (SPEC,) = device_spec.parse(
     [json.dumps({'vendor_id': '8086', 'driver': 'fake'})], ['fake']
 )
-DEVICE = driver.FakeFpgaDriver(None, None, NODE_UUID).discover(
-    FUNCTION, SPEC, node_devices.HostDevices({FUNCTION.address: FUNCTION})
+DEVICE = fake_fpga.FakeFpgaDriver(None, None, NODE_UUID).discover(
+    FUNCTION, SPEC, libvirt_devices.HostDevices({FUNCTION.address: FUNCTION})
 )
 PART = DEVICE.deployables[0]
 (HANDLE,) = PART.handles
@@ -103,8 +103,8 @@ class TestDevice(testscenarios.WithScenarios, testtools.TestCase):
                 'twice the same region',
                 changed(
                     regions=(
-                        region.Region('region0'),
-                        region.Region('region0'),
+                        programmable.Region('region0'),
+                        programmable.Region('region0'),
                     )
                 ),
                 'it has two regions',

@@ -17,7 +17,7 @@ from nova_accel import exceptions
 from nova_accel.drivers import pci
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
-from nova_accel.testing import sysfs as fake_sysfs
+from nova_accel.testing import fake_sysfs
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 FUNCTIONS = tuple(

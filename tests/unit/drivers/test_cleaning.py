@@ -19,7 +19,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.drivers import cleaning
 from nova_accel.model import pci_address
-from nova_accel.testing import sysfs as fake_sysfs
+from nova_accel.testing import fake_sysfs
 
 ADDRESS = pci_address.PciAddress.parse('0000:3d:00.0')
 

@@ -20,12 +20,12 @@ from nova_accel import exceptions
 from nova_accel.drivers import base as driver_base
 from nova_accel.drivers import guard
 from nova_accel.model import attach_handle
-from nova_accel.model import region
+from nova_accel.model import programmable
 from unit.drivers import test_answers
 
 HANDLE = test_answers.HANDLE
 DEVICE = test_answers.DEVICE
-REGION = region.Region('region0')
+REGION = programmable.Region('region0')
 
 CALLS = {
     'discover': (test_answers.FUNCTION, test_answers.SPEC, None),

@@ -22,21 +22,21 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.drivers import mdev
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.host import sysfs
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.testing import devices
+from nova_accel.testing import fake_sysfs
 from nova_accel.testing import libvirt
 from nova_accel.testing import simulated_mdevs
-from nova_accel.testing import sysfs as fake_sysfs
 from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
-NO_SYSFS = sysfs.Sysfs(pathlib.Path('/nowhere'))
+NO_SYSFS = sysfs_tree.Sysfs(pathlib.Path('/nowhere'))
 FOREIGN = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
 
 
@@ -52,7 +52,7 @@ def a_card(number=0, product_id='13f2', **more):
 
 
 def discover(function, *others, mdevs=(), sysfs=NO_SYSFS, **keys):
-    host = node_devices.HostDevices(
+    host = libvirt_devices.HostDevices(
         {each.address: each for each in (function, *others)}, tuple(mdevs)
     )
     (spec,) = device_spec.parse(
@@ -246,7 +246,7 @@ class TestPlug(testtools.TestCase):
     def setUp(self):
         super().setUp()
         fake = self.useFixture(libvirt.Libvirt(devices.pci_info()))
-        self.node_devices = node_devices.NodeDevices(fake.host)
+        self.node_devices = libvirt_devices.NodeDevices(fake.host)
         self.driver = mdev.MdevDriver(self.node_devices, NO_SYSFS, NODE_UUID)
 
     def device(self):

@@ -19,18 +19,18 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.drivers import pci
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.host import sysfs as sysfs_module
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import pci_address
+from nova_accel.testing import fake_sysfs
 from nova_accel.testing import pci_functions
-from nova_accel.testing import sysfs as fake_sysfs
 from unit.drivers import base
 
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
-NO_SYSFS = sysfs_module.Sysfs(pathlib.Path('/nowhere'))
+NO_SYSFS = sysfs_tree.Sysfs(pathlib.Path('/nowhere'))
 
 
 def an_address(function):
@@ -45,7 +45,7 @@ def a_function(number, **more):
 
 
 def discover(function, *others, node_uuid=NODE_UUID, sysfs=NO_SYSFS, **keys):
-    host = node_devices.HostDevices(
+    host = libvirt_devices.HostDevices(
         {each.address: each for each in (function, *others)}
     )
     (spec,) = device_spec.parse(

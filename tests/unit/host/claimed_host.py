@@ -24,11 +24,11 @@ import testtools
 import yaml
 
 from nova_accel import conf
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_vgpus
 from nova_accel.model import pci_address
 from nova_accel.testing import devices
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 
 NODE, NODE_UUID = 'host1', 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
@@ -170,10 +170,10 @@ class ClaimedHostTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
-        self.useFixture(fake_driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         self.useFixture(Sysfs(CARDS, INTERFACES))
         self.fake = self.useFixture(libvirt.Libvirt(pci_info()))
-        self.node_devices = node_devices.NodeDevices(self.fake.host)
+        self.node_devices = libvirt_devices.NodeDevices(self.fake.host)
         self.provider_configs = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path
         )

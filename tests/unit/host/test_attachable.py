@@ -16,11 +16,11 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.host import attachable
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import attach_handle
-from nova_accel.model import device as device_model
 from nova_accel.model import device_spec
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
 from nova_accel.testing import pci_functions
 
@@ -39,13 +39,13 @@ def a_function(address, *group, **facts):
 
 
 def a_host(*functions, mdevs=()):
-    return node_devices.HostDevices(
+    return libvirt_devices.HostDevices(
         {function.address: function for function in functions}, mdevs
     )
 
 
 def a_device(*handles):
-    return device_model.Device(
+    return hardware.Device(
         'card',
         'GPU',
         '10de',
@@ -54,7 +54,7 @@ def a_device(*handles):
         'M60',
         handles[0].address,
         'pci',
-        (device_model.Deployable('function', 'PGPU', frozenset(), handles),),
+        (hardware.Deployable('function', 'PGPU', frozenset(), handles),),
     )
 
 

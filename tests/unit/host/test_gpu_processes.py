@@ -17,7 +17,7 @@ import testtools
 from nova_accel.host import gpu_processes
 from nova_accel.host import host_use
 from nova_accel.model import pci_address
-from nova_accel.testing import sysfs as fake_sysfs
+from nova_accel.testing import fake_sysfs
 
 ADDRESS = pci_address.PciAddress.parse('0001:3d:02.1')
 NODES = ('nvidia3', 'dri/card1', 'dri/renderD129', 'accel/accel0')

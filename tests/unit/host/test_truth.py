@@ -24,13 +24,13 @@ import testtools
 
 from nova_accel.drivers import loading
 from nova_accel.host import host_use
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
-from nova_accel.host import sysfs
+from nova_accel.host import sysfs_tree
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import naming
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import discovery
 
@@ -43,7 +43,7 @@ MDEV_TYPES = ('nvidia-11', 'nvidia-12')
 class World:
     """A host; ``vgpus`` are functions with a ``current_vgpu_type``."""
 
-    host: node_devices.HostDevices
+    host: libvirt_devices.HostDevices
     lines: list[str]
     in_use: dict[str, str]
     claimed: set
@@ -73,7 +73,7 @@ class World:
         )
 
 
-class Sysfs(sysfs.Sysfs):
+class Sysfs(sysfs_tree.Sysfs):
     def __init__(self, world):
         super().__init__(pathlib.Path('/nowhere'))
         self._vgpus = world.vgpus
@@ -281,7 +281,7 @@ def worlds(draw):
     # To the driver for tests any function is a region.
     can_be_vgpus = all(json.loads(line)['driver'] != 'fake' for line in lines)
     return World(
-        node_devices.HostDevices(known, mdevs),
+        libvirt_devices.HostDevices(known, mdevs),
         lines,
         dict.fromkeys(
             few([*map(str, addresses), *(mdev.uuid for mdev in mdevs)]),
@@ -307,7 +307,7 @@ def discover(world):
 class TestTruth(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.useFixture(fake_driver.Installed())
+        self.useFixture(fake_fpga.Installed())
 
     @settings(max_examples=500, deadline=None)
     @given(worlds())

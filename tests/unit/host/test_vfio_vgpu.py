@@ -15,7 +15,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.host import vfio_vgpu
 from nova_accel.model import pci_address
-from nova_accel.testing import sysfs as fake
+from nova_accel.testing import fake_sysfs
 
 VF = pci_address.PciAddress.parse('0000:3d:00.4')
 
@@ -29,7 +29,7 @@ TYPES = '''ID    : vGPU Name
 class VfioVgpuTestCase(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.fake = self.useFixture(fake.FakeSysfs())
+        self.fake = self.useFixture(fake_sysfs.FakeSysfs())
         self.fake.set(
             VF,
             nvidia__creatable_vgpu_types=TYPES,

@@ -18,8 +18,8 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.host import guests
-from nova_accel.host import node_devices
+from nova_accel.host import all_guests
+from nova_accel.host import libvirt_devices
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
 from nova_accel.testing import devices
@@ -113,14 +113,14 @@ class TestMake(testtools.TestCase):
             self.sysfs,
             {str(CARD.address): '37c9', str(OTHER.address): '37c9'},
         )
-        self.nodes = node_devices.NodeDevices(self.fake.host)
+        self.nodes = libvirt_devices.NodeDevices(self.fake.host)
 
     def make(self, *specs, claimed=()):
         virtual_functions.VirtualFunctions(
             self.nodes,
             self.sysfs.sysfs,
             Claims(*claimed),
-            guests.Guests(self.fake.host),
+            all_guests.Guests(self.fake.host),
             within_s=0.5,
         ).make(specs or a_spec(sriov_numvfs=8))
 

@@ -17,14 +17,18 @@ import dataclasses
 
 import testtools
 
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import binding
 from nova_accel.model import drift
+from nova_accel.model import host_binding
 from nova_accel.model import pci_address
 
 HERE, THERE = 'here', 'there'
-ACTIVE, OLD, INCOMING = arq.Role.ACTIVE, arq.Role.OLD, arq.Role.INCOMING
+ACTIVE, OLD, INCOMING = (
+    arq_types.Role.ACTIVE,
+    arq_types.Role.OLD,
+    arq_types.Role.INCOMING,
+)
 SERVER = 'server'
 STAYS = drift.Server(HERE)
 GONE_AWAY = drift.Server(THERE)
@@ -32,12 +36,14 @@ Step = drift.Step
 
 
 def held(
-    role: arq.Role | None = ACTIVE, instance: str = SERVER, whole: bool = True
-) -> binding.Binding:
+    role: arq_types.Role | None = ACTIVE,
+    instance: str = SERVER,
+    whole: bool = True,
+) -> host_binding.Binding:
     uuid = f'arq of {instance}, {role}'
-    request = arq.Arq(
+    request = arq_types.Arq(
         uuid,
-        arq.State.BOUND,
+        arq_types.State.BOUND,
         'fpga',
         0,
         {},
@@ -46,7 +52,7 @@ def held(
             f'handle of {uuid}', pci_address.PciAddress(0, 0x81, 0, 0)
         ),
     )
-    return binding.Binding(
+    return host_binding.Binding(
         instance,
         role,
         None if role is None else 1,
@@ -56,8 +62,8 @@ def held(
 
 
 def host(
-    in_journal: Collection[binding.Binding] = (),
-    in_api: Collection[binding.Binding] | None = None,
+    in_journal: Collection[host_binding.Binding] = (),
+    in_api: Collection[host_binding.Binding] | None = None,
     servers: Mapping[str, drift.Server] | None = None,
     guests: Collection[str] = (),
 ) -> drift.Host:
@@ -76,7 +82,7 @@ def host(
     )
 
 
-def steps(found: drift.Host) -> list[tuple[Step, arq.Role | None]]:
+def steps(found: drift.Host) -> list[tuple[Step, arq_types.Role | None]]:
     return [(repair.step, repair.binding.role) for repair in found.repairs()]
 
 
@@ -137,7 +143,7 @@ class TestWhatTheJournalHas(testtools.TestCase):
             )
 
     def test_what_leaked_is_released(self) -> None:
-        for role in arq.Role:
+        for role in arq_types.Role:
             for servers in ({}, {SERVER: GONE_AWAY}):
                 self.assertEqual(
                     [(Step.RELEASE, role)],
@@ -248,7 +254,7 @@ class TestWhatTheJournalHas(testtools.TestCase):
 
 class TestWhatOnlyTheApiHas(testtools.TestCase):
     def test_what_leaked_is_taken_back(self) -> None:
-        for role in arq.Role:
+        for role in arq_types.Role:
             self.assertEqual(
                 [(Step.TAKE_BACK, role)], steps(host(in_api=[held(role)]))
             )

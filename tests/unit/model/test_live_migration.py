@@ -17,7 +17,7 @@ from hypothesis import strategies
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import live_migration
 from nova_accel.model import pci_address
@@ -29,9 +29,9 @@ def a_host(bus):
 
     def an_arq(group=0, mdev_type=None):
         number = next(numbers)
-        return arq.Arq(
+        return arq_types.Arq(
             f'arq-{bus}-{number}',
-            arq.State.BOUND,
+            arq_types.State.BOUND,
             'profile',
             group,
             {},

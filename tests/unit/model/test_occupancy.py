@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import testtools
 
 from nova_accel.model import attach_handle
-from nova_accel.model import device
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import occupancy
 from nova_accel.model import pci_address
@@ -32,7 +32,7 @@ Units = provider_layout.Units
 def a_device(bus, is_pooled):
     """Of one part, or of two that are never pooled."""
     parts = ('a', 'b') if bus % 3 == 2 else ('a',)
-    return device.Device(
+    return hardware.Device(
         name=f'pci_0000_{bus:02x}_00_0',
         type='QAT',
         vendor_id='8086',
@@ -43,7 +43,7 @@ def a_device(bus, is_pooled):
         address=pci_address.PciAddress(0, bus, 0, 0),
         pooled=is_pooled,
         deployables=tuple(
-            device.Deployable(
+            hardware.Deployable(
                 part,
                 'CUSTOM_QAT',
                 frozenset(),

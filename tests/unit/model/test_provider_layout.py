@@ -20,7 +20,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
-from nova_accel.model import device
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
@@ -57,7 +57,7 @@ def a_device(shape):
     for number, units in enumerate(shape.units):
         own = {f'CUSTOM_PART{number}'} if len(shape.units) > 1 else set()
         deployables.append(
-            device.Deployable(
+            hardware.Deployable(
                 f'part{number}',
                 resource_class,
                 traits | own,
@@ -75,7 +75,7 @@ def a_device(shape):
                 ),
             )
         )
-    return device.Device(
+    return hardware.Device(
         name=address.node_device,
         type=type_,
         vendor_id=vendor_id,

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import jsonschema
 import testtools
 
-from nova_accel.api.schemas import host as schema
+from nova_accel.api.schemas import host as schemas
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
-from nova_accel.model import device
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
@@ -42,7 +42,7 @@ def a_handle(number=0):
 
 def a_deployable(name='region0', number=0, **changes):
     return dataclasses.replace(
-        device.Deployable(
+        hardware.Deployable(
             name, 'FPGA', frozenset({TRAIT}), (a_handle(number),)
         ),
         **changes,
@@ -51,7 +51,7 @@ def a_deployable(name='region0', number=0, **changes):
 
 def a_device(name='pci_0000_81_00_0', number=0, **changes):
     return dataclasses.replace(
-        device.Device(
+        hardware.Device(
             name,
             'FPGA',
             '8086',
@@ -92,7 +92,7 @@ class PublishableTestCase(testtools.TestCase):
                 }
             )
         )
-        jsonschema.validate(report, schema.REPORT)
+        jsonschema.validate(report, schemas.REPORT)
         for kind in ('deployables', 'attach_handles'):
             self.check_uuids(report, kind)
         for text in found.left_out:
@@ -493,7 +493,7 @@ _TRAITS = st.frozensets(
     max_size=4,
 )
 _DEPLOYABLES = st.builds(
-    device.Deployable,
+    hardware.Deployable,
     _TEXTS,
     st.one_of(st.just('FPGA'), st.just('CUSTOM_A'), _TEXTS),
     _TRAITS,
@@ -504,7 +504,7 @@ _DEPLOYABLES = st.builds(
     _TEXTS,
 )
 _DEVICES = st.builds(
-    device.Device,
+    hardware.Device,
     _TEXTS,
     st.sampled_from([*naming.RESOURCE_CLASSES, 'CAR']),
     st.just('8086'),

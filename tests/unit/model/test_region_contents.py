@@ -15,12 +15,12 @@ import dataclasses
 import testtools
 
 from nova_accel.model import naming
-from nova_accel.model import region
+from nova_accel.model import programmable
 from nova_accel.model import region_contents
 from unit.virt.fpga import fpga_card
 
 DEVICE = dataclasses.replace(fpga_card.DEVICE, attributes={'link': 'x8'})
-CONTENTS = region.Contents(
+CONTENTS = programmable.Contents(
     '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11',
     'sha',
     'text',
@@ -71,9 +71,9 @@ class TestUncleanFor(testtools.TestCase):
             self.assertEqual('why', self.unclean_for(project_id, 'project'))
 
     def test_of_nobody_nobody_does(self):
-        for project_id in ('project', region.UNKNOWN_OWNER, None):
+        for project_id in ('project', programmable.UNKNOWN_OWNER, None):
             self.assertEqual(
-                'why', self.unclean_for(project_id, region.UNKNOWN_OWNER)
+                'why', self.unclean_for(project_id, programmable.UNKNOWN_OWNER)
             )
 
     def test_what_is_clean_everybody_gets(self):
@@ -128,7 +128,7 @@ class TestOverlaid(testtools.TestCase):
                 dataclasses.replace(CONTENTS, owner='project')
             ),
             region_contents.Known(
-                dataclasses.replace(CONTENTS, owner=region.UNKNOWN_OWNER)
+                dataclasses.replace(CONTENTS, owner=programmable.UNKNOWN_OWNER)
             ),
             region_contents.Known(is_changing=True),
         ):
@@ -231,8 +231,8 @@ class TestRemembered(testtools.TestCase):
         self.told = dataclasses.replace(
             DEVICE,
             regions=(
-                region.Region('region0', self.TYPE),
-                region.Region('region1'),
+                programmable.Region('region0', self.TYPE),
+                programmable.Region('region1'),
             ),
             deployables=(
                 dataclasses.replace(one, traits=one.traits | {self.TRAIT}),
@@ -255,8 +255,8 @@ class TestRemembered(testtools.TestCase):
         told = dataclasses.replace(
             self.told,
             regions=(
-                region.Region('region0', self.TYPE),
-                region.Region('region1', other_type),
+                programmable.Region('region0', self.TYPE),
+                programmable.Region('region1', other_type),
             ),
             deployables=(
                 one,
@@ -286,8 +286,8 @@ class TestRemembered(testtools.TestCase):
         other = dataclasses.replace(
             self.told,
             regions=(
-                region.Region('region0', OWN_TRAIT),
-                region.Region('region1'),
+                programmable.Region('region0', OWN_TRAIT),
+                programmable.Region('region1'),
             ),
         )
         self.assertIs(other, self.remembered(other, self.told))

@@ -13,7 +13,7 @@
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import device as device_model
+from nova_accel.model import hardware
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import region_types
@@ -24,7 +24,7 @@ OTHER_TYPE = '69528db6-eb31-577a-8c36-68f9faa081f6'
 
 def a_card(bus, product, *types, product_id='09c4', traits=()):
     address = pci_address.PciAddress(0, bus, 0, 0)
-    return device_model.Device(
+    return hardware.Device(
         address.node_device,
         'FPGA',
         '8086',
@@ -34,7 +34,7 @@ def a_card(bus, product, *types, product_id='09c4', traits=()):
         address,
         'fpga_dfl',
         tuple(
-            device_model.Deployable(
+            hardware.Deployable(
                 f'region{index}',
                 'FPGA',
                 frozenset(

@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 import testtools
 
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import binding
-from nova_accel.model import device
+from nova_accel.model import hardware
+from nova_accel.model import host_binding
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
@@ -36,7 +36,7 @@ def layout_of(is_pooled, buses=BUSES, resource_class=QAT):
         'c1',
         NODE_UUID,
         [
-            device.Device(
+            hardware.Device(
                 name=f'pci_0000_{bus:02x}_00_0',
                 type='QAT',
                 vendor_id='8086',
@@ -47,7 +47,7 @@ def layout_of(is_pooled, buses=BUSES, resource_class=QAT):
                 address=pci_address.PciAddress(0, bus, 0, 0),
                 pooled=is_pooled,
                 deployables=(
-                    device.Deployable(
+                    hardware.Deployable(
                         'function',
                         resource_class,
                         frozenset(),
@@ -72,12 +72,12 @@ POOLED, APART = layout_of(True), layout_of(False)
 OF_BUS = {bus: APART.places[a_handle(bus).uuid].rp_uuid for bus in BUSES}
 
 
-def a_binding(instance, *buses, role=arq.Role.ACTIVE, rp_uuid=None):
+def a_binding(instance, *buses, role=arq_types.Role.ACTIVE, rp_uuid=None):
     """What an instance holds, of the pool unless said otherwise."""
     arqs = tuple(
-        arq.Arq(
+        arq_types.Arq(
             f'arq{bus}',
-            arq.State.BOUND,
+            arq_types.State.BOUND,
             'qat',
             0,
             {f'resources:{QAT}': '1'},
@@ -86,7 +86,7 @@ def a_binding(instance, *buses, role=arq.Role.ACTIVE, rp_uuid=None):
         )
         for bus in buses
     )
-    return binding.Binding(
+    return host_binding.Binding(
         instance, role, 1, tuple(each.uuid for each in arqs), arqs
     )
 
@@ -123,7 +123,7 @@ class TestNeeded(testtools.TestCase):
             [
                 reshape.Move(
                     instance,
-                    arq.Role.ACTIVE,
+                    arq_types.Role.ACTIVE,
                     a_handle(bus).uuid,
                     QAT,
                     POOL,
@@ -170,7 +170,10 @@ class TestMake(testtools.TestCase):
 
     def test_a_migration_is_the_consumer_of_what_the_source_keeps(self):
         """A resize on the same host holds twice, and confirms one of them."""
-        held = [a_binding('i1', 0), a_binding('i1', 1, role=arq.Role.OLD)]
+        held = [
+            a_binding('i1', 0),
+            a_binding('i1', 1, role=arq_types.Role.OLD),
+        ]
         for each in (held, held[::-1]):
             allocations = {
                 consumer: an_allocation(**{POOL: 1})

@@ -20,7 +20,7 @@ from oslo_concurrency import processutils
 import testtools
 
 from nova_accel.privileged import fpga
-from nova_accel.testing import sysfs
+from nova_accel.testing import fake_sysfs
 from unit.drivers import fake_fpga
 
 CARD = '0000:3d:00.0'
@@ -31,7 +31,7 @@ class TestFpga(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.sysfs = self.useFixture(sysfs.FakeSysfs())
+        self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
         self.sysfs.set(
             CARD,
             fpga_manager__fpga0__firmware='',

@@ -15,11 +15,11 @@ import testtools
 
 from nova_accel.drivers import loading
 from nova_accel.host import host_use
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.model import device_spec
 from nova_accel.testing import devices
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 from nova_accel.virt.publishing import discovery
 
@@ -28,9 +28,9 @@ NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'
 
 class TestPciInfo(testtools.TestCase):
     def discover(self, **hardware):
-        self.useFixture(fake_driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         fake = self.useFixture(libvirt.Libvirt(devices.pci_info(**hardware)))
-        nodes = node_devices.NodeDevices(fake.host)
+        nodes = libvirt_devices.NodeDevices(fake.host)
         drivers = loading.load(nodes, fake.sysfs.sysfs, NODE_UUID)
         inventory = discovery.discover(
             nodes,

@@ -14,7 +14,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
-from nova_accel.testing import driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostile_driver
 
 
@@ -22,9 +22,9 @@ class TestHostileDriver(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.hostile = self.useFixture(
-            hostile_driver.HostileDriver(driver.FakeFpgaDriver)
+            hostile_driver.HostileDriver(fake_fpga.FakeFpgaDriver)
         )
-        self.driver = driver.FakeFpgaDriver(None, None, 'uuid')
+        self.driver = fake_fpga.FakeFpgaDriver(None, None, 'uuid')
 
     def test_it_is_well_until_it_is_told(self):
         self.driver.plug('handle')

@@ -15,7 +15,7 @@ from importlib import metadata
 import testtools
 
 from nova_accel.drivers import loading
-from nova_accel.testing import driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import installed_driver
 
 
@@ -35,22 +35,22 @@ class TestInstalledDriver(testtools.TestCase):
         self.useFixture(
             installed_driver.InstalledDriver('acme', 'acme_nova:Driver')
         )
-        self.useFixture(driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         self.assertFalse({'acme', 'fake', 'pci'} - self.names())
 
     def test_it_is_found_by_its_name(self):
-        self.useFixture(driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         self.assertEqual({'fake'}, self.names(name='fake'))
         self.assertEqual({'pci'}, self.names(name='pci'))
 
     def test_it_is_loaded(self):
         self.assertNotIn('fake', loading.names())
-        self.useFixture(driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         loaded = loading.load(None, None, 'a uuid')['fake']
         self.assertTrue(loaded.tells_contents)
 
     def test_other_groups_are_as_they_are(self):
         before = metadata.entry_points(group='os_vif')
-        self.useFixture(driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         self.assertEqual(before, metadata.entry_points(group='os_vif'))
         self.assertIn('os_vif', metadata.entry_points().groups)

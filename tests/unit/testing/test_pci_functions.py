@@ -14,7 +14,7 @@ import dataclasses
 
 import testtools
 
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import pci_function
 from nova_accel.model import pci_address
 from nova_accel.testing import devices
@@ -83,7 +83,7 @@ class TestSriov(testtools.TestCase):
         pci_functions.add(info, CARD)
         fake = self.useFixture(libvirt.Libvirt(info))
         pci_functions.sriov(info, fake.sysfs, {str(CARD.address): '37c9'})
-        nodes = node_devices.NodeDevices(fake.host)
+        nodes = libvirt_devices.NodeDevices(fake.host)
         self.assertEqual(1, len(nodes.look().functions))
         fake.sysfs.sysfs.write(CARD.address, 'sriov_numvfs', '4')
         functions = nodes.look().functions

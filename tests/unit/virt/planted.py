@@ -20,12 +20,12 @@ import fixtures
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 
-from nova_accel.db import accelerator_request
-from nova_accel.db import binding as binding_db
+from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import engine
+from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import matching
 from nova_accel.model import pci_address
 from nova_accel.testing import reports
@@ -79,8 +79,8 @@ class ReconcileTestCase(started.StartedTestCase):
         other = reports.SimulatedHost('compute-2')
         other.report()
         device_profile.create('fpga', [{'resources:FPGA': '1'}])
-        binding_db.acquire(
-            binding_db.Request(
+        host_arqs.acquire(
+            host_arqs.Request(
                 uuidutils.generate_uuid(),
                 'compute-2',
                 'active',
@@ -144,9 +144,9 @@ class ReconcileTestCase(started.StartedTestCase):
         (provider,) = self.vgpus(amount)
         uuids = [
             made['uuid']
-            for made in accelerator_request.create(f'{amount} vgpu', 'project')
+            for made in client_arqs.create(f'{amount} vgpu', 'project')
         ]
-        accelerator_request.bind(
+        client_arqs.bind(
             {
                 uuid: {
                     'hostname': self.nodename,
@@ -191,7 +191,7 @@ class ReconcileTestCase(started.StartedTestCase):
         del self.nova.instances[server.uuid]
 
     def arqs(self, server):
-        return accelerator_request.get_all(instance_uuid=server.uuid)
+        return client_arqs.get_all(instance_uuid=server.uuid)
 
     def roles(self, server):
         """In the journal and in the API."""
@@ -251,7 +251,9 @@ class ReconcileTestCase(started.StartedTestCase):
     def plant_a_resize_that_failed_on_its_destination(self):
         server = self.boot(old_flavor=object())
         self.domain(server).destroy()
-        self.attachments.move(server.uuid, arq.Role.ACTIVE, arq.Role.OLD)
+        self.attachments.move(
+            server.uuid, arq_types.Role.ACTIVE, arq_types.Role.OLD
+        )
         server.host, server.vm_state = THERE, 'error'
         self.nova.add_migration(server, 'error', HERE, THERE)
         return server, (set(), set())
@@ -259,14 +261,20 @@ class ReconcileTestCase(started.StartedTestCase):
     def plant_a_revert_that_failed_on_its_source(self):
         server = self.boot(vm_state='error')
         self.domain(server).destroy()
-        self.attachments.move(server.uuid, arq.Role.ACTIVE, arq.Role.OLD)
+        self.attachments.move(
+            server.uuid, arq_types.Role.ACTIVE, arq_types.Role.OLD
+        )
         self.nova.add_migration(server, 'error', HERE, THERE)
-        return server, ({arq.Role.ACTIVE}, {'active'})
+        return server, ({arq_types.Role.ACTIVE}, {'active'})
 
     def plant_a_live_migration_that_failed_in_its_checks(self):
         server = self.nova.add_instance(THERE)
         self.attachments.acquire(
-            server.uuid, 'project', '1 vgpu', self.vgpus(1), arq.Role.INCOMING
+            server.uuid,
+            'project',
+            '1 vgpu',
+            self.vgpus(1),
+            arq_types.Role.INCOMING,
         )
         self.nova.add_migration(server, 'error', THERE, HERE)
         return server, (set(), set())
@@ -297,7 +305,7 @@ class ReconcileTestCase(started.StartedTestCase):
     def plant_a_lost_journal_of_a_guest(self):
         server = self.boot()
         self.lose_journal(server)
-        return server, ({arq.Role.ACTIVE}, {'active'})
+        return server, ({arq_types.Role.ACTIVE}, {'active'})
 
     def plant_a_lost_journal_of_a_server_that_is_gone(self):
         server = self.boot()

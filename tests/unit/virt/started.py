@@ -21,7 +21,7 @@ import testtools
 
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import devices
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 from nova_accel.virt import wiring
 
@@ -48,7 +48,7 @@ class StartedTestCase(testtools.TestCase):
                 lambda: self.api.adapter,
             )
         )
-        self.useFixture(fake_driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         self.libvirt = self.useFixture(
             libvirt.Libvirt(devices.pci_info(gpus=self.gpus))
         )

@@ -21,7 +21,7 @@ import testtools
 
 from nova_accel import conf
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
@@ -36,9 +36,9 @@ PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
 
 FUNCTION = '0000:81:00.1'
 PORTS = [{'profile': {'arq_uuid': 'arq', 'pci_slot': FUNCTION}}]
-ARQ = arq.Arq(
+ARQ = arq_types.Arq(
     'arq',
-    arq.State.BOUND,
+    arq_types.State.BOUND,
     'gpu',
     0,
     {},
@@ -88,13 +88,13 @@ class Attachments:
 
     @property
     def is_held(self):
-        return arq.Role.ACTIVE in self.roles
+        return arq_types.Role.ACTIVE in self.roles
 
     @property
     def held_for_ports(self):
-        return arq.Role.PORT in self.roles
+        return arq_types.Role.PORT in self.roles
 
-    def hold(self, role=arq.Role.ACTIVE):
+    def hold(self, role=arq_types.Role.ACTIVE):
         self.roles[role] = (ARQ,)
 
     def acquire(self, instance_uuid, project_id, profile, providers, role):
@@ -105,7 +105,7 @@ class Attachments:
         self.hold(role)
         self.providers = providers
 
-    def adopt(self, instance_uuid, arq_uuids, role=arq.Role.ACTIVE):
+    def adopt(self, instance_uuid, arq_uuids, role=arq_types.Role.ACTIVE):
         if self.lost_race:
             raise exceptions.Conflict('it is BindFailed')
         self.hold(role)
@@ -122,7 +122,7 @@ class Attachments:
             if role in (None, held_in)
         ]
 
-    def arqs_of(self, instance_uuid, role=arq.Role.ACTIVE):
+    def arqs_of(self, instance_uuid, role=arq_types.Role.ACTIVE):
         return self.roles.get(role, ())
 
     def plug(self, instance_uuid, role):
@@ -131,7 +131,7 @@ class Attachments:
     def recover_of(self, instance_uuid, role):
         """The API has nothing that the journal has lost."""
 
-    def release(self, instance_uuid, role=arq.Role.ACTIVE):
+    def release(self, instance_uuid, role=arq_types.Role.ACTIVE):
         return len(self.roles.pop(role, ()))
 
 
@@ -414,11 +414,11 @@ class TestAcceleratorMixin(DriverTestCase):
         attachments = self.accelerators.attachments
         for profile in (None, 'gpu'):
             self.driver.while_spawning = lambda: attachments.hold(
-                arq.Role.PORT
+                arq_types.Role.PORT
             )
             self.failing_spawn(an_instance(profile=profile))
             self.assertFalse(attachments.held_for_ports)
-        attachments.hold(arq.Role.PORT)
+        attachments.hold(arq_types.Role.PORT)
         self.failing_spawn(an_instance())
         self.assertTrue(attachments.held_for_ports)
 

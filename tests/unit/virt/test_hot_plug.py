@@ -17,20 +17,20 @@ from nova.virt.libvirt import config as vconfig
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
 from nova_accel.testing import libvirt
-from nova_accel.virt import guest as guest_xml
+from nova_accel.virt import guest_xml
 from nova_accel.virt import hot_plug
 
 UUID = '0d0a4b1e-52f5-5f8e-9d3c-6a1b2c3d4e5f'
 
 
 def an_arq(*address, mdev_type=None):
-    return arq.Arq(
+    return arq_types.Arq(
         'arq',
-        arq.State.BOUND,
+        arq_types.State.BOUND,
         'gpu',
         0,
         {},

@@ -18,7 +18,7 @@ from nova.compute import provider_tree as nova_tree
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.model import pci_address
@@ -26,7 +26,7 @@ from nova_accel.virt import live_migration
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
-ACTIVE, INCOMING = arq.Role.ACTIVE, arq.Role.INCOMING
+ACTIVE, INCOMING = arq_types.Role.ACTIVE, arq_types.Role.INCOMING
 
 
 def an_instance(profile='gpu'):
@@ -42,9 +42,9 @@ def an_instance(profile='gpu'):
 
 
 def an_arq(name, mdev_type='nvidia-11'):
-    return arq.Arq(
+    return arq_types.Arq(
         f'arq-{name}',
-        arq.State.BOUND,
+        arq_types.State.BOUND,
         'gpu',
         0,
         {},
@@ -164,7 +164,7 @@ class LiveMigrationMixinTestCase(testtools.TestCase):
 
     def assert_held(self, **held):
         self.assertEqual(
-            {arq.Role(role): devices for role, devices in held.items()},
+            {arq_types.Role(role): devices for role, devices in held.items()},
             self.attachments.roles,
         )
 

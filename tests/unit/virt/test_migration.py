@@ -19,14 +19,14 @@ from nova.compute import task_states
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import naming
 from nova_accel.virt import flavor
 from nova_accel.virt import migration
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
-ACTIVE, OLD = arq.Role.ACTIVE, arq.Role.OLD
+ACTIVE, OLD = arq_types.Role.ACTIVE, arq_types.Role.OLD
 
 
 def an_instance(profile='gpu', task_state=None, host='here'):
@@ -132,12 +132,12 @@ class TestMigrationMixin(testtools.TestCase):
 
     def hold(self, **held):
         self.attachments.roles = {
-            arq.Role(role): devices for role, devices in held.items()
+            arq_types.Role(role): devices for role, devices in held.items()
         }
 
     def assert_held(self, **held):
         self.assertEqual(
-            {arq.Role(role): devices for role, devices in held.items()},
+            {arq_types.Role(role): devices for role, devices in held.items()},
             self.attachments.roles,
         )
 

@@ -18,10 +18,10 @@ import types
 from nova import conf as nova_conf
 
 from nova_accel import exceptions
-from nova_accel.db import accelerator_request
+from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
-from nova_accel.model import arq as arq_model
-from nova_accel.model import bitstream
+from nova_accel.model import arq_types
+from nova_accel.model import fpga_bitstream
 from nova_accel.model import matching
 from nova_accel.testing import devices
 from nova_accel.virt import os_acc
@@ -57,7 +57,8 @@ class Programmer:
 
     def start(self, arqs, asker, image_properties, context=None):
         self.wanted += [
-            str(bitstream.wanted(arq.group, image_properties)) for arq in arqs
+            str(fpga_bitstream.wanted(arq.group, image_properties))
+            for arq in arqs
         ]
 
     def ready(self, arqs, asker, image_properties, is_new):
@@ -378,8 +379,8 @@ class TestHooks(started.StartedTestCase):
         started = self.start()
         started.publisher.wait_published(60)
         provider = started.board.view.layout.providers[0].uuid
-        (created,) = accelerator_request.create('qat', 'project')
-        accelerator_request.bind(
+        (created,) = client_arqs.create('qat', 'project')
+        client_arqs.bind(
             {
                 created['uuid']: {
                     'hostname': self.libvirt.host.get_hostname(),
@@ -388,7 +389,7 @@ class TestHooks(started.StartedTestCase):
                 }
             }
         )
-        arq = accelerator_request.get(created['uuid'])
+        arq = client_arqs.get(created['uuid'])
         info = arq['attach_handle_info']
         self.assertEqual('physnet1', info['physical_network'])
         ports = [
@@ -403,7 +404,7 @@ class TestHooks(started.StartedTestCase):
         ]
         for _time in range(2):
             started.os_acc.ready_ports(Instance, ports)
-            (held,) = started.attachments.held.arqs(arq_model.Role.PORT)
+            (held,) = started.attachments.held.arqs(arq_types.Role.PORT)
             self.assertEqual(arq['uuid'], held.uuid)
             self.api.refuse = True
         self.assertEqual((), started.attachments.held.arqs_of(Instance.uuid))

@@ -19,7 +19,7 @@ from nova.virt.libvirt import config as vconfig
 
 from nova_accel import exceptions
 from nova_accel.db import device
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from unit.virt import started
 
 CONF = nova_conf.CONF
@@ -62,7 +62,7 @@ class TestStart(started.StartedTestCase):
 
     def test_what_a_guest_has_is_not_cleaned(self):
         """Whatever the journal, which is that of a host of this name, says."""
-        cleaning = self.useFixture(fake_driver.Cleaning())
+        cleaning = self.useFixture(fake_fpga.Cleaning())
         instance = vconfig.LibvirtConfigGuestMetaNovaInstance()
         instance.package = '34.0.0'
         self.libvirt.connection.defineXML(

@@ -18,9 +18,9 @@ import sqlalchemy as sa
 from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.db.rows import arq as arq_rows
+from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.testing import reports
 
 PROFILE = 'qat'
@@ -67,7 +67,7 @@ def _fill_host(number: int, functions: int) -> None:
             for _handle in handles
             for row in arq_rows.rows_of_profile(
                 profile,
-                state=arq.State.BOUND,
+                state=arq_types.State.BOUND,
                 project_id='b' * 32,
                 hostname=host.hostname,
                 device_rp_uuid=rp_uuid,

@@ -30,8 +30,8 @@ from keystoneauth1 import token_endpoint
 from nova import context as nova_context
 
 from nova_accel import conf
-from nova_accel.bitstreams import cache
-from nova_accel.bitstreams import glance
+from nova_accel.bitstreams import bitstream_cache
+from nova_accel.bitstreams import bitstream_images
 from nova_accel.bitstreams import store
 from rig.loopback import fpga_cloud
 from rig.stubs import glance_process
@@ -71,7 +71,8 @@ class Bitstreams(fixtures.Fixture):
         )
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.store = store.Store(
-            glance.Glance(), cache.Cache(directory, self._max_bytes)
+            bitstream_images.Glance(),
+            bitstream_cache.Cache(directory, self._max_bytes),
         )
 
     def fetch(self, image_id: str) -> int:
@@ -79,7 +80,7 @@ class Bitstreams(fixtures.Fixture):
 
         :returns: how many bytes were downloaded
         """
-        bitstream = glance.Glance().show(image_id, self.context)
+        bitstream = bitstream_images.Glance().show(image_id, self.context)
         with self.store.fetched(bitstream, self.context) as fetched:
             return fetched.downloaded_bytes
 

@@ -32,10 +32,10 @@ from nova.tests.functional.libvirt import base
 from nova.virt.libvirt import utils as libvirt_utils
 
 from nova_accel.testing import devices
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
+from nova_accel.testing import fake_sysfs
 from nova_accel.testing import libvirt
 from nova_accel.testing import libvirt_guest
-from nova_accel.testing import sysfs as fake_sysfs
 from nova_accel.virt.fpga import rpc_agent
 from rig.loopback import accelerator_steps
 from rig.loopback import control_plane
@@ -74,7 +74,7 @@ class Cloud(
 
     Glance is at ``url/image``. Nova keeps its files below ``state_path``. All
     hosts have the same ``sysfs``, see
-    :class:`nova_accel.testing.sysfs.FakeSysfs`.
+    :class:`nova_accel.testing.fake_sysfs.FakeSysfs`.
     """
 
     STUB_KEYSTONE = False
@@ -108,7 +108,7 @@ class Cloud(
         )
         self.useFixture(libvirt.MediatedDevices())
         self.useFixture(libvirt_guest.GuestDevices())
-        self.useFixture(fake_driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         self.sysfs = self.useFixture(fake_sysfs.FakeSysfs())
 
     def start_accelerated_compute(

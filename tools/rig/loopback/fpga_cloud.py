@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 import fixtures
 
-from nova_accel.testing import driver
+from nova_accel.testing import fake_fpga
 from nova_accel.virt.fpga import rpc_agent
 from rig.loopback import cloud
 from rig.stubs import bitstreams
@@ -39,7 +39,7 @@ class FpgaCloud(cloud.Cloud):
 
     def setUp(self) -> None:
         super().setUp()
-        self.cards = self.useFixture(driver.Programming())
+        self.cards = self.useFixture(fake_fpga.Programming())
         start = rpc_agent.RpcAgent.start
 
         def start_until_it_may_end(agent: rpc_agent.RpcAgent) -> None:

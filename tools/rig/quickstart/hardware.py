@@ -21,7 +21,7 @@ from nova.tests.fixtures import libvirt as fakelibvirt
 from nova_accel.model import attach_handle
 from nova_accel.model import naming
 from nova_accel.testing import devices
-from nova_accel.testing import driver
+from nova_accel.testing import fake_fpga
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Hardware:
             (1,) * len(addresses),
             addresses,
             trait=naming.region_trait(
-                'FPGA', 'Intel', driver.region_type_uuid('09c4', index)
+                'FPGA', 'Intel', fake_fpga.region_type_uuid('09c4', index)
             ),
         )
 

@@ -17,7 +17,7 @@ import dataclasses
 import time
 from typing import Any
 
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import device_profile
 from nova_accel.testing import hostdev
@@ -199,7 +199,7 @@ class Server:
         self._report.check(
             'group, state and attach handle of each ARQ',
             [
-                (number, arq.State.BOUND, kind.handle_type)
+                (number, arq_types.State.BOUND, kind.handle_type)
                 for number, kind in enumerate(self.wish.kinds)
             ],
             [

@@ -21,7 +21,7 @@ import uuid
 
 from nova import exception as nova_exception
 
-from nova_accel.model import bitstream as bitstream_model
+from nova_accel.model import fpga_bitstream
 
 
 def image(
@@ -47,7 +47,7 @@ def image(
         'min_ram': 0,
         'min_disk': 0,
         'protected': False,
-        'tags': [bitstream_model.TAG],
+        'tags': [fpga_bitstream.TAG],
         'os_hash_algo': hash_algorithm,
         'os_hash_value': hashlib.new(hash_algorithm, data).hexdigest(),
         'created_at': now,

@@ -18,7 +18,7 @@ from nova_accel import exceptions
 from nova_accel.api import policy
 from nova_accel.api.compute import programming
 from nova_accel.api.policies import deployable as policies
-from nova_accel.model import programming as programming_model
+from nova_accel.model import programming_record
 from unit.api import base
 from unit.api import programming as programmed
 
@@ -147,16 +147,16 @@ class ProgramTest(programmed.ProgrammingTestCase):
     def test_who_may_load_a_shell(self) -> None:
         self.program()
         self.assertIs(
-            programming_model.ShellLoading.ALLOWED, self.host.shell_loading
+            programming_record.ShellLoading.ALLOWED, self.host.shell_loading
         )
         self.occupy(base.INSTANCE)
         self.program()
         self.assertIs(
-            programming_model.ShellLoading.IN_USE, self.host.shell_loading
+            programming_record.ShellLoading.IN_USE, self.host.shell_loading
         )
         self.program(base.MEMBER)
         self.assertIs(
-            programming_model.ShellLoading.FORBIDDEN, self.host.shell_loading
+            programming_record.ShellLoading.FORBIDDEN, self.host.shell_loading
         )
 
     def test_a_shell_is_not_what_the_region_holds(self) -> None:

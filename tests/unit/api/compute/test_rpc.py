@@ -18,8 +18,8 @@ from oslo_utils import uuidutils
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api.compute import rpc
-from nova_accel.model import programming
-from nova_accel.model import rpc as rpc_model
+from nova_accel.model import host_rpc
+from nova_accel.model import programming_record
 from unit import message_bus
 
 DEPLOYABLE = uuidutils.generate_uuid()
@@ -39,7 +39,7 @@ class TestCase(message_bus.TestCase):
             DEPLOYABLE,
             BITSTREAM,
             INSTANCE,
-            programming.ShellLoading.IN_USE,
+            programming_record.ShellLoading.IN_USE,
         )
 
 
@@ -72,7 +72,8 @@ class TestProgram(TestCase):
             self.programmer.is_shell = is_shell
             self.assertIs(is_shell, self.program())
         self.assertIs(
-            programming.ShellLoading.IN_USE, self.programmer.shell_loading
+            programming_record.ShellLoading.IN_USE,
+            self.programmer.shell_loading,
         )
 
     def test_what_the_host_refuses(self):
@@ -132,7 +133,7 @@ class TestThroughRealRpc(TestCase):
         ):
             self.fail_with(
                 exceptions.RefusedByHost(
-                    rpc_model.refusal(kind('why', public='its why'))
+                    host_rpc.refusal(kind('why', public='its why'))
                 )
             )
             error = self.assertRaises(kind, self.program)

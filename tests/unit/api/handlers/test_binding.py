@@ -12,8 +12,8 @@
 
 from typing import Any
 
-from nova_accel.model import arq as arq_model
-from nova_accel.model import binding as binding_model
+from nova_accel.model import arq_types
+from nova_accel.model import host_binding
 from unit.api import base
 
 _LIST = f'/hosts/{base.HOSTNAME}/instances'
@@ -65,8 +65,8 @@ class BindingTestCase(base.ApiTestCase):
 class BindingTest(BindingTestCase):
     def test_gives_what_the_model_reads(self) -> None:
         [value] = self.acquire()
-        arq = arq_model.Arq.from_dict(value)
-        self.assertEqual(arq_model.State.BOUND, arq.state)
+        arq = arq_types.Arq.from_dict(value)
+        self.assertEqual(arq_types.State.BOUND, arq.state)
         self.assertEqual(base.RP, arq.device_rp_uuid)
         self.assertEqual(base.GROUP, arq.group)
         self.assertEqual(value, arq.to_dict())
@@ -328,9 +328,9 @@ class BindingTest(BindingTestCase):
 
 
 class BindingsTest(BindingTestCase):
-    def listed(self, path: str = _LIST) -> list[binding_model.Binding]:
+    def listed(self, path: str = _LIST) -> list[host_binding.Binding]:
         return [
-            binding_model.from_dict(value)
+            host_binding.from_dict(value)
             for value in self.ok('GET', path, roles=base.SERVICE)['bindings']
         ]
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from nova_accel.api.handlers import host
 from nova_accel.db import programming
-from nova_accel.model import arq as arq_model
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import device
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
 from unit.api import base
 from unit.api.compute import test_bound_event
@@ -32,7 +32,7 @@ class HostTest(base.ApiTestCase):
         handle = attach_handle.AttachHandle(
             base.numbered_uuid(9), address, 'nvidia-11'
         )
-        card = device.Device(
+        card = hardware.Device(
             name='pci_0000_81_00_0',
             type='VGPU',
             vendor_id='10de',
@@ -42,7 +42,7 @@ class HostTest(base.ApiTestCase):
             address=address,
             driver='mdev',
             deployables=(
-                device.Deployable(
+                hardware.Deployable(
                     'nvidia-11', 'VGPU', frozenset(base.TRAITS), (handle,)
                 ),
             ),
@@ -61,7 +61,7 @@ class HostTest(base.ApiTestCase):
         self.bind(arq)
         shown = self.ok('GET', f'/accelerator_requests/{arq}')
         self.assertEqual(
-            (str(arq_model.State.BOUND), 'MDEV', handle.uuid, handle.info),
+            (str(arq_types.State.BOUND), 'MDEV', handle.uuid, handle.info),
             (
                 shown['state'],
                 shown['attach_handle_type'],

@@ -57,7 +57,7 @@ class SamplesTest(ArqNotificationTestCase):
         numbers = itertools.count(256)
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.db.rows.arq.uuidutils.generate_uuid',
+                'nova_accel.db.rows.arq_rows.uuidutils.generate_uuid',
                 lambda: base.numbered_uuid(next(numbers)),
             )
         )
@@ -337,12 +337,12 @@ class QuietTest(base.ApiTestCase):
         self.create_profile()
         self.useFixture(
             fixtures.MockPatch(
-                'nova_accel.db.binding.get', side_effect=AssertionError
+                'nova_accel.db.host_arqs.get', side_effect=AssertionError
             )
         )
         self.useFixture(
             fixtures.MockPatch(
-                'nova_accel.db.accelerator_request.get_by_uuids',
+                'nova_accel.db.client_arqs.get_by_uuids',
                 side_effect=AssertionError,
             )
         )
@@ -356,7 +356,7 @@ class QuietTest(base.ApiTestCase):
 class UnreadableTest(ArqNotificationTestCase):
     def test_what_cannot_be_read_fails_no_request(self) -> None:
         with fixtures.MockPatch(
-            'nova_accel.db.binding.get', side_effect=OSError('away')
+            'nova_accel.db.host_arqs.get', side_effect=OSError('away')
         ):
             self.acquire()
         self.assertIn('away', self.log.output)

@@ -24,18 +24,18 @@ import uuid
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import bitstream
-from nova_accel.model import device
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import hardware
 from nova_accel.model import pci_address
-from nova_accel.model import programming
-from nova_accel.model import region
-from nova_accel.virt.fpga import programmer as programmer_module
+from nova_accel.model import programmable
+from nova_accel.model import programming_record
+from nova_accel.virt.fpga import host_regions
+from nova_accel.virt.fpga import known_types
 from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga import region_programmer
 from nova_accel.virt.fpga import region_use
-from nova_accel.virt.fpga import regions
-from nova_accel.virt.fpga import told_types
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 FUNCTION = '11111111-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -50,7 +50,7 @@ def handle_uuid(name):
 
 
 def a_deployable(name, in_region, function):
-    return device.Deployable(
+    return hardware.Deployable(
         name,
         'FPGA',
         frozenset({'CUSTOM_FPGA_INTEL_PAC'}),
@@ -64,7 +64,7 @@ def a_deployable(name, in_region, function):
 
 
 #: Two regions, the second with two accelerators.
-DEVICE = device.Device(
+DEVICE = hardware.Device(
     name='pci_0000_81_00_0',
     type='FPGA',
     vendor_id='8086',
@@ -78,8 +78,8 @@ DEVICE = device.Device(
         a_deployable('region1_function0', 'region1', 2),
         a_deployable('region1_function1', 'region1', 3),
     ),
-    regions=(region.Region('region0'), region.Region('region1')),
-    shell=region.Region(region.SHELL, is_shell=True),
+    regions=(programmable.Region('region0'), programmable.Region('region1')),
+    shell=programmable.Region(programmable.SHELL, is_shell=True),
 )
 
 
@@ -87,9 +87,9 @@ def an_arq(name='region0', **group):
     (handle,) = (
         handle for handle in DEVICE.handles if handle.uuid == handle_uuid(name)
     )
-    return arq.Arq(
+    return arq_types.Arq(
         uuid=str(uuid.uuid4()),
-        state=arq.State.BOUND,
+        state=arq_types.State.BOUND,
         device_profile_name='fpga',
         device_profile_group_id=0,
         group={'resources:FPGA': '1', **group},
@@ -191,7 +191,7 @@ class Bitstreams:
 
     def add(self, data=None, **properties):
         """An image, the operator's; its id."""
-        image = bitstream.Bitstream(
+        image = fpga_bitstream.Bitstream(
             str(uuid.uuid4()), 'an image', 8, **{'owner': None, **properties}
         )
         self.images[image.id] = image, (data or image.id).encode()
@@ -274,22 +274,22 @@ class Host:
         self.bitstreams = Bitstreams(directory / 'images')
         self.held_by = {}
         self.servers = collections.defaultdict(
-            lambda: programming.Holder('project', is_stopped=False)
+            lambda: programming_record.Holder('project', is_stopped=False)
         )
         self.held = frozenset()
         self.guests = Guests()
         self.records = []
         self.changes = 0
         self.journal = region_journal.RegionJournal(directory / 'journal')
-        self.regions = regions.Regions(
+        self.regions = host_regions.Regions(
             self.journal,
-            told_types.ToldTypes(directory / 'region_types.json', boot),
+            known_types.KnownTypes(directory / 'region_types.json', boot),
             {'card': self.card},
             boot,
             self,
         )
         self.regions.overlaid([DEVICE])
-        self.programmer = programmer_module.Programmer(
+        self.programmer = region_programmer.Programmer(
             NODE,
             self.regions,
             region_use.RegionUse(
@@ -366,7 +366,7 @@ class Host:
         self, instance, *arqs, image=None, context='user', project='project'
     ):
         """Begin, and wait: what spawn does."""
-        asker = programming.Asker(project, 'user', instance)
+        asker = programming_record.Asker(project, 'user', instance)
         self.programmer.start(arqs, asker, image or {}, context)
         self.programmer.ready(arqs, asker, image or {})
         for request in arqs:
@@ -375,5 +375,5 @@ class Host:
     def reboot(self, instance, *arqs, image=None):
         """Only wait: what a hard reboot does."""
         self.programmer.ready(
-            arqs, programming.Asker(instance_uuid=instance), image or {}
+            arqs, programming_record.Asker(instance_uuid=instance), image or {}
         )

@@ -18,17 +18,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from nova_accel import exceptions
-from nova_accel.model import bitstream
+from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 from unit.virt.fpga import fpga_card
-from unit.virt.fpga import test_programmer as test_programming
+from unit.virt.fpga import test_region_programmer
 
 ONE, TWO = 'instance-1', 'instance-2'
 A, B = 'project-a', 'project-b'
 
 
-class PrivateTestCase(test_programming.ProgrammingTestCase):
+class PrivateTestCase(test_region_programmer.ProgrammingTestCase):
     """``image`` and ``other`` are the operator's, ``own`` is project A's."""
 
     def setUp(self):
@@ -63,7 +63,9 @@ class TestTheNextServer(PrivateTestCase):
         self.assertEqual(
             [self.image, self.own], self.host.bitstreams.downloads
         )
-        self.assertEqual(programming.Asker(), self.host.records[-1].asker)
+        self.assertEqual(
+            programming_record.Asker(), self.host.records[-1].asker
+        )
         self.assertIsNone(self.host.known().unclean)
 
     def test_also_after_a_restart(self):
@@ -176,7 +178,7 @@ class TestTheNextServer(PrivateTestCase):
         self.boot_and_delete(arq, project=A)
         self.lose_power()
         self.host.programmer.ready(
-            [arq], programming.Asker(A, 'user', ONE), {}
+            [arq], programming_record.Asker(A, 'user', ONE), {}
         )
         self.holds(self.own)
 
@@ -350,8 +352,8 @@ class TestGarbage(PrivateTestCase):
             naming.derived_uuid(
                 fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', 'region0'
             ),
-            bitstream.Wanted(self.own),
-            programming.Asker(A, 'user'),
+            fpga_bitstream.Wanted(self.own),
+            programming_record.Asker(A, 'user'),
             'user',
         )
         self.is_unclean('CRC error')

@@ -16,19 +16,19 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import programming
+from nova_accel.model import programming_record
+from nova_accel.virt.fpga import host_regions
 from nova_accel.virt.fpga import programming_history
-from nova_accel.virt.fpga import regions
 
-BEGUN = programming.Record(
+BEGUN = programming_record.Record(
     'uuid',
     'device',
     'region0',
     'bitstream',
-    programming.Asker(),
-    regions.now(),
+    programming_record.Asker(),
+    host_regions.now(),
 )
-ENDED = regions.ended(BEGUN, 'CRC error')
+ENDED = host_regions.ended(BEGUN, 'CRC error')
 OTHER = dataclasses.replace(BEGUN, uuid='other')
 
 

@@ -18,7 +18,7 @@ import futurist
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 from nova_accel.virt.fpga import programming_job
 
 
@@ -38,7 +38,7 @@ class TestJob(testtools.TestCase):
 
     def job(self, left_s=30):
         return programming_job.Job(
-            'region0', programming.Asker(), time.monotonic() + left_s
+            'region0', programming_record.Asker(), time.monotonic() + left_s
         )
 
     def work(self, job, began=None):

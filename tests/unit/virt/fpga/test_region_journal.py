@@ -19,8 +19,8 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import programming
-from nova_accel.model import region
+from nova_accel.model import programmable
+from nova_accel.model import programming_record
 from nova_accel.virt.fpga import region_journal
 
 BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -32,12 +32,12 @@ def an_entry(step=region_journal.Step.PROGRAMMED, name='region0'):
     return region_journal.Entry(
         'pci_0000_81_00_0',
         step,
-        programming.Record(
+        programming_record.Record(
             'record',
             'device',
             name,
             BITSTREAM,
-            programming.Asker('project', 'user', 'instance'),
+            programming_record.Asker('project', 'user', 'instance'),
             STARTED,
         ),
         'sha',
@@ -85,7 +85,7 @@ class TestRegionJournal(testtools.TestCase):
 
     def test_contents_are_those_of_what_was_programmed_alone(self):
         self.assertEqual(
-            region.Contents(
+            programmable.Contents(
                 BITSTREAM, 'sha', 'text', (FUNCTION,), owner='project'
             ),
             an_entry().contents,
@@ -94,7 +94,7 @@ class TestRegionJournal(testtools.TestCase):
             self.assertIsNone(an_entry(step).contents)
 
     def test_the_last_of_the_operators_is_remembered(self):
-        circuit = region.Circuit('other', 'sha2', ('function2',), None)
+        circuit = programmable.Circuit('other', 'sha2', ('function2',), None)
         entry = dataclasses.replace(an_entry(), fallback=circuit)
         self.journal.write(entry)
         self.assertEqual(entry, self.read(self.reopened()))
@@ -113,7 +113,8 @@ class TestRegionJournal(testtools.TestCase):
         del value['owner']
         path.write_text(json.dumps(value))
         self.assertEqual(
-            region.UNKNOWN_OWNER, self.read(self.reopened()).contents.owner
+            programmable.UNKNOWN_OWNER,
+            self.read(self.reopened()).contents.owner,
         )
 
     def test_an_older_version_has_written_what_is_no_function(self):

@@ -16,8 +16,8 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import bitstream
-from nova_accel.model import region
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import programmable
 from nova_accel.model import region_contents
 from nova_accel.virt.fpga import region_request
 from unit.virt.fpga import fpga_card
@@ -44,7 +44,7 @@ class TestOf(testtools.TestCase):
             fpga_card.wants(IMAGE, 'region1_function1'),
         )
         self.assertEqual(
-            (bitstream.Wanted(IMAGE), 'region1', None, 'region0'),
+            (fpga_bitstream.Wanted(IMAGE), 'region1', None, 'region0'),
             (
                 first.wanted,
                 first.target.region.name,
@@ -57,7 +57,7 @@ class TestOf(testtools.TestCase):
         properties = {'accel:bitstream_id': IMAGE}
         arq = fpga_card.an_arq()
         (request,) = self.of(arq, **properties)
-        self.assertEqual(bitstream.Wanted(IMAGE), request.wanted)
+        self.assertEqual(fpga_bitstream.Wanted(IMAGE), request.wanted)
         self.host.regions.overlaid([])
         self.assertEqual([], self.of(arq, **properties))
         self.assertRaises(
@@ -82,7 +82,7 @@ class TestOf(testtools.TestCase):
             {'region0': {fpga_card.FUNCTION_TRAIT}}, request.functions
         )
         has = region_contents.Known(
-            region.Contents(
+            programmable.Contents(
                 IMAGE, 'sha', 'text', (fpga_card.FUNCTION,), owner=None
             )
         )

@@ -15,7 +15,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import naming
-from nova_accel.model import programming
+from nova_accel.model import programming_record
 from nova_accel.virt.fpga import region_use
 from unit.virt.fpga import fpga_card
 
@@ -33,7 +33,9 @@ class TestRegionUse(testtools.TestCase):
             self.host.guests,
             lambda uuid: self.servers[uuid],
         )
-        self.servers = {ONE: programming.Holder('project', is_stopped=False)}
+        self.servers = {
+            ONE: programming_record.Holder('project', is_stopped=False)
+        }
 
     def target_of(self, name, is_shell=False):
         return self.use.target_of(
@@ -50,7 +52,7 @@ class TestRegionUse(testtools.TestCase):
             exceptions.Conflict,
             self.use.check_free,
             self.target_of(name, is_shell),
-            programming.Asker('project', 'user', instance),
+            programming_record.Asker('project', 'user', instance),
             is_stopped,
         )
         # The owner of a server reads the same without the address.
@@ -78,7 +80,7 @@ class TestRegionUse(testtools.TestCase):
     def test_a_region_that_nobody_has(self):
         self.host.held_by[fpga_card.handle_uuid('region1_function0')] = ONE
         self.use.check_free(
-            self.target_of('region0'), programming.Asker(), False
+            self.target_of('region0'), programming_record.Asker(), False
         )
 
     def test_one_that_another_has(self):
@@ -93,22 +95,26 @@ class TestRegionUse(testtools.TestCase):
     def test_ones_own(self):
         self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
         self.assertIn('stop the server first', self.refused(instance=ONE))
-        self.servers[ONE] = programming.Holder('project', is_stopped=True)
+        self.servers[ONE] = programming_record.Holder(
+            'project', is_stopped=True
+        )
         self.use.check_free(
             self.target_of('region0'),
-            programming.Asker('project', 'user', ONE),
+            programming_record.Asker('project', 'user', ONE),
             False,
         )
-        self.servers[ONE] = programming.Holder('project', is_stopped=False)
+        self.servers[ONE] = programming_record.Holder(
+            'project', is_stopped=False
+        )
         self.use.check_free(
             self.target_of('region0'),
-            programming.Asker('project', 'user', ONE),
+            programming_record.Asker('project', 'user', ONE),
             True,
         )
         self.host.card.programs_under_guest = True
         self.use.check_free(
             self.target_of('region0'),
-            programming.Asker('project', 'user', ONE),
+            programming_record.Asker('project', 'user', ONE),
             False,
         )
         self.assertIn(
@@ -119,20 +125,24 @@ class TestRegionUse(testtools.TestCase):
     def test_ones_own_that_somebody_has_started_by_hand(self):
         """Nova thinks that it is stopped."""
         self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
-        self.servers[ONE] = programming.Holder('project', is_stopped=True)
+        self.servers[ONE] = programming_record.Holder(
+            'project', is_stopped=True
+        )
         self.host.guests.live = {ONE}
         self.assertIn('stop the server first', self.refused(instance=ONE))
         self.host.guests.live = {TWO}
         self.use.check_free(
             self.target_of('region0'),
-            programming.Asker('project', 'user', ONE),
+            programming_record.Asker('project', 'user', ONE),
             False,
         )
 
     def test_what_nova_says_is_anothers(self):
         """Whatever the API, or who is on the message bus, says."""
         self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
-        self.servers[ONE] = programming.Holder('another', is_stopped=True)
+        self.servers[ONE] = programming_record.Holder(
+            'another', is_stopped=True
+        )
         for under_guest in (False, True):
             self.host.card.programs_under_guest = under_guest
             self.assertIn('another project', self.refused(instance=ONE))

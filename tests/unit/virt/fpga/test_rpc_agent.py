@@ -15,9 +15,9 @@ import oslo_messaging
 from oslo_utils import uuidutils
 
 from nova_accel import exceptions
-from nova_accel.model import bitstream
-from nova_accel.model import programming
-from nova_accel.model import rpc as rpc_model
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import host_rpc
+from nova_accel.model import programming_record
 from unit import message_bus
 
 DEPLOYABLE = uuidutils.generate_uuid()
@@ -32,7 +32,7 @@ class TestEndpoint(message_bus.TestCase):
         self.client = (
             rpc.ClientRouter(
                 rpc.get_client(
-                    oslo_messaging.Target(topic=rpc_model.TOPIC, version='1.1')
+                    oslo_messaging.Target(topic=host_rpc.TOPIC, version='1.1')
                 )
             )
             .client(self.context)
@@ -52,7 +52,7 @@ class TestEndpoint(message_bus.TestCase):
             'program',
             deployable_uuid=DEPLOYABLE,
         )
-        return rpc_model.refused(str(error))
+        return host_rpc.refused(str(error))
 
     def test_programs_for_the_caller(self):
         for method, more in (
@@ -65,8 +65,8 @@ class TestEndpoint(message_bus.TestCase):
             self.assertEqual(
                 [
                     DEPLOYABLE,
-                    bitstream.Wanted(BITSTREAM),
-                    programming.Asker(
+                    fpga_bitstream.Wanted(BITSTREAM),
+                    programming_record.Asker(
                         'project', 'user', more.get('instance_uuid')
                     ),
                 ],

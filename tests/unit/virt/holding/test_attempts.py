@@ -17,9 +17,9 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
+from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
-from nova_accel.virt.holding import journal
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 
@@ -27,17 +27,17 @@ INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
 class TestAgreed(testtools.TestCase):
     def setUp(self):
         super().setUp()
-        self.journal = journal.Journal(
+        self.journal = attach_journal.Journal(
             pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         )
-        self.entry = journal.Entry(
-            INSTANCE, arq.Role.ACTIVE, 1, journal.Step.ACQUIRING
+        self.entry = attach_journal.Entry(
+            INSTANCE, arq_types.Role.ACTIVE, 1, attach_journal.Step.ACQUIRING
         )
         self.journal.write(self.entry)
         self.asked = []
 
     def journaled(self):
-        return self.journal.read(INSTANCE, arq.Role.ACTIVE).attempt
+        return self.journal.read(INSTANCE, arq_types.Role.ACTIVE).attempt
 
     def agreed(self, *answers):
         """What the API answers one after the other: a fault, or a text."""
@@ -52,7 +52,9 @@ class TestAgreed(testtools.TestCase):
             return answer
 
         entry, answer = attempts.agreed(self.journal, self.entry, ask)
-        self.assertEqual(entry, self.journal.read(INSTANCE, arq.Role.ACTIVE))
+        self.assertEqual(
+            entry, self.journal.read(INSTANCE, arq_types.Role.ACTIVE)
+        )
         return entry.attempt, answer
 
     def test_the_first_number_is_new(self):

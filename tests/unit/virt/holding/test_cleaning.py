@@ -19,8 +19,8 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
-from nova_accel.model import orders
 from nova_accel.model import pci_address
+from nova_accel.model import standing_orders
 from nova_accel.virt.holding import cleaning
 
 A, B, GONE = 'a', 'b', 'gone'
@@ -55,7 +55,9 @@ class Api:
             raise exceptions.ServiceUnavailable('the answer was lost')
 
     def orders(self):
-        return orders.Orders(self.revision, uncleaned=frozenset(self.unclean))
+        return standing_orders.Orders(
+            self.revision, uncleaned=frozenset(self.unclean)
+        )
 
 
 class Driver:

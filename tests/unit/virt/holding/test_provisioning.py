@@ -14,17 +14,17 @@ import fixtures
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
-from nova_accel.model import binding
+from nova_accel.model import host_binding
 from nova_accel.model import pci_address
 from nova_accel.virt.holding import provisioning
 
 
 def an_arq(name, mdev_type='nvidia-11'):
-    return arq.Arq(
+    return arq_types.Arq(
         f'arq-{name}',
-        arq.State.BOUND,
+        arq_types.State.BOUND,
         'profile',
         0,
         {},
@@ -46,7 +46,7 @@ class Attachments:
 
     def bindings(self):
         return [
-            binding.Binding(
+            host_binding.Binding(
                 instance_uuid,
                 role,
                 1,
@@ -54,7 +54,7 @@ class Attachments:
                 arqs,
             )
             for instance_uuid, arqs in self.roles.items()
-            for role in (arq.Role.ACTIVE, arq.Role.OLD)
+            for role in (arq_types.Role.ACTIVE, arq_types.Role.OLD)
         ]
 
     def plug(self, instance_uuid):

@@ -18,9 +18,9 @@ from keystoneauth1 import exceptions as ks_exceptions
 import oslo_messaging
 from oslo_utils import uuidutils
 
-from nova_accel.model import arq
+from nova_accel.model import arq_types
 from nova_accel.testing import libvirt
-from nova_accel.virt.holding import journal
+from nova_accel.virt.holding import attach_journal
 from unit.virt import planted
 
 
@@ -34,7 +34,9 @@ class TestOneKind(planted.ReconcileTestCase):
         self.assertNotEqual(before, self.everything())
         self.repair()
         self.assertEqual(expected, self.roles(server))
-        self.assertEqual(({arq.Role.ACTIVE}, {'active'}), self.roles(well))
+        self.assertEqual(
+            ({arq_types.Role.ACTIVE}, {'active'}), self.roles(well)
+        )
         if expected == (set(), set()):
             # But for what the API remembers of late requests.
             (arqs, handles, _fences), *others = self.everything()
@@ -100,7 +102,7 @@ class TestAllKinds(planted.ReconcileTestCase):
         self.assertLessEqual(set(well[0][2]), fences)
         for server in servers:
             self.assertEqual(
-                ({arq.Role.ACTIVE}, {'active'}), self.roles(server)
+                ({arq_types.Role.ACTIVE}, {'active'}), self.roles(server)
             )
         self.assertEqual(
             {
@@ -233,8 +235,11 @@ class TestStrangers(planted.ReconcileTestCase):
     def test_what_is_being_acquired(self):
         server = self.nova.add_instance(planted.THERE)
         self.attachments._journal.write(
-            journal.Entry(
-                server.uuid, arq.Role.ACTIVE, 1, journal.Step.ACQUIRING
+            attach_journal.Entry(
+                server.uuid,
+                arq_types.Role.ACTIVE,
+                1,
+                attach_journal.Step.ACQUIRING,
             )
         )
         self.assert_left()

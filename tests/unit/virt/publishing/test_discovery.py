@@ -25,12 +25,12 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.drivers import loading
 from nova_accel.host import host_use
-from nova_accel.host import node_devices
+from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
 from nova_accel.model import device_spec
 from nova_accel.model import provider_layout
 from nova_accel.testing import devices
-from nova_accel.testing import driver as fake_driver
+from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 from nova_accel.testing import pci_functions
 from nova_accel.virt.publishing import discovery
@@ -49,10 +49,10 @@ class DiscoveryTestCase(testtools.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.useFixture(fake_driver.Installed())
+        self.useFixture(fake_fpga.Installed())
         self.fake = self.useFixture(libvirt.Libvirt(self.hardware()))
         self.config = self.useFixture(config_fixture.Config(conf.CONF))
-        self.node_devices = node_devices.NodeDevices(self.fake.host)
+        self.node_devices = libvirt_devices.NodeDevices(self.fake.host)
         self.in_use = {}
         self.drivers = dict(
             loading.load(self.node_devices, self.fake.sysfs.sysfs, NODE_UUID)

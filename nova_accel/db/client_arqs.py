@@ -1,0 +1,546 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Accelerator requests as clients of Cyborg's API make and bind them.
+
+An ARQ with a role is one that its host has acquired or adopted
+(:mod:`nova_accel.db.host_arqs`). Such ARQs are read here and not changed: a
+guest may use their devices, and only the host knows when it no longer does.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import datetime
+import functools
+from typing import Any
+
+from oslo_log import log as logging
+import sqlalchemy as sa
+
+from nova_accel import conf
+from nova_accel import exceptions
+from nova_accel.db import device_profile
+from nova_accel.db import engine
+from nova_accel.db import host
+from nova_accel.db import schema
+from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import per_row
+from nova_accel.model import arq_types
+from nova_accel.model import paging
+from nova_accel.model import reason
+
+CONF = conf.CONF
+LOG = logging.getLogger(__name__)
+
+_TABLE = schema.ARQS
+
+#: The keys that ARQs can be sorted by.
+SORT_KEYS = arq_rows.SORT_KEYS
+
+#: The columns that a binding sets and an unbinding clears.
+_PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
+
+
+class _RowToBind(arq_rows.UnadoptedRow):
+    state: str
+    resource_class: str
+    #: An instance of the request that has ARQs already, if there is one.
+    earlier: str | None
+
+
+class _ProfileToCreate(device_profile.RequestedProfile):
+    #: How many ARQs of the project are not bound, up to the most it may have.
+    unbound: int
+
+
+# An instance of the request that has ARQs already. If two bindings run at
+# once, the unique position makes one of them fail.
+_EARLIER = _TABLE.alias('earlier')
+_TO_BIND = arq_rows.LOCKING.with_only_columns(
+    *(
+        _TABLE.c[name]
+        for name in ('uuid', 'state', 'resource_class', 'project_id')
+    ),
+    sa.select(_EARLIER.c.instance_uuid)
+    .where(
+        _EARLIER.c.instance_uuid.in_(
+            sa.bindparam('instances', expanding=True)
+        ),
+        _EARLIER.c.role.is_(None),
+    )
+    .limit(1)
+    .scalar_subquery()
+    .label('earlier'),
+)
+
+
+#: As :data:`nova_accel.db.device_profile.REQUESTED`, and how many ARQs of the
+#: project ``project_id`` are not bound, up to ``most``.
+_TO_CREATE = device_profile.REQUESTED.add_columns(
+    sa.select(sa.func.count())
+    .select_from(
+        sa.select(_TABLE.c.id)
+        .where(
+            _TABLE.c.project_id == sa.bindparam('project_id'),
+            _TABLE.c.hostname.is_(None),
+        )
+        .limit(sa.bindparam('most', type_=sa.Integer))
+        .subquery('unbound'),
+    )
+    .scalar_subquery()
+    .label('unbound')
+)
+
+
+@engine.retried
+def create(
+    profile_name: str, project_id: str, image_uuid: str | None = None
+) -> list[arq_rows.ArqRow]:
+    """Make one ARQ for each unit of each group of the profile, in this order.
+
+    :raises NotFound: there is no such profile
+    :raises NotAllowed: the project would have too many unbound ARQs
+    """
+    most = CONF.nova_accel.max_unbound_arqs
+    with engine.writer() as connection:
+        profile, unbound = _read_profile(
+            connection, profile_name, project_id, most
+        )
+        rows = list(
+            arq_rows.rows_of_profile(
+                profile,
+                state=arq_types.State.INITIAL,
+                project_id=project_id,
+                image_uuid=image_uuid,
+            )
+        )
+        if most and unbound + len(rows) > most:
+            raise exceptions.NotAllowed(
+                f'{len(rows)} accelerator requests are wanted, but project '
+                f'{project_id} has {unbound} that are not bound, and may have '
+                f'{most}: delete those that nobody needs'
+            )
+        connection.execute(sa.insert(_TABLE), rows)
+    return [arq_rows.as_created(row) for row in rows]
+
+
+def _read_profile(
+    connection: sa.Connection,
+    name: str,
+    project_id: str,
+    most: int,
+) -> tuple[device_profile.RequestedProfile, int]:
+    """The profile; and how many ARQs of the project are not bound.
+
+    :param most: where the count ends; 0 if nothing is to be counted
+    """
+    if not most:
+        return device_profile.read_requested(
+            connection,
+            name,
+            device_profile.RequestedProfile,
+            device_profile.REQUESTED,
+        ), 0
+    profile = device_profile.read_requested(
+        connection,
+        name,
+        _ProfileToCreate,
+        _TO_CREATE,
+        project_id=project_id,
+        most=most,
+    )
+    return profile, profile['unbound']
+
+
+@engine.retried
+def get(uuid: str, project_id: str | None = None) -> arq_rows.ArqRow:
+    """:raises NotFound: there is no such ARQ, or it is another project's"""
+    with engine.reader() as connection:
+        found = arq_rows.read_derived_by(
+            connection, CONF.nova_accel.host_silence_s, 'uuid', uuid
+        )
+    if not found or project_id not in (None, found[0]['project_id']):
+        raise arq_rows.not_found(uuid)
+    return found[0]
+
+
+@engine.retried
+def get_by_uuids(
+    uuids: Collection[str],
+    project_id: str | None = None,
+) -> list[arq_rows.ArqRow]:
+    """The ARQs that exist, in their stored states, oldest first."""
+    with engine.reader() as connection:
+        return arq_rows.read(
+            connection,
+            *_of_project(project_id),
+            _TABLE.c.uuid.in_(list(uuids)),
+        )
+
+
+@engine.retried
+def get_of_instance(instance_uuid: str) -> list[arq_rows.ArqRow]:
+    """The ARQs of an instance, of any project, oldest first."""
+    with engine.reader() as connection:
+        return arq_rows.read_derived_by(
+            connection,
+            CONF.nova_accel.host_silence_s,
+            'instance_uuid',
+            instance_uuid,
+        )
+
+
+@engine.retried
+def get_all(
+    project_id: str | None = None,
+    states: Collection[arq_types.State] | None = None,
+    page: paging.Page = paging.ALL,
+    **equal: str | None,
+) -> list[arq_rows.ArqRow]:
+    """The ARQs that match all arguments, oldest first.
+
+    :param states: only ARQs that read as one of these
+    :param equal: instance_uuid or hostname; None matches any
+    :raises InvalidRequest: the project has no such marker
+    """
+    with engine.reader() as connection:
+        return arq_rows.read_derived(
+            connection,
+            CONF.nova_accel.host_silence_s,
+            states,
+            _of_project(project_id),
+            *(
+                _TABLE.c[name] == value
+                for name, value in equal.items()
+                if value is not None
+            ),
+            page=page,
+        )
+
+
+@engine.retried
+def get_forgotten(age: datetime.timedelta) -> list[arq_rows.ArqRow]:
+    """Unbound ARQs that have not changed for this long, oldest first.
+
+    An unbound ARQ that has a handle is given at any age, since nobody can use
+    that handle.
+    """
+    changed_at = sa.func.coalesce(_TABLE.c.updated_at, _TABLE.c.created_at)
+    with engine.reader() as connection:
+        return arq_rows.read(
+            connection,
+            _TABLE.c.hostname.is_(None),
+            sa.or_(
+                changed_at < schema.now() - age,
+                schema.ATTACH_HANDLES.c.uuid.is_not(None),
+            ),
+        )
+
+
+@engine.retried
+def bind(
+    bindings: Mapping[str, Mapping[str, str]], read: bool = True
+) -> list[arq_rows.ArqRow]:
+    """Bind ARQs to what was allocated; afterwards all of them are resolved.
+
+    An instance gets a handle for each of its ARQs, or no handle at all.
+    Without handles its ARQs become BindFailed, and the reason is logged. The
+    same happens if the host is silent.
+
+    :param bindings: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and
+        project_id if the ARQ is to change its project
+    :param read: whether to return the ARQs, which takes one more statement
+    :returns: the ARQs as they are afterwards; empty without ``read``
+    :raises NotFound: names an ARQ, a host or a provider that does not exist
+    :raises Conflict: other bindings were first, again and again
+    :raises InvalidRequest: an instance has ARQs of an earlier binding
+    :raises InvalidTransition: an ARQ cannot be bound in its present state
+    """
+    with engine.writer() as connection:
+        rows = {
+            row['uuid']: row
+            for row in arq_rows.lock_each(
+                connection,
+                bindings,
+                _RowToBind,
+                _TO_BIND,
+                instances=list(_by_instance(bindings)),
+            )
+        }
+        _check_bindable(rows)
+        wanted = {
+            uuid: attach_handle.Slot(
+                binding['hostname'],
+                binding['device_rp_uuid'],
+                rows[uuid]['resource_class'],
+            )
+            for uuid, binding in bindings.items()
+        }
+        allotted, failed = _allot(connection, bindings, wanted)
+        places = _places(rows, bindings)
+        _place(
+            connection,
+            arq_types.State.BOUND,
+            [places[uuid] for uuid in allotted.values()],
+        )
+        _place(
+            connection,
+            arq_types.State.BIND_FAILED,
+            [
+                {**places[uuid], 'reason': reason.told(fault.summary)}
+                for uuid, fault in failed.items()
+            ],
+        )
+        attach_handle.take(connection, allotted)
+        found = (
+            arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
+            if read
+            else []
+        )
+    for uuid, fault in failed.items():
+        LOG.warning(
+            'ARQ %s of instance %s is %s: %s',
+            uuid,
+            bindings[uuid]['instance_uuid'],
+            arq_types.State.BIND_FAILED,
+            fault,
+        )
+    return found
+
+
+def _allot(
+    connection: sa.Connection,
+    bindings: Mapping[str, Mapping[str, str]],
+    wanted: Mapping[str, attach_handle.Slot],
+) -> tuple[dict[str, str], dict[str, exceptions.AcceleratorsBusy]]:
+    """Handle uuid -> ARQ uuid; and ARQ uuid -> why it gets none."""
+    silence_s = CONF.nova_accel.host_silence_s
+    try:
+        stock = attach_handle.stock(connection, wanted.values())
+    except exceptions.NotFound:
+        host.check_known(
+            connection, {slot.hostname for slot in wanted.values()}
+        )
+        raise
+    silent = stock.silent_hosts(silence_s)
+    allotted: dict[str, str] = {}
+    failed: dict[str, exceptions.AcceleratorsBusy] = {}
+    for uuids in _by_instance(bindings).values():
+        slots = {uuid: wanted[uuid] for uuid in uuids}
+        try:
+            for hostname in silent & {
+                each.hostname for each in slots.values()
+            }:
+                raise exceptions.AcceleratorsBusy(
+                    f'host {hostname} has not reported for {silence_s} s'
+                )
+            allotted |= stock.allot(slots)
+        except exceptions.AcceleratorsBusy as fault:
+            failed |= dict.fromkeys(uuids, fault)
+    return allotted, failed
+
+
+def _by_instance(
+    bindings: Mapping[str, Mapping[str, str]],
+) -> dict[str, list[str]]:
+    """Instance uuid -> the uuids of the ARQs that it is to get."""
+    result: dict[str, list[str]] = {}
+    for uuid, binding in bindings.items():
+        result.setdefault(binding['instance_uuid'], []).append(uuid)
+    return result
+
+
+def _check_bindable(rows: Mapping[str, _RowToBind]) -> None:
+    for row in rows.values():
+        if row['earlier'] is not None:
+            raise exceptions.InvalidRequest(
+                f'Instance {row["earlier"]} already has accelerator '
+                'requests. Cannot bind additional ARQs.'
+            )
+    for uuid, row in rows.items():
+        arq_types.check_transition(
+            uuid, arq_types.State(row['state']), arq_types.State.BOUND
+        )
+
+
+def _places(
+    rows: Mapping[str, _RowToBind],
+    bindings: Mapping[str, Mapping[str, str]],
+) -> dict[str, dict[str, Any]]:
+    """ARQ uuid -> the columns that bind it; its reason is cleared."""
+    return {
+        uuid: {
+            'uuid': uuid,
+            'position': position,
+            'reason': None,
+            'project_id': bindings[uuid].get(
+                'project_id', rows[uuid]['project_id']
+            ),
+            **{name: bindings[uuid][name] for name in _PLACE},
+        }
+        for of_one in _by_instance(bindings).values()
+        for position, uuid in enumerate(of_one)
+    }
+
+
+def _place(
+    connection: sa.Connection,
+    state: arq_types.State,
+    places: Sequence[Mapping[str, Any]],
+) -> None:
+    """Bind ARQs, or write that this failed.
+
+    :param places: of :func:`_places`, with the reason if it failed
+    """
+    if not places:
+        return
+    # It fails if another binding of the instance came first.
+    with engine.raced(
+        exceptions.Conflict.for_all(
+            'The instances are being bound at the same time.'
+        )
+    ):
+        connection.execute(
+            _placing(state, len(places)),
+            {'changed_at': schema.now(), **per_row.parameters(places)},
+        )
+
+
+@functools.lru_cache
+def _placing(state: arq_types.State, amount: int) -> sa.Update:
+    columns = [
+        _TABLE.c[name]
+        for name in (*_PLACE, 'position', 'project_id', 'reason')
+    ]
+    return (
+        sa.update(_TABLE)
+        .where(
+            per_row.is_one(_TABLE.c.uuid, amount),
+            _TABLE.c.state.in_(list(arq_types.sources(state))),
+        )
+        .values(
+            state=state,
+            updated_at=sa.bindparam('changed_at'),
+            **per_row.values(_TABLE.c.uuid, columns, amount),
+        )
+    )
+
+
+@engine.retried
+def unbind(uuids: Collection[str]) -> None:
+    """Take ARQs from their instances; an Unbound one stays as it is.
+
+    :raises NotFound: names an ARQ
+    :raises Conflict: an ARQ is held by its host, or cannot be unbound in its
+        present state
+    """
+    with engine.writer() as connection:
+        rows = [
+            row
+            for row in arq_rows.lock_each(
+                connection, uuids, arq_rows.LockedRow, arq_rows.LOCKING
+            )
+            if row['state'] != arq_types.State.UNBOUND
+        ]
+        _check_not_of_host(rows)
+        for row in rows:
+            arq_types.check_transition(
+                row['uuid'],
+                arq_types.State(row['state']),
+                arq_types.State.UNBOUND,
+            )
+        bound = [row['uuid'] for row in rows]
+        attach_handle.give_back(connection, bound)
+        connection.execute(
+            sa.update(_TABLE)
+            .where(_TABLE.c.uuid.in_(bound))
+            .values(
+                state=arq_types.State.UNBOUND,
+                updated_at=schema.now(),
+                position=None,
+                reason=None,
+                **dict.fromkeys(_PLACE),
+            )
+        )
+
+
+@engine.retried
+def delete_by_uuids(
+    uuids: Collection[str],
+    project_id: str | None = None,
+    bound_allowed: bool = False,
+) -> None:
+    """Delete all of the ARQs or none.
+
+    Nova deletes the ARQs of an instance first, and then by uuid all that it
+    has made. It asks only once. So missing ARQs are no fault for Nova, unless
+    all of them are missing.
+
+    :param bound_allowed: whether the caller may delete bound ARQs, as Nova may
+    :raises NotFound: names an ARQ that does not exist, or is another project's
+    :raises Conflict: an instance or a host has one of the ARQs
+    """
+    with engine.writer() as connection:
+        rows = [
+            row
+            for row in arq_rows.lock_existing(connection, uuids)
+            if project_id in (None, row['project_id'])
+        ]
+        found = {row['uuid'] for row in rows}
+        missing = [uuid for uuid in uuids if uuid not in found]
+        if missing and not (found and bound_allowed):
+            raise arq_rows.not_found(missing[0])
+        for row in rows:
+            if row['instance_uuid'] is not None and not bound_allowed:
+                raise exceptions.Conflict.for_all(
+                    f'ARQ {row["uuid"]} is bound to instance '
+                    f'{row["instance_uuid"]}. Use the Compute API to manage '
+                    'instance accelerators.'
+                )
+        _check_not_of_host(rows)
+        arq_rows.delete(connection, found)
+
+
+@engine.retried
+def delete_by_instance(
+    instance_uuid: str, project_id: str | None = None
+) -> None:
+    """Delete the ARQs that :func:`bind` gave to the instance, if any."""
+    with engine.writer() as connection:
+        arq_rows.delete(
+            connection,
+            [
+                row['uuid']
+                for row in arq_rows.lock_unadopted(connection, instance_uuid)
+                if project_id in (None, row['project_id'])
+            ],
+        )
+
+
+def _of_project(project_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
+    return () if project_id is None else (_TABLE.c.project_id == project_id,)
+
+
+def _check_not_of_host(rows: Sequence[arq_rows.LockedRow]) -> None:
+    for row in rows:
+        if row['role'] is not None:
+            freed = (
+                f'instance {row["instance_uuid"]}; it is freed with the '
+                'instance'
+            )
+            raise exceptions.Conflict(
+                f'ARQ {row["uuid"]} is held by host {row["hostname"]} for '
+                f'{freed}',
+                public=f'ARQ {row["uuid"]} is held for {freed}',
+            )

@@ -1,0 +1,395 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The ARQs that an instance holds on a host, as the host asks for them.
+
+A binding is (instance, host, role), with a fence against late requests. Its
+ARQs are made here, or adopted from Nova's own Cyborg client. From then on only
+the host gives them back.
+"""
+
+import collections
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+from typing import TypedDict
+
+import sqlalchemy as sa
+
+from nova_accel import exceptions
+from nova_accel.db import device_profile as device_profile_db
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import fence
+from nova_accel.model import arq_types
+from nova_accel.model import device_profile
+from nova_accel.model import host_binding
+from nova_accel.model import matching
+
+_ARQS = schema.ARQS
+
+
+class _Binding(TypedDict):
+    instance_uuid: str
+    #: None if the host has not adopted the ARQs.
+    role: str | None
+    arqs: list[arq_rows.BoundArqRow]
+
+
+class NumberedBinding(_Binding):
+    """A binding of one host, with its newest attempt."""
+
+    attempt: int | None
+
+
+class HostBinding(_Binding):
+    """A binding of one of several hosts."""
+
+    hostname: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A host's request for what an instance is to hold.
+
+    ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one.
+    ``providers`` are our providers that the instance has allocations of, with
+    the traits in the host's provider tree. ``groups``, in their stored form,
+    replace those of the device profile, if there are any.
+    """
+
+    instance_uuid: str
+    hostname: str
+    role: str
+    attempt: int
+    project_id: str
+    device_profile_name: str
+    providers: tuple[matching.Provider, ...]
+    image_uuid: str | None = None
+    groups: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def key(self) -> fence.Key:
+        return self.instance_uuid, self.hostname, self.role
+
+
+@engine.retried
+def acquire(request: Request) -> list[arq_rows.ArqRow]:
+    """Bind what the request asks for; the same again changes nothing.
+
+    A newer attempt that asks for the same keeps what an older one got. Units
+    that the ports of the instance hold do not count.
+
+    :returns: the ARQs, all Bound
+    :raises StaleAttempt: a newer attempt is known, or this one is released,
+        or was another request's
+    :raises FarAttempt: no host can have counted so far
+    :raises NotFound: there is no such device profile, or no such provider
+    :raises NoAssignment: the groups do not match the allocations
+    :raises AcceleratorsBusy: fewer handles are free than were allocated
+    """
+    with engine.writer() as connection:
+        admitted = fence.admit(connection, request.key, request.attempt)
+        request = _without_ports(connection, request)
+        if admitted is fence.Admitted.FIRST:
+            _bind(connection, request)
+        else:
+            held = arq_rows.lock(connection, *fence.where(_ARQS, request.key))
+            if not _suffices(request, held):
+                if admitted is fence.Admitted.REPEATED:
+                    raise fence.taken(connection, request.key, request.attempt)
+                arq_rows.delete(connection, [row['uuid'] for row in held])
+                _bind(connection, request)
+        return arq_rows.read(connection, *fence.where(_ARQS, request.key))
+
+
+@engine.retried
+def adopt(
+    key: fence.Key,
+    attempt: int,
+    uuids: Collection[str],
+    from_role: str | None = None,
+) -> list[arq_rows.ArqRow]:
+    """Give ARQs that the instance has on the host to a binding.
+
+    The same again changes nothing. A newer attempt deletes the ARQs of the
+    binding that it does not name.
+
+    :param uuids: of ARQs that Nova's Cyborg client has bound
+    :param from_role: the role that the host moves the ARQs from, if it does.
+        All attempts at this role up to this one are then over. The ARQs may be
+        in any role, as the host may not have told of all its moves.
+    :returns: the ARQs, all Bound
+    :raises StaleAttempt: a newer attempt is known, or this one is released,
+        or was another request's
+    :raises FarAttempt: no host can have counted so far
+    :raises NotFound: names an ARQ
+    :raises Conflict: an ARQ is not Bound, or not the instance's on the host
+    """
+    with engine.writer() as connection:
+        admitted = fence.admit(connection, key, attempt)
+        if admitted is not fence.Admitted.REPEATED:
+            if from_role is not None:
+                fence.close(connection, (*key[:2], from_role), attempt)
+            _adopt(connection, key, uuids, from_role)
+        found = arq_rows.read(connection, *fence.where(_ARQS, key))
+        if {row['uuid'] for row in found} != set(uuids):
+            raise fence.taken(connection, key, attempt)
+        return found
+
+
+@engine.retried
+def get(instance_uuid: str, hostname: str, role: str) -> list[arq_rows.ArqRow]:
+    """The ARQs of a binding, in their stored states."""
+    with engine.reader() as connection:
+        return arq_rows.read(
+            connection, *fence.where(_ARQS, (instance_uuid, hostname, role))
+        )
+
+
+@engine.retried
+def get_of_host(hostname: str) -> list[NumberedBinding]:
+    """All bindings of a host.
+
+    ARQs that Nova's Cyborg client has bound and the host has not adopted have
+    neither a role nor an attempt. All ARQs are in their stored states.
+    """
+    with engine.reader() as connection:
+        # First, so that no attempt looks newer than the ARQs that it got.
+        attempts = fence.attempts(connection, hostname)
+        arqs = arq_rows.read_bound(connection, _ARQS.c.hostname == hostname)
+    return [
+        {
+            'instance_uuid': instance_uuid,
+            'role': role,
+            'attempt': None
+            if role is None
+            else attempts.get((instance_uuid, role), 0),
+            'arqs': rows,
+        }
+        for (_, instance_uuid, role), rows in _grouped(arqs).items()
+    ]
+
+
+@engine.retried
+def get_of_hosts(hostnames: Collection[str]) -> list[HostBinding]:
+    """All bindings of several hosts."""
+    with engine.reader() as connection:
+        arqs = arq_rows.read_bound(
+            connection, _ARQS.c.hostname.in_(list(hostnames))
+        )
+    return [
+        {
+            'hostname': hostname,
+            'instance_uuid': instance_uuid,
+            'role': role,
+            'arqs': rows,
+        }
+        for (hostname, instance_uuid, role), rows in _grouped(arqs).items()
+    ]
+
+
+def _grouped(
+    arqs: Sequence[arq_rows.BoundArqRow],
+) -> dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]]:
+    """(Hostname, instance uuid, role) -> the ARQs."""
+    found: dict[tuple[str, str, str | None], list[arq_rows.BoundArqRow]] = {}
+    for row in arqs:
+        found.setdefault(
+            (row['hostname'], row['instance_uuid'], row['role']), []
+        ).append(row)
+    return found
+
+
+@engine.retried
+def delete_unadopted(
+    instance_uuid: str, hostname: str, uuids: Collection[str]
+) -> None:
+    """Delete ARQs that the instance has on the host without a role."""
+    with engine.writer() as connection:
+        rows = arq_rows.lock(
+            connection,
+            _ARQS.c.uuid.in_(list(uuids)),
+            _ARQS.c.instance_uuid == instance_uuid,
+            _ARQS.c.hostname == hostname,
+            _ARQS.c.role.is_(None),
+        )
+        arq_rows.delete(connection, [row['uuid'] for row in rows])
+
+
+@engine.retried
+def release(
+    instance_uuid: str, hostname: str, role: str, attempt: int
+) -> None:
+    """Free the ARQs of a binding, and refuse late requests of this attempt.
+
+    :raises StaleAttempt: a newer attempt is known
+    :raises FarAttempt: no host can have counted so far
+    """
+    key = instance_uuid, hostname, role
+    with engine.writer() as connection:
+        fence.close(connection, key, attempt)
+        held = arq_rows.lock(connection, *fence.where(_ARQS, key))
+        arq_rows.delete(connection, [row['uuid'] for row in held])
+        fence.forget_old(connection, hostname)
+
+
+def _without_ports(connection: sa.Connection, request: Request) -> Request:
+    """The request, without what is allocated for ports.
+
+    An ARQ that Nova has bound to the instance belongs to a port, since the
+    ARQs of the flavor are made here. The host may have adopted it already.
+    """
+    held = collections.Counter(
+        connection.execute(
+            sa.select(_ARQS.c.device_rp_uuid, _ARQS.c.resource_class).where(
+                _ARQS.c.instance_uuid == request.instance_uuid,
+                _ARQS.c.hostname == request.hostname,
+                sa.or_(
+                    _ARQS.c.role.is_(None), _ARQS.c.role == arq_types.Role.PORT
+                ),
+            )
+        ).tuples()
+    )
+    return dataclasses.replace(
+        request, providers=matching.without(request.providers, held)
+    )
+
+
+def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
+    """Whether the held ARQs are what the request asks for.
+
+    The present groups of the profile do not matter: an edit of the profile
+    changes nothing for a guest, even when the guest is rebuilt.
+    """
+    amounts = collections.Counter(
+        (row['device_rp_uuid'], row['resource_class']) for row in held
+    )
+    allocated = {
+        (provider.uuid, resource_class): amount
+        for provider in request.providers
+        for resource_class, amount in provider.allocated.items()
+    }
+    return (
+        bool(held)
+        and amounts == allocated
+        and all(
+            row['device_profile_name'] == request.device_profile_name
+            for row in held
+        )
+        and (
+            not request.groups
+            or {row['device_profile_group_id']: row['group'] for row in held}
+            == dict(enumerate(request.groups))
+        )
+    )
+
+
+def _bind(connection: sa.Connection, request: Request) -> None:
+    if request.groups:
+        profile: device_profile_db.RequestedProfile = {
+            'name': request.device_profile_name,
+            'groups': request.groups,
+        }
+    else:
+        profile = device_profile_db.read_requested(
+            connection,
+            request.device_profile_name,
+            device_profile_db.RequestedProfile,
+            device_profile_db.REQUESTED,
+        )
+    stock = attach_handle.stock(
+        connection,
+        [
+            attach_handle.Slot(request.hostname, provider.uuid, resource_class)
+            for provider in request.providers
+            for resource_class, amount in provider.allocated.items()
+            for _unit in range(amount)
+        ],
+    )
+    assigned = matching.assign(
+        device_profile.parse_groups(profile['groups']), request.providers
+    )
+    rows = [
+        {**row, 'device_rp_uuid': assigned[row['device_profile_group_id']]}
+        for row in arq_rows.rows_of_profile(
+            profile,
+            state=arq_types.State.BOUND,
+            project_id=request.project_id,
+            image_uuid=request.image_uuid,
+            hostname=request.hostname,
+            instance_uuid=request.instance_uuid,
+            role=request.role,
+        )
+    ]
+    allotted = stock.allot(
+        {
+            row['uuid']: attach_handle.Slot(
+                request.hostname, row['device_rp_uuid'], row['resource_class']
+            )
+            for row in rows
+        }
+    )
+    connection.execute(sa.insert(_ARQS), rows)
+    attach_handle.take(connection, allotted)
+
+
+def _adopt(
+    connection: sa.Connection,
+    key: fence.Key,
+    uuids: Collection[str],
+    from_role: str | None,
+) -> None:
+    rows = {
+        row['uuid']: row
+        for row in arq_rows.lock(
+            connection,
+            sa.or_(
+                _ARQS.c.uuid.in_(list(uuids)),
+                sa.and_(*fence.where(_ARQS, key)),
+            ),
+        )
+    }
+    for uuid in uuids:
+        if uuid not in rows:
+            raise arq_rows.not_found(uuid)
+        _check_adoptable(rows[uuid], key, from_role)
+    arq_rows.delete(connection, rows.keys() - set(uuids))
+    connection.execute(
+        sa.update(_ARQS)
+        .where(_ARQS.c.uuid.in_(list(uuids)))
+        # Nova may bind ARQs to the instance on another host before this host
+        # gives these back. Without a position these are not in the way.
+        .values(role=key[2], position=None)
+    )
+
+
+def _check_adoptable(
+    row: arq_rows.HeldRow, key: fence.Key, from_role: str | None
+) -> None:
+    """:raises Conflict: the ARQ is not Bound, or belongs elsewhere"""
+    instance_uuid, hostname, role = key
+    if row['state'] not in host_binding.HOLDING:
+        raise exceptions.Conflict(
+            f'ARQ {row["uuid"]} is {row["state"]}, not {arq_types.State.BOUND}'
+        )
+    if (row['instance_uuid'], row['hostname']) != (
+        instance_uuid,
+        hostname,
+    ) or (from_role is None and row['role'] not in (None, role)):
+        raise exceptions.Conflict(
+            f'ARQ {row["uuid"]} is not for instance {instance_uuid} on host '
+            f'{hostname} ({role})'
+        )

@@ -1,0 +1,548 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The programmer of FPGA regions, for new servers and for the API.
+
+Workers program a server's regions while Nova downloads its image. Nova waits
+for them where it makes the guest. Only one region of a card is programmed at
+a time, and never one that another server has.
+"""
+
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import contextlib
+import dataclasses
+import time
+from typing import Any
+
+import futurist
+from oslo_concurrency import lockutils
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from nova_accel import exceptions
+from nova_accel.bitstreams import store
+from nova_accel.model import arq_types
+from nova_accel.model import attach_handle
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import naming
+from nova_accel.model import programmable
+from nova_accel.model import programming_record
+from nova_accel.virt.fpga import host_regions
+from nova_accel.virt.fpga import programming_history
+from nova_accel.virt.fpga import programming_job
+from nova_accel.virt.fpga import region_request
+from nova_accel.virt.fpga import region_target
+from nova_accel.virt.fpga import region_use
+
+LOG = logging.getLogger(__name__)
+
+#: The number of worker threads. Regions of one card wait for each other.
+_WORKERS = 16
+
+_Job = programming_job.Job
+
+_NOBODY = programming_record.Asker()
+
+
+class Programmer:
+    """Programs the regions of one host.
+
+    :param changed: is called when a region holds something else
+    :param service_context: the service's own context, for servers that are
+        started again without a user
+    :param timeout_s: how long a server waits for its regions, and how long
+        one programming may take
+    """
+
+    def __init__(
+        self,
+        node_uuid: str,
+        regions: host_regions.Regions,
+        use: region_use.RegionUse,
+        bitstreams: store.Store,
+        history: programming_history.History,
+        changed: Callable[[], None],
+        service_context: Callable[[], Any],
+        timeout_s: float,
+    ) -> None:
+        self._node_uuid = node_uuid
+        self._regions = regions
+        self._use = use
+        self._bitstreams = bitstreams
+        self._history = history
+        self._changed = changed
+        self._service_context = service_context
+        self._timeout_s = timeout_s
+        self._executor = futurist.ThreadPoolExecutor(_WORKERS)
+        self._begun: dict[frozenset[str], Sequence[_Job]] = {}
+
+    def start(
+        self,
+        arqs: Iterable[arq_types.Arq],
+        asker: programming_record.Asker,
+        image_properties: Mapping[str, Any],
+        context: Any,
+    ) -> None:
+        """Begin to program the regions of a new server.
+
+        Then call :meth:`ready` with the same ARQs, or :meth:`abandon`.
+
+        :param asker: with the server's instance
+        :param image_properties: of the image that the server boots from
+        :param context: the user's, who must be allowed to see the bitstreams
+        :raises InvalidDeviceProfile: nonsense is asked for.
+        :raises DeviceError: a device has nothing to program.
+        :raises Conflict: two things are asked of one region.
+        """
+        arqs = tuple(arqs)
+        jobs = self._begin(arqs, asker, image_properties, context, is_new=True)
+        if jobs:
+            self._begun[_key(arqs)] = jobs
+
+    def ready(
+        self,
+        arqs: Iterable[arq_types.Arq],
+        asker: programming_record.Asker,
+        image_properties: Mapping[str, Any],
+        is_new: bool = False,
+    ) -> None:
+        """Wait until a server's regions hold what is asked of them.
+
+        If :meth:`start` was not called, programming begins now, with the
+        service's rights.
+
+        :param is_new: whether the server has not had the regions before
+        :raises AcceleratorError: a region does not hold it, or not in time.
+        """
+        arqs = tuple(arqs)
+        jobs = self._begun.pop(_key(arqs), None)
+        if jobs is None:
+            jobs = self._begin(arqs, asker, image_properties, None, is_new)
+        try:
+            for job in jobs:
+                job.wait()
+        finally:
+            programming_job.abandon(jobs)
+
+    def abandon(self, instance_uuid: str) -> None:
+        """Stop what :meth:`start` has begun for a server that is given up.
+
+        A programming that cannot be stopped has ended when this returns.
+        """
+        for key, jobs in list(self._begun.items()):
+            if any(job.asker.instance_uuid == instance_uuid for job in jobs):
+                self._begun.pop(key, None)
+                programming_job.abandon(jobs)
+
+    def program(
+        self,
+        deployable_uuid: str,
+        wanted: fpga_bitstream.Wanted,
+        asker: programming_record.Asker,
+        context: Any,
+        shell_loading: programming_record.ShellLoading = (
+            programming_record.ShellLoading.FORBIDDEN
+        ),
+    ) -> programmable.Contents:
+        """Program the region of a deployable, unless it holds that already.
+
+        If the bitstream is a shell, it is loaded into the card.
+
+        :param asker: with the instance that has the region, if the asker may
+            have it programmed. The instance has to be stopped, unless the
+            driver can program under a guest
+        :param shell_loading: whether the API lets the asker load a shell
+        :raises NotFound: there is no such deployable with a region; or, for
+            a shell, none whose card can get another shell.
+        :raises BitstreamNotFound, BitstreamRefused: see ``Store.resolve``.
+        :raises NotAllowed: it is a shell, which this asker may not load.
+        :raises Conflict: a guest has the region; or, for a shell, any part of
+            the card.
+        :raises DeviceError: it failed.
+        """
+        is_shell = (
+            wanted.bitstream_id is not None
+            and self._bitstreams.is_shell(wanted.bitstream_id, context)
+        )
+        if is_shell:
+            _check_shell_loading(shell_loading, wanted)
+        target = self._use.target_of(deployable_uuid, is_shell)
+        self._use.check_free(target, asker, is_stopped=False)
+        job = _Job(target, asker, self._deadline())
+        return self._put(job, wanted, context, is_stopped=False)
+
+    def blank(self, handle: attach_handle.AttachHandle) -> None:
+        """Program the region of a handle that was given back.
+
+        A region that holds the bitstream already is programmed, too. That
+        clears what a guest has left in the circuit's own memory.
+
+        :param handle: its ``cleaning`` has the id of the bitstream
+        :raises DeviceError: the region does not hold it afterwards.
+        """
+        _method, bitstream_id = handle.cleaning
+        try:
+            self._load_blank(
+                _Job(self._use.target_with(handle), _NOBODY, self._deadline()),
+                bitstream_id,
+                is_stopped=False,
+            )
+        except exceptions.DeviceError:
+            raise
+        except exceptions.AcceleratorError as error:
+            raise exceptions.DeviceError(str(error)) from error
+
+    def _load_blank(
+        self, job: _Job, bitstream_id: str, is_stopped: bool
+    ) -> None:
+        context = self._service_context()
+        bitstream = self._bitstreams.resolve(
+            fpga_bitstream.Wanted(bitstream_id),
+            job.target.device,
+            job.target.region,
+            context,
+        )
+        self._load(
+            job,
+            # The operator's line names it, so no project owns it.
+            dataclasses.replace(bitstream, owner=None),
+            self._bitstreams.fetched(bitstream, context),
+            is_stopped,
+            is_repeated=True,
+            recorded=_NOBODY,
+        )
+
+    def _begin(
+        self,
+        arqs: Iterable[arq_types.Arq],
+        asker: programming_record.Asker,
+        image_properties: Mapping[str, Any],
+        context: Any,
+        is_new: bool,
+    ) -> list[_Job]:
+        deadline = self._deadline()
+        jobs = []
+        for request in region_request.of(
+            arqs, self._regions.targets(), image_properties
+        ):
+            # Nothing is known of other regions but what the driver says.
+            if request.wanted is not None or self._regions.is_journaled(
+                request.target
+            ):
+                job = _Job(request.target, asker, deadline)
+                job.run(
+                    self._executor.submit(
+                        self._ensure, job, request, context, is_new
+                    )
+                )
+                jobs.append(job)
+        return jobs
+
+    def _ensure(
+        self,
+        job: _Job,
+        request: region_request.Request,
+        context: Any,
+        is_new: bool,
+    ) -> None:
+        """Have a region hold what a server asks of it."""
+        wanted = request.wanted
+        with self._card_locked(job.target):
+            known = self._regions.known(job.target)
+            last = (
+                None
+                if is_new
+                else self._regions.served(job.target, job.asker.instance_uuid)
+            )
+            if last is not None and known.contents is not None:
+                return
+            # The region has lost its contents in a boot of the host.
+            is_lost = last is not None and known.fault is None
+            if (
+                wanted is None
+                and not is_lost
+                and (
+                    known.fault is not None
+                    or known.unclean_for(job.asker.project_id) is None
+                )
+            ):
+                self._give(job, request)
+                return
+        try:
+            if last is not None and is_lost:
+                self._load_again(job, last)
+            elif wanted is None:
+                self._replace(job)
+                with self._card_locked(job.target):
+                    self._give(job, request)
+            else:
+                self._put(job, wanted, context, is_stopped=True)
+        except exceptions.BitstreamUnusable:
+            self._executor.submit(self._repair, job.target, job.asker)
+            raise
+
+    def _give(self, job: _Job, request: region_request.Request) -> None:
+        """Give a region to a server as it is, while the card is locked.
+
+        :raises DeviceError: its contents are not for that server.
+        """
+        request.check(self._regions.known(job.target), job.asker.project_id)
+        self._serve(job)
+
+    def _replace(self, job: _Job) -> None:
+        """Program a region with a bitstream that every project may get.
+
+        It is the operator's blank bitstream. Without one, it is the last
+        bitstream of the operator that the region held. If there is neither,
+        the region stays as it is.
+
+        :raises AcceleratorError: it failed.
+        """
+        if job.target.blank is not None:
+            self._load_blank(job, job.target.blank, is_stopped=True)
+            return
+        circuit = self._regions.operators(job.target)
+        if circuit is not None:
+            self._load_again(job, circuit, recorded=_NOBODY)
+
+    def _repair(
+        self, target: region_target.Target, asker: programming_record.Asker
+    ) -> None:
+        """Make a region usable again after a bitstream has failed in it.
+
+        If this works, the bitstream was at fault, and not the card.
+        """
+        try:
+            unclean = self._regions.known(target).unclean
+            if (
+                unclean is not None
+                and unclean.owner == programmable.UNKNOWN_OWNER
+            ):
+                self._replace(_Job(target, asker, self._deadline()))
+        except exceptions.AcceleratorError as error:
+            LOG.error('%s stays unclean: %s', target, error)
+
+    def _load_again(
+        self,
+        job: _Job,
+        circuit: programmable.Circuit,
+        recorded: programming_record.Asker | None = None,
+    ) -> None:
+        """Program a region with a circuit that it held before.
+
+        The file is taken from this host, if it is still here.
+
+        :param recorded: as for :meth:`_load`
+        :raises AcceleratorError: the region does not hold it.
+        """
+        with self._bitstreams.kept(circuit.sha256) as file:
+            if file is not None:
+                self._load(
+                    job,
+                    fpga_bitstream.from_circuit(circuit),
+                    contextlib.nullcontext(file),
+                    is_stopped=True,
+                    recorded=recorded,
+                )
+                return
+        self._put(
+            job,
+            fpga_bitstream.Wanted(circuit.bitstream_id),
+            None,
+            is_stopped=True,
+            recorded=recorded,
+        )
+
+    def _put(
+        self,
+        job: _Job,
+        wanted: fpga_bitstream.Wanted,
+        context: Any,
+        is_stopped: bool,
+        recorded: programming_record.Asker | None = None,
+    ) -> programmable.Contents:
+        """Have a region hold a bitstream.
+
+        :param is_stopped: whether the guest of the asker does not run
+        :param recorded: as for :meth:`_load`
+        """
+        target = job.target
+        if context is None:
+            context = self._service_context()
+        bitstream = self._bitstreams.resolve(
+            wanted, target.device, target.region, context
+        )
+        with self._card_locked(target):
+            contents = self._held(job, bitstream)
+            if contents is not None:
+                LOG.info('%s holds %s already', target, bitstream)
+                return contents
+        return self._load(
+            job,
+            bitstream,
+            self._fetched(bitstream, context),
+            is_stopped,
+            recorded=recorded,
+        )
+
+    @contextlib.contextmanager
+    def _fetched(
+        self, bitstream: fpga_bitstream.Bitstream, context: Any
+    ) -> Iterator[store.Fetched]:
+        """The file of a bitstream, while the body runs.
+
+        :raises BitstreamUnusable: every host would refuse its bytes.
+        """
+        with contextlib.ExitStack() as stack:
+            try:
+                file = stack.enter_context(
+                    self._bitstreams.fetched(bitstream, context)
+                )
+            except exceptions.BitstreamRefused as error:
+                raise exceptions.BitstreamUnusable(
+                    str(error),
+                    bitstream.id,
+                    public=(
+                        f'upload it again, or ask for another: {error.public}'
+                    ),
+                ) from error
+            yield file
+
+    def _load(
+        self,
+        job: _Job,
+        bitstream: fpga_bitstream.Bitstream,
+        fetched: contextlib.AbstractContextManager[store.Fetched],
+        is_stopped: bool,
+        is_repeated: bool = False,
+        recorded: programming_record.Asker | None = None,
+    ) -> programmable.Contents:
+        """Fetch a bitstream and program a region with it.
+
+        :param is_stopped: as for :meth:`_put`
+        :param is_repeated: program the region even if it holds the bitstream
+        :param recorded: the asker to record, who is then served with the
+            region; by default the job's asker
+        """
+        target = job.target
+        self._use.check_free(target, job.asker, is_stopped)
+        record = programming_record.Record(
+            uuidutils.generate_uuid(),
+            naming.derived_uuid(self._node_uuid, target.device.name),
+            target.region.name,
+            bitstream.id,
+            recorded or job.asker,
+            host_regions.now(),
+        )
+        try:
+            with fetched as file, self._card_locked(target):
+                # Another thread may have programmed it meanwhile.
+                contents = None if is_repeated else self._held(job, bitstream)
+                if contents is not None:
+                    return contents
+                with job.touching():
+                    return self._program(
+                        job, record, bitstream, file, is_stopped
+                    )
+        except exceptions.AcceleratorError as error:
+            self._history.note(host_regions.ended(record, str(error)))
+            raise
+
+    def _program(
+        self,
+        job: _Job,
+        record: programming_record.Record,
+        bitstream: fpga_bitstream.Bitstream,
+        file: store.Fetched,
+        is_stopped: bool,
+    ) -> programmable.Contents:
+        self._history.note(record)
+        LOG.info('Programming %s with %s', job.target, bitstream)
+        try:
+            contents = self._regions.program(
+                job.target,
+                record,
+                bitstream,
+                file.path,
+                file.sha256,
+                job.deadline,
+                lambda: self._use.check_free(
+                    job.target, job.asker, is_stopped
+                ),
+            )
+        finally:
+            self._changed()
+        done = host_regions.ended(record, None)
+        LOG.info(
+            'Programmed %s with %s, %.1f s after it was begun',
+            job.target,
+            bitstream,
+            (host_regions.now() - record.started_at).total_seconds(),
+        )
+        self._history.note(done)
+        return contents
+
+    def _held(
+        self,
+        job: _Job,
+        bitstream: fpga_bitstream.Bitstream,
+    ) -> programmable.Contents | None:
+        """The contents of the region, if it holds the bitstream.
+
+        The job's instance is then served with them.
+        """
+        contents = self._regions.known(job.target).contents
+        if contents is None or contents.bitstream_id != bitstream.id:
+            return None
+        restated = self._regions.restate(job.target, bitstream)
+        if restated != contents:
+            self._changed()
+        self._serve(job)
+        return restated
+
+    def _serve(self, job: _Job) -> None:
+        if job.asker.instance_uuid is not None:
+            self._regions.serve(job.target, job.asker.instance_uuid)
+
+    def _card_locked(
+        self,
+        target: region_target.Target,
+    ) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(
+            f'nova_accel-{self._node_uuid}-{target.device.name}'
+        )
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._timeout_s
+
+
+def _check_shell_loading(
+    shell_loading: programming_record.ShellLoading,
+    wanted: fpga_bitstream.Wanted,
+) -> None:
+    """:raises NotAllowed, Conflict: the shell may not be loaded."""
+    if shell_loading is programming_record.ShellLoading.FORBIDDEN:
+        raise exceptions.NotAllowed(
+            f'{wanted} is a shell, which this caller may not load'
+        )
+    if shell_loading is programming_record.ShellLoading.IN_USE:
+        raise exceptions.Conflict(
+            f'{wanted} is a shell, and somebody has something of the card'
+        )
+
+
+def _key(arqs: Iterable[arq_types.Arq]) -> frozenset[str]:
+    return frozenset(request.uuid for request in arqs)

@@ -1,0 +1,178 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The journal of what instances hold on this host, kept across restarts.
+
+It has one small JSON file for each (instance, role). An intent is written
+before the act: ``acquiring`` before the API is asked, ``releasing`` before a
+device is touched. So after a crash nova-compute knows what it had begun, and
+guests get their devices again even while the API is away.
+"""
+
+import dataclasses
+import enum
+import pathlib
+from typing import Any
+
+from nova_accel.model import arq_types
+from nova_accel.state import record_files
+
+
+class Step(enum.StrEnum):
+    """How far the host has got with a binding."""
+
+    ACQUIRING = 'acquiring'
+    HELD = 'held'
+    RELEASING = 'releasing'
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A binding of an instance, as far as this host knows.
+
+    ``moved_from`` is the role in which the API may still have the ARQs.
+    """
+
+    instance_uuid: str
+    role: arq_types.Role
+    attempt: int
+    step: Step
+    arqs: tuple[arq_types.Arq, ...] = ()
+    moved_from: arq_types.Role | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            'instance_uuid': self.instance_uuid,
+            'role': str(self.role),
+            'attempt': self.attempt,
+            'step': str(self.step),
+            'arqs': [request.to_dict() for request in self.arqs],
+            'moved_from': self.moved_from and str(self.moved_from),
+        }
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> 'Entry':
+        return cls(
+            value['instance_uuid'],
+            arq_types.Role(value['role']),
+            value['attempt'],
+            Step(value['step']),
+            tuple(
+                arq_types.Arq.from_dict(request) for request in value['arqs']
+            ),
+            # Journals of the first version have no such key.
+            arq_types.Role(value['moved_from'])
+            if value.get('moved_from')
+            else None,
+        )
+
+
+def begun(
+    instance_uuid: str,
+    role: arq_types.Role,
+    before: Entry | None,
+    attempt: int,
+) -> Entry:
+    """The entry of an acquire that begins.
+
+    A binding that is held stays held, even if the attempt fails. A binding
+    that was being released is replaced by a new one.
+    """
+    if before is None or before.step is Step.RELEASING:
+        return Entry(instance_uuid, role, attempt, Step.ACQUIRING)
+    return dataclasses.replace(
+        before,
+        attempt=attempt,
+        step=Step.HELD if before.step is Step.HELD else Step.ACQUIRING,
+    )
+
+
+class Journal:
+    """The entries of one host, below ``directory``."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        self.directory = directory
+        self._files = record_files.RecordFiles(
+            directory,
+            Entry.from_dict,
+            'accelerators',
+            'restore it or, if the instance has no accelerators, remove it, '
+            'and restart nova-compute',
+        )
+
+    def read(self, instance_uuid: str, role: arq_types.Role) -> Entry | None:
+        """The entry of a binding, or None if there is none.
+
+        :raises DeviceError: the entry's file could not be understood.
+        """
+        return self._files.read(_name(instance_uuid, role))
+
+    def write(self, entry: Entry) -> None:
+        """Store the entry, so that it survives a crash of the host.
+
+        :raises DeviceError: the disk refused.
+        """
+        self._files.write(_name(entry.instance_uuid, entry.role), entry)
+
+    def remove(self, entry: Entry) -> None:
+        """Forget the entry.
+
+        :raises DeviceError: the disk refused.
+        """
+        self._files.remove(_name(entry.instance_uuid, entry.role))
+
+    def next_attempt(self, instance_uuid: str, after: int = 0) -> int:
+        """The number of the next attempt of an instance.
+
+        It is greater than those of all its roles, so that a later attempt
+        always has the greater number.
+
+        :param after: the number of an attempt that has no entry any more
+        """
+        return 1 + max(
+            after,
+            *(
+                entry.attempt
+                for entry in self.entries()
+                if entry.instance_uuid == instance_uuid
+            ),
+            0,
+        )
+
+    def entries(self) -> list[Entry]:
+        """Every entry that could be understood."""
+        return self._files.entries()
+
+    def keys(self) -> set[tuple[str, arq_types.Role]]:
+        """Instance and role of every entry, also of damaged ones.
+
+        They include the roles that entries have moved from.
+        """
+        keys = {_key(name) for name in self._files.damaged}
+        for entry in self.entries():
+            keys.add((entry.instance_uuid, entry.role))
+            if entry.moved_from is not None:
+                keys.add((entry.instance_uuid, entry.moved_from))
+        return {key for key in keys if key is not None}
+
+
+def _name(instance_uuid: str, role: arq_types.Role) -> str:
+    return f'{instance_uuid}.{role}'
+
+
+def _key(name: str) -> tuple[str, arq_types.Role] | None:
+    """Instance and role by a file's name; None if it is another file."""
+    instance_uuid, _, role = name.partition('.')
+    try:
+        return instance_uuid, arq_types.Role(role)
+    except ValueError:
+        return None

@@ -1,0 +1,556 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The bindings of this host's instances, from acquire to release.
+
+On the host, the journal decides which devices go into a guest. In the cloud,
+the API decides who owns an attach handle. Each step journals its intent
+first. :meth:`Attachments.retry` later finishes or undoes interrupted steps.
+"""
+
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+import contextlib
+import dataclasses
+
+from oslo_concurrency import lockutils
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.client import accelerator_api
+from nova_accel.drivers import base
+from nova_accel.model import arq_types
+from nova_accel.model import attach_handle
+from nova_accel.model import device_profile
+from nova_accel.model import host_binding
+from nova_accel.model import host_view
+from nova_accel.model import matching
+from nova_accel.model import reshape
+from nova_accel.virt.holding import attach_journal
+from nova_accel.virt.holding import attempts
+from nova_accel.virt.holding import cleaning
+from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import role_changes
+
+LOG = logging.getLogger(__name__)
+
+_Step = attach_journal.Step
+
+
+class Attachments:
+    """The bindings of one host.
+
+    :param held: answers from the same journal
+    :param drivers: name -> device driver
+    :param cleaner: is told which ARQs were just given back to the API
+    """
+
+    def __init__(
+        self,
+        nodename: str,
+        journal: attach_journal.Journal,
+        held: holdings.Held,
+        api: accelerator_api.AcceleratorApi,
+        board: host_view.Board,
+        drivers: Mapping[str, base.Driver],
+        cleaner: cleaning.Cleaner,
+    ) -> None:
+        self.held = held
+        self._nodename = nodename
+        self._journal = journal
+        self._api = api
+        self._board = board
+        self._drivers = drivers
+        self._cleaner = cleaner
+        self._moves = role_changes.RoleChanges(journal, api, self._unplug)
+        # Bindings that have to be released, with their attempts. The journal
+        # cannot say so while the disk is full.
+        self._unreleased: dict[tuple[str, arq_types.Role], int] = {}
+
+    def acquire(
+        self,
+        instance_uuid: str,
+        project_id: str,
+        asked: device_profile.Asked,
+        providers: Iterable[matching.Provider],
+        role: arq_types.Role = arq_types.Role.ACTIVE,
+    ) -> None:
+        """Bind an instance's ARQs; it keeps those that it holds already.
+
+        :raises Conflict: another instance of this host has what the API gave.
+        :raises AcceleratorError: the instance holds no more than before.
+        """
+        wanted = tuple(providers)
+        self._hold(
+            instance_uuid,
+            role,
+            lambda attempt: self._api.acquire(
+                instance_uuid, role, attempt, project_id, asked, wanted
+            ),
+        )
+
+    def adopt(
+        self,
+        instance_uuid: str,
+        arq_uuids: Collection[str],
+        role: arq_types.Role = arq_types.Role.ACTIVE,
+    ) -> None:
+        """Hold ARQs that Nova's own Cyborg client has bound to an instance.
+
+        :raises AcceleratorError: the instance holds no more than before.
+        """
+        self._hold(
+            instance_uuid,
+            role,
+            lambda attempt: self._api.adopt(
+                instance_uuid, role, attempt, arq_uuids
+            ),
+        )
+
+    def check_migratable(self, instance_uuid: str) -> None:
+        """Make sure that the instance's devices allow a live migration.
+
+        :raises DeviceError: a device does not allow it, or is gone.
+        :raises ServiceUnavailable: the API does not know the instance's last
+            move yet, so it could not tell the destination what it has.
+        """
+        with self._locked(instance_uuid):
+            for request in self.held.arqs_of(instance_uuid):
+                self._present_driver(request).check_migratable(request.handle)
+            self._moves.tell(instance_uuid)
+
+    def plug(
+        self, instance_uuid: str, role: arq_types.Role = arq_types.Role.ACTIVE
+    ) -> tuple[arq_types.Arq, ...]:
+        """Make the instance's devices ready to go into its guest.
+
+        :returns: its ARQs, none if it holds no accelerators
+        :raises DeviceError: a device is gone, or refused.
+        """
+        with self._locked(instance_uuid):
+            arqs = self.held.arqs_of(instance_uuid, role)
+            for request in arqs:
+                driver = self._present_driver(request)
+                with self._handle_locked(request.handle):
+                    driver.plug(request.handle)
+            return arqs
+
+    def move(
+        self,
+        instance_uuid: str,
+        source: arq_types.Role,
+        target: arq_types.Role,
+    ) -> None:
+        """Move ARQs from one role to another, also while the API is away.
+
+        The ARQs that the target held before are given back.
+
+        :raises DeviceError: one of their devices refused; nothing has moved.
+        """
+        with self._locked(instance_uuid):
+            self._moves.move(instance_uuid, source, target)
+
+    def release(
+        self,
+        instance_uuid: str,
+        role: arq_types.Role = arq_types.Role.ACTIVE,
+        attempt: int | None = None,
+    ) -> int:
+        """Give back what the binding holds, now or later.
+
+        Does not raise: a server can be deleted whatever its devices do. A
+        release that fails is tried again by :meth:`retry`.
+
+        :param attempt: release only what this attempt holds
+        :returns: how many accelerators are given back
+        """
+        with _released_later(instance_uuid, role), self._locked(instance_uuid):
+            entry = self._journal.read(instance_uuid, role)
+            if entry is not None and attempt in (None, entry.attempt):
+                self._release(entry)
+                return len(entry.arqs)
+        return 0
+
+    def finish_interrupted(self) -> None:
+        """Finish the moves of a nova-compute that died.
+
+        :meth:`retry` gives back what that was acquiring or releasing.
+        """
+        self._moves.finish_interrupted()
+
+    def retry(self) -> None:
+        """Finish the releases that failed, and tell the API of moves.
+
+        Does not raise: a binding that fails does not stop the others.
+        """
+        for entry in self._journal.entries():
+            with (
+                _released_later(entry.instance_uuid, entry.role),
+                self._locked(entry.instance_uuid),
+            ):
+                # A thread that acquires keeps the lock until it has ended.
+                if (
+                    self._journal.read(entry.instance_uuid, entry.role)
+                    != entry
+                ):
+                    continue
+                if (
+                    entry.step is not _Step.HELD
+                    or entry.attempt
+                    == self._unreleased.get((entry.instance_uuid, entry.role))
+                ):
+                    self._release(entry)
+                elif entry.moved_from is not None:
+                    self._moves.tell_or_warn(entry.instance_uuid)
+
+    def recover(self, binding: host_binding.Binding) -> None:
+        """Hold again a binding that the API has and the journal has lost.
+
+        :raises AcceleratorError: it has changed since, or nothing is known.
+        """
+        entry = _held(binding)
+        with self._locked(entry.instance_uuid):
+            if self._journal.read(entry.instance_uuid, entry.role) is None:
+                taken = self._taken(entry)
+                if taken:
+                    raise self._refusal(entry, taken)
+                # A guest may have them. Therefore the entry is never
+                # "acquiring", which a crash would undo. A binding that was
+                # acquired later still keeps the greater number.
+                attempt = entry.attempt + 1
+                arqs = self._api.adopt(
+                    entry.instance_uuid, entry.role, attempt, binding.arq_uuids
+                )
+                self._journal.write(
+                    dataclasses.replace(entry, attempt=attempt, arqs=arqs)
+                )
+
+    def recover_of(self, instance_uuid: str, role: arq_types.Role) -> None:
+        """Hold again the binding that the API has of an instance, if any.
+
+        :raises AcceleratorError: it has changed since, or nothing is known.
+        """
+        for binding in self._api.bindings():
+            if (binding.instance_uuid, binding.role) == (instance_uuid, role):
+                self.recover(binding)
+
+    def take_back(self, binding: host_binding.Binding) -> None:
+        """Free a binding that only the API has, and no guest needs.
+
+        :raises AcceleratorError: it is not freed yet.
+        """
+        entry = _held(binding)
+        with self._locked(entry.instance_uuid):
+            if self._journal.read(entry.instance_uuid, entry.role) is None:
+                for request in entry.arqs:
+                    self.unplug_unheld(request.handle)
+                self._release(dataclasses.replace(entry, arqs=()))
+
+    def unplug_unheld(self, handle: attach_handle.AttachHandle) -> None:
+        """Unplug a device, unless an instance holds it by now.
+
+        :raises DeviceError: it refused.
+        """
+        with self._handle_locked(handle):
+            if all(
+                request.handle.uuid != handle.uuid
+                for request in self.held.arqs()
+            ):
+                self._unplug_handle(handle)
+
+    def follow(self, move: reshape.Move) -> None:
+        """Journal that Placement has moved a unit to another provider.
+
+        :raises DeviceError: the disk refused, or the journal is damaged.
+        """
+        with self._locked(move.instance_uuid):
+            entry = self._journal.read(move.instance_uuid, move.role)
+            if entry is not None:
+                self._journal.write(
+                    dataclasses.replace(
+                        entry,
+                        arqs=tuple(
+                            dataclasses.replace(
+                                request, device_rp_uuid=move.target
+                            )
+                            if request.handle.uuid == move.handle_uuid
+                            else request
+                            for request in entry.arqs
+                        ),
+                    )
+                )
+
+    def _hold(
+        self,
+        instance_uuid: str,
+        role: arq_types.Role,
+        ask: Callable[[int], tuple[arq_types.Arq, ...]],
+    ) -> None:
+        """Hold what the API gives to an attempt.
+
+        :param ask: asks the API, with the number of the attempt
+        """
+        with self._locked(instance_uuid):
+            # Otherwise the API would give this role the ARQs that have moved
+            # to another.
+            self._moves.tell(instance_uuid)
+            last = self._journal.read(instance_uuid, role)
+            if last is not None and last.step is _Step.RELEASING:
+                # A device must be free before the API gives it to anyone.
+                self._release(last)
+            before = self._journal.read(instance_uuid, role)
+            entry = attach_journal.begun(
+                instance_uuid,
+                role,
+                last,
+                self._journal.next_attempt(
+                    instance_uuid, after=last.attempt if last else 0
+                ),
+            )
+            self._journal.write(entry)
+            try:
+                entry, arqs = attempts.agreed(self._journal, entry, ask)
+            except Exception as error:
+                self._give_up(
+                    self._journal.read(instance_uuid, role) or entry,
+                    before,
+                    error,
+                )
+                raise
+            kept = {request.handle.uuid for request in arqs}
+            replaced = tuple(
+                request
+                for request in entry.arqs
+                if request.handle.uuid not in kept
+            )
+            try:
+                self._unplug(replaced)
+            except exceptions.DeviceError:
+                self._journal.write(
+                    dataclasses.replace(
+                        entry, step=_Step.RELEASING, arqs=arqs + replaced
+                    )
+                )
+                raise
+            self._cleaner.released(replaced)
+            self._keep_or_refuse(
+                dataclasses.replace(entry, step=_Step.HELD, arqs=arqs)
+            )
+
+    def _keep_or_refuse(self, entry: attach_journal.Entry) -> None:
+        """Journal what the API gave, unless others have it on this host.
+
+        A database may be restored, or fail over without its last
+        transactions. It then gives an instance a device that the guest of
+        another one has.
+
+        :raises Conflict: names them; what the API gave is given back.
+        """
+        # Two instances may be given the same device at the same time.
+        with self._all_locked():
+            taken = self._taken(entry)
+            if not taken:
+                self._journal.write(entry)
+                return
+        with _released_later(entry.instance_uuid, entry.role):
+            self._release(
+                dataclasses.replace(
+                    entry,
+                    arqs=tuple(
+                        request
+                        for request in entry.arqs
+                        if request.handle.uuid not in taken
+                    ),
+                )
+            )
+        raise self._refusal(entry, taken)
+
+    def _taken(self, entry: attach_journal.Entry) -> dict[str, str]:
+        """Attach handle uuid -> instance that has it in another binding."""
+        wanted = {request.handle.uuid for request in entry.arqs}
+        return {
+            request.handle.uuid: other.instance_uuid
+            for other in self._journal.entries()
+            if (other.instance_uuid, other.role)
+            != (entry.instance_uuid, entry.role)
+            for request in other.arqs
+            if request.handle.uuid in wanted
+        }
+
+    def _refusal(
+        self, entry: attach_journal.Entry, taken: Mapping[str, str]
+    ) -> exceptions.Conflict:
+        refusal = exceptions.Conflict(
+            '; '.join(
+                f'the accelerator API gives {request.handle.address} of host '
+                f'{self._nodename} to instance {entry.instance_uuid}, and by '
+                f"the host's journal instance {taken[request.handle.uuid]} "
+                'has it'
+                for request in entry.arqs
+                if request.handle.uuid in taken
+            )
+        )
+        LOG.error(
+            'Accelerators are refused: %s. Has the database of '
+            'accelerators lost its last transactions?',
+            refusal,
+            instance_uuid=entry.instance_uuid,
+        )
+        return refusal
+
+    def _give_up(
+        self,
+        entry: attach_journal.Entry,
+        before: attach_journal.Entry | None,
+        error: Exception,
+    ) -> None:
+        """Journal what the instance holds after an acquire that failed."""
+        refused = isinstance(
+            error, exceptions.AcceleratorError
+        ) and not isinstance(error, exceptions.ServiceUnavailable)
+        if refused and before is not None:
+            self._journal.write(before)
+        elif refused:
+            self._journal.remove(entry)
+        elif entry.step is _Step.ACQUIRING:
+            # The API may have bound something: its answer may be lost.
+            self._journal.write(
+                dataclasses.replace(entry, step=_Step.RELEASING)
+            )
+
+    def _release(self, entry: attach_journal.Entry) -> None:
+        """:raises AcceleratorError: the release is left to :meth:`retry`."""
+        binding = entry.instance_uuid, entry.role
+        self._unreleased[binding] = entry.attempt
+        self._journal.write(dataclasses.replace(entry, step=_Step.RELEASING))
+        # The device must be free before the next tenant can get its handle.
+        self._unplug(entry.arqs)
+        for role in filter(None, (entry.role, entry.moved_from)):
+            self._free(entry.instance_uuid, role, entry.attempt)
+        # The cleaner is told while the journal still reserves them.
+        self._cleaner.released(entry.arqs)
+        self._journal.remove(entry)
+        self._unreleased.pop(binding, None)
+
+    def _free(
+        self, instance_uuid: str, role: arq_types.Role, attempt: int
+    ) -> None:
+        """Have the API free handles that are unplugged."""
+        try:
+            self._api.release(instance_uuid, role, attempt)
+        except exceptions.StaleAttempt as error:
+            # A newer attempt has come after this journal was saved.
+            LOG.info(
+                'Nothing to release for instance %s (%s): %s',
+                instance_uuid,
+                role,
+                error,
+                instance_uuid=instance_uuid,
+            )
+        except exceptions.FarAttempt as error:
+            # The API has forgotten the numbers, or this host's clock was once
+            # far ahead.
+            if error.newest is None:
+                raise
+            self._api.release(instance_uuid, role, error.newest)
+
+    def _unplug(self, arqs: Iterable[arq_types.Arq]) -> None:
+        """:raises DeviceError: a device refused."""
+        for request in arqs:
+            self._unplug_handle(request.handle)
+
+    def _unplug_handle(self, handle: attach_handle.AttachHandle) -> None:
+        driver = self._driver_of(handle.uuid)
+        # All that was made of a device has gone with it.
+        if driver is not None:
+            driver.unplug(handle)
+
+    def _present_driver(self, request: arq_types.Arq) -> base.Driver:
+        """:raises DeviceError: the device is gone, or is another one."""
+        driver = self._driver_of(request.handle.uuid)
+        if driver is None:
+            raise exceptions.DeviceError(
+                f'device {request.handle.address} of ARQ {request.uuid} is '
+                f'gone from {self._nodename}'
+            )
+        request.handle.check_same(
+            self._board.view.handles.get(request.handle.uuid, request.handle)
+        )
+        return driver
+
+    def _driver_of(self, handle_uuid: str) -> base.Driver | None:
+        name = self._board.view.drivers.get(handle_uuid)
+        return None if name is None else self._drivers[name]
+
+    def _locked(
+        self,
+        instance_uuid: str,
+    ) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}-{instance_uuid}')
+
+    def _all_locked(self) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}')
+
+    def _handle_locked(
+        self,
+        handle: attach_handle.AttachHandle,
+    ) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
+
+
+@contextlib.contextmanager
+def _released_later(
+    instance_uuid: str, role: arq_types.Role
+) -> Iterator[None]:
+    """Log a release that fails, and leave it for the next time."""
+    try:
+        yield
+    except exceptions.AcceleratorError as error:
+        LOG.warning(
+            'The accelerators of instance %s (%s) are not released '
+            'yet, trying again later: %s',
+            instance_uuid,
+            role,
+            error,
+            instance_uuid=instance_uuid,
+        )
+    except Exception:
+        # A bug must neither prevent the deletion of a server nor the retries
+        # of other bindings.
+        LOG.exception(
+            'The accelerators of instance %s (%s) are not released '
+            'yet, trying again later',
+            instance_uuid,
+            role,
+            instance_uuid=instance_uuid,
+        )
+
+
+def _held(binding: host_binding.Binding) -> attach_journal.Entry:
+    """A journal entry for a binding that only the API knows.
+
+    :raises Conflict: the binding is not adopted, so no host holds it.
+    """
+    if binding.role is None or binding.attempt is None:
+        raise exceptions.Conflict(
+            f'what instance {binding.instance_uuid} has is not adopted'
+        )
+    return attach_journal.Entry(
+        binding.instance_uuid,
+        binding.role,
+        binding.attempt,
+        _Step.HELD,
+        binding.arqs,
+    )

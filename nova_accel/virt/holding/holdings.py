@@ -1,0 +1,104 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Questions about what instances hold, answered from the journal."""
+
+from nova_accel.model import arq_types
+from nova_accel.model import host_binding
+from nova_accel.virt.holding import attach_journal
+
+_Step = attach_journal.Step
+
+
+class Held:
+    """Answers from the journal of one host, and changes nothing."""
+
+    def __init__(self, journal: attach_journal.Journal) -> None:
+        self._journal = journal
+
+    def has(
+        self, instance_uuid: str, role: arq_types.Role = arq_types.Role.ACTIVE
+    ) -> bool:
+        """Whether the binding is complete.
+
+        :raises DeviceError: its journal is damaged.
+        """
+        entry = self._journal.read(instance_uuid, role)
+        return entry is not None and entry.step is _Step.HELD
+
+    def arqs_of(
+        self, instance_uuid: str, role: arq_types.Role = arq_types.Role.ACTIVE
+    ) -> tuple[arq_types.Arq, ...]:
+        """The ARQs of the instance, none if the binding is not complete.
+
+        :raises DeviceError: its journal is damaged.
+        """
+        entry = self._journal.read(instance_uuid, role)
+        if entry is None or entry.step is not _Step.HELD:
+            return ()
+        return entry.arqs
+
+    def bindings(self) -> list[host_binding.Binding]:
+        """All complete bindings."""
+        return [
+            host_binding.Binding(
+                entry.instance_uuid,
+                entry.role,
+                entry.attempt,
+                tuple(request.uuid for request in entry.arqs),
+                entry.arqs,
+            )
+            for entry in self._journal.entries()
+            if entry.step is _Step.HELD
+        ]
+
+    def journaled(self) -> set[tuple[str, arq_types.Role]]:
+        """Instance and role of every binding that the journal knows of."""
+        return self._journal.keys()
+
+    def arqs(self, role: arq_types.Role | None = None) -> list[arq_types.Arq]:
+        """All ARQs that instances hold, or that are not given back yet.
+
+        :param role: only those in this role, if it is given
+        """
+        return [
+            request
+            for entry in self._journal.entries()
+            if role in (None, entry.role)
+            for request in entry.arqs
+        ]
+
+    def handles(self) -> frozenset[str]:
+        """The uuids of the attach handles that guests may have."""
+        return frozenset(
+            request.handle.uuid
+            for entry in self._journal.entries()
+            if entry.step is not _Step.RELEASING
+            for request in entry.arqs
+        )
+
+    def holders(self) -> dict[str, str]:
+        """Attach handle uuid -> the instance that has it, or just had it."""
+        return {
+            request.handle.uuid: entry.instance_uuid
+            for entry in self._journal.entries()
+            for request in entry.arqs
+        }
+
+    def releasing(self) -> frozenset[str]:
+        """The uuids of the attach handles that are being given back."""
+        return frozenset(
+            request.handle.uuid
+            for entry in self._journal.entries()
+            if entry.step is _Step.RELEASING
+            for request in entry.arqs
+        )

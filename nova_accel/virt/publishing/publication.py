@@ -1,0 +1,121 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The publisher, which keeps three views of the host's accelerators in step.
+
+They are the hardware, the host's report to the accelerator API, and Nova's
+provider tree. It takes time to look at the hardware and to talk to the API,
+so a worker does both. Nova's resource tracker only reads the finished view.
+"""
+
+from collections.abc import Callable
+import dataclasses
+import hashlib
+import json
+import threading
+from typing import Any
+
+from oslo_log import log as logging
+
+from nova_accel import exceptions
+from nova_accel.client import accelerator_api
+from nova_accel.model import host_view
+from nova_accel.model import provider_layout
+from nova_accel.model import publishable
+from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import periodic_work
+
+LOG = logging.getLogger(__name__)
+
+
+class Publisher:
+    """Discovers and reports devices; puts view and orders on the board.
+
+    :param discover: looks at the hardware
+    """
+
+    def __init__(
+        self,
+        node: host_view.Node,
+        discover: Callable[[], discovery.Inventory],
+        api: accelerator_api.AcceleratorApi,
+        board: host_view.Board,
+        cycle: periodic_work.Cycle,
+    ) -> None:
+        self._node = node
+        self._discover = discover
+        self._api = api
+        self._board = board
+        self._cycle = cycle
+        self._refused: tuple[str, ...] = ()
+        self._published = threading.Event()
+
+    def refresh(self) -> None:
+        """Look at the hardware, and log each refused device once."""
+        inventory = self._discover()
+        published = publishable.of(self._node.nodename, inventory.devices)
+        refused = (*inventory.refused, *published.left_out)
+        for reason in refused:
+            if reason not in self._refused:
+                LOG.error('Accelerator refused: %s', reason)
+        self._refused = refused
+        view = host_view.View(
+            self._node.uuid,
+            published.devices,
+            provider_layout.layout(
+                self._node.nodename, self._node.uuid, published.devices
+            ),
+        )
+        if view != self._board.view:
+            self._published.clear()
+            self._board.view = view
+
+    def wait_published(self, timeout_s: float) -> None:
+        """Wait until the API knows the present view.
+
+        :raises ServiceUnavailable: it does not after ``timeout_s`` seconds.
+        """
+        if self._published.is_set():
+            return
+        self._cycle.hurry()
+        if not self._published.wait(timeout_s):
+            raise exceptions.ServiceUnavailable(
+                f'the accelerator API has not accepted the report of host '
+                f'{self._node.nodename} within {timeout_s} s'
+            )
+
+    def report(self) -> None:
+        """Report the present view to the API, and get its orders.
+
+        :raises AcceleratorError: it has not accepted the report.
+        """
+        view, orders = self._board.view, self._board.orders
+        devices = [
+            device.to_report(self._node.uuid, view.layout.rp_uuids)
+            for device in view.devices
+        ]
+        newer = self._api.report(
+            self._node.uuid,
+            self._node.service_host,
+            _digest(self._node, devices),
+            devices,
+            orders.revision if orders else None,
+        )
+        if newer is not None:
+            self._board.orders = newer
+        if view is self._board.view:
+            self._published.set()
+
+
+def _digest(node: host_view.Node, devices: list[dict[str, Any]]) -> str:
+    content = json.dumps([dataclasses.astuple(node), devices], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()

@@ -1,0 +1,292 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+import pathlib
+import time
+import uuid
+
+import fixtures
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import fpga_bitstream
+from nova_accel.model import programmable
+from nova_accel.model import programming_record
+from nova_accel.model import region_contents
+from nova_accel.virt.fpga import host_regions
+from nova_accel.virt.fpga import region_journal
+from unit.virt.fpga import fpga_card
+
+BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
+
+
+class RegionsTestCase(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.directory = self.useFixture(fixtures.TempDir()).path
+        self.file = pathlib.Path(self.directory) / 'bitstream'
+        self.file.write_text('bits')
+        self.host = fpga_card.Host(self.directory)
+
+    def program(self, instance='instance', sha256='sha', owner=None):
+        return self.host.regions.program(
+            self.host.target(),
+            programming_record.Record(
+                str(uuid.uuid4()),
+                'device',
+                'region0',
+                BITSTREAM,
+                programming_record.Asker(instance_uuid=instance),
+                host_regions.now(),
+            ),
+            fpga_bitstream.Bitstream(
+                BITSTREAM,
+                'image',
+                4,
+                function_uuids=(fpga_card.FUNCTION,),
+                owner=owner,
+            ),
+            self.file,
+            sha256,
+            time.monotonic() + 30,
+            lambda: None,
+        )
+
+    def die_while_programming(self):
+        """Before the device has changed."""
+        self.host.card.faults = [KeyboardInterrupt()]
+        self.assertRaises(KeyboardInterrupt, self.program)
+
+    def device_says(self, text):
+        (self.host.card.directory / 'region0').write_text(text)
+
+    def recover(self, tells_contents=True, boot='boot1'):
+        self.host = fpga_card.Host(self.directory, boot=boot)
+        self.host.card.tells_contents = tells_contents
+        return self.host.regions.recover()
+
+
+class TestRegions(RegionsTestCase):
+    def test_the_kernel_names_its_boots(self):
+        self.assertEqual(
+            host_regions.boot_id(), str(uuid.UUID(host_regions.boot_id()))
+        )
+
+    def test_what_was_programmed_is_published(self):
+        contents = self.program()
+        self.assertEqual(
+            programmable.Contents(
+                BITSTREAM,
+                'sha',
+                self.host.card.really_loaded(),
+                (fpga_card.FUNCTION,),
+                owner=None,
+            ),
+            contents,
+        )
+        first = self.host.published().deployables[0]
+        self.assertEqual(BITSTREAM, first.bitstream_id)
+        self.assertIn(fpga_card.FUNCTION_TRAIT, first.traits)
+        (record,) = self.recover()
+        self.assertEqual(BITSTREAM, record.bitstream_id)
+        self.assertEqual(first, self.host.published().deployables[0])
+
+    def test_whose_image_it_is_outlives_a_restart(self):
+        for owner in (None, 'project'):
+            self.assertEqual(owner, self.program(owner=owner).owner)
+            self.recover()
+            self.assertEqual(owner, self.host.known().contents.owner)
+
+    def test_nothing_is_known_of_what_is_being_programmed(self):
+        seen = []
+        self.host.card.program = lambda *args: (
+            seen.append((self.host.published(), self.host.known())),
+            self.device_says('new'),
+        )
+        self.program()
+        self.assertEqual(
+            [(fpga_card.DEVICE, region_contents.Known(is_changing=True))], seen
+        )
+
+    def test_its_image_says_something_else_by_now(self):
+        self.program(owner=programmable.UNKNOWN_OWNER)
+        self.assertNotIn(
+            fpga_card.FUNCTION_TRAIT,
+            self.host.published().deployables[0].traits,
+        )
+        contents = self.host.regions.restate(
+            self.host.target(),
+            fpga_bitstream.Bitstream(
+                BITSTREAM,
+                'image',
+                4,
+                function_uuids=(fpga_card.FUNCTION,),
+                owner=None,
+            ),
+        )
+        self.assertIsNone(contents.owner)
+        self.recover()
+        self.assertEqual(contents, self.host.known().contents)
+        self.assertIn(
+            fpga_card.FUNCTION_TRAIT,
+            self.host.published().deployables[0].traits,
+        )
+
+    def test_one_card_does_not_hide_the_others(self):
+        self.program()
+        bad = dataclasses.replace(
+            fpga_card.DEVICE, name='bad', attributes=None
+        )
+        self.host.journal.write(
+            dataclasses.replace(
+                self.host.journal.entries()[0],
+                device='bad',
+                step=region_journal.Step.BAD,
+            )
+        )
+        found, good = self.host.regions.overlaid([bad, fpga_card.DEVICE])
+        self.assertIn('not known', found.fault)
+        self.assertEqual(self.host.published(), good)
+        self.assertIn(fpga_card.FUNCTION_TRAIT, good.deployables[0].traits)
+
+    def test_who_was_given_it_is_remembered(self):
+        self.program()
+        served = self.host.regions.served
+        circuit = programmable.Circuit(
+            BITSTREAM, 'sha', (fpga_card.FUNCTION,), owner=None
+        )
+        self.assertEqual(circuit, served(self.host.target(), 'instance'))
+        for instance in (None, 'another'):
+            self.assertIsNone(served(self.host.target(), instance))
+        self.host.regions.serve(self.host.target(), 'another')
+        self.recover()
+        for instance in ('instance', 'another'):
+            self.assertEqual(
+                circuit, self.host.regions.served(self.host.target(), instance)
+            )
+        for number in range(100):
+            self.host.regions.serve(self.host.target(), str(number))
+        self.assertEqual(
+            64, len(self.host.regions.entry(self.host.target()).served)
+        )
+
+    def test_no_time_left(self):
+        self.device_says('as delivered')
+        self.useFixture(fixtures.MonkeyPatch('time.monotonic', lambda: 0))
+        error = self.assertRaises(
+            exceptions.DeviceError,
+            self.host.regions.program,
+            self.host.target(),
+            None,
+            None,
+            self.file,
+            'sha',
+            0,
+            lambda: None,
+        )
+        self.assertIn('no time left', str(error))
+        self.assertFalse(self.host.regions.is_journaled(self.host.target()))
+
+
+class TestRecover(RegionsTestCase):
+    def test_it_was_done(self):
+        self.die_while_programming()
+        self.device_says('new')
+        (record,) = self.recover()
+        self.assertIsNone(record.failure)
+        self.assertIsNotNone(record.finished_at)
+        self.assertEqual('new', self.host.known().contents.loaded)
+        # Told again, for the API may not have heard of it.
+        self.assertEqual([record], self.recover())
+
+    def test_the_device_is_in_an_error(self):
+        self.die_while_programming()
+        self.check_bad(self.recover())
+
+    def test_the_device_says_the_same(self):
+        self.program()
+        self.die_while_programming()
+        self.device_says(self.host.journal.entries()[0].loaded)
+        self.check_bad(self.recover())
+
+    def test_the_device_does_not_tell(self):
+        self.die_while_programming()
+        self.device_says('new')
+        self.check_bad(self.recover(tells_contents=False))
+
+    def test_the_host_has_lost_power(self):
+        self.die_while_programming()
+        self.device_says('as delivered')
+        self.check_bad(self.recover(boot='boot2'))
+
+    def test_the_device_is_gone(self):
+        self.die_while_programming()
+        self.device_says('new')
+        host = fpga_card.Host(self.directory)
+        host.regions.overlaid([])
+        (record,) = host.regions.recover()
+        self.assertIn('died', record.failure)
+        self.host.regions.overlaid(
+            [dataclasses.replace(fpga_card.DEVICE, regions=())]
+        )
+        self.assertEqual([], list(self.host.regions.targets()))
+
+    def test_after_a_boot_it_says_nothing(self):
+        """Its manager has not programmed anything yet."""
+        self.program()
+        self.recover(boot='boot2')
+        (self.host.card.directory / 'region0').unlink()
+        self.assertEqual(region_contents.Known(), self.host.known())
+        self.recover(boot='boot1')
+        self.assertIsNotNone(self.host.known().fault)
+
+    def test_while_a_guest_has_the_whole_card(self):
+        """The next one comes before the host looks again."""
+        told = dataclasses.replace(
+            fpga_card.DEVICE,
+            regions=tuple(
+                dataclasses.replace(each, type_uuid=BITSTREAM)
+                for each in fpga_card.DEVICE.regions
+            ),
+        )
+        for found in (told, fpga_card.DEVICE):
+            self.host.regions.overlaid([found])
+            self.assertEqual(BITSTREAM, self.host.target().region.type_uuid)
+        # Nor does it tell a nova-compute that is started meanwhile.
+        for boot, type_uuid in (('boot1', BITSTREAM), ('boot2', None)):
+            self.recover(boot=boot)
+            self.assertEqual(type_uuid, self.host.target().region.type_uuid)
+
+    def test_the_disk_refuses(self):
+        self.die_while_programming()
+        self.device_says('new')
+
+        def refuse(path, text):
+            raise exceptions.DiskError('No space left on device')
+
+        with fixtures.MonkeyPatch(
+            'nova_accel.state.durable_file.write', refuse
+        ):
+            self.assertEqual([], self.recover())
+        self.assertIn('cut short', self.host.known().fault)
+        self.assertIn('stays bad', self.log.output)
+
+    def check_bad(self, records):
+        (record,) = records
+        self.assertIn('died', record.failure)
+        self.assertIn('died', self.host.known().fault)
+        (entry,) = self.host.journal.entries()
+        self.assertIs(region_journal.Step.BAD, entry.step)
+        first = self.host.published().deployables[0]
+        self.assertIn('died', first.fault)

@@ -1,0 +1,191 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import dataclasses
+import json
+import pathlib
+import shutil
+
+import fixtures
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import arq_types
+from nova_accel.model import attach_handle
+from nova_accel.model import pci_address
+from nova_accel.virt.holding import attach_journal
+
+INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
+
+
+def an_entry(
+    step=attach_journal.Step.HELD, role=arq_types.Role.ACTIVE, attempt=1
+):
+    return attach_journal.Entry(
+        INSTANCE,
+        role,
+        attempt,
+        step,
+        (
+            arq_types.Arq(
+                uuid='f4ad4b4e-4aeb-4a6a-8a2f-7f0f5a4e2b61',
+                state=arq_types.State.BOUND,
+                device_profile_name='gpu',
+                device_profile_group_id=0,
+                group={'resources:VGPU': '1'},
+                device_rp_uuid='0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11',
+                handle=attach_handle.AttachHandle(
+                    'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55',
+                    pci_address.PciAddress(0, 0x81, 0, 0),
+                    'nvidia-11',
+                ),
+            ),
+        ),
+    )
+
+
+class TestJournal(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.directory = (
+            pathlib.Path(self.useFixture(fixtures.TempDir()).path) / 'journal'
+        )
+        self.journal = attach_journal.Journal(self.directory)
+
+    def reopened(self):
+        """The journal as the next nova-compute finds it."""
+        return attach_journal.Journal(self.directory)
+
+    def test_what_is_written_is_there_after_a_restart(self):
+        self.journal.write(an_entry())
+        self.assertEqual(
+            an_entry(), self.reopened().read(INSTANCE, arq_types.Role.ACTIVE)
+        )
+        self.assertEqual([an_entry()], self.reopened().entries())
+
+    def test_roles_are_apart(self):
+        self.journal.write(an_entry())
+        old = an_entry(role=arq_types.Role.OLD, attempt=7)
+        self.journal.write(old)
+        self.journal.remove(an_entry())
+        self.assertIsNone(
+            self.reopened().read(INSTANCE, arq_types.Role.ACTIVE)
+        )
+        self.assertEqual(
+            old, self.reopened().read(INSTANCE, arq_types.Role.OLD)
+        )
+
+    def test_where_it_was_before_is_kept(self):
+        moved = dataclasses.replace(
+            an_entry(role=arq_types.Role.OLD), moved_from=arq_types.Role.ACTIVE
+        )
+        self.journal.write(moved)
+        self.assertEqual([moved], self.reopened().entries())
+
+    def test_all_that_it_knows_anything_of(self):
+        self.assertEqual(set(), self.journal.keys())
+        self.journal.write(
+            dataclasses.replace(
+                an_entry(attach_journal.Step.RELEASING),
+                moved_from=arq_types.Role.INCOMING,
+            )
+        )
+        for name in (
+            f'{INSTANCE}.old',
+            f'{INSTANCE}.port',
+            f'{INSTANCE}.frob',
+            'x',
+        ):
+            (self.directory / f'{name}.json').write_text('{"attem')
+        self.assertEqual(
+            {(INSTANCE, role) for role in arq_types.Role},
+            self.reopened().keys(),
+        )
+
+    def test_a_journal_of_the_first_version(self):
+        value = an_entry().to_dict()
+        del value['moved_from']
+        self.assertEqual(an_entry(), attach_journal.Entry.from_dict(value))
+
+    def test_an_attempt_is_later_than_all_of_the_instance(self):
+        self.assertEqual(1, self.journal.next_attempt(INSTANCE))
+        self.assertEqual(6, self.journal.next_attempt(INSTANCE, after=5))
+        self.journal.write(an_entry(role=arq_types.Role.OLD, attempt=7))
+        self.journal.write(an_entry(attempt=3))
+        self.assertEqual(8, self.journal.next_attempt(INSTANCE, after=5))
+        self.assertEqual(10, self.journal.next_attempt(INSTANCE, after=9))
+        self.assertEqual(1, self.journal.next_attempt('another'))
+
+    def test_what_is_held_stays_so_when_an_acquire_begins(self):
+        for before, step, arqs in (
+            (None, attach_journal.Step.ACQUIRING, ()),
+            (an_entry(), attach_journal.Step.HELD, an_entry().arqs),
+            (
+                an_entry(attach_journal.Step.RELEASING),
+                attach_journal.Step.ACQUIRING,
+                (),
+            ),
+        ):
+            begun = attach_journal.begun(
+                INSTANCE, arq_types.Role.ACTIVE, before, 5
+            )
+            self.assertEqual(
+                (step, arqs, 5), (begun.step, begun.arqs, begun.attempt)
+            )
+
+    def test_a_later_write_replaces(self):
+        self.journal.write(an_entry(attach_journal.Step.ACQUIRING))
+        self.journal.write(an_entry(attach_journal.Step.HELD, attempt=2))
+        for journal_ in (self.journal, self.reopened()):
+            self.assertEqual([an_entry(attempt=2)], journal_.entries())
+
+    def test_removing_what_is_gone_is_fine(self):
+        self.journal.remove(an_entry())
+        self.assertEqual([], self.reopened().entries())
+
+    def test_nobody_else_may_read_it(self):
+        self.journal.write(an_entry())
+        self.assertEqual(0o700, self.directory.stat().st_mode & 0o777)
+        for path in self.directory.iterdir():
+            self.assertEqual(0o600, path.stat().st_mode & 0o777)
+
+    def test_a_write_cut_short_leaves_the_entry_before_it(self):
+        self.journal.write(an_entry())
+        (self.directory / 'x.new').write_text('{"attem')
+        self.assertEqual([an_entry()], self.reopened().entries())
+
+    def test_a_disk_that_refuses(self):
+        shutil.rmtree(self.directory)
+        for change in (self.journal.write, self.journal.remove):
+            error = self.assertRaises(exceptions.DiskError, change, an_entry())
+            self.assertIn(INSTANCE, str(error))
+        self.assertEqual([], self.journal.entries())
+
+    def test_a_damaged_file_is_named_and_does_not_stop_the_others(self):
+        self.journal.write(an_entry())
+        path = self.directory / f'{INSTANCE}.old.json'
+        for content in (
+            '{"attem',
+            '[]',
+            '{}',
+            json.dumps({**an_entry().to_dict(), 'step': 'dreaming'}),
+        ):
+            path.write_text(content)
+            reopened = self.reopened()
+            self.assertEqual([an_entry()], reopened.entries())
+            error = self.assertRaises(
+                exceptions.DeviceError,
+                reopened.read,
+                INSTANCE,
+                arq_types.Role.OLD,
+            )
+            self.assertIn(str(path), str(error))

@@ -15,6 +15,7 @@
 import contextlib
 import faulthandler
 import functools
+import gc
 import sys
 
 import fixtures
@@ -31,6 +32,11 @@ from rig.loopback import cloud
 FPGA = {'resources:FPGA': '1'}
 QAT = {'resources:CUSTOM_QAT': '1'}
 VGPU = {'resources:VGPU': '1'}
+
+# All that is imported stays for the life of the process. Looking for garbage
+# in it, at Python's default thresholds, took a sixth of a test's time.
+gc.freeze()
+gc.set_threshold(50_000, 20, 50)
 
 _DRIVERS = {'PCI': fake_fpga.FakeFpgaDriver, 'mdev': mdev.MdevDriver}
 

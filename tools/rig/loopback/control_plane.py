@@ -31,6 +31,7 @@ import yaml
 
 from nova_accel.testing import database
 from rig.loopback import clients
+from rig.loopback import kept_connections
 from rig.serving import nova_conf
 from rig.serving import wsgi_server
 from rig.stubs import keystone as keystone_stub
@@ -79,6 +80,7 @@ class ControlPlane:
         self.state_path = pathlib.Path(
             self.useFixture(fixtures.TempDir()).path
         )
+        self.useFixture(kept_connections.KeptConnections())
         super().setUp()  # type: ignore[misc]
 
     def _listen(self) -> None:

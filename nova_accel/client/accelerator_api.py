@@ -35,8 +35,8 @@ from nova_accel.conf import client as client_conf
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
-from nova_accel.model import matching
 from nova_accel.model import programming_record
+from nova_accel.model import provider_allocation
 from nova_accel.model import reason
 from nova_accel.model import report_parts
 from nova_accel.model import standing_orders
@@ -247,7 +247,7 @@ class AcceleratorApi:
         attempt: int,
         project_id: str,
         asked: device_profile.Asked,
-        providers: Iterable[matching.Provider],
+        allocations: Iterable[provider_allocation.ProviderAllocation],
     ) -> tuple[arq_types.Arq, ...]:
         """Create, match and bind the ARQs of an instance on this host.
 
@@ -269,11 +269,11 @@ class AcceleratorApi:
                 if isinstance(asked, str)
                 else 'groups': asked,
                 'providers': {
-                    provider.uuid: {
-                        'allocated': dict(provider.allocated),
-                        'traits': sorted(provider.traits),
+                    allocation.rp_uuid: {
+                        'allocated': dict(allocation.resources),
+                        'traits': sorted(allocation.traits),
                     }
-                    for provider in providers
+                    for allocation in allocations
                 },
             },
         )

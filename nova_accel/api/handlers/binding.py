@@ -34,7 +34,7 @@ from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import attempt_number
 from nova_accel.model import device_profile
-from nova_accel.model import matching
+from nova_accel.model import provider_allocation
 
 
 def list_bindings(req: webob.Request) -> webob.Response:
@@ -101,16 +101,18 @@ def acquire(req: webob.Request) -> webob.Response:
         groups=device_profile.checked_groups(body['groups'])
         if 'groups' in body
         else (),
-        providers=tuple(
-            matching.Provider(
+        allocations=tuple(
+            provider_allocation.ProviderAllocation(
                 uuid,
                 {
                     resource_class: int(amount)
-                    for resource_class, amount in provider['allocated'].items()
+                    for resource_class, amount in allocation[
+                        'allocated'
+                    ].items()
                 },
-                frozenset(provider['traits']),
+                frozenset(allocation['traits']),
             )
-            for uuid, provider in body['providers'].items()
+            for uuid, allocation in body['providers'].items()
         ),
         image_uuid=body.get('image_uuid'),
     )

@@ -12,9 +12,11 @@
 
 """The allocations that an instance has of resource providers."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+from typing import Any
 
 from nova_accel.model import device_profile
 
@@ -60,3 +62,30 @@ def without(
         for allocation in allocations
     )
     return tuple(allocation for allocation in left if allocation.resources)
+
+
+def to_dict(allocations: Iterable[ProviderAllocation]) -> dict[str, Any]:
+    """Plain JSON, between the planes: provider uuid -> what it has given."""
+    return {
+        allocation.rp_uuid: {
+            'allocated': dict(allocation.resources),
+            'traits': sorted(allocation.traits),
+        }
+        for allocation in allocations
+    }
+
+
+def from_dict(value: Mapping[str, Any]) -> tuple[ProviderAllocation, ...]:
+    """The reverse of :func:`to_dict`."""
+    return tuple(
+        ProviderAllocation(
+            rp_uuid,
+            {
+                # JSON Schema takes 1.0 for an integer.
+                resource_class: int(amount)
+                for resource_class, amount in given['allocated'].items()
+            },
+            frozenset(given['traits']),
+        )
+        for rp_uuid, given in value.items()
+    )

@@ -101,19 +101,7 @@ def acquire(req: webob.Request) -> webob.Response:
         groups=device_profile.checked_groups(body['groups'])
         if 'groups' in body
         else (),
-        allocations=tuple(
-            provider_allocation.ProviderAllocation(
-                uuid,
-                {
-                    resource_class: int(amount)
-                    for resource_class, amount in allocation[
-                        'allocated'
-                    ].items()
-                },
-                frozenset(allocation['traits']),
-            )
-            for uuid, allocation in body['providers'].items()
-        ),
+        allocations=provider_allocation.from_dict(body['providers']),
         image_uuid=body.get('image_uuid'),
     )
     with arq_notification.acquiring(context, wanted) as bound:

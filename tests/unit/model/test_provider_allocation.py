@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 import testtools
@@ -74,3 +76,45 @@ class TestWithout(testtools.TestCase):
         self.assertEqual(
             [('a', {'FPGA': 2, 'VGPU': 1})], self.without({('b', 'FPGA'): 2})
         )
+
+
+class TestWireForm(testtools.TestCase):
+    @given(
+        st.lists(
+            st.builds(
+                provider_allocation.ProviderAllocation,
+                rp_uuid=st.uuids().map(str),
+                resources=st.dictionaries(
+                    st.sampled_from(['FPGA', 'VGPU']), st.integers(1, 1024)
+                ),
+                traits=TRAITS,
+            ),
+            unique_by=lambda allocation: allocation.rp_uuid,
+        ).map(tuple)
+    )
+    def test_there_and_back(self, allocations):
+        sent = json.loads(json.dumps(provider_allocation.to_dict(allocations)))
+        self.assertEqual(allocations, provider_allocation.from_dict(sent))
+
+    def test_the_form_in_the_body(self):
+        self.assertEqual(
+            {
+                'rp': {
+                    'allocated': {'FPGA': 2},
+                    'traits': ['CUSTOM_A', 'CUSTOM_B'],
+                }
+            },
+            provider_allocation.to_dict(
+                [
+                    provider_allocation.ProviderAllocation(
+                        'rp', {'FPGA': 2}, frozenset({'CUSTOM_B', 'CUSTOM_A'})
+                    )
+                ]
+            ),
+        )
+
+    def test_amounts_become_integers(self):
+        (allocation,) = provider_allocation.from_dict(
+            {'rp': {'allocated': {'FPGA': 2.0}, 'traits': []}}
+        )
+        self.assertIs(int, type(allocation.resources['FPGA']))

@@ -36,7 +36,7 @@ _OF_ALL = frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT})
 
 @dataclasses.dataclass(frozen=True)
 class Inventory:
-    """What a host reports of one resource class at one of our providers.
+    """The units of one resource class at one provider, as its host says.
 
     ``units`` maps the reason why units are not free to their number. The
     number of free units has the key None.

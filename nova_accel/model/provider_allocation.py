@@ -65,7 +65,7 @@ def without(
 
 
 def to_dict(allocations: Iterable[ProviderAllocation]) -> dict[str, Any]:
-    """Plain JSON, between the planes: provider uuid -> what it has given."""
+    """Plain JSON, between the planes: provider uuid -> the rest."""
     return {
         allocation.rp_uuid: {
             'allocated': dict(allocation.resources),

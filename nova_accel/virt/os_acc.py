@@ -161,7 +161,7 @@ class OsAcc:
 
         :param context: the user's, who must be allowed to see the bitstreams;
             None for the service's
-        :param allocations: what the instance has of our providers
+        :param allocations: those that the instance has of our providers
         :param found: the ARQs that Nova has got for the instance
         :param keeps: whether the instance keeps what it has although the
             body failed
@@ -202,7 +202,8 @@ class OsAcc:
         restores the instance's old flavor, but keeps the allocations of the
         new one.
 
-        :param allocations: asks for what the instance has of our providers
+        :param allocations: asks for those that the instance has of our
+            providers
         :raises AcceleratorError: the instance holds nothing.
         """
         profile = flavor.profile(instance.flavor)

@@ -102,7 +102,7 @@ def write(
     bound: Collection[str],
     failed: Mapping[str, exceptions.AcceleratorsBusy],
 ) -> None:
-    """Write which ARQs are bound, and of which this failed.
+    """Write which ARQs are bound, and which could not be.
 
     :param rows: of :func:`lock`
     :param bound: the uuids of the ARQs that get handles

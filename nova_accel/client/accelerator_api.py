@@ -19,8 +19,6 @@ lost. An error of the API is raised here as the same exception.
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
-import datetime
 import json
 from typing import Any
 
@@ -35,8 +33,8 @@ from nova_accel.conf import client as client_conf
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
-from nova_accel.model import matching
 from nova_accel.model import programming_record
+from nova_accel.model import provider_allocation
 from nova_accel.model import reason
 from nova_accel.model import report_parts
 from nova_accel.model import standing_orders
@@ -221,23 +219,7 @@ class AcceleratorApi:
         self._call(
             'PUT',
             f'/hosts/{self._hostname}/programmings/{record.uuid}',
-            json={
-                'device_uuid': record.device_uuid,
-                'region': record.region,
-                'bitstream_id': record.bitstream_id,
-                **dataclasses.asdict(record.asker),
-                'started_at': _utc(record.started_at),
-                'finished_at': (
-                    None
-                    if record.finished_at is None
-                    else _utc(record.finished_at)
-                ),
-                'failure': (
-                    None
-                    if record.failure is None
-                    else reason.told(record.failure)
-                ),
-            },
+            json=record.to_report(),
         )
 
     def acquire(
@@ -247,7 +229,7 @@ class AcceleratorApi:
         attempt: int,
         project_id: str,
         asked: device_profile.Asked,
-        providers: Iterable[matching.Provider],
+        allocations: Iterable[provider_allocation.ProviderAllocation],
     ) -> tuple[arq_types.Arq, ...]:
         """Create, match and bind the ARQs of an instance on this host.
 
@@ -268,13 +250,7 @@ class AcceleratorApi:
                 'device_profile_name'
                 if isinstance(asked, str)
                 else 'groups': asked,
-                'providers': {
-                    provider.uuid: {
-                        'allocated': dict(provider.allocated),
-                        'traits': sorted(provider.traits),
-                    }
-                    for provider in providers
-                },
+                'providers': provider_allocation.to_dict(allocations),
             },
         )
         return _arqs(answer)
@@ -396,10 +372,6 @@ class AcceleratorApi:
 
 def _arqs(answer: Mapping[str, Any]) -> tuple[arq_types.Arq, ...]:
     return tuple(arq_types.Arq.from_dict(value) for value in answer['arqs'])
-
-
-def _utc(time: datetime.datetime) -> str:
-    return time.astimezone(datetime.UTC).isoformat()
 
 
 def _fault(response: Any) -> exceptions.AcceleratorError:

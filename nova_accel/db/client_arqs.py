@@ -21,8 +21,6 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import datetime
-import functools
-from typing import Any
 
 from oslo_log import log as logging
 import sqlalchemy as sa
@@ -35,10 +33,9 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
-from nova_accel.db.rows import per_row
+from nova_accel.db.rows import client_bindings
 from nova_accel.model import arq_types
 from nova_accel.model import paging
-from nova_accel.model import reason
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
@@ -48,41 +45,10 @@ _TABLE = schema.ARQS
 #: The keys that ARQs can be sorted by.
 SORT_KEYS = arq_rows.SORT_KEYS
 
-#: The columns that a binding sets and an unbinding clears.
-_PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
-
-
-class _RowToBind(arq_rows.UnadoptedRow):
-    state: str
-    resource_class: str
-    #: An instance of the request that has ARQs already, if there is one.
-    earlier: str | None
-
 
 class _ProfileToCreate(device_profile.RequestedProfile):
     #: How many ARQs of the project are not bound, up to the most it may have.
     unbound: int
-
-
-# An instance of the request that has ARQs already. If two bindings run at
-# once, the unique position makes one of them fail.
-_EARLIER = _TABLE.alias('earlier')
-_TO_BIND = arq_rows.LOCKING.with_only_columns(
-    *(
-        _TABLE.c[name]
-        for name in ('uuid', 'state', 'resource_class', 'project_id')
-    ),
-    sa.select(_EARLIER.c.instance_uuid)
-    .where(
-        _EARLIER.c.instance_uuid.in_(
-            sa.bindparam('instances', expanding=True)
-        ),
-        _EARLIER.c.role.is_(None),
-    )
-    .limit(1)
-    .scalar_subquery()
-    .label('earlier'),
-)
 
 
 #: As :data:`nova_accel.db.device_profile.REQUESTED`, and how many ARQs of the
@@ -250,7 +216,7 @@ def get_forgotten(age: datetime.timedelta) -> list[arq_rows.ArqRow]:
 
 @engine.retried
 def bind(
-    bindings: Mapping[str, Mapping[str, str]], read: bool = True
+    bindings: client_bindings.Bindings, read: bool = True
 ) -> list[arq_rows.ArqRow]:
     """Bind ARQs to what was allocated; afterwards all of them are resolved.
 
@@ -258,8 +224,6 @@ def bind(
     Without handles its ARQs become BindFailed, and the reason is logged. The
     same happens if the host is silent.
 
-    :param bindings: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and
-        project_id if the ARQ is to change its project
     :param read: whether to return the ARQs, which takes one more statement
     :returns: the ARQs as they are afterwards; empty without ``read``
     :raises NotFound: names an ARQ, a host or a provider that does not exist
@@ -268,17 +232,7 @@ def bind(
     :raises InvalidTransition: an ARQ cannot be bound in its present state
     """
     with engine.writer() as connection:
-        rows = {
-            row['uuid']: row
-            for row in arq_rows.lock_each(
-                connection,
-                bindings,
-                _RowToBind,
-                _TO_BIND,
-                instances=list(_by_instance(bindings)),
-            )
-        }
-        _check_bindable(rows)
+        rows = client_bindings.lock(connection, bindings)
         wanted = {
             uuid: attach_handle.Slot(
                 binding['hostname'],
@@ -288,19 +242,8 @@ def bind(
             for uuid, binding in bindings.items()
         }
         allotted, failed = _allot(connection, bindings, wanted)
-        places = _places(rows, bindings)
-        _place(
-            connection,
-            arq_types.State.BOUND,
-            [places[uuid] for uuid in allotted.values()],
-        )
-        _place(
-            connection,
-            arq_types.State.BIND_FAILED,
-            [
-                {**places[uuid], 'reason': reason.told(fault.summary)}
-                for uuid, fault in failed.items()
-            ],
+        client_bindings.write(
+            connection, rows, bindings, allotted.values(), failed
         )
         attach_handle.take(connection, allotted)
         found = (
@@ -321,7 +264,7 @@ def bind(
 
 def _allot(
     connection: sa.Connection,
-    bindings: Mapping[str, Mapping[str, str]],
+    bindings: client_bindings.Bindings,
     wanted: Mapping[str, attach_handle.Slot],
 ) -> tuple[dict[str, str], dict[str, exceptions.AcceleratorsBusy]]:
     """Handle uuid -> ARQ uuid; and ARQ uuid -> why it gets none."""
@@ -336,7 +279,7 @@ def _allot(
     silent = stock.silent_hosts(silence_s)
     allotted: dict[str, str] = {}
     failed: dict[str, exceptions.AcceleratorsBusy] = {}
-    for uuids in _by_instance(bindings).values():
+    for uuids in client_bindings.by_instance(bindings).values():
         slots = {uuid: wanted[uuid] for uuid in uuids}
         try:
             for hostname in silent & {
@@ -349,92 +292,6 @@ def _allot(
         except exceptions.AcceleratorsBusy as fault:
             failed |= dict.fromkeys(uuids, fault)
     return allotted, failed
-
-
-def _by_instance(
-    bindings: Mapping[str, Mapping[str, str]],
-) -> dict[str, list[str]]:
-    """Instance uuid -> the uuids of the ARQs that it is to get."""
-    result: dict[str, list[str]] = {}
-    for uuid, binding in bindings.items():
-        result.setdefault(binding['instance_uuid'], []).append(uuid)
-    return result
-
-
-def _check_bindable(rows: Mapping[str, _RowToBind]) -> None:
-    for row in rows.values():
-        if row['earlier'] is not None:
-            raise exceptions.InvalidRequest(
-                f'Instance {row["earlier"]} already has accelerator '
-                'requests. Cannot bind additional ARQs.'
-            )
-    for uuid, row in rows.items():
-        arq_types.check_transition(
-            uuid, arq_types.State(row['state']), arq_types.State.BOUND
-        )
-
-
-def _places(
-    rows: Mapping[str, _RowToBind],
-    bindings: Mapping[str, Mapping[str, str]],
-) -> dict[str, dict[str, Any]]:
-    """ARQ uuid -> the columns that bind it; its reason is cleared."""
-    return {
-        uuid: {
-            'uuid': uuid,
-            'position': position,
-            'reason': None,
-            'project_id': bindings[uuid].get(
-                'project_id', rows[uuid]['project_id']
-            ),
-            **{name: bindings[uuid][name] for name in _PLACE},
-        }
-        for of_one in _by_instance(bindings).values()
-        for position, uuid in enumerate(of_one)
-    }
-
-
-def _place(
-    connection: sa.Connection,
-    state: arq_types.State,
-    places: Sequence[Mapping[str, Any]],
-) -> None:
-    """Bind ARQs, or write that this failed.
-
-    :param places: of :func:`_places`, with the reason if it failed
-    """
-    if not places:
-        return
-    # It fails if another binding of the instance came first.
-    with engine.raced(
-        exceptions.Conflict.for_all(
-            'The instances are being bound at the same time.'
-        )
-    ):
-        connection.execute(
-            _placing(state, len(places)),
-            {'changed_at': schema.now(), **per_row.parameters(places)},
-        )
-
-
-@functools.lru_cache
-def _placing(state: arq_types.State, amount: int) -> sa.Update:
-    columns = [
-        _TABLE.c[name]
-        for name in (*_PLACE, 'position', 'project_id', 'reason')
-    ]
-    return (
-        sa.update(_TABLE)
-        .where(
-            per_row.is_one(_TABLE.c.uuid, amount),
-            _TABLE.c.state.in_(list(arq_types.sources(state))),
-        )
-        .values(
-            state=state,
-            updated_at=sa.bindparam('changed_at'),
-            **per_row.values(_TABLE.c.uuid, columns, amount),
-        )
-    )
 
 
 @engine.retried
@@ -470,7 +327,7 @@ def unbind(uuids: Collection[str]) -> None:
                 updated_at=schema.now(),
                 position=None,
                 reason=None,
-                **dict.fromkeys(_PLACE),
+                **dict.fromkeys(client_bindings.PLACE),
             )
         )
 

@@ -86,7 +86,6 @@ def report(
         'service_host': service_host,
         'report_digest': digest,
     }
-    begun = f'part of {digest}'[:_DIGEST_LENGTH]
     same = sa.and_(
         _HOSTS.c.hostname == hostname,
         *(_HOSTS.c[name] == value for name, value in facts.items()),
@@ -104,25 +103,44 @@ def report(
                 f'Host {hostname} has not reported devices with the digest '
                 f'{digest}'
             )
-        known = _HOSTS.c.hostname == hostname
-        if part:
-            known = sa.and_(known, _HOSTS.c.report_digest == begun)
-        if not is_last:
-            facts['report_digest'] = begun
-        if not _update_host(connection, known, facts):
-            if part:
-                raise exceptions.Conflict(
-                    f'part {part} of the report of host {hostname} does not '
-                    'follow the part before: begin the report again'
-                )
-            _insert_host(
-                connection,
-                {'hostname': hostname, 'reported_at': clock.now(), **facts},
-            )
+        _put_host(connection, hostname, facts, part, is_last)
         inventory.replace(
             connection, hostname, devices, others or () if is_last else None
         )
         return host_orders.read(connection, hostname) if is_last else None
+
+
+def _put_host(
+    connection: sa.Connection,
+    hostname: str,
+    facts: Mapping[str, str],
+    part: int | None,
+    is_last: bool,
+) -> None:
+    """Write the row of a host that reports devices.
+
+    Until the last part of the report it has another digest, so that the report
+    counts as a new one.
+
+    :param facts: the columns that the host states
+    :raises Conflict: the part does not follow the part before.
+    """
+    begun = f'part of {facts["report_digest"]}'[:_DIGEST_LENGTH]
+    known = _HOSTS.c.hostname == hostname
+    if part:
+        known = sa.and_(known, _HOSTS.c.report_digest == begun)
+    if not is_last:
+        facts = {**facts, 'report_digest': begun}
+    if not _update_host(connection, known, facts):
+        if part:
+            raise exceptions.Conflict(
+                f'part {part} of the report of host {hostname} does not '
+                'follow the part before: begin the report again'
+            )
+        _insert_host(
+            connection,
+            {'hostname': hostname, 'reported_at': clock.now(), **facts},
+        )
 
 
 @engine.retried

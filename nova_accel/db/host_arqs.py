@@ -37,6 +37,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
 from nova_accel.model import matching
+from nova_accel.model import provider_allocation
 
 _ARQS = schema.ARQS
 
@@ -65,9 +66,9 @@ class Request:
     """A host's request for what an instance is to hold.
 
     ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one.
-    ``providers`` are our providers that the instance has allocations of, with
-    the traits in the host's provider tree. ``groups``, in their stored form,
-    replace those of the device profile, if there are any.
+    ``allocations`` are those that the instance has of our providers.
+    ``groups``, in their stored form, replace those of the device profile, if
+    there are any.
     """
 
     instance_uuid: str
@@ -76,7 +77,7 @@ class Request:
     attempt: int
     project_id: str
     device_profile_name: str
-    providers: tuple[matching.Provider, ...]
+    allocations: tuple[provider_allocation.ProviderAllocation, ...]
     image_uuid: str | None = None
     groups: Sequence[Mapping[str, str]] = ()
 
@@ -264,7 +265,8 @@ def _without_ports(connection: sa.Connection, request: Request) -> Request:
         ).tuples()
     )
     return dataclasses.replace(
-        request, providers=matching.without(request.providers, held)
+        request,
+        allocations=provider_allocation.without(request.allocations, held),
     )
 
 
@@ -278,9 +280,9 @@ def _suffices(request: Request, held: Sequence[arq_rows.HeldRow]) -> bool:
         (row['device_rp_uuid'], row['resource_class']) for row in held
     )
     allocated = {
-        (provider.uuid, resource_class): amount
-        for provider in request.providers
-        for resource_class, amount in provider.allocated.items()
+        (allocation.rp_uuid, resource_class): amount
+        for allocation in request.allocations
+        for resource_class, amount in allocation.resources.items()
     }
     return (
         bool(held)
@@ -313,14 +315,16 @@ def _bind(connection: sa.Connection, request: Request) -> None:
     stock = attach_handle.stock(
         connection,
         [
-            attach_handle.Slot(request.hostname, provider.uuid, resource_class)
-            for provider in request.providers
-            for resource_class, amount in provider.allocated.items()
+            attach_handle.Slot(
+                request.hostname, allocation.rp_uuid, resource_class
+            )
+            for allocation in request.allocations
+            for resource_class, amount in allocation.resources.items()
             for _unit in range(amount)
         ],
     )
     assigned = matching.assign(
-        device_profile.parse_groups(profile['groups']), request.providers
+        device_profile.parse_groups(profile['groups']), request.allocations
     )
     rows = [
         {**row, 'device_rp_uuid': assigned[row['device_profile_group_id']]}

@@ -35,8 +35,8 @@ _OF_ALL = frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT})
 
 
 @dataclasses.dataclass(frozen=True)
-class Provider:
-    """One of our resource providers, as its host has reported it.
+class Inventory:
+    """The units of one resource class at one provider, as its host says.
 
     ``units`` maps the reason why units are not free to their number. The
     number of free units has the key None.
@@ -61,45 +61,47 @@ class Provider:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A provider of the group's resource class, and why it cannot serve it.
+    """A provider's inventory, and why the provider cannot serve the group.
 
     ``reasons`` is empty if it can.
     """
 
-    provider: Provider
+    inventory: Inventory
     reasons: tuple[str, ...]
 
 
 def explain(
-    group: device_profile.Group, providers: Iterable[Provider]
+    group: device_profile.Group, inventories: Iterable[Inventory]
 ) -> list[Candidate]:
-    """The providers of the group's resource classes, in the order given."""
+    """The inventories of the group's resource classes, in the order given."""
     return [
-        Candidate(provider, tuple(_reasons(group, provider)))
-        for provider in providers
-        if provider.resource_class in group.resources
+        Candidate(inventory, tuple(_reasons(group, inventory)))
+        for inventory in inventories
+        if inventory.resource_class in group.resources
     ]
 
 
-def _reasons(group: device_profile.Group, provider: Provider) -> Iterable[str]:
-    others = sorted(group.resources.keys() - {provider.resource_class})
+def _reasons(
+    group: device_profile.Group, inventory: Inventory
+) -> Iterable[str]:
+    others = sorted(group.resources.keys() - {inventory.resource_class})
     if others:
         yield f'has no {", ".join(others)}'
-    missing = sorted(group.required - provider.traits)
+    missing = sorted(group.required - inventory.traits)
     if missing:
         yield f'missing traits: {", ".join(missing)}'
-    forbidden = sorted(group.forbidden & provider.traits)
+    forbidden = sorted(group.forbidden & inventory.traits)
     if forbidden:
         yield f'forbidden traits: {", ".join(forbidden)}'
-    if provider.is_silent:
+    if inventory.is_silent:
         yield 'its host does not report'
-    wanted = group.resources[provider.resource_class]
-    if provider.total < wanted:
-        yield f'{wanted} are wanted and it has {provider.total}'
-    elif provider.units.get(None, 0) < wanted:
+    wanted = group.resources[inventory.resource_class]
+    if inventory.total < wanted:
+        yield f'{wanted} are wanted and it has {inventory.total}'
+    elif inventory.units.get(None, 0) < wanted:
         yield (
-            f'{wanted} are wanted and {provider.units.get(None, 0)} are '
-            f'free ({_not_free(provider.units)})'
+            f'{wanted} are wanted and {inventory.units.get(None, 0)} are '
+            f'free ({_not_free(inventory.units)})'
         )
 
 
@@ -123,10 +125,10 @@ class Units:
     amount: int
 
 
-def providers(units: Sequence[Units]) -> list[Provider]:
-    """The providers to which the units belong, sorted by host.
+def inventories(units: Sequence[Units]) -> list[Inventory]:
+    """The inventories to which the units belong, sorted by host.
 
-    A pool has all their devices and all their traits.
+    The inventory of a pool has all devices of the pool and all their traits.
     """
     of_one: dict[tuple[str, str, str], list[Units]] = {}
     for some in units:
@@ -139,7 +141,7 @@ def providers(units: Sequence[Units]) -> list[Provider]:
         for part in parts:
             amounts[part.why_not_free] += part.amount
         found.append(
-            Provider(
+            Inventory(
                 *key,
                 _OF_ALL.union(*(part.traits for part in parts)),
                 tuple(dict.fromkeys(part.device_uuid for part in parts)),

@@ -23,53 +23,11 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
-import dataclasses
 import operator
 
 from nova_accel import exceptions
 from nova_accel.model import device_profile
-
-
-@dataclasses.dataclass(frozen=True)
-class Provider:
-    """A provider as the instance's allocations and the tree show it.
-
-    ``allocated`` is the instance's share: resource class -> amount.
-    """
-
-    uuid: str
-    allocated: Mapping[str, int]
-    traits: frozenset[str]
-
-    def suits(self, group: device_profile.Group) -> bool:
-        """Whether the traits let this provider serve the group."""
-        return (
-            group.required <= self.traits and not group.forbidden & self.traits
-        )
-
-
-def without(
-    providers: Sequence[Provider], held: Mapping[tuple[str, str], int]
-) -> tuple[Provider, ...]:
-    """The providers with what is left of their allocations.
-
-    :param held: the amounts to subtract: (provider uuid, resource class) ->
-        amount
-    """
-    left = (
-        dataclasses.replace(
-            provider,
-            allocated={
-                resource_class: amount
-                - held.get((provider.uuid, resource_class), 0)
-                for resource_class, amount in provider.allocated.items()
-                if amount > held.get((provider.uuid, resource_class), 0)
-            },
-        )
-        for provider in providers
-    )
-    return tuple(provider for provider in left if provider.allocated)
-
+from nova_accel.model import provider_allocation
 
 #: (group index, provider uuid) -> the price of that choice, not negative.
 Cost = Callable[[int, str], float]
@@ -89,7 +47,7 @@ MAX_STEPS = 1_000_000
 
 def assign(
     groups: Sequence[device_profile.Group],
-    providers: Sequence[Provider],
+    allocations: Sequence[provider_allocation.ProviderAllocation],
     cost: Cost = lambda index, uuid: 0,
 ) -> list[str]:
     """The cheapest exact assignment; ties go to the first providers.
@@ -103,7 +61,7 @@ def assign(
             resource_class
             for each in (
                 *(group.resources for group in groups),
-                *(provider.allocated for provider in providers),
+                *(allocation.resources for allocation in allocations),
             )
             for resource_class in each
         }
@@ -111,23 +69,25 @@ def assign(
     found = None
     if all(
         sum(group.resources.get(name, 0) for group in groups)
-        == sum(provider.allocated.get(name, 0) for provider in providers)
+        == sum(allocation.resources.get(name, 0) for allocation in allocations)
         for name in classes
     ):
-        found = _Search(groups, providers, cost, classes).cheapest()
+        found = _Search(groups, allocations, cost, classes).cheapest()
     if found is None:
         raise exceptions.NoAssignment(
             f'the {len(groups)} groups of the device profile do not match '
-            'what is allocated from ' + _told(providers)
+            'what is allocated from ' + _told(allocations)
         )
-    return [providers[position].uuid for position in found]
+    return [allocations[position].rp_uuid for position in found]
 
 
-def _told(providers: Sequence[Provider]) -> str:
+def _told(
+    allocations: Sequence[provider_allocation.ProviderAllocation],
+) -> str:
     return (
         ', '.join(
-            f'{provider.uuid} {dict(provider.allocated)}'
-            for provider in providers
+            f'{allocation.rp_uuid} {dict(allocation.resources)}'
+            for allocation in allocations
         )
         or 'no provider'
     )
@@ -144,24 +104,27 @@ class _Search:
     def __init__(
         self,
         groups: Sequence[device_profile.Group],
-        providers: Sequence[Provider],
+        allocations: Sequence[provider_allocation.ProviderAllocation],
         cost: Cost,
         classes: Sequence[str],
     ) -> None:
         self._groups = groups
-        self._providers = providers
+        self._allocations = allocations
         self._wanted = [_amounts(group.resources, classes) for group in groups]
         self._left = [
-            _amounts(provider.allocated, classes) for provider in providers
+            _amounts(allocation.resources, classes)
+            for allocation in allocations
         ]
         # For each provider, its price for each group; None if it does not
         # suit.
         self._prices = [
             tuple(
-                cost(index, provider.uuid) if provider.suits(group) else None
+                cost(index, allocation.rp_uuid)
+                if allocation.suits(group)
+                else None
                 for index, group in enumerate(groups)
             )
-            for provider in providers
+            for allocation in allocations
         ]
         self._kinds = sorted(set(self._prices), key=self._prices.index)
         self._kind_of = [self._kinds.index(prices) for prices in self._prices]
@@ -227,12 +190,12 @@ class _Search:
                 yield None if rest is None else price + rest
 
     def _count(self) -> None:
-        self._steps += len(self._providers)
+        self._steps += len(self._allocations)
         if self._steps > MAX_STEPS:
             raise exceptions.NoAssignment(
                 f'the {len(self._groups)} groups of the device profile can '
                 'be matched in too many ways to what is allocated from '
-                f'{_told(self._providers)}: make groups of the profile '
+                f'{_told(self._allocations)}: make groups of the profile '
                 'equal, or have devices pooled'
             )
 

@@ -12,9 +12,14 @@
 
 """The programming of an FPGA region: results and history."""
 
+from collections.abc import Mapping
 import dataclasses
 import datetime
 import enum
+from typing import Any
+
+from nova_accel import exceptions
+from nova_accel.model import reason
 
 
 class Result(enum.IntEnum):
@@ -62,6 +67,76 @@ class Record:
     started_at: datetime.datetime
     finished_at: datetime.datetime | None = None
     failure: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, for the journal."""
+        return {
+            **dataclasses.asdict(self),
+            'started_at': _to_text(self.started_at),
+            'finished_at': (
+                None
+                if self.finished_at is None
+                else _to_text(self.finished_at)
+            ),
+        }
+
+    def to_report(self) -> dict[str, Any]:
+        """The record as its host reports it; the URL has the uuid."""
+        value = self.to_dict()
+        asker = value.pop('asker')
+        del value['uuid']
+        return {
+            **value,
+            **asker,
+            'failure': (
+                None if self.failure is None else reason.told(self.failure)
+            ),
+        }
+
+
+def from_dict(value: Mapping[str, Any]) -> Record:
+    """The reverse of :meth:`Record.to_dict`.
+
+    :raises KeyError, TypeError, ValueError: the value is no record.
+    """
+    finished_at = value['finished_at']
+    return Record(
+        **{
+            **value,
+            'asker': Asker(**value['asker']),
+            'started_at': _to_time(value['started_at']),
+            'finished_at': (
+                None if finished_at is None else _to_time(finished_at)
+            ),
+        }
+    )
+
+
+def from_report(uuid: str, value: Mapping[str, Any]) -> Record:
+    """The record with this uuid, from :meth:`Record.to_report`.
+
+    :raises InvalidRequest: a time is malformed.
+    """
+    asker = {
+        field.name: value[field.name] for field in dataclasses.fields(Asker)
+    }
+    others = {name: each for name, each in value.items() if name not in asker}
+    try:
+        return from_dict({**others, 'uuid': uuid, 'asker': asker})
+    except ValueError as error:
+        raise exceptions.InvalidRequest(str(error)) from error
+
+
+def _to_text(time: datetime.datetime) -> str:
+    return time.astimezone(datetime.UTC).isoformat()
+
+
+def _to_time(text: str) -> datetime.datetime:
+    """:raises ValueError: the text is no time."""
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f'{text}: {error}') from error
 
 
 @dataclasses.dataclass(frozen=True)

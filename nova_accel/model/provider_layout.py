@@ -111,24 +111,85 @@ def layout(
 
     :raises InvalidName: a provider's name would be too long for Placement.
     """
-    providers: dict[str, Provider] = {}
-    handles: dict[str, dict[str, list[attach_handle.AttachHandle]]] = {}
-    rp_uuids: dict[tuple[str, str], str] = {}
+    builder = _Builder(nodename, node_uuid)
+    for device in sorted(devices, key=lambda device: device.address):
+        if len(device.deployables) == 1:
+            builder.add_whole(device, device.deployables[0])
+        elif device.deployables:
+            builder.add_parts(device)
+    return builder.layout()
 
-    def add(
+
+class _Builder:
+    """A layout to which one device after the other is added."""
+
+    def __init__(self, nodename: str, node_uuid: str) -> None:
+        self._nodename = nodename
+        self._node_uuid = node_uuid
+        self._providers: dict[str, Provider] = {}
+        # By the name of the provider and the resource class.
+        self._handles: dict[
+            str, dict[str, list[attach_handle.AttachHandle]]
+        ] = {}
+        self._rp_uuids: dict[tuple[str, str], str] = {}
+
+    def add_whole(
+        self, device: hardware.Device, deployable: hardware.Deployable
+    ) -> None:
+        """Add a device that has one deployable."""
+        path = pool(device, deployable) if device.pooled else (device.name,)
+        self._rp_uuids[device.name, deployable.name] = self._add(
+            path, None, deployable.traits, deployable
+        )
+
+    def add_parts(self, device: hardware.Device) -> None:
+        """Add a device, with a provider for each of its deployables."""
+        shared = frozenset.intersection(
+            *(deployable.traits for deployable in device.deployables)
+        )
+        parent = self._add((device.name,), None, shared)
+        for deployable in device.deployables:
+            path = device.name, deployable.name
+            self._rp_uuids[path] = self._add(
+                path, parent, deployable.traits, deployable
+            )
+
+    def layout(self) -> Layout:
+        return Layout(
+            tuple(
+                dataclasses.replace(
+                    provider,
+                    handles={
+                        resource_class: tuple(units)
+                        for resource_class, units in self._handles[
+                            name
+                        ].items()
+                    },
+                )
+                for name, provider in self._providers.items()
+            ),
+            self._rp_uuids,
+        )
+
+    def _add(
+        self,
         path: tuple[str, ...],
         parent: str | None,
         traits: frozenset[str],
-        deployable: hardware.Deployable | None,
+        deployable: hardware.Deployable | None = None,
     ) -> str:
-        name = naming.provider_name(nodename, *path)
-        uuid = naming.derived_uuid(node_uuid, 'provider', *path)
-        units = handles.setdefault(name, {})
+        """Add a provider; if it is there already, the units join its own.
+
+        :returns: the provider's uuid
+        """
+        name = naming.provider_name(self._nodename, *path)
+        uuid = naming.derived_uuid(self._node_uuid, 'provider', *path)
+        units = self._handles.setdefault(name, {})
         if deployable is not None:
             units.setdefault(deployable.resource_class, []).extend(
                 deployable.handles
             )
-        providers[name] = Provider(
+        self._providers[name] = Provider(
             name,
             uuid,
             parent,
@@ -136,43 +197,6 @@ def layout(
             {},
         )
         return uuid
-
-    for device in sorted(devices, key=lambda device: device.address):
-        if not device.deployables:
-            continue
-        if len(device.deployables) == 1:
-            deployable = device.deployables[0]
-            path = (
-                pool(device, deployable) if device.pooled else (device.name,)
-            )
-            rp_uuids[device.name, deployable.name] = add(
-                path, None, deployable.traits, deployable
-            )
-            continue
-        shared = frozenset.intersection(
-            *(deployable.traits for deployable in device.deployables)
-        )
-        parent = add((device.name,), None, shared, None)
-        for deployable in device.deployables:
-            rp_uuids[device.name, deployable.name] = add(
-                (device.name, deployable.name),
-                parent,
-                deployable.traits,
-                deployable,
-            )
-    return Layout(
-        tuple(
-            dataclasses.replace(
-                provider,
-                handles={
-                    resource_class: tuple(units)
-                    for resource_class, units in handles[name].items()
-                },
-            )
-            for name, provider in providers.items()
-        ),
-        rp_uuids,
-    )
 
 
 def pool(
@@ -260,9 +284,35 @@ def diff(
             provider, inventories[provider.uuid], existing.get(provider.uuid)
         )
     )
-    changed: dict[str, Mapping[str, Units]] = {
-        provider.uuid: inventories[provider.uuid] for provider in put
+    leaving = _leaving(wanted, inventories, existing, unused)
+    stale = {
+        provider.uuid: existing[provider.uuid].traits
+        & given.get(provider.uuid, frozenset()) - provider.traits
+        for provider in wanted.providers
+        if provider.uuid in existing
     }
+    return dataclasses.replace(
+        leaving,
+        put=put,
+        inventories={
+            **{provider.uuid: inventories[provider.uuid] for provider in put},
+            **leaving.inventories,
+        },
+        stale={uuid: traits for uuid, traits in stale.items() if traits},
+    )
+
+
+def _leaving(
+    wanted: Layout,
+    inventories: Inventories,
+    existing: dict[str, Present],
+    unused: frozenset[str],
+) -> Changes:
+    """The changes to existing providers that the layout lacks.
+
+    The arguments are those of :func:`diff`.
+    """
+    changed: dict[str, Mapping[str, Units]] = {}
     remove: list[str] = []
     unwanted: set[str] = set()
     needed: set[str | None] = set()
@@ -286,18 +336,10 @@ def diff(
             needed.add(existing[uuid].parent)
         else:
             remove.append(uuid)
-    stale = {
-        provider.uuid: existing[provider.uuid].traits
-        & given.get(provider.uuid, frozenset()) - provider.traits
-        for provider in wanted.providers
-        if provider.uuid in existing
-    }
     return Changes(
-        put,
-        changed,
-        tuple(remove),
-        {uuid: traits for uuid, traits in stale.items() if traits},
-        frozenset(unwanted.difference(remove)),
+        inventories=changed,
+        remove=tuple(remove),
+        unwanted=frozenset(unwanted.difference(remove)),
     )
 
 

@@ -90,8 +90,8 @@ def a_function(
     )
 
 
-class DriverConformance:
-    """A mixin for ``testtools.TestCase``.
+class DriverUnderTest:
+    """The driver under test, on a simulated host.
 
     The author of a driver sets the first four, and writes ``functions``.
 
@@ -171,7 +171,16 @@ class DriverConformance:
             node_uuid,
         )
 
-    # The facts.
+    def _sysfs_contents(self) -> dict[str, str]:
+        return {
+            str(path): path.read_text()
+            for path in sorted(self.sysfs.root.rglob('*'))
+            if path.is_file()
+        }
+
+
+class DiscoveryConformance(DriverUnderTest):
+    """Tests of what the driver says of a device."""
 
     def test_device(self) -> None:
         device = self.discover()
@@ -238,7 +247,9 @@ class DriverConformance:
                 assert 'CUSTOM_RACK_7' in deployable.traits
                 assert deployable.resource_class == 'CUSTOM_MINE'
 
-    # The handles.
+
+class HandleConformance(DriverUnderTest):
+    """Tests of the attach handles of a device, and of their cleaning."""
 
     def test_handles_survive_the_journal(self) -> None:
         for handle in _handles(self.discover()):
@@ -290,7 +301,31 @@ class DriverConformance:
             except exceptions.DeviceError as error:
                 assert str(error)
 
-    # Programming.
+    def test_cleaning(self) -> None:
+        driver = self.a_driver()
+        driver.check_cleaning(self.a_spec())
+        assert 'none' in driver.cleaning_methods
+        methods = driver.cleaning_methods - {'command'}
+        if not self.discover().regions:
+            methods -= {'program'}
+        for method in methods:
+            keys: dict[str, Any] = {
+                'clean': method,
+                'clean_command': None,
+                'clean_bitstream': _A_BITSTREAM
+                if method == 'program'
+                else None,
+            }
+            driver.check_cleaning(self.a_spec(**keys))
+            device = self.discover(**keys)
+            assert all(
+                each.is_cleaned is (method != 'none')
+                for each in device.deployables
+            )
+
+
+class ProgrammingConformance(DriverUnderTest):
+    """Tests of programming a region, and of refusing to."""
 
     def test_programming(self) -> None:
         if not self.bitstreams:
@@ -370,7 +405,9 @@ class DriverConformance:
         assert list(after.handles) == list(device.handles)
         assert after.regions == device.regions
 
-    # Refusals.
+
+class RefusalConformance(DriverUnderTest):
+    """Tests of the functions that the driver refuses."""
 
     def test_only_typed_errors(self) -> None:
         """Discover every function of the host, also with an empty sysfs."""
@@ -395,28 +432,6 @@ class DriverConformance:
             'a function of an unknown vendor is offered'
         )
 
-    def test_cleaning(self) -> None:
-        driver = self.a_driver()
-        driver.check_cleaning(self.a_spec())
-        assert 'none' in driver.cleaning_methods
-        methods = driver.cleaning_methods - {'command'}
-        if not self.discover().regions:
-            methods -= {'program'}
-        for method in methods:
-            keys: dict[str, Any] = {
-                'clean': method,
-                'clean_command': None,
-                'clean_bitstream': _A_BITSTREAM
-                if method == 'program'
-                else None,
-            }
-            driver.check_cleaning(self.a_spec(**keys))
-            device = self.discover(**keys)
-            assert all(
-                each.is_cleaned is (method != 'none')
-                for each in device.deployables
-            )
-
     def _discover_or_refuse(
         self,
         function: pci_function.PciFunction,
@@ -429,12 +444,17 @@ class DriverConformance:
             return False
         return True
 
-    def _sysfs_contents(self) -> dict[str, str]:
-        return {
-            str(path): path.read_text()
-            for path in sorted(self.sysfs.root.rglob('*'))
-            if path.is_file()
-        }
+
+class DriverConformance(
+    DiscoveryConformance,
+    HandleConformance,
+    ProgrammingConformance,
+    RefusalConformance,
+):
+    """A mixin for ``testtools.TestCase``, with all tests of a driver.
+
+    See :class:`DriverUnderTest` for what the author of a driver sets.
+    """
 
 
 def _raises(what: Callable[..., object], *arguments: object) -> None:

@@ -20,9 +20,9 @@ from nova_accel.db import cleaning
 from nova_accel.db import host
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
-from nova_accel.model import matching
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model import provider_allocation
 from nova_accel.model import provider_layout
 from nova_accel.model import standing_orders
 
@@ -176,9 +176,11 @@ class SimulatedHost:
             f'pci_0000_{bus:02x}_00_0', f'region{region}'
         ]
 
-    def allocated(self, bus: int = 0, region: int = 0) -> matching.Provider:
-        """A region's provider, allocated to one instance."""
-        return matching.Provider(
+    def allocated(
+        self, bus: int = 0, region: int = 0
+    ) -> provider_allocation.ProviderAllocation:
+        """The allocation that one instance has of a region's provider."""
+        return provider_allocation.ProviderAllocation(
             self.rp_uuid(bus, region),
             {'FPGA': 1},
             frozenset(
@@ -190,10 +192,12 @@ class SimulatedHost:
             ),
         )
 
-    def allocated_functions(self, amount: int) -> matching.Provider:
-        """The functions' provider, some of it allocated to one instance."""
+    def allocated_functions(
+        self, amount: int
+    ) -> provider_allocation.ProviderAllocation:
+        """The allocation that one instance has of the functions' provider."""
         uuid = self.layout().rp_uuids[self._function(0).name, 'qat']
-        return matching.Provider(
+        return provider_allocation.ProviderAllocation(
             uuid,
             {'CUSTOM_QAT': amount},
             frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}),

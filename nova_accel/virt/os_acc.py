@@ -45,8 +45,8 @@ from nova_accel.model import device_profile
 from nova_accel.model import extra_specs
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import host_view
-from nova_accel.model import matching
 from nova_accel.model import programming_record
+from nova_accel.model import provider_allocation
 from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import flavor
 from nova_accel.virt import image_properties
@@ -123,15 +123,15 @@ class OsAcc:
             or the flavor and the image ask for two bitstreams.
         :raises AcceleratorError: the instance holds no more than before.
         """
-        provider = matching.Provider(
+        allocation = provider_allocation.ProviderAllocation(
             selected_rp['uuid'],
             selected_rp['resources'],
             frozenset(selected_rp['traits']),
         )
-        asked = _asked(instance_info['name'], flavor_extra_specs, provider)
+        asked = _asked(instance_info['name'], flavor_extra_specs, allocation)
         instance = self._instance(instance_info, flavor_extra_specs)
         taken = self._not_held(instance.uuid)
-        self.acquire(instance, asked, [provider])
+        self.acquire(instance, asked, [allocation])
         with self._begun(None, instance, taken, lambda: False):
             return [_told(request) for request in self.ready(instance)]
 
@@ -150,7 +150,7 @@ class OsAcc:
         self,
         context: nova_context.RequestContext | None,
         instance: objects.Instance,
-        providers: Collection[matching.Provider],
+        allocations: Collection[provider_allocation.ProviderAllocation],
         found: accel_info_module.Split = accel_info_module.NOTHING,
         keeps: Callable[[], bool] = lambda: False,
     ) -> Iterator[None]:
@@ -161,7 +161,7 @@ class OsAcc:
 
         :param context: the user's, who must be allowed to see the bitstreams;
             None for the service's
-        :param providers: ours, with what is allocated to the instance
+        :param allocations: those that the instance has of our providers
         :param found: the ARQs that Nova has got for the instance
         :param keeps: whether the instance keeps what it has although the
             body failed
@@ -172,9 +172,9 @@ class OsAcc:
         if profile is not None and found.ours:
             self._attachments.adopt(instance.uuid, found.ours)
         elif profile is not None and (
-            providers or arq_types.Role.ACTIVE in taken
+            allocations or arq_types.Role.ACTIVE in taken
         ):
-            self.acquire(instance, profile, providers)
+            self.acquire(instance, profile, allocations)
         elif profile is not None:
             # Nova removes the allocations of a server whose rebuild failed.
             LOG.warning(
@@ -190,7 +190,9 @@ class OsAcc:
         self,
         context: nova_context.RequestContext,
         instance: objects.Instance,
-        providers: Callable[[], Collection[matching.Provider]],
+        allocations: Callable[
+            [], Collection[provider_allocation.ProviderAllocation]
+        ],
     ) -> Iterator[None]:
         """Hold what is allocated to the instance, if it holds nothing.
 
@@ -200,8 +202,8 @@ class OsAcc:
         restores the instance's old flavor, but keeps the allocations of the
         new one.
 
-        :param providers: asks for ours, with what is allocated to the
-            instance
+        :param allocations: asks for those that the instance has of our
+            providers
         :raises AcceleratorError: the instance holds nothing.
         """
         profile = flavor.profile(instance.flavor)
@@ -211,7 +213,7 @@ class OsAcc:
         profiles = [profile]
         if instance.new_flavor is not None:
             profiles.append(flavor.profile(instance.new_flavor) or profile)
-        self._acquire_one(instance, profiles, providers())
+        self._acquire_one(instance, profiles, allocations())
         # Nova starts guests with a context that no other service accepts.
         with self._begun(
             context if context.auth_token else None,
@@ -225,7 +227,7 @@ class OsAcc:
         self,
         instance: objects.Instance,
         asked: device_profile.Asked,
-        providers: Iterable[matching.Provider],
+        allocations: Iterable[provider_allocation.ProviderAllocation],
         role: arq_types.Role = arq_types.Role.ACTIVE,
     ) -> None:
         """Bind the instance's ARQs.
@@ -234,7 +236,7 @@ class OsAcc:
         """
         self.initialize()
         self._attachments.acquire(
-            instance.uuid, instance.project_id, asked, providers, role
+            instance.uuid, instance.project_id, asked, allocations, role
         )
 
     def ready(
@@ -343,13 +345,13 @@ class OsAcc:
         self,
         instance: objects.Instance,
         profiles: Sequence[str],
-        providers: Collection[matching.Provider],
+        allocations: Collection[provider_allocation.ProviderAllocation],
     ) -> None:
         """Acquire the first profile that fits the allocations.
 
         :raises AcceleratorError: none fits, or it cannot be acquired.
         """
-        if not providers:
+        if not allocations:
             raise exceptions.DeviceError(
                 f'instance {instance.uuid}, whose flavor asks for '
                 f'{profiles[0]}, has no accelerators on this host, and '
@@ -364,9 +366,9 @@ class OsAcc:
         *others, last = dict.fromkeys(profiles)
         for profile in others:
             with contextlib.suppress(exceptions.NoAssignment):
-                self.acquire(instance, profile, providers)
+                self.acquire(instance, profile, allocations)
                 return
-        self.acquire(instance, last, providers)
+        self.acquire(instance, last, allocations)
 
     @contextlib.contextmanager
     def _begun(
@@ -449,19 +451,21 @@ class OsAcc:
 
 
 def _asked(
-    instance_name: str, specs: Mapping[str, str], provider: matching.Provider
+    instance_name: str,
+    specs: Mapping[str, str],
+    allocation: provider_allocation.ProviderAllocation,
 ) -> device_profile.Asked:
     """:raises InvalidRequest: the flavor asks for nothing of the provider."""
     profile = extra_specs.profile(specs)
     if profile is not None:
         return profile
-    group = extra_specs.group(specs, provider.allocated)
+    group = extra_specs.group(specs, allocation.resources)
     if not group:
         raise exceptions.InvalidRequest(
             f'the flavor of {instance_name} has neither '
             f'{device_profile.FLAVOR_KEY} nor resources: of one of '
-            f'{", ".join(sorted(provider.allocated)) or "nothing"}, which '
-            f'resource provider {provider.uuid} has allocated'
+            f'{", ".join(sorted(allocation.resources)) or "nothing"}, which '
+            f'resource provider {allocation.rp_uuid} has allocated'
         )
     return [group]
 

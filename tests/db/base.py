@@ -28,7 +28,7 @@ from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
-from nova_accel.model import matching
+from nova_accel.model import provider_allocation
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -54,7 +54,10 @@ class DatabaseTestCase(testtools.TestCase):
         device_profile.create(name, groups or (FPGA,))
 
     def request(
-        self, *providers: matching.Provider, attempt: int = 1, **fields: Any
+        self,
+        *allocations: provider_allocation.ProviderAllocation,
+        attempt: int = 1,
+        **fields: Any,
     ) -> host_arqs.Request:
         """A request for the first region, unless others are given."""
         return host_arqs.Request(
@@ -65,7 +68,7 @@ class DatabaseTestCase(testtools.TestCase):
                 'attempt': attempt,
                 'project_id': PROJECT,
                 'device_profile_name': 'fpga',
-                'providers': providers or (self.host.allocated(),),
+                'allocations': allocations or (self.host.allocated(),),
                 **fields,
             }
         )

@@ -45,7 +45,7 @@ class TestGetUnits(base.DatabaseTestCase):
         """Provider uuid -> why units are not free -> how many."""
         return {
             each.rp_uuid: dict(each.units)
-            for each in explanation_model.providers(
+            for each in explanation_model.inventories(
                 explanation.get_units(resource_classes)
             )
         }

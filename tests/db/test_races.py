@@ -196,7 +196,7 @@ class TestBind(RaceTestCase):
     def test_one_arq(self) -> None:
         self.make_profile(base.QAT, name='one')
         [created] = client_arqs.create('one', base.PROJECT)
-        provider = self.host.allocated_functions(1).uuid
+        provider = self.host.allocated_functions(1).rp_uuid
         results = base.race(
             [
                 _call(
@@ -212,7 +212,7 @@ class TestBind(RaceTestCase):
         self.assert_consistent()
 
     def test_one_instance(self) -> None:
-        provider = self.host.allocated_functions(1).uuid
+        provider = self.host.allocated_functions(1).rp_uuid
         created = [
             arq['uuid']
             for _ in range(base.RACERS)
@@ -262,7 +262,7 @@ class TestCrowd(RaceTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.make_profile({'resources:CUSTOM_QAT': str(_CROWD)}, name='crowd')
-        self.provider = self.host.allocated_functions(1).uuid
+        self.provider = self.host.allocated_functions(1).rp_uuid
         pool = {
             row['uuid']
             for row in self.rows(schema.DEPLOYABLES)

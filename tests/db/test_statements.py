@@ -77,7 +77,7 @@ class LifeTestCase(base.DatabaseTestCase):
         newer = dataclasses.replace(
             pair[0],
             attempt=3,
-            providers=(self.host.allocated(), self.host.allocated(bus=1)),
+            allocations=(self.host.allocated(), self.host.allocated(bus=1)),
         )
         changed = dataclasses.replace(self.host, regions=(2, None))
         created: list[str] = []

@@ -34,7 +34,7 @@ from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
 from nova_accel.model import attempt_number
 from nova_accel.model import device_profile
-from nova_accel.model import matching
+from nova_accel.model import provider_allocation
 
 
 def list_bindings(req: webob.Request) -> webob.Response:
@@ -101,17 +101,7 @@ def acquire(req: webob.Request) -> webob.Response:
         groups=device_profile.checked_groups(body['groups'])
         if 'groups' in body
         else (),
-        providers=tuple(
-            matching.Provider(
-                uuid,
-                {
-                    resource_class: int(amount)
-                    for resource_class, amount in provider['allocated'].items()
-                },
-                frozenset(provider['traits']),
-            )
-            for uuid, provider in body['providers'].items()
-        ),
+        allocations=provider_allocation.from_dict(body['providers']),
         image_uuid=body.get('image_uuid'),
     )
     with arq_notification.acquiring(context, wanted) as bound:

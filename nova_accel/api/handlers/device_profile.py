@@ -74,7 +74,7 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
     policy.authorize(request.context(req), policies.EXPLAIN)
     profile = _find(req)
     groups = device_profile_model.parse_groups(profile['groups'])
-    providers = explanation.providers(
+    inventories = explanation.inventories(
         explanation_db.get_units(
             {
                 resource_class
@@ -92,7 +92,7 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
                     _explained(
                         number,
                         profile['groups'][number],
-                        explanation.explain(group, providers),
+                        explanation.explain(group, inventories),
                     )
                     for number, group in enumerate(groups)
                 ],
@@ -209,19 +209,19 @@ def _explained(
         'group': group,
         'hostnames': sorted(
             {
-                candidate.provider.hostname
+                candidate.inventory.hostname
                 for candidate in candidates
                 if not candidate.reasons
             }
         ),
         'resource_providers': [
             {
-                'uuid': candidate.provider.rp_uuid,
-                'hostname': candidate.provider.hostname,
-                'resource_class': candidate.provider.resource_class,
-                'device_uuids': candidate.provider.device_uuids,
-                'total': candidate.provider.total,
-                'free': candidate.provider.free,
+                'uuid': candidate.inventory.rp_uuid,
+                'hostname': candidate.inventory.hostname,
+                'resource_class': candidate.inventory.resource_class,
+                'device_uuids': candidate.inventory.device_uuids,
+                'total': candidate.inventory.total,
+                'free': candidate.inventory.free,
                 'reasons': candidate.reasons,
             }
             for candidate in candidates

@@ -12,9 +12,6 @@
 
 """``/hosts``: the reports of nova-compute about its devices."""
 
-import datetime
-from typing import Any
-
 import webob
 
 from nova_accel import exceptions
@@ -93,31 +90,9 @@ def set_programming(req: webob.Request) -> webob.Response:
     policy.authorize(context, policies.REPORT)
     hostname = request.path_hostname(req)
     body = request.json_body(req, programming_schemas.RECORD)
-    record = _record(request.path_uuid(req, 'uuid'), body)
+    record = programming_record.from_report(
+        request.path_uuid(req, 'uuid'), body
+    )
     programming_db.note(hostname, record)
     programming_notification.send(context, hostname, record)
     return webob.Response(status=204, content_type=None)
-
-
-def _record(uuid: str, body: dict[str, Any]) -> programming_record.Record:
-    """:raises InvalidRequest: a time is malformed."""
-    finished_at = body['finished_at']
-    return programming_record.Record(
-        uuid,
-        body['device_uuid'],
-        body['region'],
-        body['bitstream_id'],
-        programming_record.Asker(
-            body['project_id'], body['user_id'], body['instance_uuid']
-        ),
-        _time(body['started_at']),
-        None if finished_at is None else _time(finished_at),
-        body['failure'],
-    )
-
-
-def _time(text: str) -> datetime.datetime:
-    try:
-        return datetime.datetime.fromisoformat(text)
-    except ValueError as error:
-        raise exceptions.InvalidRequest(f'{text}: {error}') from error

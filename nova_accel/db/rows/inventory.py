@@ -27,11 +27,9 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
+from nova_accel.db.rows import reported_rows
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
-
-#: The rows of one table by their uuid.
-_Rows = dict[str, dict[str, Any]]
 
 _ARQS = schema.ARQS
 _DEVICES = schema.DEVICES
@@ -39,33 +37,9 @@ _DEPLOYABLES = schema.DEPLOYABLES
 _HANDLES = schema.ATTACH_HANDLES
 _HOSTS = schema.HOSTS
 
-_DEVICE_FACTS = (
-    'uuid',
-    'name',
-    'type',
-    'vendor_id',
-    'vendor',
-    'product_id',
-    'product',
-    'address',
-    'driver',
-    'numa_node',
-)
-_DEPLOYABLE_FACTS = ('uuid', 'name', 'rp_uuid', 'resource_class', 'traits')
-_HANDLE_FACTS = ('uuid', 'type', 'info')
-
 #: Rows for one statement: a whole part of a report, and far below SQLite's
 #: default limit of 32766.
 _AT_ONCE = 4096
-
-#: The fields that a nova-compute older than the API leaves out.
-_DEVICE_DEFAULTS: Mapping[str, Any] = {'fault': None, 'attributes': {}}
-_DEPLOYABLE_DEFAULTS: Mapping[str, Any] = {
-    'is_cleaned': False,
-    'region': None,
-    'bitstream_id': None,
-}
-_HANDLE_DEFAULTS: Mapping[str, Any] = {'identity': None}
 
 
 def replace(
@@ -80,16 +54,6 @@ def replace(
     handle that is taken or unclean, with its deployable and its device, and
     for a device that an administrator has disabled.
 
-    A handle that is cleaned after each guest becomes unclean in three cases:
-
-    * It is seen for the first time, also after its host was forgotten: nobody
-      knows who had it before.
-    * It is free, and was not of the cleaned kind until now.
-    * It is free, and another device is in its place: the state of the former
-      device says nothing about the new one.
-
-    While a guest has a handle, it stays the handle of the guest's device.
-
     :param devices: in the form of
         :meth:`nova_accel.model.hardware.Device.to_report`
     :param others: the uuids of further devices, which stay as they are; None
@@ -97,11 +61,7 @@ def replace(
     :raises Conflict: a device is another host's, or one of the others is not
         known
     """
-    wanted = {
-        _DEVICES: _device_rows(hostname, devices),
-        _DEPLOYABLES: _deployable_rows(devices),
-        _HANDLES: _handle_rows(devices),
-    }
+    wanted = reported_rows.rows(hostname, devices)
     present = _present(connection, hostname, list(wanted[_DEVICES]), others)
     _leave(present, others or ())
     _check_own(hostname, present[_DEVICES])
@@ -122,13 +82,45 @@ def replace(
         {},
         {},
     )
+    _put_handles(connection, hostname, wanted, present)
+    if _differ(
+        wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid'
+    ) or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid'):
+        _let_arqs_follow(connection, hostname)
+    _remove(
+        connection,
+        {
+            table: list(present[table].keys() - wanted[table].keys())
+            for table in wanted
+        },
+    )
+
+
+def _put_handles(
+    connection: sa.Connection,
+    hostname: str,
+    wanted: Mapping[sa.Table, reported_rows.Rows],
+    present: Mapping[sa.Table, reported_rows.Rows],
+) -> None:
+    """Write the reported handles, and which of them are unclean.
+
+    A handle that is cleaned after each guest becomes unclean in three cases:
+
+    * It is seen for the first time, also after its host was forgotten: nobody
+      knows who had it before.
+    * It is free, and was not of the cleaned kind until now.
+    * It is free, and another device is in its place: the state of the former
+      device says nothing about the new one.
+
+    While a guest has a handle, it stays the handle of the guest's device.
+    """
     unclean, soiled = _unclean(wanted, present)
-    others = _keep_identities(
+    replaced = _keep_identities(
         connection, hostname, wanted[_HANDLES], present[_HANDLES]
     )
     since = (
         host_orders.next_revision(connection, hostname)
-        if unclean or soiled or others
+        if unclean or soiled or replaced
         else None
     )
     for is_unclean in (False, True):
@@ -145,18 +137,7 @@ def replace(
             {},
         )
     _soil(connection, soiled, since)
-    _soil_others(connection, others, since)
-    if _differ(
-        wanted[_DEPLOYABLES], present[_DEPLOYABLES], 'rp_uuid'
-    ) or _differ(wanted[_HANDLES], present[_HANDLES], 'deployable_uuid'):
-        _let_arqs_follow(connection, hostname)
-    _remove(
-        connection,
-        {
-            table: list(present[table].keys() - wanted[table].keys())
-            for table in wanted
-        },
-    )
+    _soil_replaced(connection, replaced, since)
 
 
 def _present(
@@ -164,7 +145,7 @@ def _present(
     hostname: str,
     reported: Collection[str],
     others: Collection[str] | None,
-) -> dict[sa.Table, _Rows]:
+) -> dict[sa.Table, reported_rows.Rows]:
     """The rows that a report is about, those of other hosts' devices too.
 
     :param reported: the uuids of the devices in the report
@@ -176,30 +157,16 @@ def _present(
     deployables = _DEPLOYABLES.join(_DEVICES)
     return {
         _DEVICES: _read(
-            connection,
-            _DEVICES,
-            _DEVICES,
-            sa.or_(here, is_reported),
-            ('hostname', *_DEVICE_FACTS, *_DEVICE_DEFAULTS),
+            connection, _DEVICES, _DEVICES, sa.or_(here, is_reported)
         ),
-        _DEPLOYABLES: _read(
-            connection,
-            _DEPLOYABLES,
-            deployables,
-            here,
-            ('device_uuid', *_DEPLOYABLE_FACTS, *_DEPLOYABLE_DEFAULTS),
-        ),
+        _DEPLOYABLES: _read(connection, _DEPLOYABLES, deployables, here),
         _HANDLES: _read(
-            connection,
-            _HANDLES,
-            deployables.join(_HANDLES),
-            here,
-            ('deployable_uuid', 'present', *_HANDLE_FACTS, *_HANDLE_DEFAULTS),
+            connection, _HANDLES, deployables.join(_HANDLES), here
         ),
     }
 
 
-def _check_own(hostname: str, devices: _Rows) -> None:
+def _check_own(hostname: str, devices: reported_rows.Rows) -> None:
     """:raises Conflict: names a device that is another host's"""
     for uuid, device in devices.items():
         if device['hostname'] != hostname:
@@ -210,7 +177,9 @@ def _check_own(hostname: str, devices: _Rows) -> None:
             )
 
 
-def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:
+def _leave(
+    present: Mapping[sa.Table, reported_rows.Rows], others: Collection[str]
+) -> None:
     """Keep the rows of these devices, and the rows below them, as they are.
 
     :raises Conflict: names a device that is not known.
@@ -237,45 +206,11 @@ def _leave(present: Mapping[sa.Table, _Rows], others: Collection[str]) -> None:
         kept |= gone
 
 
-def _device_rows(hostname: str, devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {
-        device['uuid']: {
-            'hostname': hostname,
-            **{name: device[name] for name in _DEVICE_FACTS},
-            **_given(device, _DEVICE_DEFAULTS),
-        }
-        for device in devices
-    }
-
-
-def _deployable_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {
-        deployable['uuid']: {
-            'device_uuid': device['uuid'],
-            **{name: deployable[name] for name in _DEPLOYABLE_FACTS},
-            **_given(deployable, _DEPLOYABLE_DEFAULTS),
-        }
-        for device in devices
-        for deployable in device['deployables']
-    }
-
-
-def _handle_rows(devices: Sequence[Mapping[str, Any]]) -> _Rows:
-    return {
-        handle['uuid']: {
-            'deployable_uuid': deployable['uuid'],
-            'present': True,
-            **{name: handle[name] for name in _HANDLE_FACTS},
-            **_given(handle, _HANDLE_DEFAULTS),
-        }
-        for device in devices
-        for deployable in device['deployables']
-        for handle in deployable['attach_handles']
-    }
-
-
 def _keep_identities(
-    connection: sa.Connection, hostname: str, wanted: _Rows, present: _Rows
+    connection: sa.Connection,
+    hostname: str,
+    wanted: reported_rows.Rows,
+    present: reported_rows.Rows,
 ) -> set[str]:
     """Find the handles that are of another device now.
 
@@ -316,7 +251,8 @@ def _keep_identities(
 
 
 def _unclean(
-    wanted: Mapping[sa.Table, _Rows], present: Mapping[sa.Table, _Rows]
+    wanted: Mapping[sa.Table, reported_rows.Rows],
+    present: Mapping[sa.Table, reported_rows.Rows],
 ) -> tuple[set[str], set[str]]:
     """Find what is to be cleaned although no guest gave it back.
 
@@ -361,7 +297,7 @@ def _soil(
         )
 
 
-def _soil_others(
+def _soil_replaced(
     connection: sa.Connection, handle_uuids: Collection[str], since: int | None
 ) -> None:
     """Mark free handles that are of another device now as unclean.
@@ -386,22 +322,15 @@ def _soil_others(
         )
 
 
-def _given(
-    value: Mapping[str, Any], defaults: Mapping[str, Any]
-) -> dict[str, Any]:
-    return {
-        name: value.get(name, default) for name, default in defaults.items()
-    }
-
-
 def _read(
     connection: sa.Connection,
     table: sa.Table,
     source: sa.FromClause,
     where: sa.ColumnElement[bool],
-    names: Sequence[str],
-) -> _Rows:
-    query = sa.select(*(table.c[name] for name in names)).select_from(source)
+) -> reported_rows.Rows:
+    query = sa.select(
+        *(table.c[name] for name in reported_rows.COLUMNS[table])
+    ).select_from(source)
     return {
         row['uuid']: dict(row)
         for row in connection.execute(query.where(where)).mappings()
@@ -411,8 +340,8 @@ def _read(
 def _put(
     connection: sa.Connection,
     table: sa.Table,
-    wanted: _Rows,
-    present: _Rows,
+    wanted: reported_rows.Rows,
+    present: reported_rows.Rows,
     if_new: Mapping[str, Any],
     if_changed: Mapping[str, Any],
 ) -> None:
@@ -440,7 +369,9 @@ def _put(
         )
 
 
-def _differ(wanted: _Rows, present: _Rows, name: str) -> bool:
+def _differ(
+    wanted: reported_rows.Rows, present: reported_rows.Rows, name: str
+) -> bool:
     return any(
         row[name] != present[uuid][name]
         for uuid, row in wanted.items()

@@ -19,7 +19,6 @@ after a crash nova-compute knows which regions it cannot trust.
 
 from collections.abc import Mapping
 import dataclasses
-import datetime
 import enum
 import pathlib
 from typing import Any
@@ -113,17 +112,10 @@ class Entry:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        record = {
-            **dataclasses.asdict(self.record),
-            'started_at': self.record.started_at.isoformat(),
-            'finished_at': (
-                self.record.finished_at and self.record.finished_at.isoformat()
-            ),
-        }
         return {
             'device': self.device,
             'step': str(self.step),
-            'record': record,
+            'record': self.record.to_dict(),
             'sha256': self.sha256,
             'function_uuids': list(self.function_uuids),
             'boot_id': self.boot_id,
@@ -146,7 +138,6 @@ def entry_from_dict(value: Mapping[str, Any]) -> Entry:
 
     :raises KeyError, TypeError, ValueError: the value is no entry.
     """
-    record, finished_at = value['record'], value['record']['finished_at']
     return Entry(
         **{
             **value,
@@ -156,20 +147,7 @@ def entry_from_dict(value: Mapping[str, Any]) -> Entry:
             )[: stated_properties.MAX_FUNCTIONS],
             'served': tuple(value['served']),
             'fallback': _circuit(value.get('fallback')),
-            'record': programming_record.Record(
-                **{
-                    **record,
-                    'asker': programming_record.Asker(**record['asker']),
-                    'started_at': datetime.datetime.fromisoformat(
-                        record['started_at']
-                    ),
-                    'finished_at': (
-                        None
-                        if finished_at is None
-                        else datetime.datetime.fromisoformat(finished_at)
-                    ),
-                }
-            ),
+            'record': programming_record.from_dict(value['record']),
         }
     )
 

@@ -36,7 +36,7 @@ from nova_accel.model import attach_handle
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
 from nova_accel.model import host_view
-from nova_accel.model import matching
+from nova_accel.model import provider_allocation
 from nova_accel.model import reshape
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
@@ -84,7 +84,7 @@ class Attachments:
         instance_uuid: str,
         project_id: str,
         asked: device_profile.Asked,
-        providers: Iterable[matching.Provider],
+        allocations: Iterable[provider_allocation.ProviderAllocation],
         role: arq_types.Role = arq_types.Role.ACTIVE,
     ) -> None:
         """Bind an instance's ARQs; it keeps those that it holds already.
@@ -92,7 +92,7 @@ class Attachments:
         :raises Conflict: another instance of this host has what the API gave.
         :raises AcceleratorError: the instance holds no more than before.
         """
-        wanted = tuple(providers)
+        wanted = tuple(allocations)
         self._hold(
             instance_uuid,
             role,

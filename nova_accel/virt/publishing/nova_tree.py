@@ -22,8 +22,8 @@ from typing import Any
 
 from nova.compute import provider_tree
 
-from nova_accel.model import matching
 from nova_accel.model import naming
+from nova_accel.model import provider_allocation
 from nova_accel.model import provider_layout
 
 #: The "allocations" that ``GET /allocations/{consumer}`` of Placement answers.
@@ -41,13 +41,13 @@ def ours(tree: provider_tree.ProviderTree) -> list[str]:
 
 def allocated(
     tree: provider_tree.ProviderTree, allocations: Allocations
-) -> tuple[matching.Provider, ...]:
+) -> tuple[provider_allocation.ProviderAllocation, ...]:
     """Our providers in this tree, with what is allocated of each.
 
     During an evacuation the allocations name the providers of two hosts.
     """
     return tuple(
-        matching.Provider(
+        provider_allocation.ProviderAllocation(
             uuid,
             allocations[uuid]['resources'],
             frozenset(tree.data(uuid).traits),

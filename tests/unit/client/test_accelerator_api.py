@@ -30,9 +30,9 @@ from nova_accel.db import host
 from nova_accel.db import programming
 from nova_accel.model import arq_types
 from nova_accel.model import hardware
-from nova_accel.model import matching
 from nova_accel.model import pci_address
 from nova_accel.model import programming_record
+from nova_accel.model import provider_allocation
 from nova_accel.model import standing_orders
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
@@ -66,7 +66,7 @@ class TestAcceleratorApi(testtools.TestCase):
             'project',
             profile,
             [
-                matching.Provider(
+                provider_allocation.ProviderAllocation(
                     self.host.rp_uuid(), {'FPGA': 1}, frozenset({trait})
                 )
             ],

@@ -37,9 +37,9 @@ def units(
     )
 
 
-class TestProviders(testtools.TestCase):
+class TestInventories(testtools.TestCase):
     def test_a_pool_has_all_of_its_devices(self) -> None:
-        [pool] = explanation.providers(
+        [pool] = explanation.inventories(
             [
                 units(3),
                 units(2, explanation.IN_USE),
@@ -52,7 +52,7 @@ class TestProviders(testtools.TestCase):
             ]
         )
         self.assertEqual(
-            explanation.Provider(
+            explanation.Inventory(
                 'compute-1',
                 'rp',
                 'FPGA',
@@ -76,7 +76,7 @@ class TestProviders(testtools.TestCase):
             [('compute-1', 'b'), ('compute-2', 'a')],
             [
                 (each.hostname, each.rp_uuid)
-                for each in explanation.providers(
+                for each in explanation.inventories(
                     [
                         units(hostname='compute-2', rp_uuid='a'),
                         units(rp_uuid='b'),
@@ -86,11 +86,11 @@ class TestProviders(testtools.TestCase):
         )
 
     def test_without_units(self) -> None:
-        [empty] = explanation.providers([units(0)])
+        [empty] = explanation.inventories([units(0)])
         self.assertEqual((0, 0, {}), (empty.total, empty.free, empty.units))
 
     def test_nothing_of_a_silent_host_is_free(self) -> None:
-        [silent] = explanation.providers([units(is_silent=True)])
+        [silent] = explanation.inventories([units(is_silent=True)])
         self.assertEqual((1, 0), (silent.total, silent.free))
 
 
@@ -101,7 +101,7 @@ class TestExplain(testtools.TestCase):
         return [
             candidate.reasons
             for candidate in explanation.explain(
-                group, explanation.providers(parts)
+                group, explanation.inventories(parts)
             )
         ]
 

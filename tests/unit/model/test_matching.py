@@ -20,6 +20,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.model import matching
+from nova_accel.model import provider_allocation
 
 CLASSES = ['FPGA', 'VGPU']
 TRAITS = ['CUSTOM_A', 'CUSTOM_B']
@@ -36,7 +37,7 @@ GROUPS = st.builds(
 
 @st.composite
 def any_problems(draw):
-    """Groups, providers and costs that seldom fit each other."""
+    """Groups, allocations and costs that seldom fit each other."""
     groups = draw(st.lists(GROUPS, max_size=4))
     allocated = draw(
         st.lists(
@@ -44,7 +45,7 @@ def any_problems(draw):
             max_size=3,
         )
     )
-    return groups, *draw(drawn_providers(len(groups), allocated))
+    return groups, *draw(drawn_allocations(len(groups), allocated))
 
 
 @st.composite
@@ -56,109 +57,110 @@ def likely_problems(draw):
     ]
     for group in groups:
         draw(st.sampled_from(allocated)).update(group.resources)
-    return groups, *draw(drawn_providers(len(groups), allocated))
+    return groups, *draw(drawn_allocations(len(groups), allocated))
 
 
 @st.composite
-def drawn_providers(draw, group_count, allocated):
-    providers = [
-        matching.Provider(
+def drawn_allocations(draw, group_count, allocated):
+    allocations = [
+        provider_allocation.ProviderAllocation(
             f'rp{number}', each, draw(st.frozensets(st.sampled_from(TRAITS)))
         )
         for number, each in enumerate(allocated)
     ]
     costs = {
-        (index, provider.uuid): draw(st.integers(0, 3))
+        (index, allocation.rp_uuid): draw(st.integers(0, 3))
         for index in range(group_count)
-        for provider in providers
+        for allocation in allocations
     }
-    return providers, costs
+    return allocations, costs
 
 
 PROBLEMS = any_problems() | likely_problems()
 
 
-def is_right(groups, providers, choice):
+def is_right(groups, allocations, choice):
     """Every group suits its provider and nothing is left or overdrawn."""
-    taken = [collections.Counter() for _provider in providers]
+    taken = [collections.Counter() for _allocation in allocations]
     for group, position in zip(groups, choice, strict=True):
-        traits = providers[position].traits
+        traits = allocations[position].traits
         if group.required - traits or group.forbidden & traits:
             return False
         taken[position].update(group.resources)
     return all(
-        taken[position] == collections.Counter(provider.allocated)
-        for position, provider in enumerate(providers)
+        taken[position] == collections.Counter(allocation.resources)
+        for position, allocation in enumerate(allocations)
     )
 
 
-def by_brute_force(groups, providers, price):
+def by_brute_force(groups, allocations, price):
     """The first of the cheapest right choices, or None."""
-    choices = itertools.product(range(len(providers)), repeat=len(groups))
+    choices = itertools.product(range(len(allocations)), repeat=len(groups))
     right = [
-        choice for choice in choices if is_right(groups, providers, choice)
+        choice for choice in choices if is_right(groups, allocations, choice)
     ]
     return min(
         right,
         default=None,
         key=lambda choice: sum(
-            price(index, providers[position].uuid)
+            price(index, allocations[position].rp_uuid)
             for index, position in enumerate(choice)
         ),
     )
 
 
 class TestAssign(testtools.TestCase):
-    def check(self, groups, providers, *cost):
+    def check(self, groups, allocations, *cost):
         price = cost[0] if cost else lambda index, uuid: 0
-        wanted = by_brute_force(groups, providers, price)
+        wanted = by_brute_force(groups, allocations, price)
         if wanted is None:
             self.assertRaises(
                 exceptions.NoAssignment,
                 matching.assign,
                 groups,
-                providers,
+                allocations,
                 *cost,
             )
             return
         self.assertEqual(
-            [providers[position].uuid for position in wanted],
-            matching.assign(groups, providers, *cost),
+            [allocations[position].rp_uuid for position in wanted],
+            matching.assign(groups, allocations, *cost),
         )
 
     @given(PROBLEMS)
     def test_as_brute_force_without_costs(self, problem):
-        groups, providers, _costs = problem
-        self.check(groups, providers)
+        groups, allocations, _costs = problem
+        self.check(groups, allocations)
 
     @given(PROBLEMS)
     def test_as_brute_force_with_costs(self, problem):
-        groups, providers, costs = problem
-        self.check(groups, providers, lambda index, uuid: costs[index, uuid])
+        groups, allocations, costs = problem
+        self.check(groups, allocations, lambda index, uuid: costs[index, uuid])
 
     @given(likely_problems())
     def test_the_cost_is_the_least(self, problem):
-        groups, providers, costs = problem
+        groups, allocations, costs = problem
         try:
             found = matching.assign(
-                groups, providers, lambda index, uuid: costs[index, uuid]
+                groups, allocations, lambda index, uuid: costs[index, uuid]
             )
         except exceptions.NoAssignment:
             return
         position = {
-            provider.uuid: number for number, provider in enumerate(providers)
+            allocation.rp_uuid: number
+            for number, allocation in enumerate(allocations)
         }
         choice = [position[uuid] for uuid in found]
-        self.assertTrue(is_right(groups, providers, choice))
+        self.assertTrue(is_right(groups, allocations, choice))
         total = sum(costs[pair] for pair in enumerate(found))
         for other in itertools.product(
-            range(len(providers)), repeat=len(groups)
+            range(len(allocations)), repeat=len(groups)
         ):
-            if is_right(groups, providers, other):
+            if is_right(groups, allocations, other):
                 self.assertLessEqual(
                     total,
                     sum(
-                        costs[index, providers[number].uuid]
+                        costs[index, allocations[number].rp_uuid]
                         for index, number in enumerate(other)
                     ),
                 )
@@ -169,36 +171,43 @@ class TestAssign(testtools.TestCase):
             device_profile.Group({'FPGA': 1}),
             device_profile.Group({'FPGA': 1}, frozenset({'CUSTOM_A'})),
         ]
-        providers = [
-            matching.Provider('a', {'FPGA': 1}, frozenset({'CUSTOM_A'})),
-            matching.Provider('b', {'FPGA': 1}, frozenset()),
+        allocations = [
+            provider_allocation.ProviderAllocation(
+                'a', {'FPGA': 1}, frozenset({'CUSTOM_A'})
+            ),
+            provider_allocation.ProviderAllocation(
+                'b', {'FPGA': 1}, frozenset()
+            ),
         ]
-        self.assertEqual(['b', 'a'], matching.assign(groups, providers))
+        self.assertEqual(['b', 'a'], matching.assign(groups, allocations))
 
     def test_each_group_has_a_kind_of_its_own(self):
         traits = [frozenset({trait}) for trait in TRAITS]
         groups = [device_profile.Group({'FPGA': 1}, each) for each in traits]
-        providers = [
-            matching.Provider(uuid, {'FPGA': 1}, each)
+        allocations = [
+            provider_allocation.ProviderAllocation(uuid, {'FPGA': 1}, each)
             for uuid, each in zip('ab', traits, strict=True)
         ]
         for step in (1, -1):
             self.assertEqual(
-                ['a', 'b'][::step], matching.assign(groups[::step], providers)
+                ['a', 'b'][::step],
+                matching.assign(groups[::step], allocations),
             )
 
     def test_cheapest_then_first(self):
         groups = [device_profile.Group({'FPGA': 1})] * 2
-        providers = [
-            matching.Provider(uuid, {'FPGA': 1}, frozenset())
+        allocations = [
+            provider_allocation.ProviderAllocation(
+                uuid, {'FPGA': 1}, frozenset()
+            )
             for uuid in ('z', 'a')
         ]
-        self.assertEqual(['z', 'a'], matching.assign(groups, providers))
+        self.assertEqual(['z', 'a'], matching.assign(groups, allocations))
         self.assertEqual(
             ['a', 'z'],
             matching.assign(
                 groups,
-                providers,
+                allocations,
                 lambda index, uuid: (index, uuid) == (0, 'z'),
             ),
         )
@@ -211,7 +220,11 @@ class TestAssign(testtools.TestCase):
             exceptions.NoAssignment,
             matching.assign,
             [],
-            [matching.Provider('rp1', {'FPGA': 1}, frozenset())],
+            [
+                provider_allocation.ProviderAllocation(
+                    'rp1', {'FPGA': 1}, frozenset()
+                )
+            ],
         )
         self.assertIn("rp1 {'FPGA': 1}", str(error))
 
@@ -222,8 +235,12 @@ class TestAssign(testtools.TestCase):
             matching.assign,
             [group] * 2,
             [
-                matching.Provider('rp1', {'FPGA': 2}, frozenset()),
-                matching.Provider('rp2', {'VGPU': 1}, frozenset()),
+                provider_allocation.ProviderAllocation(
+                    'rp1', {'FPGA': 2}, frozenset()
+                ),
+                provider_allocation.ProviderAllocation(
+                    'rp2', {'VGPU': 1}, frozenset()
+                ),
             ],
         )
         for part in ('2 groups', "rp1 {'FPGA': 2}", "rp2 {'VGPU': 1}"):
@@ -236,15 +253,17 @@ class TestAssign(testtools.TestCase):
     def test_a_full_host_is_not_searched_by_brute_force(self):
         """Twelve to the twelfth choices; states that repeat are not."""
         groups = [device_profile.Group({'PGPU': 1})] * 12
-        providers = [
-            matching.Provider(str(number), {'PGPU': 1}, frozenset())
+        allocations = [
+            provider_allocation.ProviderAllocation(
+                str(number), {'PGPU': 1}, frozenset()
+            )
             for number in range(12)
         ]
         self.assertEqual(
-            [provider.uuid for provider in reversed(providers)],
+            [allocation.rp_uuid for allocation in reversed(allocations)],
             matching.assign(
                 groups,
-                providers,
+                allocations,
                 lambda index, uuid: (index + int(uuid) - 11) ** 2,
             ),
         )
@@ -252,15 +271,15 @@ class TestAssign(testtools.TestCase):
     def test_providers_that_are_not_pooled(self):
         """Each with its own allocation: two to the 64th power of states."""
         groups = [device_profile.Group({'PGPU': 1})] * 64
-        providers = [
-            matching.Provider(
+        allocations = [
+            provider_allocation.ProviderAllocation(
                 str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'})
             )
             for number in range(64)
         ]
         self.assertEqual(
-            [provider.uuid for provider in providers],
-            matching.assign(groups, providers),
+            [allocation.rp_uuid for allocation in allocations],
+            matching.assign(groups, allocations),
         )
 
     def test_none_for_providers_that_are_not_pooled(self):
@@ -268,14 +287,14 @@ class TestAssign(testtools.TestCase):
         groups = [device_profile.Group({'PGPU': 1})] * 31 + [
             device_profile.Group({'PGPU': 1}, frozenset({'CUSTOM_A'}))
         ]
-        providers = [
-            matching.Provider(
+        allocations = [
+            provider_allocation.ProviderAllocation(
                 str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'})
             )
             for number in range(32)
         ]
         self.assertRaises(
-            exceptions.NoAssignment, matching.assign, groups, providers
+            exceptions.NoAssignment, matching.assign, groups, allocations
         )
 
     def test_groups_of_two_kinds_and_amounts(self):
@@ -283,13 +302,13 @@ class TestAssign(testtools.TestCase):
             device_profile.Group({'VGPU': 1}),
             device_profile.Group({'VGPU': 2}, frozenset({'CUSTOM_A'})),
         ] * 12
-        providers = [
-            matching.Provider(
+        allocations = [
+            provider_allocation.ProviderAllocation(
                 str(number), {'VGPU': 3}, frozenset({'CUSTOM_A'})
             )
             for number in range(12)
         ]
-        found = matching.assign(groups, providers)
+        found = matching.assign(groups, allocations)
         self.assertEqual(
             {str(number): 2 for number in range(12)},
             collections.Counter(found),
@@ -303,64 +322,13 @@ class TestAssign(testtools.TestCase):
             )
             for number in range(23)
         ] + [device_profile.Group({'PGPU': 1}, frozenset({'CUSTOM_NOBODY'}))]
-        providers = [
-            matching.Provider(
+        allocations = [
+            provider_allocation.ProviderAllocation(
                 str(number), {'PGPU': 1}, frozenset({f'CUSTOM_{number}'})
             )
             for number in range(24)
         ]
         error = self.assertRaises(
-            exceptions.NoAssignment, matching.assign, groups, providers
+            exceptions.NoAssignment, matching.assign, groups, allocations
         )
         self.assertIn('too many ways', str(error))
-
-
-class TestSuits(testtools.TestCase):
-    @given(GROUPS, st.frozensets(st.sampled_from(TRAITS)))
-    def test_all_required_and_none_forbidden(self, group, traits):
-        provider = matching.Provider('rp', {}, traits)
-        self.assertEqual(
-            all(trait in traits for trait in group.required)
-            and not any(trait in traits for trait in group.forbidden),
-            provider.suits(group),
-        )
-
-
-class TestWithout(testtools.TestCase):
-    def without(self, held):
-        return [
-            (provider.uuid, provider.allocated)
-            for provider in matching.without(
-                [
-                    matching.Provider(
-                        'a', {'FPGA': 2, 'VGPU': 1}, frozenset()
-                    ),
-                    matching.Provider('b', {'FPGA': 1}, frozenset()),
-                ],
-                held,
-            )
-        ]
-
-    def test_nothing_is_held(self):
-        self.assertEqual(
-            [('a', {'FPGA': 2, 'VGPU': 1}), ('b', {'FPGA': 1})],
-            self.without({}),
-        )
-
-    def test_some_of_it_is_held(self):
-        self.assertEqual(
-            [('a', {'FPGA': 1}), ('b', {'FPGA': 1})],
-            self.without(
-                {
-                    ('a', 'FPGA'): 1,
-                    ('a', 'VGPU'): 1,
-                    ('b', 'VGPU'): 1,
-                    ('c', 'FPGA'): 1,
-                }
-            ),
-        )
-
-    def test_a_provider_of_which_all_is_held(self):
-        self.assertEqual(
-            [('a', {'FPGA': 2, 'VGPU': 1})], self.without({('b', 'FPGA'): 2})
-        )

@@ -26,8 +26,8 @@ from nova_accel.db import engine
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
 from nova_accel.model import arq_types
-from nova_accel.model import matching
 from nova_accel.model import pci_address
+from nova_accel.model import provider_allocation
 from nova_accel.testing import reports
 from rig.stubs import nova_records
 from unit.virt import started
@@ -127,7 +127,11 @@ class ReconcileTestCase(started.StartedTestCase):
     def vgpus(self, amount):
         """An allocation of so many, of the card with the most."""
         ((rp_uuid, _free),) = self.free_vgpus().most_common(1)
-        return [matching.Provider(rp_uuid, {'VGPU': amount}, frozenset())]
+        return [
+            provider_allocation.ProviderAllocation(
+                rp_uuid, {'VGPU': amount}, frozenset()
+            )
+        ]
 
     def boot(self, amount=1, **fields):
         """A server that runs on this host."""
@@ -141,7 +145,7 @@ class ReconcileTestCase(started.StartedTestCase):
 
     def bind(self, server, amount=1):
         """As Nova's Cyborg client does, for this host."""
-        (provider,) = self.vgpus(amount)
+        (allocation,) = self.vgpus(amount)
         uuids = [
             made['uuid']
             for made in client_arqs.create(f'{amount} vgpu', 'project')
@@ -151,7 +155,7 @@ class ReconcileTestCase(started.StartedTestCase):
                 uuid: {
                     'hostname': self.nodename,
                     'instance_uuid': server.uuid,
-                    'device_rp_uuid': provider.uuid,
+                    'device_rp_uuid': allocation.rp_uuid,
                 }
                 for uuid in uuids
             }

@@ -77,7 +77,7 @@ class Attachments:
     def __init__(self):
         self.roles = {}
         self.adopted = ()
-        self.providers = ()
+        self.allocations = ()
         self.busy = False
         self.lost_race = False
         self.serves = ('gpu',)
@@ -97,13 +97,13 @@ class Attachments:
     def hold(self, role=arq_types.Role.ACTIVE):
         self.roles[role] = (ARQ,)
 
-    def acquire(self, instance_uuid, project_id, profile, providers, role):
+    def acquire(self, instance_uuid, project_id, profile, allocations, role):
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
         if profile not in self.serves:
             raise exceptions.NoAssignment(f'it does not serve {profile}')
         self.hold(role)
-        self.providers = providers
+        self.allocations = allocations
 
     def adopt(self, instance_uuid, arq_uuids, role=arq_types.Role.ACTIVE):
         if self.lost_race:
@@ -379,8 +379,8 @@ class TestAcceleratorMixin(DriverTestCase):
         self.assertEqual(
             [(PROVIDER, {'VGPU': 1})],
             [
-                (provider.uuid, provider.allocated)
-                for provider in self.accelerators.attachments.providers
+                (allocation.rp_uuid, allocation.resources)
+                for allocation in self.accelerators.attachments.allocations
             ],
         )
 
@@ -492,9 +492,9 @@ class TestAcceleratorMixin(DriverTestCase):
         instance, _nova = self.allocate(VGPU=1)
         self.hard_reboot(instance)
         self.assertTrue(self.is_held)
-        (provider,) = self.accelerators.attachments.providers
+        (allocation,) = self.accelerators.attachments.allocations
         self.assertEqual(
-            (PROVIDER, {'VGPU': 1}), (provider.uuid, provider.allocated)
+            (PROVIDER, {'VGPU': 1}), (allocation.rp_uuid, allocation.resources)
         )
         self.assertIsNone(self.programmer.context)
 
@@ -658,7 +658,7 @@ class TestCyborgsKey(DriverTestCase):
         self.spawn(self.instance())
         self.assertTrue(self.is_held)
         self.assertEqual(('arq',), self.accelerators.attachments.adopted)
-        self.assertEqual((), self.accelerators.attachments.providers)
+        self.assertEqual((), self.accelerators.attachments.allocations)
 
     def test_spawn_holds_nothing_of_cyborgs(self):
         self.spawn(self.instance(), [CYBORGS_ARQ])

@@ -97,11 +97,15 @@ class Accelerators:
         assert (nodename, role) == ('there', ACTIVE)
         return self.leaving
 
-    def acquire(self, instance, profile, providers, role):
+    def acquire(self, instance, profile, allocations, role):
         if self.fault is not None:
             raise self.fault
-        ((provider),) = providers
-        assert (profile, provider.uuid, role) == ('gpu', PROVIDER, INCOMING)
+        (allocation,) = allocations
+        assert (profile, allocation.rp_uuid, role) == (
+            'gpu',
+            PROVIDER,
+            INCOMING,
+        )
         self.attachments.roles[role] = self.arriving
 
     def ready(self, instance, role):

@@ -74,12 +74,13 @@ class Accelerators:
         self.attachments = Attachments()
 
     @contextlib.contextmanager
-    def acquired(self, context, instance, providers, keeps):
+    def acquired(self, context, instance, allocations, keeps):
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
         if flavor.profile(instance.flavor) is not None:
             self.attachments.roles[ACTIVE] = [
-                (provider.uuid, provider.allocated) for provider in providers
+                (allocation.rp_uuid, allocation.resources)
+                for allocation in allocations
             ]
         try:
             yield

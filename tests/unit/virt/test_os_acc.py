@@ -22,7 +22,7 @@ from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.model import arq_types
 from nova_accel.model import fpga_bitstream
-from nova_accel.model import matching
+from nova_accel.model import provider_allocation
 from nova_accel.testing import devices
 from nova_accel.virt import os_acc
 from unit.virt import started
@@ -311,18 +311,18 @@ class TestHooks(started.StartedTestCase):
         device_profile.create('qat', [{'resources:CUSTOM_QAT': str(amount)}])
         started = self.start()
         return started, [
-            matching.Provider(
+            provider_allocation.ProviderAllocation(
                 provider.uuid, {'CUSTOM_QAT': amount}, frozenset()
             )
             for provider in started.board.view.layout.providers
             if 'CUSTOM_QAT' in provider.totals
         ]
 
-    def acquired(self, started, providers, fails=False, **keeps):
+    def acquired(self, started, allocations, fails=False, **keeps):
         """How many the instance holds in the body, and afterwards."""
         attachments = started.attachments
         try:
-            with started.os_acc.acquired(None, Instance, providers, **keeps):
+            with started.os_acc.acquired(None, Instance, allocations, **keeps):
                 held = len(attachments.held.arqs_of(Instance.uuid))
                 if fails:
                     raise exceptions.DeviceError('it does not boot')
@@ -331,20 +331,26 @@ class TestHooks(started.StartedTestCase):
         return held, len(attachments.held.arqs_of(Instance.uuid))
 
     def test_what_is_acquired_for_a_guest(self):
-        started, providers = self.started(1)
-        self.assertEqual((1, 0), self.acquired(started, providers, fails=True))
+        started, allocations = self.started(1)
+        self.assertEqual(
+            (1, 0), self.acquired(started, allocations, fails=True)
+        )
         self.assertEqual(
             (1, 1),
-            self.acquired(started, providers, fails=True, keeps=lambda: True),
+            self.acquired(
+                started, allocations, fails=True, keeps=lambda: True
+            ),
         )
         # It had that before.
-        self.assertEqual((1, 1), self.acquired(started, providers, fails=True))
+        self.assertEqual(
+            (1, 1), self.acquired(started, allocations, fails=True)
+        )
         started.os_acc.unplug({'uuid': Instance.uuid})
-        self.assertEqual((1, 1), self.acquired(started, providers))
+        self.assertEqual((1, 1), self.acquired(started, allocations))
 
     def test_a_server_gets_a_device_and_gives_it_back(self):
-        started, providers = self.started(2)
-        started.os_acc.acquire(Instance, 'qat', providers)
+        started, allocations = self.started(2)
+        started.os_acc.acquire(Instance, 'qat', allocations)
         arqs = started.os_acc.ready(Instance)
         self.assertEqual(2, len(arqs))
         # The next nova-compute of the host knows them.

@@ -93,8 +93,25 @@ def arguments(
     :param directories: name in the machine's root -> directory
     :param agent_port: a port of this machine's loopback
     """
-    ports = ','.join(str(port) for port in settings.PORTS.services)
-    given = [
+    given = _machine(name)
+    given += _boot(name, files, directories['log'] / 'console.log')
+    given += [
+        '-netdev',
+        f'user,id=outside,hostfwd=tcp:127.0.0.1:{agent_port}-10.0.2.15:7',
+        '-device',
+        'virtio-net-pci,netdev=outside,addr=0x6,romfile=',
+    ]
+    given += _disk('image', 0x3, files.disk, 'readonly=on')
+    given += _disk('state', 0x4, state, 'cache=unsafe')
+    given += _disk('packages', 0x5, files.packages, 'readonly=on')
+    for slot, (tag, path) in enumerate(directories.items(), 0x12):
+        given += _directory(tag, path, slot)
+    return given + _devices() + _drive(drive)
+
+
+def _machine(name: str) -> list[str]:
+    """The machine without devices."""
+    return [
         '-name',
         name,
         '-uuid',
@@ -116,8 +133,15 @@ def arguments(
         str(MEMORY_MB),
         '-device',
         'intel-iommu,intremap=on,caching-mode=on',
+    ]
+
+
+def _boot(name: str, files: image.Files, console: pathlib.Path) -> list[str]:
+    """The kernel that the machine boots, and the log of its console."""
+    ports = ','.join(str(port) for port in settings.PORTS.services)
+    return [
         '-serial',
-        f'file:{directories["log"] / "console.log"}',
+        f'file:{console}',
         '-kernel',
         str(files.kernel),
         '-initrd',
@@ -130,17 +154,7 @@ def arguments(
         'sysctl.kernel.panic_on_rcu_stall=1 '
         f'lab_host={name} lab_ports={ports} '
         f'lab_mdev={OTHER_MDEV}',
-        '-netdev',
-        f'user,id=outside,hostfwd=tcp:127.0.0.1:{agent_port}-10.0.2.15:7',
-        '-device',
-        'virtio-net-pci,netdev=outside,addr=0x6,romfile=',
     ]
-    given += _disk('image', 0x3, files.disk, 'readonly=on')
-    given += _disk('state', 0x4, state, 'cache=unsafe')
-    given += _disk('packages', 0x5, files.packages, 'readonly=on')
-    for slot, (tag, path) in enumerate(directories.items(), 0x12):
-        given += _directory(tag, path, slot)
-    return given + _devices() + _drive(drive)
 
 
 def _disk(name: str, slot: int, path: pathlib.Path, option: str) -> list[str]:

@@ -53,7 +53,7 @@ def served(handles: int) -> Iterator[cycle.Subject]:
                 api.port,
                 arqs.PROFILE,
                 host.hostname,
-                host.allocated_functions(1).uuid,
+                host.allocated_functions(1).rp_uuid,
             ),
             database,
             arqs.fill,

@@ -48,7 +48,7 @@ def _fill_host(number: int, functions: int) -> None:
         f'other-{number}', regions=(), functions=functions
     )
     host.report()
-    rp_uuid = host.allocated_functions(1).uuid
+    rp_uuid = host.allocated_functions(1).rp_uuid
     handles = [
         handle.uuid
         for device in host.devices()

@@ -32,6 +32,7 @@ import statistics
 import sys
 import time
 from typing import Any
+from typing import TypeAlias
 import warnings
 
 from nova_accel import exceptions
@@ -39,6 +40,9 @@ from nova_accel import exceptions
 _TIMES = 500
 _VFS = 8
 _HOST = 'compute1'
+
+#: The subcommands of a parser, of which argparse has no public type.
+_Commands: TypeAlias = 'argparse._SubParsersAction[argparse.ArgumentParser]'
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,6 +66,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='bench', description=__doc__)
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
+    _add_report(commands)
+    _add_fpga(commands)
+    _add_api(commands)
+    return parser.parse_args(argv)
+
+
+def _add_report(commands: _Commands) -> None:
     command = commands.add_parser(
         'report',
         help=(
@@ -87,6 +98,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
             'OS_TEST_DBAPI_ADMIN_CONNECTION'
         ),
     )
+
+
+def _add_fpga(commands: _Commands) -> None:
     command = commands.add_parser(
         'fpga',
         help=(
@@ -124,6 +138,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar='N',
         help='seconds that the FPGA is programmed (default: 8)',
     )
+
+
+def _add_api(commands: _Commands) -> None:
     command = commands.add_parser(
         'api',
         help=(
@@ -167,7 +184,6 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
             'may make a virtual host'
         ),
     )
-    return parser.parse_args(argv)
 
 
 def _multiple(text: str) -> int:

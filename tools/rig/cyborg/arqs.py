@@ -50,42 +50,9 @@ class _Host:
         self._name = name
 
     def fill(self, amount: int) -> None:
-        [device] = self._insert(
-            'devices',
-            [
-                {
-                    'type': 'FPGA',
-                    'vendor': '0xABCD',
-                    'model': 'miss model info',
-                    'hostname': self._name,
-                    'status': 'enabled',
-                    'device_state': 'available',
-                }
-            ],
-        )
-        [control_path] = self._insert(
-            'controlpath_ids',
-            [
-                {
-                    'device_id': device,
-                    'cpid_type': 'PCI',
-                    'cpid_info': self._address(0),
-                }
-            ],
-        )
+        """Bind ARQs to so many handles of a new device."""
         rp_uuid = uuidutils.generate_uuid()
-        [deployable] = self._insert(
-            'deployables',
-            [
-                {
-                    'name': f'{self._name}_FakeDevice',
-                    'device_id': device,
-                    'num_accelerators': services.HANDLES,
-                    'rp_uuid': rp_uuid,
-                    'driver_name': 'fake',
-                }
-            ],
-        )
+        deployable, control_path = self._insert_device(rp_uuid)
         handles = self._insert(
             'attach_handles',
             [
@@ -120,6 +87,45 @@ class _Host:
                 for handle in handles
             ],
         )
+
+    def _insert_device(self, rp_uuid: str) -> tuple[int, int]:
+        """:returns: the ids of its deployable and its control path"""
+        [device] = self._insert(
+            'devices',
+            [
+                {
+                    'type': 'FPGA',
+                    'vendor': '0xABCD',
+                    'model': 'miss model info',
+                    'hostname': self._name,
+                    'status': 'enabled',
+                    'device_state': 'available',
+                }
+            ],
+        )
+        [control_path] = self._insert(
+            'controlpath_ids',
+            [
+                {
+                    'device_id': device,
+                    'cpid_type': 'PCI',
+                    'cpid_info': self._address(0),
+                }
+            ],
+        )
+        [deployable] = self._insert(
+            'deployables',
+            [
+                {
+                    'name': f'{self._name}_FakeDevice',
+                    'device_id': device,
+                    'num_accelerators': services.HANDLES,
+                    'rp_uuid': rp_uuid,
+                    'driver_name': 'fake',
+                }
+            ],
+        )
+        return deployable, control_path
 
     def _insert(self, table: str, rows: Iterable[dict[str, Any]]) -> list[int]:
         """:returns: the ids of the new rows"""

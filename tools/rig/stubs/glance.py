@@ -12,6 +12,7 @@
 
 """An image API that lists and serves the images of Nova's GlanceFixture."""
 
+from collections.abc import Iterable
 import io
 from typing import Any
 
@@ -39,6 +40,15 @@ _OWN = (
     'os_hash_value',
 )
 
+_SCHEMA = {
+    'name': 'image',
+    'additionalProperties': {'type': 'string'},
+    'properties': {
+        name: {}
+        for name in (*_OWN, 'created_at', 'updated_at', 'file', 'schema')
+    },
+}
+
 _CHUNK = 1024 * 1024
 
 
@@ -58,63 +68,31 @@ class Glance:
         if request.method != 'GET':
             return webob.Response(status=405)
         if path in ('', 'versions'):
-            return webob.Response(
-                status=300 if not path else 200,
-                json={
-                    'versions': [
-                        {
-                            'id': 'v2.9',
-                            'status': 'CURRENT',
-                            'links': [
-                                {'rel': 'self', 'href': f'{self._url}/v2/'}
-                            ],
-                        }
-                    ]
-                },
-            )
+            return self._versions(300 if not path else 200)
         if path == 'v2/images':
-            wanted = {
-                key: value
-                for key, value in request.GET.items()
-                if key in _FILTERS
-            }
-            tags = set(request.GET.getall('tag'))
-            return webob.Response(
-                json={
-                    'images': [
-                        image
-                        for image in images.values()
-                        if tags.issubset(image.get('tags', ()))
-                        and all(
-                            image.get(key) == value
-                            for key, value in wanted.items()
-                        )
-                    ]
-                }
-            )
+            return _listed(request, images.values())
         if path == 'v2/schemas/image':
-            return webob.Response(
-                json={
-                    'name': 'image',
-                    'additionalProperties': {'type': 'string'},
-                    'properties': {
-                        name: {}
-                        for name in (
-                            *_OWN,
-                            'created_at',
-                            'updated_at',
-                            'file',
-                            'schema',
-                        )
-                    },
-                }
-            )
+            return webob.Response(json=_SCHEMA)
         kind, _slash, image_id = path.removesuffix('/file').rpartition('/')
         if kind != 'v2/images' or image_id not in images:
             return webob.Response(status=404)
         if path.endswith('/file'):
             return self._data(image_id)
         return webob.Response(json=images[image_id])
+
+    def _versions(self, status: int) -> webob.Response:
+        return webob.Response(
+            status=status,
+            json={
+                'versions': [
+                    {
+                        'id': 'v2.9',
+                        'status': 'CURRENT',
+                        'links': [{'rel': 'self', 'href': f'{self._url}/v2/'}],
+                    }
+                ]
+            },
+        )
 
     def _data(self, image_id: str) -> webob.Response:
         buffer = io.BytesIO()
@@ -130,6 +108,28 @@ class Glance:
                 for begin in range(0, len(view), _CHUNK)
             ),
         )
+
+
+def _listed(
+    request: webob.Request, images: Iterable[dict[str, Any]]
+) -> webob.Response:
+    """The images that match the filters of the request."""
+    wanted = {
+        key: value for key, value in request.GET.items() if key in _FILTERS
+    }
+    tags = set(request.GET.getall('tag'))
+    return webob.Response(
+        json={
+            'images': [
+                image
+                for image in images
+                if tags.issubset(image.get('tags', ()))
+                and all(
+                    image.get(key) == value for key, value in wanted.items()
+                )
+            ]
+        }
+    )
 
 
 def _view(image: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.model import arq_types
-from nova_accel.model import matching
+from nova_accel.model import provider_allocation
 from nova_accel.model import reshape
 from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api
@@ -125,7 +125,7 @@ class TestAttachments(testtools.TestCase):
             'project',
             'fpga',
             [
-                matching.Provider(
+                provider_allocation.ProviderAllocation(
                     self.host.rp_uuid(bus),
                     {'FPGA': 1},
                     frozenset({'CUSTOM_REGION0'}),
@@ -141,7 +141,7 @@ class TestAttachments(testtools.TestCase):
             'project',
             'two',
             [
-                matching.Provider(
+                provider_allocation.ProviderAllocation(
                     self.host.rp_uuid(bus), {'FPGA': 1}, frozenset()
                 )
                 for bus in range(2)
@@ -614,7 +614,11 @@ class TestAttachments(testtools.TestCase):
             entry.attempt + 1,
             'project',
             'fpga',
-            [matching.Provider(self.host.rp_uuid(), {'FPGA': 1}, frozenset())],
+            [
+                provider_allocation.ProviderAllocation(
+                    self.host.rp_uuid(), {'FPGA': 1}, frozenset()
+                )
+            ],
         )
         self.attachments.release(INSTANCE)
         self.assertIn('Nothing to release', self.log.output)
@@ -806,7 +810,7 @@ class TestAttachments(testtools.TestCase):
             'project',
             'fpga',
             [
-                matching.Provider(
+                provider_allocation.ProviderAllocation(
                     self.host.rp_uuid(0),
                     {'FPGA': 1},
                     frozenset({'CUSTOM_REGION0'}),
@@ -863,7 +867,7 @@ class TestAttachments(testtools.TestCase):
             'project',
             'fpga',
             [
-                matching.Provider(
+                provider_allocation.ProviderAllocation(
                     self.host.rp_uuid(1), {'FPGA': 1}, frozenset()
                 )
             ],
@@ -1038,7 +1042,7 @@ class TestAttachments(testtools.TestCase):
             'project',
             'fpga',
             [
-                matching.Provider(
+                provider_allocation.ProviderAllocation(
                     self.host.rp_uuid(),
                     {'FPGA': 1},
                     frozenset({'CUSTOM_REGION0'}),

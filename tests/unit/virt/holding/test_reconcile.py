@@ -248,9 +248,9 @@ class TestStrangers(planted.ReconcileTestCase):
 class TestAllocations(planted.ReconcileTestCase):
     def setUp(self):
         super().setUp()
-        (self.provider,) = self.vgpus(1)
+        (self.allocation,) = self.vgpus(1)
         self.resources = {
-            self.provider.uuid: {'VGPU': 1},
+            self.allocation.rp_uuid: {'VGPU': 1},
             'compute node': {'VCPU': 1},
         }
 

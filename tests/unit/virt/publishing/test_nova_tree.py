@@ -18,10 +18,10 @@ import testtools
 
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
-from nova_accel.model import matching
 from nova_accel.model import naming
 from nova_accel.model import occupancy
 from nova_accel.model import pci_address
+from nova_accel.model import provider_allocation
 from nova_accel.model import provider_layout
 from nova_accel.virt.publishing import nova_tree
 
@@ -239,7 +239,7 @@ class TestApply(testtools.TestCase):
         }
         self.assertEqual(
             (
-                matching.Provider(
+                provider_allocation.ProviderAllocation(
                     uuid,
                     {'FPGA': 1},
                     frozenset(

@@ -86,7 +86,7 @@ class TestAcquire(BindingTestCase):
                 device_profile_name='mixed',
             )
         )
-        qat = self.host.allocated_functions(2).uuid
+        qat = self.host.allocated_functions(2).rp_uuid
         self.assertEqual(
             [
                 (0, self.host.rp_uuid(0, 1)),
@@ -221,7 +221,7 @@ class TestAcquire(BindingTestCase):
             {'device_profile_name': 'other'},
             {
                 'device_profile_name': 'other',
-                'providers': (self.host.allocated(bus=1),),
+                'allocations': (self.host.allocated(bus=1),),
             },
         ]
         for attempt, fields in enumerate(asked):
@@ -269,7 +269,7 @@ class TestAcquire(BindingTestCase):
         self.assertRaises(
             exceptions.NoAssignment,
             host_arqs.acquire,
-            self.again(request, attempt=2, providers=()),
+            self.again(request, attempt=2, allocations=()),
         )
 
     def test_newer_attempt_that_fails_keeps_what_was_held(self) -> None:
@@ -281,7 +281,7 @@ class TestAcquire(BindingTestCase):
             exceptions.AcceleratorsBusy,
             host_arqs.acquire,
             self.again(
-                request, attempt=2, providers=(self.host.allocated(bus=1),)
+                request, attempt=2, allocations=(self.host.allocated(bus=1),)
             ),
         )
         self.assertEqual(before, self.everything())
@@ -289,7 +289,7 @@ class TestAcquire(BindingTestCase):
     def test_roles_are_apart(self) -> None:
         old = self.request(role=arq_types.Role.OLD)
         active = self.again(
-            old, role='active', providers=(self.host.allocated(bus=1),)
+            old, role='active', allocations=(self.host.allocated(bus=1),)
         )
         [of_old] = host_arqs.acquire(old)
         [of_active] = host_arqs.acquire(active)
@@ -316,7 +316,7 @@ class TestPorts(BindingTestCase):
         client_arqs.bind(
             {
                 self.port: self.place(
-                    self.host.allocated_functions(1).uuid,
+                    self.host.allocated_functions(1).rp_uuid,
                     self.flavors.instance_uuid,
                 )
             }
@@ -349,7 +349,7 @@ class TestPorts(BindingTestCase):
                     self.again(
                         self.flavors,
                         device_profile_name='qat',
-                        providers=(self.host.allocated_functions(2),),
+                        allocations=(self.host.allocated_functions(2),),
                     )
                 )
             ),
@@ -361,7 +361,7 @@ class TestPorts(BindingTestCase):
         other = self.again(
             self.flavors,
             instance_uuid=uuidutils.generate_uuid(),
-            providers=(self.host.allocated_functions(2),),
+            allocations=(self.host.allocated_functions(2),),
         )
         self.assertEqual(2, len(host_arqs.acquire(other)))
 
@@ -574,7 +574,9 @@ class TestMove(BindingTestCase):
         self.move()
         [active] = host_arqs.acquire(
             self.again(
-                self.active, attempt=3, providers=(self.host.allocated(bus=1),)
+                self.active,
+                attempt=3,
+                allocations=(self.host.allocated(bus=1),),
             )
         )
         self.assertNotEqual(self.arq['uuid'], active['uuid'])
@@ -586,7 +588,9 @@ class TestMove(BindingTestCase):
         self.move()
         host_arqs.acquire(
             self.again(
-                self.active, attempt=3, providers=(self.host.allocated(bus=1),)
+                self.active,
+                attempt=3,
+                allocations=(self.host.allocated(bus=1),),
             )
         )
         self.assertEqual([self.arq], self.move_back(4))

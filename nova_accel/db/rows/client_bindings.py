@@ -1,0 +1,206 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The bindings of accelerator requests (ARQs) that clients make.
+
+Everything here is a part of its caller's transaction.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import functools
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_accel import exceptions
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.db.rows import arq_rows
+from nova_accel.db.rows import per_row
+from nova_accel.model import arq_types
+from nova_accel.model import reason
+
+_TABLE = schema.ARQS
+
+#: The columns that a binding sets and an unbinding clears.
+PLACE = ('hostname', 'device_rp_uuid', 'instance_uuid')
+
+#: ARQ uuid -> hostname, device_rp_uuid, instance_uuid, and project_id if the
+#: ARQ is to change its project.
+Bindings = Mapping[str, Mapping[str, str]]
+
+
+class RowToBind(arq_rows.UnadoptedRow):
+    """A locked ARQ."""
+
+    state: str
+    resource_class: str
+    #: An instance of the request that has ARQs already, if there is one.
+    earlier: str | None
+
+
+# An instance of the request that has ARQs already. If two bindings run at
+# once, the unique position makes one of them fail.
+_EARLIER = _TABLE.alias('earlier')
+_TO_BIND = arq_rows.LOCKING.with_only_columns(
+    *(
+        _TABLE.c[name]
+        for name in ('uuid', 'state', 'resource_class', 'project_id')
+    ),
+    sa.select(_EARLIER.c.instance_uuid)
+    .where(
+        _EARLIER.c.instance_uuid.in_(
+            sa.bindparam('instances', expanding=True)
+        ),
+        _EARLIER.c.role.is_(None),
+    )
+    .limit(1)
+    .scalar_subquery()
+    .label('earlier'),
+)
+
+
+def lock(
+    connection: sa.Connection, bindings: Bindings
+) -> dict[str, RowToBind]:
+    """Lock the ARQs, and check that all of them can be bound.
+
+    :returns: ARQ uuid -> its row
+    :raises NotFound: names an ARQ that does not exist
+    :raises InvalidRequest: an instance has ARQs of an earlier binding
+    :raises InvalidTransition: an ARQ cannot be bound in its present state
+    """
+    rows = {
+        row['uuid']: row
+        for row in arq_rows.lock_each(
+            connection,
+            bindings,
+            RowToBind,
+            _TO_BIND,
+            instances=list(by_instance(bindings)),
+        )
+    }
+    _check_bindable(rows)
+    return rows
+
+
+def write(
+    connection: sa.Connection,
+    rows: Mapping[str, RowToBind],
+    bindings: Bindings,
+    bound: Collection[str],
+    failed: Mapping[str, exceptions.AcceleratorsBusy],
+) -> None:
+    """Write which ARQs are bound, and which could not be.
+
+    :param rows: of :func:`lock`
+    :param bound: the uuids of the ARQs that get handles
+    :param failed: ARQ uuid -> why it gets none
+    :raises Conflict: other bindings were first
+    """
+    places = _places(rows, bindings)
+    _place(connection, arq_types.State.BOUND, [places[uuid] for uuid in bound])
+    _place(
+        connection,
+        arq_types.State.BIND_FAILED,
+        [
+            {**places[uuid], 'reason': reason.told(fault.summary)}
+            for uuid, fault in failed.items()
+        ],
+    )
+
+
+def by_instance(
+    bindings: Bindings,
+) -> dict[str, list[str]]:
+    """Instance uuid -> the uuids of the ARQs that it is to get."""
+    result: dict[str, list[str]] = {}
+    for uuid, binding in bindings.items():
+        result.setdefault(binding['instance_uuid'], []).append(uuid)
+    return result
+
+
+def _check_bindable(rows: Mapping[str, RowToBind]) -> None:
+    for row in rows.values():
+        if row['earlier'] is not None:
+            raise exceptions.InvalidRequest(
+                f'Instance {row["earlier"]} already has accelerator '
+                'requests. Cannot bind additional ARQs.'
+            )
+    for uuid, row in rows.items():
+        arq_types.check_transition(
+            uuid, arq_types.State(row['state']), arq_types.State.BOUND
+        )
+
+
+def _places(
+    rows: Mapping[str, RowToBind],
+    bindings: Bindings,
+) -> dict[str, dict[str, Any]]:
+    """ARQ uuid -> the columns that bind it; its reason is cleared."""
+    return {
+        uuid: {
+            'uuid': uuid,
+            'position': position,
+            'reason': None,
+            'project_id': bindings[uuid].get(
+                'project_id', rows[uuid]['project_id']
+            ),
+            **{name: bindings[uuid][name] for name in PLACE},
+        }
+        for of_one in by_instance(bindings).values()
+        for position, uuid in enumerate(of_one)
+    }
+
+
+def _place(
+    connection: sa.Connection,
+    state: arq_types.State,
+    places: Sequence[Mapping[str, Any]],
+) -> None:
+    """Bind ARQs, or write that this failed.
+
+    :param places: of :func:`_places`, with the reason if it failed
+    """
+    if not places:
+        return
+    # It fails if another binding of the instance came first.
+    with engine.raced(
+        exceptions.Conflict.for_all(
+            'The instances are being bound at the same time.'
+        )
+    ):
+        connection.execute(
+            _placing(state, len(places)),
+            {'changed_at': schema.now(), **per_row.parameters(places)},
+        )
+
+
+@functools.lru_cache
+def _placing(state: arq_types.State, amount: int) -> sa.Update:
+    columns = [
+        _TABLE.c[name] for name in (*PLACE, 'position', 'project_id', 'reason')
+    ]
+    return (
+        sa.update(_TABLE)
+        .where(
+            per_row.is_one(_TABLE.c.uuid, amount),
+            _TABLE.c.state.in_(list(arq_types.sources(state))),
+        )
+        .values(
+            state=state,
+            updated_at=sa.bindparam('changed_at'),
+            **per_row.values(_TABLE.c.uuid, columns, amount),
+        )
+    )

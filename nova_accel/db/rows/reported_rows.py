@@ -1,0 +1,124 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The rows of devices, deployables and attach handles from a host's report."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_accel.db import schema
+
+#: The rows of one table by their uuid.
+Rows = dict[str, dict[str, Any]]
+
+_DEVICE_FACTS = (
+    'uuid',
+    'name',
+    'type',
+    'vendor_id',
+    'vendor',
+    'product_id',
+    'product',
+    'address',
+    'driver',
+    'numa_node',
+)
+_DEPLOYABLE_FACTS = ('uuid', 'name', 'rp_uuid', 'resource_class', 'traits')
+_HANDLE_FACTS = ('uuid', 'type', 'info')
+
+#: The fields that a nova-compute older than the API leaves out.
+_DEVICE_DEFAULTS: Mapping[str, Any] = {'fault': None, 'attributes': {}}
+_DEPLOYABLE_DEFAULTS: Mapping[str, Any] = {
+    'is_cleaned': False,
+    'region': None,
+    'bitstream_id': None,
+}
+_HANDLE_DEFAULTS: Mapping[str, Any] = {'identity': None}
+
+#: The columns of each table that a report sets.
+COLUMNS: Mapping[sa.Table, Sequence[str]] = {
+    schema.DEVICES: ('hostname', *_DEVICE_FACTS, *_DEVICE_DEFAULTS),
+    schema.DEPLOYABLES: (
+        'device_uuid',
+        *_DEPLOYABLE_FACTS,
+        *_DEPLOYABLE_DEFAULTS,
+    ),
+    schema.ATTACH_HANDLES: (
+        'deployable_uuid',
+        'present',
+        *_HANDLE_FACTS,
+        *_HANDLE_DEFAULTS,
+    ),
+}
+
+
+def rows(
+    hostname: str, devices: Sequence[Mapping[str, Any]]
+) -> dict[sa.Table, Rows]:
+    """The rows of a report, parents first.
+
+    :param devices: in the form of
+        :meth:`nova_accel.model.hardware.Device.to_report`
+    """
+    return {
+        schema.DEVICES: _device_rows(hostname, devices),
+        schema.DEPLOYABLES: _deployable_rows(devices),
+        schema.ATTACH_HANDLES: _handle_rows(devices),
+    }
+
+
+def _device_rows(hostname: str, devices: Sequence[Mapping[str, Any]]) -> Rows:
+    return {
+        device['uuid']: {
+            'hostname': hostname,
+            **{name: device[name] for name in _DEVICE_FACTS},
+            **_given(device, _DEVICE_DEFAULTS),
+        }
+        for device in devices
+    }
+
+
+def _deployable_rows(devices: Sequence[Mapping[str, Any]]) -> Rows:
+    return {
+        deployable['uuid']: {
+            'device_uuid': device['uuid'],
+            **{name: deployable[name] for name in _DEPLOYABLE_FACTS},
+            **_given(deployable, _DEPLOYABLE_DEFAULTS),
+        }
+        for device in devices
+        for deployable in device['deployables']
+    }
+
+
+def _handle_rows(devices: Sequence[Mapping[str, Any]]) -> Rows:
+    return {
+        handle['uuid']: {
+            'deployable_uuid': deployable['uuid'],
+            'present': True,
+            **{name: handle[name] for name in _HANDLE_FACTS},
+            **_given(handle, _HANDLE_DEFAULTS),
+        }
+        for device in devices
+        for deployable in device['deployables']
+        for handle in deployable['attach_handles']
+    }
+
+
+def _given(
+    value: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        name: value.get(name, default) for name, default in defaults.items()
+    }

@@ -23,6 +23,7 @@ from typing import Any
 
 from nova_accel.api import errors
 from nova_accel.api import microversion
+from nova_accel.api import route
 from nova_accel.api import routes
 from nova_accel.api.schemas import accelerator_request
 from nova_accel.api.schemas import answers
@@ -383,9 +384,9 @@ def document() -> dict[str, Any]:
             'parameters': _path_parameters(path),
             **{
                 method.lower(): _operation(
-                    path, handler, OPERATIONS[path][method]
+                    path, found.handler, OPERATIONS[path][method]
                 )
-                for method, handler in methods.items()
+                for method, found in methods.items()
             },
         }
     described: dict[str, Any] = _portable(
@@ -429,7 +430,7 @@ def document() -> dict[str, Any]:
 
 
 def _operation(
-    path: str, handler: routes.Handler, operation: Operation
+    path: str, handler: route.Handler, operation: Operation
 ) -> dict[str, Any]:
     error = 'FpgaError' if path.startswith(errors.FPGA_PATHS) else 'Error'
     described: dict[str, Any] = {
@@ -468,7 +469,7 @@ def _operation(
     return described
 
 
-def _module(handler: routes.Handler) -> str:
+def _module(handler: route.Handler) -> str:
     return handler.__module__.rpartition('.')[2]
 
 

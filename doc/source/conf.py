@@ -83,7 +83,7 @@ def write_operations(app):
 def write_openapi(app):
     import yaml
 
-    from nova_accel.api import openapi
+    from openapi import document
 
     class WithoutAliases(yaml.SafeDumper):
         """What several places share is written in each of them."""
@@ -92,7 +92,7 @@ def write_openapi(app):
             return True
 
     (SOURCE / '_static' / 'openapi.yaml').write_text(
-        yaml.dump(openapi.document(), Dumper=WithoutAliases, sort_keys=False)
+        yaml.dump(document.document(), Dumper=WithoutAliases, sort_keys=False)
     )
 
 

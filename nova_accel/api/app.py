@@ -20,6 +20,8 @@ import webob
 
 from nova_accel.api import errors
 from nova_accel.api import microversion
+from nova_accel.api import route
+from nova_accel.api import router
 from nova_accel.api import routes
 from nova_accel.db import engine
 
@@ -27,8 +29,8 @@ from nova_accel.db import engine
 class Application:
     """Serves one table of routes; a fault of a handler becomes an answer."""
 
-    def __init__(self, table: routes.Table) -> None:
-        self._router = routes.Router(table)
+    def __init__(self, table: route.Table) -> None:
+        self._router = router.Router(table)
 
     def __call__(
         self, environ: dict[str, Any], start_response: Any
@@ -41,7 +43,7 @@ class Application:
 
     def _answer(self, request: webob.Request) -> webob.Response:
         try:
-            return self._router.handler(request)(request)
+            return self._router.match(request).handler(request)
         except Exception as fault:
             return errors.answer(request, fault)
 

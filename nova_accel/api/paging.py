@@ -29,6 +29,7 @@ from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import representation
 from nova_accel.api import request
+from nova_accel.api import route
 from nova_accel.model import paging
 
 CONF = conf.CONF
@@ -36,6 +37,16 @@ CONF = conf.CONF
 #: The microversion from which on all lists have pages.
 SINCE = '2.6'
 
+#: The arguments of a list that has pages.
+ARGUMENTS: Mapping[str, route.Argument] = {
+    'limit': route.Argument('How many at most', since=SINCE),
+    'marker': route.Argument(
+        'Uuid of the last one that is known', since=SINCE
+    ),
+    'sort': route.Argument(
+        'Keys and directions, as type:desc,uuid', since=SINCE
+    ),
+}
 
 _Row = TypeVar('_Row', bound=Mapping[str, Any])
 
@@ -101,34 +112,23 @@ def check_length(rows: Sequence[Any], cure: str) -> None:
         )
 
 
-def query(
-    req: webob.Request,
-    keys: Iterable[str],
-    *filters: str,
-    pages_since: str = SINCE,
-) -> Query:
+def query(req: webob.Request, keys: Iterable[str]) -> Query:
     """The query of a list; without pages it is for the whole list.
 
     :param keys: the keys that the list can be sorted by
-    :param filters: the arguments beside those of pages
-    :param pages_since: the microversion from which the list has pages
     :raises InvalidRequest: names what is wrong
     """
-    has_pages = microversion.is_at_least(req, pages_since)
-    arguments = request.query(
-        req,
-        *filters,
-        *(('limit', 'marker') if has_pages else ()),
-        *(('sort',) if microversion.is_at_least(req, SINCE) else ()),
-    )
-    found = {
-        name: value for name, value in arguments.items() if name in filters
+    arguments = request.query(req)
+    filters = {
+        name: value
+        for name, value in arguments.items()
+        if name not in ARGUMENTS
     }
-    if not has_pages:
-        return Query(found, paging.Page(limit_of_whole()), is_whole=True)
+    if not microversion.is_at_least(req, route.of(req).query['limit'].since):
+        return Query(filters, paging.Page(limit_of_whole()), is_whole=True)
     sort = arguments.get('sort')
     return Query(
-        found,
+        filters,
         paging.Page(
             paging.parse_limit(arguments.get('limit', str(paging.MAX_LIMIT))),
             arguments.get('marker'),

@@ -48,14 +48,20 @@ def get_enforcer() -> policy.Enforcer:
 
 
 def authorize(
-    context: nova_context.RequestContext, rule: str, refusal: str | None = None
+    context: nova_context.RequestContext,
+    rule: str,
+    or_rule: str | None = None,
+    refusal: str | None = None,
 ) -> None:
     """Make sure that the caller may do it in the caller's own project.
 
-    :param refusal: what to say instead of the rule's name
-    :raises HTTPForbidden: the rule says no.
+    :param or_rule: another rule that is enough
+    :param refusal: what to say instead of the first rule's name
+    :raises HTTPForbidden: the rules say no.
     """
-    if not allows(context, rule):
+    if allows(context, rule):
+        return
+    if or_rule is None or not allows(context, or_rule):
         raise webob.exc.HTTPForbidden(
             refusal or f'Access was denied to the following resource: {rule}'
         )

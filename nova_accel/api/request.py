@@ -10,7 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Reads the parts of a request, and refuses what is malformed."""
+"""Reads the parts of a request, and refuses what is malformed.
+
+The route of the request says what is well-formed, and who may make it.
+"""
 
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -26,10 +29,10 @@ import webob
 import webob.exc
 
 from nova_accel import exceptions
+from nova_accel.api import microversion
+from nova_accel.api import policy
+from nova_accel.api import route
 from nova_accel.api.schemas import scalars
-
-#: Bytes. A host's report may be longer: see ``handlers.host``.
-MAX_BODY_BYTES = 128 * 1024
 
 #: The largest number of a 32-bit column.
 MAX_NUMBER = 2**31 - 1
@@ -45,19 +48,47 @@ def context(request: webob.Request) -> nova_context.RequestContext:
     return request.environ['nova.context']
 
 
-def json_body(
-    request: webob.Request,
-    schema: Mapping[str, Any],
-    max_bytes: int = MAX_BODY_BYTES,
-    wrapper: str | None = None,
-) -> Any:
-    """The body, which matches the schema.
+def authorize(
+    request: webob.Request, refusal: str | None = None
+) -> nova_context.RequestContext:
+    """Make sure that the caller may make this call.
 
-    :param wrapper: the only key of an object in which some clients send the
-        body
-    :raises InvalidRequest: it is no JSON or does not match.
-    :raises HTTPRequestEntityTooLarge: it is longer than ``max_bytes``.
+    :param refusal: what to say instead of the rule's name
+    :returns: the caller
+    :raises HTTPForbidden: the policy says no.
     """
+    caller = context(request)
+    matched = route.of(request)
+    if matched.rule is None:
+        raise TypeError(
+            f'{matched.summary}: anyone may, so no policy is asked'
+        )
+    policy.authorize(caller, matched.rule, matched.or_rule, refusal)
+    return caller
+
+
+def json_body(request: webob.Request) -> Any:
+    """The body, which matches the schema of the route.
+
+    :raises InvalidRequest: it is no JSON or does not match.
+    :raises HTTPRequestEntityTooLarge: it is longer than the route allows.
+    """
+    value = unchecked_json_body(request)
+    schema = route.of(request).body
+    if schema is None:
+        raise TypeError(f'{route.of(request).summary}: the route has no body')
+    check(value, schema)
+    return value
+
+
+def unchecked_json_body(request: webob.Request) -> Any:
+    """The body; the handler compares it with the schema in words of its own.
+
+    :raises InvalidRequest: it is no JSON.
+    :raises HTTPRequestEntityTooLarge: it is longer than the route allows.
+    """
+    max_bytes = route.of(request).max_body_bytes
+    wrapper = route.of(request).wrapper
     try:
         text = request.body_file.read(max_bytes + 1)
     except OSError as error:
@@ -81,7 +112,6 @@ def json_body(
         and [*value] == [wrapper]
     ):
         value = value[wrapper]
-    check(value, schema)
     return value
 
 
@@ -103,14 +133,18 @@ def _no_constant(name: str) -> None:
     raise ValueError(f'{name} is not JSON')
 
 
-def query(request: webob.Request, *known: str) -> dict[str, str]:
-    """The query's arguments.
+def query(request: webob.Request) -> dict[str, str]:
+    """The query's arguments, which the route has.
 
-    :raises InvalidRequest: one is unknown, given twice or has a NUL in it.
+    :raises InvalidRequest: one is unknown in the request's microversion, given
+        twice or has a NUL in it.
     """
+    known = route.of(request).query
     arguments: dict[str, str] = {}
     for name, value in request.GET.items():
-        if name not in known:
+        if name not in known or not microversion.is_at_least(
+            request, known[name].since
+        ):
             raise exceptions.InvalidRequest(
                 f'Unknown argument: "{name[:_MAX_TOLD]}"'
             )

@@ -35,15 +35,6 @@ CONF = conf.CONF
 _REFUSAL = f'Access was denied to the following resource: {policies.PROGRAM}'
 
 
-def authorize(context: nova_context.RequestContext) -> None:
-    """Check that the caller may have some region programmed.
-
-    :raises HTTPForbidden: the caller may not.
-    """
-    if not policy.allows(context, policies.PROGRAM):
-        policy.authorize(context, policies.PROGRAM_OWN, refusal=_REFUSAL)
-
-
 def program(
     context: nova_context.RequestContext, uuid: str, bitstream_uuid: str
 ) -> deployable_db.DeployableRow:
@@ -66,7 +57,7 @@ def program(
     :raises NoAnswerInTime: the host has not answered in time, so the end is
         not known.
     """
-    authorize(context)
+    policy.authorize(context, policies.PROGRAM, policies.PROGRAM_OWN)
     found = _named(context, uuid)
     instance_uuid = _owner(context, found)
     check_not_silent([found])

@@ -31,7 +31,6 @@ from nova_accel.api.notifications import arq_notification
 from nova_accel.api.notifications import notifier
 from nova_accel.api.policies import accelerator_request as policies
 from nova_accel.api.policies import host as host_policies
-from nova_accel.api.schemas import accelerator_request as schemas
 from nova_accel.db import client_arqs
 from nova_accel.db.rows import arq_rows
 from nova_accel.model import arq_types
@@ -41,8 +40,8 @@ _NOVA_ONLY = (
     'to manage instance accelerators.'
 )
 
-#: The filters since the microversion that has pages.
-_FILTERS = ('hostname', 'state', 'project_id')
+#: The arguments that make a list a part of the ARQs of an instance.
+_PARTS = frozenset({'hostname', 'state', 'project_id', 'limit', 'marker'})
 
 #: The fields that say where a request is bound. Tenants can neither see them
 #: nor ask for them.
@@ -50,15 +49,8 @@ _PLACE = ('hostname', 'device_rp_uuid')
 
 
 def list_arqs(req: webob.Request) -> webob.Response:
-    context = request.context(req)
-    policy.authorize(context, policies.LIST)
-    query = paging.query(
-        req,
-        client_arqs.SORT_KEYS,
-        'instance',
-        'bind_state',
-        *(_FILTERS if microversion.is_at_least(req, paging.SINCE) else ()),
-    )
+    context = request.authorize(req)
+    query = paging.query(req, client_arqs.SORT_KEYS)
     filters = query.filters
     sees_host = policy.allows(context, host_policies.SHOW)
     if not sees_host:
@@ -125,7 +117,7 @@ def _only_resolved(arguments: Mapping[str, str]) -> bool:
             'The only bind_state to ask for is resolved'
         )
     # With ``instance``, asks whether all ARQs of the instance are resolved.
-    parts = {*_FILTERS, 'limit', 'marker'}.intersection(arguments)
+    parts = _PARTS.intersection(arguments)
     if 'instance' in arguments and parts:
         raise exceptions.InvalidRequest(
             'bind_state with instance asks for all ARQs of the instance, so '
@@ -161,8 +153,7 @@ def _project(
 
 
 def get_arq(req: webob.Request) -> webob.Response:
-    context = request.context(req)
-    policy.authorize(context, policies.SHOW)
+    context = request.authorize(req)
     arq = client_arqs.get(
         request.path_uuid(req, 'uuid'), project_id=_reach(context)
     )
@@ -172,9 +163,8 @@ def get_arq(req: webob.Request) -> webob.Response:
 
 
 def create_arqs(req: webob.Request) -> webob.Response:
-    context = request.context(req)
-    policy.authorize(context, policies.CREATE)
-    body = request.json_body(req, schemas.CREATE)
+    context = request.authorize(req)
+    body = request.json_body(req)
     arqs = client_arqs.create(
         body['device_profile_name'],
         _own_project(context),
@@ -189,15 +179,15 @@ def create_arqs(req: webob.Request) -> webob.Response:
 
 def patch_arqs(req: webob.Request) -> webob.Response:
     """Bind all the ARQs of the body, or unbind them all."""
-    policy.authorize(request.context(req), policies.BIND, refusal=_NOVA_ONLY)
-    return _patch(req, request.json_body(req, schemas.PATCH))
+    request.authorize(req, refusal=_NOVA_ONLY)
+    return _patch(req, request.json_body(req))
 
 
 def patch_arq(req: webob.Request) -> webob.Response:
     """The same for one ARQ: openstacksdk has its uuid in the path, too."""
-    policy.authorize(request.context(req), policies.BIND, refusal=_NOVA_ONLY)
+    request.authorize(req, refusal=_NOVA_ONLY)
     uuid = request.path_uuid(req, 'uuid')
-    patches = request.json_body(req, schemas.PATCH)
+    patches = request.json_body(req)
     for patched in patches:
         if patched != uuid:
             raise exceptions.InvalidRequest(
@@ -235,9 +225,8 @@ def _patch(
 
 def delete_arqs(req: webob.Request) -> webob.Response:
     """Delete the named ARQs, or those of an instance."""
-    context = request.context(req)
-    policy.authorize(context, policies.DELETE)
-    arguments = request.query(req, 'arqs', 'instance')
+    context = request.authorize(req)
+    arguments = request.query(req)
     if len(arguments) != 1:
         raise exceptions.InvalidRequest(
             'Give either arqs, uuids of ARQs, or instance, the uuid of an '
@@ -260,8 +249,7 @@ def delete_arqs(req: webob.Request) -> webob.Response:
 
 def delete_arq(req: webob.Request) -> webob.Response:
     """Delete the ARQs that the path names, as openstacksdk does."""
-    context = request.context(req)
-    policy.authorize(context, policies.DELETE)
+    context = request.authorize(req)
     _delete_by_uuids(
         context, request.uuids('arqs', req.urlvars['uuid'].split(','))
     )

@@ -18,17 +18,14 @@ from typing import Any
 import webob
 
 from nova_accel.api import paging
-from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
-from nova_accel.api.policies import attribute as policies
-from nova_accel.api.schemas import attribute as schemas
 from nova_accel.db import attribute as attribute_db
 
 
 def list_attributes(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.LIST)
-    arguments = request.query(req, 'deployable_id', 'key')
+    request.authorize(req)
+    arguments = request.query(req)
     deployable = None
     if 'deployable_id' in arguments:
         deployable = request.number_or_uuid(
@@ -45,15 +42,15 @@ def list_attributes(req: webob.Request) -> webob.Response:
 
 
 def get_attribute(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.SHOW)
+    request.authorize(req)
     return webob.Response(
         json_body=_shown(req, attribute_db.get(request.path_uuid(req, 'uuid')))
     )
 
 
 def create_attribute(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.CREATE)
-    body = request.json_body(req, schemas.CREATE, wrapper='attribute')
+    request.authorize(req)
+    body = request.json_body(req)
     created = attribute_db.create(
         request.number_or_uuid('deployable_id', body['deployable_id']),
         body['key'],
@@ -63,7 +60,7 @@ def create_attribute(req: webob.Request) -> webob.Response:
 
 
 def delete_attribute(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.DELETE)
+    request.authorize(req)
     attribute_db.delete(request.path_uuid(req, 'uuid'))
     return webob.Response(status=204, content_type=None)
 

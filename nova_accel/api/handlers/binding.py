@@ -23,10 +23,8 @@ from typing import Any
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import policy
 from nova_accel.api import request
 from nova_accel.api.notifications import arq_notification
-from nova_accel.api.policies import binding as policies
 from nova_accel.api.schemas import binding as schemas
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
@@ -39,7 +37,7 @@ from nova_accel.model import provider_allocation
 
 def list_bindings(req: webob.Request) -> webob.Response:
     """All bindings of a host, which compares them with its journal."""
-    policy.authorize(request.context(req), policies.LIST)
+    request.authorize(req)
     hostname = request.path_hostname(req)
     return webob.Response(
         json_body={
@@ -53,11 +51,10 @@ def list_bindings(req: webob.Request) -> webob.Response:
 
 def delete_unadopted(req: webob.Request) -> webob.Response:
     """Delete ARQs that Nova has bound and the host has not adopted."""
-    context = request.context(req)
-    policy.authorize(context, policies.RELEASE)
+    context = request.authorize(req)
     hostname = request.path_hostname(req)
     uuids = request.uuids(
-        'arqs', request.query(req, 'arqs').get('arqs', '').split(',')
+        'arqs', request.query(req).get('arqs', '').split(',')
     )
     instance_uuid = request.path_uuid(req, 'instance_uuid')
 
@@ -75,15 +72,14 @@ def delete_unadopted(req: webob.Request) -> webob.Response:
 
 
 def get_binding(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.SHOW)
+    request.authorize(req)
     return _answer(host_arqs.get(*_path(req)))
 
 
 def acquire(req: webob.Request) -> webob.Response:
-    context = request.context(req)
-    policy.authorize(context, policies.ACQUIRE)
+    context = request.authorize(req)
     instance_uuid, hostname, role = _path(req)
-    body = request.json_body(req, schemas.ACQUIRE)
+    body = request.json_body(req)
     if ('device_profile_name' in body) == ('groups' in body):
         raise exceptions.InvalidRequest(
             'The body needs either device_profile_name or groups'
@@ -110,10 +106,9 @@ def acquire(req: webob.Request) -> webob.Response:
 
 
 def adopt(req: webob.Request) -> webob.Response:
-    context = request.context(req)
-    policy.authorize(context, policies.ACQUIRE)
+    context = request.authorize(req)
     key = _path(req)
-    body = request.json_body(req, schemas.ADOPT)
+    body = request.json_body(req)
     from_role = body.get('from_role')
     if from_role == key[2]:
         raise exceptions.InvalidRequest(
@@ -134,10 +129,9 @@ def adopt(req: webob.Request) -> webob.Response:
 
 
 def release(req: webob.Request) -> webob.Response:
-    context = request.context(req)
-    policy.authorize(context, policies.RELEASE)
+    context = request.authorize(req)
     instance_uuid, hostname, role = _path(req)
-    attempt = request.query(req, 'attempt').get('attempt', '')
+    attempt = request.query(req).get('attempt', '')
     if not (
         attempt.isascii()
         and attempt.isdigit()

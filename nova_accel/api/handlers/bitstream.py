@@ -15,13 +15,9 @@
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import microversion
-from nova_accel.api import policy
 from nova_accel.api import request
 from nova_accel.api.compute import prefetching
 from nova_accel.api.compute import programming
-from nova_accel.api.policies import bitstream as policies
-from nova_accel.api.schemas import bitstream as schemas
 from nova_accel.db import deployable as deployable_db
 
 
@@ -30,11 +26,9 @@ def prefetch(req: webob.Request) -> webob.Response:
 
     If none is named, the silent ones are left out.
     """
-    microversion.require(req, '2.5')
-    context = request.context(req)
-    policy.authorize(context, policies.PREFETCH)
+    context = request.authorize(req)
     bitstream_uuid = request.path_uuid(req, 'uuid')
-    names = request.json_body(req, schemas.PREFETCH).get('hostnames')
+    names = request.json_body(req).get('hostnames')
     hosts = deployable_db.get_hosts_of_regions()
     if names is None:
         hosts = prefetching.reporting(hosts)

@@ -28,7 +28,6 @@ from nova_accel.api import representation
 from nova_accel.api import request
 from nova_accel.api.compute import programming
 from nova_accel.api.policies import deployable as policies
-from nova_accel.api.schemas import programming as schemas
 from nova_accel.db import deployable as deployable_db
 from nova_accel.model import attribute
 
@@ -39,15 +38,8 @@ _CYBORGS_FILTER = ('filters.field', 'filters.value')
 
 
 def list_deployables(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.LIST)
-    query = paging.query(
-        req,
-        deployable_db.SORT_KEYS,
-        'hostname',
-        'device_uuid',
-        'bitstream_id',
-        *_CYBORGS_FILTER,
-    )
+    request.authorize(req)
+    query = paging.query(req, deployable_db.SORT_KEYS)
     return query.answer(
         req,
         'deployables',
@@ -81,7 +73,7 @@ def _with_cyborgs_filter(filters: Mapping[str, str]) -> dict[str, str]:
 
 
 def get_deployable(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.SHOW)
+    request.authorize(req)
     return webob.Response(
         json_body=_shown(
             req, deployable_db.get(request.path_uuid(req, 'uuid'))
@@ -91,10 +83,9 @@ def get_deployable(req: webob.Request) -> webob.Response:
 
 def program_deployable(req: webob.Request) -> webob.Response:
     """Program a region as Cyborg does; answers when it is programmed."""
-    context = request.context(req)
-    programming.authorize(context)
+    context = request.authorize(req)
     uuid = request.path_uuid(req, 'uuid')
-    [operation] = request.json_body(req, schemas.PATCH)
+    [operation] = request.json_body(req)
     [value] = operation['value']
     found = programming.program(context, uuid, _uuid(value['image_uuid']))
     if policy.allows(context, policies.SHOW):

@@ -20,19 +20,15 @@ import webob
 
 from nova_accel.api import microversion
 from nova_accel.api import paging
-from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
-from nova_accel.api.policies import device as policies
 from nova_accel.db import device as device_db
 from nova_accel.model import hardware
 
 
 def list_devices(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.LIST)
-    query = paging.query(
-        req, device_db.SORT_KEYS, 'type', 'vendor', 'hostname'
-    )
+    request.authorize(req)
+    query = paging.query(req, device_db.SORT_KEYS)
     devices = device_db.get_all(
         type_=query.filters.get('type'),
         vendor=query.filters.get('vendor'),
@@ -45,19 +41,19 @@ def list_devices(req: webob.Request) -> webob.Response:
 
 
 def get_device(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.SHOW)
+    request.authorize(req)
     return webob.Response(
         json_body=_shown(req, device_db.get(request.path_uuid(req, 'uuid')))
     )
 
 
 def disable_device(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.DISABLE)
+    request.authorize(req)
     return _set_status(req, hardware.Status.MAINTAINING)
 
 
 def enable_device(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.ENABLE)
+    request.authorize(req)
     return _set_status(req, hardware.Status.ENABLED)
 
 

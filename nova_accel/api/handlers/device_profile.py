@@ -24,11 +24,9 @@ import webob.exc
 from nova_accel import exceptions
 from nova_accel.api import microversion
 from nova_accel.api import paging
-from nova_accel.api import policy
 from nova_accel.api import representation
 from nova_accel.api import request
 from nova_accel.api.compute import prefetching
-from nova_accel.api.policies import device_profile as policies
 from nova_accel.api.schemas import device_profile as schemas
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import explanation as explanation_db
@@ -37,8 +35,8 @@ from nova_accel.model import explanation
 
 
 def list_device_profiles(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.LIST)
-    query = paging.query(req, device_profile_db.SORT_KEYS, 'name')
+    request.authorize(req)
+    query = paging.query(req, device_profile_db.SORT_KEYS)
     names = query.filters.get('name')
     profiles = device_profile_db.get_all(
         None if names is None else names.split(','), query.page
@@ -54,7 +52,7 @@ def list_device_profiles(req: webob.Request) -> webob.Response:
 
 def get_device_profile(req: webob.Request) -> webob.Response:
     """By uuid; from 2.2 also by name."""
-    policy.authorize(request.context(req), policies.SHOW)
+    request.authorize(req)
     profile = _find(req)
     # Cyborg writes the times of a single profile not as in a list.
     return webob.Response(
@@ -70,8 +68,7 @@ def get_device_profile(req: webob.Request) -> webob.Response:
 
 def explain_device_profile(req: webob.Request) -> webob.Response:
     """Which providers could serve its groups, and why others cannot."""
-    microversion.require(req, '2.6')
-    policy.authorize(request.context(req), policies.EXPLAIN)
+    request.authorize(req)
     profile = _find(req)
     groups = device_profile_model.parse_groups(profile['groups'])
     inventories = explanation.inventories(
@@ -102,9 +99,8 @@ def explain_device_profile(req: webob.Request) -> webob.Response:
 
 
 def create_device_profile(req: webob.Request) -> webob.Response:
-    context = request.context(req)
-    policy.authorize(context, policies.CREATE)
-    body = request.json_body(req, {})
+    context = request.authorize(req)
+    body = request.unchecked_json_body(req)
     if not isinstance(body, list) or len(body) != 1:
         raise exceptions.InvalidRequest(
             'Only one device profile allowed per POST request for now.'
@@ -124,13 +120,9 @@ def create_device_profile(req: webob.Request) -> webob.Response:
 
 def update_device_profile(req: webob.Request) -> webob.Response:
     """Replace all but the name; servers keep the accelerators they have."""
-    if not microversion.is_at_least(req, '2.6'):
-        # As Cyborg does, and as earlier versions did.
-        raise webob.exc.HTTPMethodNotAllowed(headers={'Allow': 'GET, DELETE'})
-    context = request.context(req)
-    policy.authorize(context, policies.UPDATE)
+    context = request.authorize(req)
     uuid = request.path_uuid(req, 'uuid')
-    wanted = request.json_body(req, schemas.UPDATE, wrapper='device_profile')
+    wanted = request.json_body(req)
     if wanted.get('uuid') not in (None, uuid):
         raise exceptions.InvalidRequest(
             f'uuid: the body has {wanted["uuid"]}, the path has {uuid}'
@@ -146,7 +138,7 @@ def update_device_profile(req: webob.Request) -> webob.Response:
 
 
 def delete_device_profile(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.DELETE)
+    request.authorize(req)
     value = req.urlvars['uuid']
     if not uuidutils.is_uuid_like(value):
         for name in value.split(','):
@@ -155,8 +147,8 @@ def delete_device_profile(req: webob.Request) -> webob.Response:
 
 
 def delete_device_profiles(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.DELETE)
-    value = request.query(req, 'value').get('value')
+    request.authorize(req)
+    value = request.query(req).get('value')
     if not value:
         raise exceptions.InvalidRequest(
             'The argument value is missing: the names of the device profiles '

@@ -18,15 +18,13 @@ import webob.exc
 from nova_accel import exceptions
 from nova_accel.api import request
 from nova_accel.api.compute import programming
-from nova_accel.api.schemas import programming as schemas
 
 
 def program_fpga(req: webob.Request) -> webob.Response:
     """Program a region; answers when it is programmed."""
-    context = request.context(req)
     try:
-        programming.authorize(context)
-        body = request.json_body(req, schemas.FPGA)
+        context = request.authorize(req)
+        body = request.json_body(req)
         [bitstream_uuid] = request.uuids(
             'glance_bitstream_uuid', [body['glance_bitstream_uuid']]
         )

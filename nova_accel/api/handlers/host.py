@@ -15,28 +15,20 @@
 import webob
 
 from nova_accel import exceptions
-from nova_accel.api import policy
 from nova_accel.api import request
 from nova_accel.api.compute import bound_event
 from nova_accel.api.notifications import programming_notification
-from nova_accel.api.policies import host as policies
-from nova_accel.api.schemas import host as schemas
-from nova_accel.api.schemas import programming as programming_schemas
 from nova_accel.db import cleaning
 from nova_accel.db import host as host_db
 from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
 from nova_accel.model import programming_record
 
-#: Bytes. A report is sent in parts (``model/report_parts.py``). A cleaned
-#: handle, or a device of the parts before, takes 40 bytes.
-MAX_REPORT_BYTES = 8 * 1024 * 1024
-
 
 def report(req: webob.Request) -> webob.Response:
-    policy.authorize(request.context(req), policies.REPORT)
+    request.authorize(req)
     hostname = request.path_hostname(req)
-    body = request.json_body(req, schemas.REPORT, MAX_REPORT_BYTES)
+    body = request.json_body(req)
     orders = host_db.report(
         hostname=hostname,
         node_uuid=body['node_uuid'],
@@ -55,9 +47,9 @@ def report(req: webob.Request) -> webob.Response:
 
 def set_cleaning(req: webob.Request) -> webob.Response:
     """Note how the ordered cleaning of attach handles has ended."""
-    policy.authorize(request.context(req), policies.REPORT)
+    request.authorize(req)
     hostname = request.path_hostname(req)
-    body = request.json_body(req, schemas.CLEANING, MAX_REPORT_BYTES)
+    body = request.json_body(req)
     both = body['failed'].keys() & set(body['cleaned'])
     if both:
         raise exceptions.InvalidRequest(
@@ -75,9 +67,9 @@ def set_provisioning(req: webob.Request) -> webob.Response:
     nova-compute may wait for some of them. So it is told which are bound
     again, and which have failed.
     """
-    policy.authorize(request.context(req), policies.REPORT)
+    request.authorize(req)
     hostname = request.path_hostname(req)
-    body = request.json_body(req, schemas.PROVISIONING, MAX_REPORT_BYTES)
+    body = request.json_body(req)
     bound_event.send(
         provisioning.replace(hostname, body['arqs'], body.get('failed', ()))
     )
@@ -86,10 +78,9 @@ def set_provisioning(req: webob.Request) -> webob.Response:
 
 def set_programming(req: webob.Request) -> webob.Response:
     """Note that the programming of a region has begun, or how it ended."""
-    context = request.context(req)
-    policy.authorize(context, policies.REPORT)
+    context = request.authorize(req)
     hostname = request.path_hostname(req)
-    body = request.json_body(req, programming_schemas.RECORD)
+    body = request.json_body(req)
     record = programming_record.from_report(
         request.path_uuid(req, 'uuid'), body
     )

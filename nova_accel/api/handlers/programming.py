@@ -16,30 +16,15 @@ from typing import Any
 
 import webob
 
-from nova_accel.api import microversion
 from nova_accel.api import paging
-from nova_accel.api import policy
 from nova_accel.api import request
-from nova_accel.api.policies import programming as policies
 from nova_accel.db import programming as programming_db
-
-_FILTERS = (
-    'hostname',
-    'device_uuid',
-    'deployable_uuid',
-    'instance_uuid',
-    'bitstream_id',
-    'project_id',
-)
 
 
 def list_programmings(req: webob.Request) -> webob.Response:
     """Newest first; a full page has a link to the next."""
-    microversion.require(req, '2.5')
-    policy.authorize(request.context(req), policies.LIST)
-    query = paging.query(
-        req, programming_db.SORT_KEYS, *_FILTERS, pages_since='2.5'
-    )
+    request.authorize(req)
+    query = paging.query(req, programming_db.SORT_KEYS)
     return query.answer(
         req,
         'programmings',

@@ -41,5 +41,13 @@ PROFILE: scalars.Schema = {
     'required': ['name', 'groups'],
 }
 
+#: The handler checks it in parts, to answer in Cyborg's words.
+CREATE: scalars.Schema = {
+    'type': 'array',
+    'items': PROFILE,
+    'minItems': 1,
+    'maxItems': 1,
+}
+
 #: The name may be there, but it cannot be changed.
 UPDATE: scalars.Schema = {**PROFILE, 'required': ['groups']}

@@ -19,16 +19,18 @@ from typing import Any
 import jsonschema
 import webob
 
-from nova_accel.api import openapi
+from nova_accel.api import route
+from nova_accel.api import routes
+from openapi import document
 
-_DOCUMENT = openapi.document()
+_DOCUMENT = document.document()
 
 _BASE = '/accelerator/v2'
 
-#: Path, method, what it does.
+#: Path, method, what is known of it.
 OPERATIONS = [
     (path, method, operation)
-    for path, methods in openapi.OPERATIONS.items()
+    for path, methods in routes.API.items()
     for method, operation in methods.items()
 ]
 
@@ -36,16 +38,16 @@ OPERATIONS = [
 def template(path: str) -> str | None:
     """The path of the document that a path of a request is one of."""
     path = path.partition('?')[0]
-    for known in openapi.OPERATIONS:
+    for known in routes.API:
         if re.fullmatch(re.sub('{[^}]*}', '[^/]+', known), path):
             return known
     return None
 
 
-def operation(method: str, path: str) -> tuple[str, str, openapi.Operation]:
+def operation(method: str, path: str) -> tuple[str, str, route.Route]:
     known = template(path)
     assert known is not None, path
-    return known, method, openapi.OPERATIONS[known][method]
+    return known, method, routes.API[known][method]
 
 
 def check(method: str, path: str, answer: webob.Response) -> None:
@@ -55,7 +57,7 @@ def check(method: str, path: str, answer: webob.Response) -> None:
     :raises AssertionError: there is no such status
     """
     known = template(path)
-    if known is None or method not in openapi.OPERATIONS[known]:
+    if known is None or method not in routes.API[known]:
         return
     status = str(answer.status_int)
     if status[0] != '2':

@@ -27,7 +27,7 @@ class AnswerTest(base.ApiTestCase):
         def fail(*args: object, **kwargs: object) -> None:
             raise fault
 
-        for function in ('device_profile.get_all', 'binding.get'):
+        for function in ('device_profile.get_all', 'host_arqs.get'):
             self.useFixture(
                 fixtures.MonkeyPatch(f'nova_accel.db.{function}', fail)
             )

@@ -12,6 +12,7 @@
 
 """Who may do what, by default and by the operator's file."""
 
+import collections
 import inspect
 import pathlib
 
@@ -260,6 +261,24 @@ class EnforcerTest(base.ApiTestCase):
         # The same as a call of another path.
         described.add(('PATCH', '/v2/deployables/{uuid}/program/{same_uuid}'))
         self.assertEqual(calls, described)
+
+    def test_a_rule_describes_the_calls_that_it_guards(self) -> None:
+        """The tables cannot be read there: handlers need the rules."""
+        guarded = collections.defaultdict(set)
+        for path, methods in routes.API.items():
+            for method, route in methods.items():
+                for rule in filter(None, (route.rule, route.or_rule)):
+                    if not path.endswith('{same_uuid}'):
+                        guarded[rule].add((method, f'/v2{path}'))
+        described = {
+            rule.name: {
+                (operation['method'], operation['path'])
+                for operation in rule.operations
+            }
+            for rule in policies.list_rules()
+        }
+        # Handlers ask the others for a part of a call.
+        self.assertEqual(guarded, {name: described[name] for name in guarded})
 
     def test_each_name_of_a_rule_has_one(self) -> None:
         names = {

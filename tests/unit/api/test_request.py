@@ -19,6 +19,8 @@ import webob
 
 from nova_accel import exceptions
 from nova_accel.api import request
+from nova_accel.api import route
+from nova_accel.api import routes
 from nova_accel.api import schemas
 from unit.api import base
 
@@ -77,15 +79,16 @@ class RequestTest(base.ApiTestCase):
             413,
             'POST',
             '/device_profiles',
-            raw=b' ' * (request.MAX_BODY_BYTES + 1),
+            raw=b' ' * (route.MAX_BODY_BYTES + 1),
         )
 
     def test_refuses_a_body_that_ends_early(self) -> None:
         blank = webob.Request.blank('/', method='POST')
         blank.body_file = io.BytesIO(b'[')
         blank.content_length = 10
+        route.keep(blank, routes.API['/device_profiles']['POST'])
         error = self.assertRaises(
-            exceptions.InvalidRequest, request.json_body, blank, {}
+            exceptions.InvalidRequest, request.json_body, blank
         )
         self.assertIn('Content-Length', str(error))
 

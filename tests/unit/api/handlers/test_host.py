@@ -14,7 +14,7 @@ import functools
 import operator
 from typing import Any
 
-from nova_accel.api.handlers import host
+from nova_accel.api.routes import host
 from nova_accel.db import programming
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle

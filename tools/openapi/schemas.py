@@ -10,10 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The bodies of answers, for the OpenAPI document.
+"""The schemas of the bodies of answers.
 
 Clients must accept further fields, as a new microversion adds some.
 """
+
+from collections.abc import Mapping
 
 from nova_accel.api.schemas import scalars
 from nova_accel.model import arq_types
@@ -38,6 +40,11 @@ def _fields(properties: Schema, *optional: str) -> Schema:
         'properties': properties,
         'required': [name for name in properties if name not in optional],
     }
+
+
+def component(name: str) -> Schema:
+    """A reference to one of :data:`COMPONENTS`."""
+    return {'$ref': f'#/components/schemas/{name}'}
 
 
 def list_of(name: str, schema: Schema) -> Schema:
@@ -255,7 +262,7 @@ BINDING = _fields(
         'attempt': {'type': ['integer', 'null']},
         'arqs': {
             'type': 'array',
-            'items': {'$ref': '#/components/schemas/BoundAcceleratorRequest'},
+            'items': component('BoundAcceleratorRequest'),
         },
     }
 )
@@ -316,3 +323,18 @@ ERROR = _fields(
 )
 
 FPGA_ERROR = one('error', _STRING)
+
+#: The schemas that have a name of their own in the document.
+COMPONENTS: Mapping[str, Schema] = {
+    'DeviceProfile': DEVICE_PROFILE,
+    'AcceleratorRequest': ACCELERATOR_REQUEST,
+    'Device': DEVICE,
+    'Deployable': DEPLOYABLE,
+    'Programming': PROGRAMMING,
+    'Attribute': ATTRIBUTE,
+    'Explanation': EXPLANATION,
+    'BoundAcceleratorRequest': BOUND_ARQ,
+    'Binding': BINDING,
+    'Error': ERROR,
+    'FpgaError': FPGA_ERROR,
+}

@@ -1,0 +1,75 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""How a request finds its route."""
+
+from collections.abc import Iterable
+
+import routes
+import webob
+import webob.exc
+
+from nova_accel.api import microversion
+from nova_accel.api import route
+
+
+class Router:
+    """Finds the route of a request in a table.
+
+    A slash at the end of the path is ignored, as by Cyborg.
+    """
+
+    def __init__(self, table: route.Table) -> None:
+        self._table = table
+        self._mapper = routes.Mapper(explicit=True)
+        for path in table:
+            self._mapper.connect(path, path)
+        # Routes would make its expressions at the first request, and two
+        # threads would make them at once.
+        self._mapper.create_regs([])
+
+    def match(self, request: webob.Request) -> route.Route:
+        """The route, which :func:`nova_accel.api.route.of` returns from then.
+
+        The path's items are in ``request.urlvars`` then.
+
+        :raises HTTPNotFound: no such path.
+        :raises HTTPMethodNotAllowed: no such method; ``Allow`` has those that
+            there are.
+        :raises HTTPNotAcceptable: the request's microversion is older than
+            the call.
+        """
+        found = self._mapper.routematch(request.path_info.removesuffix('/'))
+        if found is None:
+            raise webob.exc.HTTPNotFound()
+        request.urlvars, path = found
+        methods = self._table[path.name]
+        matched = methods.get(request.method)
+        if matched is None:
+            raise _not_allowed(methods)
+        # Requests for the version documents, which are public, have none.
+        if matched.since != microversion.VERSIONS[0]:
+            if matched.is_hidden_before and not microversion.is_at_least(
+                request, matched.since
+            ):
+                raise _not_allowed(
+                    method for method in methods if method != request.method
+                )
+            microversion.require(request, matched.since)
+        route.keep(request, matched)
+        return matched
+
+
+def _not_allowed(methods: Iterable[str]) -> webob.exc.HTTPMethodNotAllowed:
+    return webob.exc.HTTPMethodNotAllowed(
+        headers={'Allow': ', '.join(methods)}
+    )

@@ -1,0 +1,30 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""``/bitstreams``."""
+
+from nova_accel.api import route
+from nova_accel.api.handlers import bitstream
+from nova_accel.api.policies import bitstream as policies
+from nova_accel.api.schemas import bitstream as schemas
+
+ROUTES: route.Table = {
+    '/bitstreams/{uuid}/prefetch': {
+        'POST': route.Route(
+            bitstream.prefetch,
+            'Have hosts fetch a bitstream',
+            policies.PREFETCH,
+            body=schemas.PREFETCH,
+            since='2.5',
+        ),
+    },
+}

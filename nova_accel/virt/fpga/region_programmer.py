@@ -22,12 +22,12 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from concurrent import futures
 import contextlib
 import dataclasses
 import time
 from typing import Any
 
-import futurist
 from oslo_concurrency import lockutils
 from oslo_log import log as logging
 from oslo_utils import uuidutils
@@ -87,7 +87,7 @@ class Programmer:
         self._changed = changed
         self._service_context = service_context
         self._timeout_s = timeout_s
-        self._executor = futurist.ThreadPoolExecutor(_WORKERS)
+        self._executor = futures.ThreadPoolExecutor(_WORKERS)
         self._begun: dict[frozenset[str], Sequence[_Job]] = {}
 
     def start(

@@ -106,12 +106,9 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     common.cycle.begin(_steps(fpgas, holding, publishing, lost_mdevs))
     return parts.Parts(
         common.node,
-        common.board,
         common.api,
         common.cycle,
-        publishing.publisher,
         holding.attachments,
-        holding.reconciler,
         publishing.providers,
         fpgas.programmer,
         fpgas.bitstreams,

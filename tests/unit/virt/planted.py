@@ -337,7 +337,9 @@ class ReconcileTestCase(started.StartedTestCase):
             for handle in deployable.handles
             if handle.mdev_type and handle.uuid not in taken
         )
-        self.attachments._driver_of(handle.uuid).plug(handle)
+        libvirt_devices.NodeDevices(self.libvirt.host).create_mdev(
+            handle.uuid, handle.address, handle.mdev_type
+        )
         self.assertIn(handle.uuid, self.mdevs())
         return self.nova.add_instance(THERE), (set(), set())
 

@@ -113,8 +113,7 @@ class Verification:
         pending: collections.deque[list[Any]] = collections.deque()
         with contextlib.ExitStack() as stack:
             # Each executor has one thread, so that its hash gets the chunks in
-            # order. An executor of futurist takes a second to end, for which
-            # each boot would wait.
+            # order.
             executors = [
                 stack.enter_context(futures.ThreadPoolExecutor(1))
                 for _update in updates

@@ -38,7 +38,10 @@ class Policy(enum.StrEnum):
 
 
 class Verifier(Protocol):
-    """cursive's object for verifying a signature with its certificate."""
+    """cursive's object for verifying a signature with its certificate.
+
+    cursive has a class for each kind of key, and they have no common base.
+    """
 
     def update(self, data: bytes) -> None:
         """Add the next bytes that were signed."""
@@ -67,26 +70,9 @@ def verifier(
         cannot be verified, or its certificate is not trusted; or the policy
         requires signatures, and the image is not the operator's.
     """
-    policy = Policy(CONF.nova_accel.bitstream_signatures)
-    if policy is Policy.REQUIRED and bitstream.owner is not None:
-        # A signature covers the bytes, but not the properties that name a card
-        # and region.
-        raise exceptions.BitstreamRefused(
-            f'bitstream {bitstream} is not the operator\'s, and this host '
-            'loads signed bitstreams of the operator only: have an '
-            'administrator publish the image, or upload it in one of the '
-            'projects of [nova_accel] bitstream_projects'
-        )
-    signed = bitstream.signature
-    if policy is Policy.OFF or (
-        signed is None and policy is Policy.IF_PRESENT
-    ):
-        return None
+    signed = _signature(bitstream)
     if signed is None:
-        raise exceptions.BitstreamRefused.for_all(
-            f'bitstream {bitstream} has no signature, and this host requires '
-            'one'
-        )
+        return None
     try:
         result: Verifier = signature_utils.get_verifier(
             context,
@@ -116,3 +102,32 @@ def verifier(
             f'{what}: {error}', public=what
         ) from error
     return result
+
+
+def _signature(
+    bitstream: fpga_bitstream.Bitstream,
+) -> fpga_bitstream.Signature | None:
+    """The signature to verify, None if the policy does not ask for any.
+
+    :raises BitstreamRefused: the policy requires one, and it has none; or the
+        image is not the operator's.
+    """
+    policy = Policy(CONF.nova_accel.bitstream_signatures)
+    if policy is Policy.REQUIRED and bitstream.owner is not None:
+        # A signature covers the bytes, but not the properties that name a card
+        # and region.
+        raise exceptions.BitstreamRefused(
+            f'bitstream {bitstream} is not the operator\'s, and this host '
+            'loads signed bitstreams of the operator only: have an '
+            'administrator publish the image, or upload it in one of the '
+            'projects of [nova_accel] bitstream_projects'
+        )
+    signed = bitstream.signature
+    if policy is Policy.OFF:
+        return None
+    if signed is None and policy is Policy.REQUIRED:
+        raise exceptions.BitstreamRefused.for_all(
+            f'bitstream {bitstream} has no signature, and this host requires '
+            'one'
+        )
+    return signed

@@ -47,13 +47,11 @@ _MIB = 1024 * 1024
 class Fetched:
     """A verified bitstream on this host.
 
-    ``sha256`` is in hexadecimal. ``downloaded_bytes`` is 0 if it was in the
-    cache.
+    ``sha256`` is in hexadecimal.
     """
 
     path: pathlib.Path
     sha256: str
-    downloaded_bytes: int = 0
 
 
 def from_conf() -> 'Store':
@@ -238,7 +236,7 @@ class Store:
             verifier = signing.verifier(bitstream, context)
         entry = self._download(bitstream, context, verifier)
         pins.callback(self._cache.release, entry)
-        return Fetched(entry.path, entry.sha256, bitstream.size)
+        return Fetched(entry.path, entry.sha256)
 
     def _is_intact(
         self,

@@ -125,18 +125,7 @@ class FpgaDriver(base.Driver):
             region = self.whole_region(function)
             regions = [] if region is None else [region]
             deployables = [
-                dataclasses.replace(
-                    known.deployable(
-                        'card',
-                        [self._card(function, host)],
-                        *(
-                            trait
-                            for each in regions
-                            for trait in _traits(known, each)
-                        ),
-                    ),
-                    region=None if region is None else _name(0),
-                )
+                self._whole(known, region, self._card(function, host))
             ]
         else:
             regions = self.regions(function, host)
@@ -170,6 +159,22 @@ class FpgaDriver(base.Driver):
                 )
                 for number, region in enumerate(regions)
             ),
+        )
+
+    @staticmethod
+    def _whole(
+        known: facts.Facts,
+        region: Region | None,
+        card: attach_handle.AttachHandle,
+    ) -> hardware.Deployable:
+        """The deployable of a card that is handed out as a whole."""
+        return dataclasses.replace(
+            known.deployable(
+                'card',
+                [card],
+                *(() if region is None else _traits(known, region)),
+            ),
+            region=None if region is None else _name(0),
         )
 
     def _deployables(

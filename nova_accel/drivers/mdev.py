@@ -131,23 +131,7 @@ class MdevDriver(base.Driver):
                 'the descriptions of its types have no max_instance: how they '
                 'share the card is not known, so it can have one type only'
             )
-        left = iter(parents)
-        mine = [
-            (
-                mdev_type,
-                units,
-                [
-                    handle
-                    for parent in (
-                        itertools.islice(left, units)
-                        if len(types) > 1 and len(parents) > 1
-                        else parents
-                    )
-                    for handle in self._handles(parent, mdev_type, host)
-                ],
-            )
-            for mdev_type, units in types
-        ]
+        mine = self._possible(parents, types, host)
         made = {mdev.uuid for mdev in host.mdevs}
         ours = {
             handle.uuid
@@ -172,6 +156,31 @@ class MdevDriver(base.Driver):
                 mdev_type,
                 tuple(handle for handle in handles if handle.uuid in chosen),
             )
+
+    def _possible(
+        self,
+        parents: Sequence[pci_function.PciFunction],
+        types: Sequence[tuple[str, int]],
+        host: libvirt_devices.HostDevices,
+    ) -> list[tuple[str, int, list[attach_handle.AttachHandle]]]:
+        """Each type, how many units are wanted, and those that can be made."""
+        left = iter(parents)
+        return [
+            (
+                mdev_type,
+                units,
+                [
+                    handle
+                    for parent in (
+                        itertools.islice(left, units)
+                        if len(types) > 1 and len(parents) > 1
+                        else parents
+                    )
+                    for handle in self._handles(parent, mdev_type, host)
+                ],
+            )
+            for mdev_type, units in types
+        ]
 
     def _taken(
         self,

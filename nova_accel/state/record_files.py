@@ -29,7 +29,10 @@ LOG = logging.getLogger(__name__)
 
 
 class Entry(Protocol):
-    """A record that can be stored."""
+    """A record that can be stored.
+
+    The entries of both journals are such records.
+    """
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""

@@ -29,17 +29,17 @@ from nova.virt.libvirt import driver as libvirt_driver
 
 from nova_accel.client import our_allocations
 from nova_accel.host import libvirt_devices
-from nova_accel.virt import accel_info as accel_info_module
 from nova_accel.virt import faults
 from nova_accel.virt import guest_xml
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
 from nova_accel.virt import rebuild
+from nova_accel.virt import server_request
 from nova_accel.virt import suspend
 from nova_accel.virt import wiring
 from nova_accel.virt.publishing import nova_tree
 
-_AccelInfo = Sequence[accel_info_module.WireArq] | None
+_AccelInfo = Sequence[server_request.WireArq] | None
 
 _GUEST_CONFIG = inspect.signature(
     libvirt_driver.LibvirtDriver._get_guest_config

@@ -18,12 +18,12 @@ changed: its definition keeps the devices, for its next start.
 
 from collections.abc import Callable
 from collections.abc import Iterable
-import time
 
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import guest as libvirt_guest
 from nova.virt.libvirt import host as libvirt_host
 from oslo_log import log as logging
+import tenacity
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
@@ -46,19 +46,22 @@ def detach(
     arqs = tuple(arqs)
     for hostdev in _hostdevs(arqs, _names(guest), present=True):
         guest.detach_device(hostdev, live=True)
-    end = time.monotonic() + timeout_s
     # libvirt asks the guest, which may answer later.
-    while left := _hostdevs(arqs, _names(guest), present=True):
-        if time.monotonic() >= end:
-            raise exceptions.DeviceError(
-                f'the guest has not let go of {_listed(left)} within '
-                f'{timeout_s:g} s',
-                public=(
-                    'the guest has not let go of its accelerators within '
-                    f'{timeout_s:g} s'
-                ),
-            )
-        time.sleep(_POLL_INTERVAL_S)
+    try:
+        tenacity.Retrying(
+            retry=tenacity.retry_if_result(bool),
+            wait=tenacity.wait_fixed(_POLL_INTERVAL_S),
+            stop=tenacity.stop_after_delay(timeout_s),
+        )(lambda: _hostdevs(arqs, _names(guest), present=True))
+    except tenacity.RetryError as error:
+        raise exceptions.DeviceError(
+            'the guest has not let go of '
+            f'{_listed(error.last_attempt.result())} within {timeout_s:g} s',
+            public=(
+                'the guest has not let go of its accelerators within '
+                f'{timeout_s:g} s'
+            ),
+        ) from error
 
 
 def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq]) -> None:

@@ -31,8 +31,8 @@ from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import live_migration
 from nova_accel.virt import faults
-from nova_accel.virt import flavor
 from nova_accel.virt import hooks
+from nova_accel.virt import server_request
 from nova_accel.virt.publishing import nova_tree
 
 LOG = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class LiveMigrationMixin(hooks.Hooks):
                 context, instance, migrate_data, migration, limits, allocations
             )
 
-        profile = flavor.profile(instance.flavor)
+        profile = server_request.profile(instance.flavor)
         if profile is None:
             return check()
         with _refused():

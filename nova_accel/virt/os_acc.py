@@ -47,9 +47,7 @@ from nova_accel.model import fpga_bitstream
 from nova_accel.model import host_view
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
-from nova_accel.virt import accel_info as accel_info_module
-from nova_accel.virt import flavor
-from nova_accel.virt import image_properties
+from nova_accel.virt import server_request
 from nova_accel.virt.fpga import region_programmer
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.publishing import publication
@@ -151,7 +149,7 @@ class OsAcc:
         context: nova_context.RequestContext | None,
         instance: objects.Instance,
         allocations: Collection[provider_allocation.ProviderAllocation],
-        found: accel_info_module.Split = accel_info_module.NOTHING,
+        found: server_request.Split = server_request.NOTHING,
         keeps: Callable[[], bool] = lambda: False,
     ) -> Iterator[None]:
         """Hold what the instance's flavor asks for, and begin to program it.
@@ -168,7 +166,7 @@ class OsAcc:
         :raises AcceleratorError: the instance holds no more than before.
         """
         taken = self._not_held(instance.uuid)
-        profile = flavor.profile(instance.flavor, found)
+        profile = server_request.profile(instance.flavor, found)
         if profile is not None and found.ours:
             self._attachments.adopt(instance.uuid, found.ours)
         elif profile is not None and (
@@ -206,13 +204,15 @@ class OsAcc:
             providers
         :raises AcceleratorError: the instance holds nothing.
         """
-        profile = flavor.profile(instance.flavor)
+        profile = server_request.profile(instance.flavor)
         if profile is None or self._recovered(instance.uuid):
             yield
             return
         profiles = [profile]
         if instance.new_flavor is not None:
-            profiles.append(flavor.profile(instance.new_flavor) or profile)
+            profiles.append(
+                server_request.profile(instance.new_flavor) or profile
+            )
         self._acquire_one(instance, profiles, allocations())
         # Nova starts guests with a context that no other service accepts.
         with self._begun(
@@ -242,7 +242,7 @@ class OsAcc:
     def ready(
         self,
         instance: objects.Instance,
-        found: accel_info_module.Split = accel_info_module.NOTHING,
+        found: server_request.Split = server_request.NOTHING,
         role: arq_types.Role = arq_types.Role.ACTIVE,
     ) -> tuple[arq_types.Arq, ...]:
         """Make the devices of the instance ready for its guest.
@@ -255,7 +255,7 @@ class OsAcc:
             none although the flavor has a device profile of ours.
         """
         arqs = self._ready(instance, role)
-        if arqs or not flavor.may_ask_us(instance.flavor, found):
+        if arqs or not server_request.may_ask_us(instance.flavor, found):
             return arqs
         LOG.warning(
             'The journal has no accelerators of the instance; asking '
@@ -264,7 +264,7 @@ class OsAcc:
         )
         self._attachments.recover_of(instance.uuid, role)
         arqs = self._ready(instance, role)
-        profile = flavor.profile(instance.flavor, found)
+        profile = server_request.profile(instance.flavor, found)
         if profile is not None and not arqs:
             raise exceptions.DeviceError(
                 f'instance {instance.uuid}, whose flavor asks for {profile}, '
@@ -288,7 +288,7 @@ class OsAcc:
                 instance.uuid, arq_types.Role.PORT
             )
         }
-        named = accel_info_module.of_ports(
+        named = server_request.of_ports(
             network_info, self._board.view.functions.union(held.values())
         )
         if named - held.keys():
@@ -299,8 +299,8 @@ class OsAcc:
 
     def split(
         self,
-        accel_info: Iterable[accel_info_module.WireArq] | None,
-    ) -> accel_info_module.Split:
+        accel_info: Iterable[server_request.WireArq] | None,
+    ) -> server_request.Split:
         """Tell ARQs of our devices from those of a real Cyborg."""
         held = self._attachments.held
         ours = self._board.view.layout.uuids | {
@@ -308,7 +308,7 @@ class OsAcc:
         }
         # After the first time, Nova passes the ARQs of ports, too.
         ports = {request.uuid for request in held.arqs(arq_types.Role.PORT)}
-        return accel_info_module.split(
+        return server_request.split(
             (
                 request
                 for request in accel_info or ()
@@ -336,7 +336,7 @@ class OsAcc:
                 programming_record.Asker(
                     instance.project_id, instance.user_id, instance.uuid
                 ),
-                image_properties.of(instance),
+                server_request.image_properties(instance),
                 is_new=role is arq_types.Role.INCOMING,
             )
         return self._attachments.plug(instance.uuid, role)
@@ -392,7 +392,7 @@ class OsAcc:
                     asking.user_id,
                     instance.uuid,
                 ),
-                image_properties.of(instance),
+                server_request.image_properties(instance),
                 context,
             )
             yield

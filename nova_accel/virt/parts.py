@@ -20,10 +20,8 @@ from nova_accel.model import host_view
 from nova_accel.virt import os_acc
 from nova_accel.virt.fpga import region_programmer
 from nova_accel.virt.holding import attaching
-from nova_accel.virt.holding import reconcile
 from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import periodic_work
-from nova_accel.virt.publishing import publication
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +29,9 @@ class Parts:
     """The parts of one host, made by :mod:`nova_accel.virt.wiring`."""
 
     node: host_view.Node
-    board: host_view.Board
     api: accelerator_api.AcceleratorApi
     cycle: periodic_work.Cycle
-    publisher: publication.Publisher
     attachments: attaching.Attachments
-    reconciler: reconcile.Reconciler
     providers: host_providers.Providers
     programmer: region_programmer.Programmer
     bitstreams: store.Store

@@ -87,100 +87,36 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     :raises InvalidDeviceSpec: a line of ``device_spec`` is malformed.
     :raises ConfigurationError: names the option that is wrong.
     """
-    node = host_view.Node(
-        host.get_hostname(), host.get_node_uuid(), service_host
-    )
-    hardware = _hardware(host, node)
-    api = accelerator_api.AcceleratorApi(
-        accelerator_api.adapter_from_conf(), node.nodename
-    )
-    board = host_view.Board(host_view.View(node.uuid))
-    cycle = periodic_work.Cycle(CONF.nova_accel.report_interval_s)
-    state = pathlib.Path(CONF.state_path) / 'nova_accel'
-    journal = attach_journal.Journal(state / node.nodename)
-    held = holdings.Held(journal)
-    fpgas = _fpgas(node, state, hardware, api, held, cycle)
-    cleaner = cleaning.Cleaner(
-        api,
-        CONF.nova_accel.max_concurrent_cleanings,
-        board,
-        hardware.drivers,
-        hardware.guests,
-        held,
-        fpgas.programmer.blank,
-        cycle.hurry,
-    )
-    attachments = attaching.Attachments(
-        node.nodename, journal, held, api, board, hardware.drivers, cleaner
-    )
-    providers = host_providers.Providers(
-        node.nodename,
-        board,
-        cleaner,
-        attachments,
-        published_traits.PublishedTraits(
-            state / f'{node.nodename}.traits.json'
-        ),
-    )
-    publisher = publication.Publisher(
-        node,
-        functools.partial(_discover, hardware, fpgas.regions),
-        api,
-        board,
-        cycle,
-    )
-    reconciler = reconcile.Reconciler(
-        service_host,
-        CONF.nova_accel.reconcile_interval_s,
-        api,
-        attachments,
-        hardware.node_devices,
-        hardware.guests,
-        board,
-    )
+    common = _common(host, service_host)
+    fpgas = _fpgas(common)
+    holding = _holding(common, fpgas.programmer)
+    publishing = _publishing(common, fpgas.regions, holding)
 
-    hardware.virtual_functions.make(hardware.specs)
-    attachments.finish_interrupted()
+    common.hardware.virtual_functions.make(common.hardware.specs)
+    holding.attachments.finish_interrupted()
     lost_mdevs = provisioning.Provisioning(
-        api, attachments, {mdev.uuid for mdev in hardware.node_devices.mdevs()}
+        common.api,
+        holding.attachments,
+        {mdev.uuid for mdev in common.hardware.node_devices.mdevs()},
     )
-    hot_plug.attach_missing(host, held.arqs_of)
-    publisher.refresh()
+    hot_plug.attach_missing(host, common.held.arqs_of)
+    publishing.publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
-    cycle.begin(
-        (
-            (_UNPUBLISHED, publisher.refresh),
-            ('How accelerators were cleaned is not told', cleaner.tell),
-            ('What was programmed is not told', fpgas.history.tell),
-            (_UNPUBLISHED, publisher.report),
-            ('Accelerators are not cleaned', cleaner.go_on),
-            ('Lost accelerators are not made again', lost_mdevs.go_on),
-            ('Accelerators are not released', attachments.retry),
-            (
-                'The accelerators of this host are not compared with what '
-                'Nova has',
-                reconciler.run,
-            ),
-            ('Providers are not changed', providers.settle),
-        )
-    )
+    common.cycle.begin(_steps(fpgas, holding, publishing, lost_mdevs))
     return parts.Parts(
-        node,
-        board,
-        api,
-        cycle,
-        publisher,
-        attachments,
-        reconciler,
-        providers,
+        common.node,
+        common.api,
+        common.cycle,
+        holding.attachments,
+        publishing.providers,
         fpgas.programmer,
         fpgas.bitstreams,
         os_acc.OsAcc(
-            node.nodename,
-            board,
-            publisher,
-            attachments,
+            common.node.nodename,
+            common.board,
+            publishing.publisher,
+            holding.attachments,
             fpgas.programmer,
             _image,
         ),
@@ -228,18 +164,41 @@ def _hardware(host: libvirt_host.Host, node: host_view.Node) -> _Hardware:
     )
 
 
-def _discover(
-    hardware: _Hardware, regions: host_regions.Regions
-) -> discovery.Inventory:
-    found = discovery.discover(
-        hardware.node_devices,
-        hardware.drivers,
-        hardware.specs,
-        hardware.claims,
-        hardware.guests.strangers,
-        lambda: host_use.HostUse(hardware.sysfs),
+@dataclasses.dataclass(frozen=True)
+class _Common:
+    """The parts of which most others are made."""
+
+    node: host_view.Node
+    state: pathlib.Path
+    hardware: _Hardware
+    api: accelerator_api.AcceleratorApi
+    board: host_view.Board
+    cycle: periodic_work.Cycle
+    journal: attach_journal.Journal
+    held: holdings.Held
+
+
+def _common(host: libvirt_host.Host, service_host: str) -> _Common:
+    """See :func:`start` for the errors."""
+    node = host_view.Node(
+        host.get_hostname(), host.get_node_uuid(), service_host
     )
-    return dataclasses.replace(found, devices=regions.overlaid(found.devices))
+    hardware = _hardware(host, node)
+    api = accelerator_api.AcceleratorApi(
+        accelerator_api.adapter_from_conf(), node.nodename
+    )
+    state = pathlib.Path(CONF.state_path) / 'nova_accel'
+    journal = attach_journal.Journal(state / node.nodename)
+    return _Common(
+        node,
+        state,
+        hardware,
+        api,
+        host_view.Board(host_view.View(node.uuid)),
+        periodic_work.Cycle(CONF.nova_accel.report_interval_s),
+        journal,
+        holdings.Held(journal),
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -252,25 +211,19 @@ class _Fpgas:
     programmer: region_programmer.Programmer
 
 
-def _fpgas(
-    node: host_view.Node,
-    state: pathlib.Path,
-    hardware: _Hardware,
-    api: accelerator_api.AcceleratorApi,
-    held: holdings.Held,
-    cycle: periodic_work.Cycle,
-) -> _Fpgas:
+def _fpgas(common: _Common) -> _Fpgas:
+    node, hardware = common.node, common.hardware
     boot_id = host_regions.boot_id()
     regions = host_regions.Regions(
-        region_journal.RegionJournal(state / 'regions' / node.nodename),
+        region_journal.RegionJournal(common.state / 'regions' / node.nodename),
         known_types.KnownTypes(
-            state / f'{node.nodename}.region_types.json', boot_id
+            common.state / f'{node.nodename}.region_types.json', boot_id
         ),
         hardware.drivers,
         boot_id,
-        held,
+        common.held,
     )
-    history = programming_history.History(api)
+    history = programming_history.History(common.api)
     bitstreams = store.from_conf()
     return _Fpgas(
         regions,
@@ -280,15 +233,136 @@ def _fpgas(
             node.uuid,
             regions,
             region_use.RegionUse(
-                node.uuid, regions, held, hardware.guests, servers.holder
+                node.uuid,
+                regions,
+                common.held,
+                hardware.guests,
+                servers.holder,
             ),
             bitstreams,
             history,
-            cycle.hurry,
+            common.cycle.hurry,
             functools.cache(service_user.context),
             CONF.nova_accel.programming_timeout_s,
         ),
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Holding:
+    """The parts that change what instances hold."""
+
+    cleaner: cleaning.Cleaner
+    attachments: attaching.Attachments
+    reconciler: reconcile.Reconciler
+
+
+def _holding(
+    common: _Common, programmer: region_programmer.Programmer
+) -> _Holding:
+    hardware = common.hardware
+    cleaner = cleaning.Cleaner(
+        common.api,
+        CONF.nova_accel.max_concurrent_cleanings,
+        common.board,
+        hardware.drivers,
+        hardware.guests,
+        common.held,
+        programmer.blank,
+        common.cycle.hurry,
+    )
+    attachments = attaching.Attachments(
+        common.node.nodename,
+        common.journal,
+        common.held,
+        common.api,
+        common.board,
+        hardware.drivers,
+        cleaner,
+    )
+    return _Holding(
+        cleaner,
+        attachments,
+        reconcile.Reconciler(
+            common.node.service_host,
+            CONF.nova_accel.reconcile_interval_s,
+            common.api,
+            attachments,
+            hardware.node_devices,
+            hardware.guests,
+            common.board,
+        ),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Publishing:
+    """The parts that tell the API and Placement of the devices."""
+
+    publisher: publication.Publisher
+    providers: host_providers.Providers
+
+
+def _publishing(
+    common: _Common, regions: host_regions.Regions, holding: _Holding
+) -> _Publishing:
+    nodename = common.node.nodename
+    return _Publishing(
+        publication.Publisher(
+            common.node,
+            functools.partial(_discover, common.hardware, regions),
+            common.api,
+            common.board,
+            common.cycle,
+        ),
+        host_providers.Providers(
+            nodename,
+            common.board,
+            holding.cleaner,
+            holding.attachments,
+            published_traits.PublishedTraits(
+                common.state / f'{nodename}.traits.json'
+            ),
+        ),
+    )
+
+
+def _steps(
+    fpgas: _Fpgas,
+    holding: _Holding,
+    publishing: _Publishing,
+    lost_mdevs: provisioning.Provisioning,
+) -> tuple[periodic_work.Step, ...]:
+    """The steps of each cycle, in their order."""
+    return (
+        (_UNPUBLISHED, publishing.publisher.refresh),
+        ('How accelerators were cleaned is not told', holding.cleaner.tell),
+        ('What was programmed is not told', fpgas.history.tell),
+        (_UNPUBLISHED, publishing.publisher.report),
+        ('Accelerators are not cleaned', holding.cleaner.go_on),
+        ('Lost accelerators are not made again', lost_mdevs.go_on),
+        ('Accelerators are not released', holding.attachments.retry),
+        (
+            'The accelerators of this host are not compared with what '
+            'Nova has',
+            holding.reconciler.run,
+        ),
+        ('Providers are not changed', publishing.providers.settle),
+    )
+
+
+def _discover(
+    hardware: _Hardware, regions: host_regions.Regions
+) -> discovery.Inventory:
+    found = discovery.discover(
+        hardware.node_devices,
+        hardware.drivers,
+        hardware.specs,
+        hardware.claims,
+        hardware.guests.strangers,
+        functools.partial(host_use.HostUse, hardware.sysfs),
+    )
+    return dataclasses.replace(found, devices=regions.overlaid(found.devices))
 
 
 def _image(image_id: str) -> Mapping[str, Any]:

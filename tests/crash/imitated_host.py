@@ -32,6 +32,7 @@ from nova_accel.virt import driver as accelerator_driver
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration as migration_module
 from nova_accel.virt import suspend
+from rig import compute_parts
 
 Instance = types.SimpleNamespace
 
@@ -285,6 +286,9 @@ class Host:
     def start(self) -> None:
         self.driver = Driver(self.host)
         self.driver.init_host(self.name)
+        self._reconciler = compute_parts.reconciler(
+            self.driver._accelerators, self.host
+        )
         tree = self.driver.provider_tree = provider_tree.ProviderTree()
         tree.new_root(self.name, self.node_uuid)
         self.publish()
@@ -315,4 +319,4 @@ class Host:
     def run_periodic(self) -> None:
         """The worker's cycle, report and retry, and a whole comparison."""
         self.driver._accelerators.cycle.run()
-        self.driver._accelerators.reconciler.repair()
+        self._reconciler.repair()

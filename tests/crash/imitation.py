@@ -32,6 +32,7 @@ from crash import imitated_host
 from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.model import device_profile
+from rig import compute_parts
 
 # Whether it is an administrator's would be asked of Nova's policy.
 _CONTEXT = nova_context.RequestContext('user', 'project', is_admin=False)
@@ -583,7 +584,7 @@ class Nova:
             for rp_uuid in found
         ]
         claimed: dict[str, Any] = {}
-        layout = host.driver._accelerators.board.view.layout
+        layout = compute_parts.board(host.driver._accelerators).view.layout
         profile = _profile(wanted or instance.flavor)
         for resource_class in self._profiles[profile]:
             rp_uuid = next(

@@ -35,6 +35,7 @@ from nova_accel.drivers import mdev
 from nova_accel.model import device_profile
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import hostile_driver
+from rig import compute_parts
 
 #: Name -> the driver, and the device profile of a server without it.
 _DRIVERS = {
@@ -224,7 +225,9 @@ class TestWhileProgramming(HostileDriverTestCase):
             host, _other = cloud.hosts
             region_uuid = next(
                 region.type_uuid
-                for found in host.driver._accelerators.board.view.devices
+                for found in compute_parts.board(
+                    host.driver._accelerators
+                ).view.devices
                 for region in found.regions
             )
             asked = {

@@ -32,6 +32,7 @@ from crash import tenants_bitstreams
 from nova_accel.model import device_profile
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import scheduling
+from rig import compute_parts
 
 _NATIVE = device_profile.FLAVOR_KEY
 
@@ -53,7 +54,7 @@ class TestHostileMetadata(testtools.TestCase):
     def publish(self):
         """The worker's cycle, and what Nova's next update makes of it."""
         accelerators = self.host.driver._accelerators
-        publisher = accelerators.publisher
+        publisher = compute_parts.publisher(accelerators)
         accelerators.cycle.run()
         # Else the API has not accepted it.
         publisher.wait_published(0)
@@ -103,7 +104,9 @@ class TestHostileMetadata(testtools.TestCase):
         self.publish()
         region_uuid = next(
             region.type_uuid
-            for device in self.host.driver._accelerators.board.view.devices
+            for device in compute_parts.board(
+                self.host.driver._accelerators
+            ).view.devices
             for region in device.regions
         )
 

@@ -21,11 +21,13 @@ from functional import one_server
 from nova_accel.cmd import audit
 from nova_accel.cmd import host as host_command
 from nova_accel.model import device_profile
+from rig import compute_parts
 
 
 class ReconcileTestCase(one_server.OneServerTestCase):
     def setUp(self):
         super().setUp()
+        self._reconcilers = {}
         (self.service,) = self.api.get_services(
             binary='nova-compute', host=self.host
         )
@@ -44,11 +46,14 @@ class ReconcileTestCase(one_server.OneServerTestCase):
         domain.destroy()
         domain.undefine()
 
-    def reconciler(self, host=None):
-        return self.computes[host or self.host].driver._accelerators.reconciler
-
     def repair(self, host=None):
-        self.reconciler(host).repair()
+        """A pass of a host, which remembers its passes since its start."""
+        driver = self.computes[host or self.host].driver
+        if driver not in self._reconcilers:
+            self._reconcilers[driver] = compute_parts.reconciler(
+                driver._accelerators, driver._host
+            )
+        self._reconcilers[driver].repair()
 
     def drift(self):
         """What an audit finds: server and reason."""

@@ -184,7 +184,7 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver._get_supported_vgpu_types':
             'self',
     },
-    'virt/publishing/publication.py': {
+    'virt/publishing/periodic_work.py': {
         'nova.thread_pool_factory:spawn': 'func args kwargs',
     },
     'virt/publishing/nova_tree.py': {

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The FPGA regions of this host: what they hold, and their programming.
+"""The FPGA regions of this host, and what they hold.
 
 The contents of a region are always checked. The journal says what was
 programmed, and the device is asked whether that is still so. If a programming
@@ -23,12 +23,9 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import dataclasses
-import datetime
 import pathlib
-import time
 
 from oslo_log import log as logging
-from oslo_utils import timeutils
 
 from nova_accel import exceptions
 from nova_accel.drivers import base
@@ -38,6 +35,7 @@ from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.model import region_contents
 from nova_accel.virt.fpga import known_types
+from nova_accel.virt.fpga import programming_attempt
 from nova_accel.virt.fpga import region_journal
 from nova_accel.virt.fpga import region_target
 from nova_accel.virt.holding import holdings
@@ -159,7 +157,7 @@ class Regions:
 
     def known(self, target: _Target) -> region_contents.Known:
         """The known contents of a region, checked with its device now."""
-        return self._known(target, _said)
+        return self._known(target, _Target.loaded)
 
     def _known(
         self, target: _Target, ask: Callable[[_Target], str]
@@ -232,7 +230,7 @@ class Regions:
         :raises DeviceError: it does not answer, and no guest has it.
         """
         try:
-            return _said(target)
+            return target.loaded()
         except exceptions.DeviceError:
             entry = self.entry(target)
             held = self._held.handles()
@@ -345,109 +343,33 @@ class Regions:
         :raises DeviceError: it failed. The region is bad, unless it was not
             touched because no time was left, or the journal failed.
         """
-        _left_s(deadline)
+        programming_attempt.left_s(deadline)
         self._check_shell(target)
         check_free()
         before = self.known(target).contents
-        said = _said_if_any(target)
-        begun = region_journal.Entry(
-            target.device.name,
-            _Step.PROGRAMMING,
-            record,
-            sha256,
-            bitstream.function_uuids,
-            self._boot_id,
-            said,
-            owner=bitstream.owner,
-            fallback=self.operators(target),
+        attempt = programming_attempt.Attempt(
+            self._journal,
+            target,
+            region_journal.Entry(
+                target.device.name,
+                _Step.PROGRAMMING,
+                record,
+                sha256,
+                bitstream.function_uuids,
+                self._boot_id,
+                target.loaded_if_any(),
+                owner=bitstream.owner,
+                fallback=self.operators(target),
+            ),
+            before,
+            bitstream.provides_shell_id,
         )
-        previous = self._previous(target, begun)
         live = target.device.name, target.region.name
         self._live.add(live)
         try:
-            self._journal.write(begun)
-            with self._untouched(target, previous):
-                check_free()
-            if target.region.is_shell:
-                # The card's regions lose their contents with the old shell.
-                for region in target.device.regions:
-                    self._journal.forget(target.device.name, region.name)
-            _try(target, path, deadline)
-            loaded = _said(target)
-            shell_id = bitstream.provides_shell_id
-            if shell_id not in (None, loaded):
-                raise exceptions.DeviceError(f'it is {loaded}, not {shell_id}')
-            if (
-                target.tells_contents
-                and loaded == said
-                and before is not None
-                and before.sha256 != sha256
-            ):
-                raise exceptions.DeviceError(
-                    f'it says {loaded!r} as before, when it held '
-                    f'{before.bitstream_id}'
-                )
-            self._end(begun, None, loaded)
-        except exceptions.DeviceError as error:
-            failure = (
-                f'{target} is not programmed with '
-                f'{record.bitstream_id}: {error}'
-            )
-            if self.entry(target) != begun:
-                raise exceptions.DeviceError(failure) from error
-            self._end(begun, str(error))
-            LOG.error(failure)
-            if bitstream.owner is None or target.region.is_shell:
-                raise exceptions.DeviceError(failure) from error
-            raise exceptions.BitstreamUnusable(
-                failure,
-                bitstream.id,
-                public=(
-                    'the FPGA refused it. Upload '
-                    'one that was built for this card and shell, or ask for '
-                    'another'
-                ),
-            ) from error
+            return attempt.run(path, deadline, check_free)
         finally:
             self._live.discard(live)
-        return programmable.Contents(
-            record.bitstream_id,
-            sha256,
-            loaded,
-            bitstream.function_uuids,
-            target.region.is_shell,
-            bitstream.owner,
-        )
-
-    def _previous(
-        self,
-        target: _Target,
-        begun: region_journal.Entry,
-    ) -> region_journal.Entry | None:
-        """The journal's entry to restore if the region is not touched."""
-        try:
-            return self.entry(target)
-        except exceptions.DeviceError as error:
-            return dataclasses.replace(
-                begun, step=_Step.BAD, record=ended(begun.record, str(error))
-            )
-
-    @contextlib.contextmanager
-    def _untouched(
-        self, target: _Target, previous: region_journal.Entry | None
-    ) -> Iterator[None]:
-        """Restore the journal's entry if the body fails.
-
-        :param previous: the entry, None if there was none
-        """
-        try:
-            yield
-        except Exception:
-            if previous is not None:
-                self._journal.write(previous)
-            else:
-                self._journal.forget(target.device.name, target.region.name)
-            raise
 
     def recover(self) -> list[programming_record.Record]:
         """Decide how the programmings ended during which nova-compute died.
@@ -459,63 +381,9 @@ class Regions:
         :returns: the last programming of each region, of which the API may
             not know
         """
-        targets = {
-            (target.device.name, target.region.name): target
-            for target in (*self.targets(), *self.shells())
-        }
-        records = []
-        for entry in self._journal.entries():
-            if entry.step is not _Step.PROGRAMMING:
-                records.append(entry.record)
-                continue
-            target = targets.get((entry.device, entry.region))
-            said = _said_if_any(target) if target else None
-            is_done = (
-                target is not None
-                and target.tells_contents
-                and said not in (None, entry.loaded)
-                and entry.boot_id == self._boot_id
-            )
-            fault = (
-                None
-                if is_done
-                else ('nova-compute or its host died while it was programmed')
-            )
-            LOG.warning(
-                '%s of %s was being programmed with %s when '
-                'nova-compute died: it %s',
-                entry.region,
-                entry.device,
-                entry.record.bitstream_id,
-                'is done' if is_done else 'is bad',
-            )
-            try:
-                records.append(self._end(entry, fault, said))
-            except exceptions.DeviceError as error:
-                LOG.error(
-                    '%s of %s stays bad: %s', entry.region, entry.device, error
-                )
-        return records
-
-    def _end(
-        self,
-        entry: region_journal.Entry,
-        fault: str | None,
-        loaded: str | None = None,
-    ) -> programming_record.Record:
-        """:raises DeviceError: the disk refused."""
-        record = ended(entry.record, fault)
-        asker = record.asker.instance_uuid
-        self._journal.write(
-            dataclasses.replace(
-                entry,
-                record=record,
-                loaded=loaded,
-                step=_Step.BAD if fault is not None else _Step.PROGRAMMED,
-                served=() if asker is None else (asker,),
-            )
+        return programming_attempt.recover(
+            self._journal, (*self.targets(), *self.shells()), self._boot_id
         )
-        return record
 
 
 def _unclean(
@@ -536,66 +404,3 @@ def _unclean(
             '"program" and clean_bitstream, or program it'
         )
     return region_contents.Unclean(entry.owner, reason)
-
-
-def ended(
-    record: programming_record.Record, failure: str | None
-) -> programming_record.Record:
-    """The record of a programming that has ended now."""
-    return dataclasses.replace(record, finished_at=now(), failure=failure)
-
-
-def now() -> datetime.datetime:
-    """The time now, with its time zone, UTC."""
-    return timeutils.utcnow(with_timezone=True)
-
-
-def _try(target: _Target, path: pathlib.Path, deadline: float) -> None:
-    """Program a target, once more after a failure if its driver allows it.
-
-    :raises DeviceError: it failed, also the second time if there was one.
-    """
-    try:
-        return _program(target, path, deadline)
-    except exceptions.DeviceError as error:
-        if (
-            not target.driver.repeats_programming
-            or target.region.is_shell
-            or deadline <= time.monotonic()
-        ):
-            raise
-        LOG.warning('%s is programmed once more: %s', target, error)
-    _program(target, path, deadline)
-
-
-def _program(target: _Target, path: pathlib.Path, deadline: float) -> None:
-    left_s = _left_s(deadline)
-    if target.region.is_shell:
-        target.driver.load_shell(target.device, path, left_s)
-    else:
-        target.driver.program(target.device, target.region, path, left_s)
-
-
-def _left_s(deadline: float) -> float:
-    """:raises DeviceError: no time is left."""
-    left_s = deadline - time.monotonic()
-    if left_s <= 0:
-        raise exceptions.DeviceError('there is no time left for it')
-    return left_s
-
-
-def _said(target: _Target) -> str:
-    """:raises DeviceError: the device does not say, or has an error."""
-    return (
-        target.driver.loaded_shell(target.device)
-        if target.region.is_shell
-        else target.driver.loaded(target.device, target.region)
-    )
-
-
-def _said_if_any(target: _Target) -> str | None:
-    try:
-        return _said(target)
-    except exceptions.DeviceError as error:
-        LOG.info('%s does not say what it holds: %s', target, error)
-        return None

@@ -16,9 +16,9 @@ A programming does not wait for the API. A record that the API has not heard
 is told again with the next report.
 """
 
+from concurrent import futures
 import threading
 
-import futurist
 from oslo_log import log as logging
 
 from nova_accel import exceptions
@@ -33,7 +33,7 @@ class History:
 
     def __init__(self, api: accelerator_api.AcceleratorApi) -> None:
         self._api = api
-        self._executor = futurist.ThreadPoolExecutor(1)
+        self._executor = futures.ThreadPoolExecutor(1)
         self._lock = threading.Lock()
         # By uuid: the record of an end replaces that of the beginning.
         self._untold: dict[str, programming_record.Record] = {}

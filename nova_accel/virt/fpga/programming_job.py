@@ -14,12 +14,12 @@
 
 from collections.abc import Iterable
 from collections.abc import Iterator
+from concurrent import futures
 import contextlib
 import threading
 import time
 from typing import Any
 
-import futurist
 from oslo_log import log as logging
 
 from nova_accel import exceptions
@@ -47,11 +47,11 @@ class Job:
         self.target = target
         self.asker = asker
         self.deadline = deadline
-        self._future: futurist.Future[Any] | None = None
+        self._future: futures.Future[Any] | None = None
         self._is_abandoned = False
         self._touching = threading.Lock()
 
-    def run(self, future: 'futurist.Future[Any]') -> None:
+    def run(self, future: futures.Future[Any]) -> None:
         """Set the worker's future, for which :meth:`wait` waits."""
         self._future = future
 

@@ -22,12 +22,12 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+from concurrent import futures
 import contextlib
 import dataclasses
 import time
 from typing import Any
 
-import futurist
 from oslo_concurrency import lockutils
 from oslo_log import log as logging
 from oslo_utils import uuidutils
@@ -41,6 +41,7 @@ from nova_accel.model import naming
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.virt.fpga import host_regions
+from nova_accel.virt.fpga import programming_attempt
 from nova_accel.virt.fpga import programming_history
 from nova_accel.virt.fpga import programming_job
 from nova_accel.virt.fpga import region_request
@@ -86,7 +87,7 @@ class Programmer:
         self._changed = changed
         self._service_context = service_context
         self._timeout_s = timeout_s
-        self._executor = futurist.ThreadPoolExecutor(_WORKERS)
+        self._executor = futures.ThreadPoolExecutor(_WORKERS)
         self._begun: dict[frozenset[str], Sequence[_Job]] = {}
 
     def start(
@@ -445,7 +446,7 @@ class Programmer:
             target.region.name,
             bitstream.id,
             recorded or job.asker,
-            host_regions.now(),
+            programming_attempt.now(),
         )
         try:
             with fetched as file, self._card_locked(target):
@@ -458,7 +459,7 @@ class Programmer:
                         job, record, bitstream, file, is_stopped
                     )
         except exceptions.AcceleratorError as error:
-            self._history.note(host_regions.ended(record, str(error)))
+            self._history.note(programming_attempt.ended(record, str(error)))
             raise
 
     def _program(
@@ -485,12 +486,12 @@ class Programmer:
             )
         finally:
             self._changed()
-        done = host_regions.ended(record, None)
+        done = programming_attempt.ended(record, None)
         LOG.info(
             'Programmed %s with %s, %.1f s after it was begun',
             job.target,
             bitstream,
-            (host_regions.now() - record.started_at).total_seconds(),
+            (programming_attempt.now() - record.started_at).total_seconds(),
         )
         self._history.note(done)
         return contents

@@ -14,10 +14,16 @@
 
 from collections.abc import Iterator
 import dataclasses
+import pathlib
 
+from oslo_log import log as logging
+
+from nova_accel import exceptions
 from nova_accel.drivers import base
 from nova_accel.model import hardware
 from nova_accel.model import programmable
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +64,35 @@ class Target:
             ),
             None,
         )
+
+    def loaded(self) -> str:
+        """What the device says that it holds.
+
+        :raises DeviceError: the device does not say, or has an error.
+        """
+        return (
+            self.driver.loaded_shell(self.device)
+            if self.region.is_shell
+            else self.driver.loaded(self.device, self.region)
+        )
+
+    def loaded_if_any(self) -> str | None:
+        """What the device says that it holds, None if it does not say."""
+        try:
+            return self.loaded()
+        except exceptions.DeviceError as error:
+            LOG.info('%s does not say what it holds: %s', self, error)
+            return None
+
+    def program(self, path: pathlib.Path, timeout_s: float) -> None:
+        """Program it with the bytes of a file.
+
+        :raises DeviceError: it failed.
+        """
+        if self.region.is_shell:
+            self.driver.load_shell(self.device, path, timeout_s)
+        else:
+            self.driver.program(self.device, self.region, path, timeout_s)
 
     def __str__(self) -> str:
         return f'{self.region.name} of {self.device.address}'

@@ -23,7 +23,9 @@ import enum
 import pathlib
 from typing import Any
 
+from nova_accel import exceptions
 from nova_accel.model import arq_types
+from nova_accel.model import host_binding
 from nova_accel.state import record_files
 
 
@@ -93,6 +95,24 @@ def begun(
         before,
         attempt=attempt,
         step=Step.HELD if before.step is Step.HELD else Step.ACQUIRING,
+    )
+
+
+def of_binding(binding: host_binding.Binding) -> Entry:
+    """The entry of a binding that only the API knows.
+
+    :raises Conflict: the binding is not adopted, so no host holds it.
+    """
+    if binding.role is None or binding.attempt is None:
+        raise exceptions.Conflict(
+            f'what instance {binding.instance_uuid} has is not adopted'
+        )
+    return Entry(
+        binding.instance_uuid,
+        binding.role,
+        binding.attempt,
+        Step.HELD,
+        binding.arqs,
     )
 
 

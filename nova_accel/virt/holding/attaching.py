@@ -42,6 +42,7 @@ from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import role_changes
 
 LOG = logging.getLogger(__name__)
@@ -71,8 +72,7 @@ class Attachments:
         self._nodename = nodename
         self._journal = journal
         self._api = api
-        self._board = board
-        self._drivers = drivers
+        self._plugs = plugging.Plugs(nodename, board, drivers)
         self._cleaner = cleaner
         self._moves = role_changes.RoleChanges(journal, api, self._unplug)
         # Bindings that have to be released, with their attempts. The journal
@@ -128,7 +128,7 @@ class Attachments:
         """
         with self._locked(instance_uuid):
             for request in self.held.arqs_of(instance_uuid):
-                self._present_driver(request).check_migratable(request.handle)
+                self._plugs.check_migratable(request)
             self._moves.tell(instance_uuid)
 
     def plug(
@@ -142,9 +142,7 @@ class Attachments:
         with self._locked(instance_uuid):
             arqs = self.held.arqs_of(instance_uuid, role)
             for request in arqs:
-                driver = self._present_driver(request)
-                with self._handle_locked(request.handle):
-                    driver.plug(request.handle)
+                self._plugs.plug(request)
             return arqs
 
     def move(
@@ -220,10 +218,10 @@ class Attachments:
 
         :raises AcceleratorError: it has changed since, or nothing is known.
         """
-        entry = _held(binding)
+        entry = attach_journal.of_binding(binding)
         with self._locked(entry.instance_uuid):
             if self._journal.read(entry.instance_uuid, entry.role) is None:
-                taken = self._taken(entry)
+                taken = self.held.by_others(entry)
                 if taken:
                     raise self._refusal(entry, taken)
                 # A guest may have them. Therefore the entry is never
@@ -251,7 +249,7 @@ class Attachments:
 
         :raises AcceleratorError: it is not freed yet.
         """
-        entry = _held(binding)
+        entry = attach_journal.of_binding(binding)
         with self._locked(entry.instance_uuid):
             if self._journal.read(entry.instance_uuid, entry.role) is None:
                 for request in entry.arqs:
@@ -263,12 +261,12 @@ class Attachments:
 
         :raises DeviceError: it refused.
         """
-        with self._handle_locked(handle):
+        with self._plugs.locked(handle):
             if all(
                 request.handle.uuid != handle.uuid
                 for request in self.held.arqs()
             ):
-                self._unplug_handle(handle)
+                self._plugs.unplug(handle)
 
     def follow(self, move: reshape.Move) -> None:
         """Journal that Placement has moved a unit to another provider.
@@ -360,7 +358,7 @@ class Attachments:
         """
         # Two instances may be given the same device at the same time.
         with self._all_locked():
-            taken = self._taken(entry)
+            taken = self.held.by_others(entry)
             if not taken:
                 self._journal.write(entry)
                 return
@@ -376,18 +374,6 @@ class Attachments:
                 )
             )
         raise self._refusal(entry, taken)
-
-    def _taken(self, entry: attach_journal.Entry) -> dict[str, str]:
-        """Attach handle uuid -> instance that has it in another binding."""
-        wanted = {request.handle.uuid for request in entry.arqs}
-        return {
-            request.handle.uuid: other.instance_uuid
-            for other in self._journal.entries()
-            if (other.instance_uuid, other.role)
-            != (entry.instance_uuid, entry.role)
-            for request in other.arqs
-            if request.handle.uuid in wanted
-        }
 
     def _refusal(
         self, entry: attach_journal.Entry, taken: Mapping[str, str]
@@ -469,30 +455,7 @@ class Attachments:
     def _unplug(self, arqs: Iterable[arq_types.Arq]) -> None:
         """:raises DeviceError: a device refused."""
         for request in arqs:
-            self._unplug_handle(request.handle)
-
-    def _unplug_handle(self, handle: attach_handle.AttachHandle) -> None:
-        driver = self._driver_of(handle.uuid)
-        # All that was made of a device has gone with it.
-        if driver is not None:
-            driver.unplug(handle)
-
-    def _present_driver(self, request: arq_types.Arq) -> base.Driver:
-        """:raises DeviceError: the device is gone, or is another one."""
-        driver = self._driver_of(request.handle.uuid)
-        if driver is None:
-            raise exceptions.DeviceError(
-                f'device {request.handle.address} of ARQ {request.uuid} is '
-                f'gone from {self._nodename}'
-            )
-        request.handle.check_same(
-            self._board.view.handles.get(request.handle.uuid, request.handle)
-        )
-        return driver
-
-    def _driver_of(self, handle_uuid: str) -> base.Driver | None:
-        name = self._board.view.drivers.get(handle_uuid)
-        return None if name is None else self._drivers[name]
+            self._plugs.unplug(request.handle)
 
     def _locked(
         self,
@@ -502,12 +465,6 @@ class Attachments:
 
     def _all_locked(self) -> contextlib.AbstractContextManager[object]:
         return lockutils.lock(f'nova_accel-{self._nodename}')
-
-    def _handle_locked(
-        self,
-        handle: attach_handle.AttachHandle,
-    ) -> contextlib.AbstractContextManager[object]:
-        return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
 
 
 @contextlib.contextmanager
@@ -536,21 +493,3 @@ def _released_later(
             role,
             instance_uuid=instance_uuid,
         )
-
-
-def _held(binding: host_binding.Binding) -> attach_journal.Entry:
-    """A journal entry for a binding that only the API knows.
-
-    :raises Conflict: the binding is not adopted, so no host holds it.
-    """
-    if binding.role is None or binding.attempt is None:
-        raise exceptions.Conflict(
-            f'what instance {binding.instance_uuid} has is not adopted'
-        )
-    return attach_journal.Entry(
-        binding.instance_uuid,
-        binding.role,
-        binding.attempt,
-        _Step.HELD,
-        binding.arqs,
-    )

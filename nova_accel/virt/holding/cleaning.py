@@ -20,11 +20,11 @@ end, so it has threads of its own. Neither reports nor deletes wait for them.
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
+from concurrent import futures
 import dataclasses
 import threading
 import time
 
-import futurist
 from oslo_log import log as logging
 
 from nova_accel import exceptions
@@ -89,7 +89,7 @@ class Cleaner:
         self._held = held
         self._blank = blank
         self._hurry = hurry
-        self._executor = futurist.ThreadPoolExecutor(workers)
+        self._executor = futures.ThreadPoolExecutor(workers)
         self._lock = threading.Lock()
         self._reports = 0
         # The keys are uuids of attach handles. A released handle has the

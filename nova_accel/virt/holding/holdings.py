@@ -94,6 +94,21 @@ class Held:
             for request in entry.arqs
         }
 
+    def by_others(self, wanted: attach_journal.Entry) -> dict[str, str]:
+        """Attach handle uuid -> the instance that has it in another binding.
+
+        :param wanted: whose attach handles are looked for
+        """
+        uuids = {request.handle.uuid for request in wanted.arqs}
+        return {
+            request.handle.uuid: entry.instance_uuid
+            for entry in self._journal.entries()
+            if (entry.instance_uuid, entry.role)
+            != (wanted.instance_uuid, wanted.role)
+            for request in entry.arqs
+            if request.handle.uuid in uuids
+        }
+
     def releasing(self) -> frozenset[str]:
         """The uuids of the attach handles that are being given back."""
         return frozenset(

@@ -25,10 +25,12 @@ from nova_accel.db import device_profile
 from nova_accel.db import engine
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
+from nova_accel.host import libvirt_devices
 from nova_accel.model import arq_types
 from nova_accel.model import pci_address
 from nova_accel.model import provider_allocation
 from nova_accel.testing import reports
+from rig import compute_parts
 from rig.stubs import nova_records
 from unit.virt import started
 
@@ -66,12 +68,15 @@ class ReconcileTestCase(started.StartedTestCase):
         self.add_strangers()
         self.start()
         # The cycle that it begins with must not meet what is planted.
-        self.host.publisher.wait_published(30)
+        self.publisher.wait_published(30)
         self.host.cycle._idle.wait(30)
 
     def start(self):
         self.host = super().start()
         self.attachments = self.host.attachments
+        self.reconciler = compute_parts.reconciler(
+            self.host, self.libvirt.host
+        )
         return self.host
 
     def add_strangers(self):
@@ -100,12 +105,12 @@ class ReconcileTestCase(started.StartedTestCase):
         )
 
     def repair(self):
-        self.host.reconciler.repair()
+        self.reconciler.repair()
 
     def accelerator_providers(self):
         return [
             provider
-            for provider in self.host.board.view.layout.providers
+            for provider in self.board.view.layout.providers
             if provider.totals
         ]
 
@@ -210,7 +215,8 @@ class ReconcileTestCase(started.StartedTestCase):
 
     def mdevs(self):
         return {
-            mdev.uuid for mdev in self.host.reconciler._node_devices.mdevs()
+            mdev.uuid
+            for mdev in libvirt_devices.NodeDevices(self.libvirt.host).mdevs()
         }
 
     def everything(self):
@@ -330,12 +336,14 @@ class ReconcileTestCase(started.StartedTestCase):
         taken = self.mdevs()
         handle = next(
             handle
-            for device in self.host.board.view.devices
+            for device in self.board.view.devices
             for deployable in device.deployables
             for handle in deployable.handles
             if handle.mdev_type and handle.uuid not in taken
         )
-        self.attachments._driver_of(handle.uuid).plug(handle)
+        libvirt_devices.NodeDevices(self.libvirt.host).create_mdev(
+            handle.uuid, handle.address, handle.mdev_type
+        )
         self.assertIn(handle.uuid, self.mdevs())
         return self.nova.add_instance(THERE), (set(), set())
 

@@ -24,6 +24,7 @@ from nova_accel.testing import devices
 from nova_accel.testing import fake_fpga
 from nova_accel.testing import libvirt
 from nova_accel.virt import wiring
+from rig import compute_parts
 
 CONF = nova_conf.CONF
 
@@ -34,6 +35,8 @@ class StartedTestCase(testtools.TestCase):
     """The parts of nova-compute on a simulated host, with the real API.
 
     :cvar gpus: how many cards that make vGPUs it has
+    :ivar board: of the parts that were started last
+    :ivar publisher: of the parts that were started last
     """
 
     gpus = 1
@@ -69,4 +72,6 @@ class StartedTestCase(testtools.TestCase):
         started = wiring.start(self.libvirt.host, SERVICE_HOST)
         # Its reports do not reach the database of the test after this one.
         self.addCleanup(lambda: started.cycle._idle.wait(30))
+        self.board = compute_parts.board(started)
+        self.publisher = compute_parts.publisher(started)
         return started

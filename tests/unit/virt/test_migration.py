@@ -21,8 +21,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import naming
-from nova_accel.virt import flavor
 from nova_accel.virt import migration
+from nova_accel.virt import server_request
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
 PROVIDER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
@@ -77,7 +77,7 @@ class Accelerators:
     def acquired(self, context, instance, allocations, keeps):
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
-        if flavor.profile(instance.flavor) is not None:
+        if server_request.profile(instance.flavor) is not None:
             self.attachments.roles[ACTIVE] = [
                 (allocation.rp_uuid, allocation.resources)
                 for allocation in allocations

@@ -71,8 +71,8 @@ class TestOsAcc(started.StartedTestCase):
         self.host = self.start()
         self.os_acc = os_acc.OsAcc(
             self.host.node.nodename,
-            self.host.board,
-            self.host.publisher,
+            self.board,
+            self.publisher,
             self.host.attachments,
             self.host.programmer,
             self.image,
@@ -118,15 +118,15 @@ class TestOsAcc(started.StartedTestCase):
             ).result(60)
 
     def provider(self, resource_class):
-        self.host.publisher.wait_published(60)
+        self.publisher.wait_published(60)
         return next(
             provider
-            for provider in self.host.board.view.layout.providers
+            for provider in self.board.view.layout.providers
             if resource_class in provider.totals
         )
 
     def test_arqs_of_our_providers_are_ours(self):
-        provider = self.host.board.view.layout.providers[0].uuid
+        provider = self.board.view.layout.providers[0].uuid
         ours, cyborgs = (
             {
                 'uuid': name,
@@ -143,7 +143,7 @@ class TestOsAcc(started.StartedTestCase):
     def test_our_mdevs_are_known_before_they_are_made(self):
         (vgpu,) = (
             device
-            for device in self.host.board.view.devices
+            for device in self.board.view.devices
             if device.driver == 'mdev'
         )
         for handle in vgpu.deployables[0].handles:
@@ -152,11 +152,11 @@ class TestOsAcc(started.StartedTestCase):
 
     def test_it_is_ready_when_devices_are_published(self):
         self.assertIsNone(self.os_acc.initialize())
-        self.assertTrue(self.host.publisher._published.is_set())
+        self.assertTrue(self.publisher._published.is_set())
 
     def test_it_is_not_ready(self):
         self.os_acc.initialize()
-        self.host.publisher._published.clear()
+        self.publisher._published.clear()
         self.api.refuse = True
         CONF.set_override('publish_timeout_s', 0, 'nova_accel')
         self.addCleanup(CONF.clear_override, 'publish_timeout_s', 'nova_accel')
@@ -255,8 +255,8 @@ class TestOsAcc(started.StartedTestCase):
         programmer = Programmer()
         self.os_acc = os_acc.OsAcc(
             self.host.node.nodename,
-            self.host.board,
-            self.host.publisher,
+            self.board,
+            self.publisher,
             self.host.attachments,
             programmer,
             self.image,
@@ -314,7 +314,7 @@ class TestHooks(started.StartedTestCase):
             provider_allocation.ProviderAllocation(
                 provider.uuid, {'CUSTOM_QAT': amount}, frozenset()
             )
-            for provider in started.board.view.layout.providers
+            for provider in self.board.view.layout.providers
             if 'CUSTOM_QAT' in provider.totals
         ]
 
@@ -383,8 +383,8 @@ class TestHooks(started.StartedTestCase):
         )
         device_profile.create('qat', [{'resources:CUSTOM_QAT': '1'}])
         started = self.start()
-        started.publisher.wait_published(60)
-        provider = started.board.view.layout.providers[0].uuid
+        self.publisher.wait_published(60)
+        provider = self.board.view.layout.providers[0].uuid
         (created,) = client_arqs.create('qat', 'project')
         client_arqs.bind(
             {

@@ -12,12 +12,12 @@
 
 """WSGI applications on one loopback port."""
 
+from concurrent import futures
 import socketserver
 from typing import Any
 from wsgiref import simple_server
 
 import fixtures
-import futurist
 from paste import urlmap
 
 HOST = '127.0.0.1'
@@ -70,7 +70,7 @@ class WsgiServer(fixtures.Fixture):
             handler_class=_QuietHandler,
         )
         self.url = f'http://{HOST}:{server.server_port}'
-        acceptor = futurist.ThreadPoolExecutor(max_workers=1)
+        acceptor = futures.ThreadPoolExecutor(max_workers=1)
         acceptor.submit(server.serve_forever, poll_interval=0.05)
         self.addCleanup(acceptor.shutdown)
         self.addCleanup(server.server_close)

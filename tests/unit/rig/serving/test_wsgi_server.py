@@ -12,10 +12,10 @@
 
 from collections.abc import Callable
 from collections.abc import Iterable
+from concurrent import futures
 import threading
 from typing import Any
 
-import futurist
 import requests
 import testtools
 
@@ -56,7 +56,7 @@ class TestWsgiServer(testtools.TestCase):
             return say(b'met')(environ, start_response)
 
         self.server.mount('/', application)
-        with futurist.ThreadPoolExecutor(max_workers=10) as executor:
+        with futures.ThreadPoolExecutor(max_workers=10) as executor:
             asked = [executor.submit(self.get, '/') for _ in range(10)]
             self.assertEqual(
                 ['met/'] * 10, [future.result() for future in asked]

@@ -11,73 +11,23 @@
 # under the License.
 
 import dataclasses
-import pathlib
-import time
 import uuid
 
 import fixtures
-import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import programmable
-from nova_accel.model import programming_record
 from nova_accel.model import region_contents
 from nova_accel.virt.fpga import host_regions
 from nova_accel.virt.fpga import region_journal
 from unit.virt.fpga import fpga_card
+from unit.virt.fpga import regions_case
 
-BITSTREAM = '7a0b9d2e-0b5a-4d59-9d3b-3a1b8f0a5c11'
-
-
-class RegionsTestCase(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.log = self.useFixture(fixtures.FakeLogger())
-        self.directory = self.useFixture(fixtures.TempDir()).path
-        self.file = pathlib.Path(self.directory) / 'bitstream'
-        self.file.write_text('bits')
-        self.host = fpga_card.Host(self.directory)
-
-    def program(self, instance='instance', sha256='sha', owner=None):
-        return self.host.regions.program(
-            self.host.target(),
-            programming_record.Record(
-                str(uuid.uuid4()),
-                'device',
-                'region0',
-                BITSTREAM,
-                programming_record.Asker(instance_uuid=instance),
-                host_regions.now(),
-            ),
-            fpga_bitstream.Bitstream(
-                BITSTREAM,
-                'image',
-                4,
-                function_uuids=(fpga_card.FUNCTION,),
-                owner=owner,
-            ),
-            self.file,
-            sha256,
-            time.monotonic() + 30,
-            lambda: None,
-        )
-
-    def die_while_programming(self):
-        """Before the device has changed."""
-        self.host.card.faults = [KeyboardInterrupt()]
-        self.assertRaises(KeyboardInterrupt, self.program)
-
-    def device_says(self, text):
-        (self.host.card.directory / 'region0').write_text(text)
-
-    def recover(self, tells_contents=True, boot='boot1'):
-        self.host = fpga_card.Host(self.directory, boot=boot)
-        self.host.card.tells_contents = tells_contents
-        return self.host.regions.recover()
+BITSTREAM = regions_case.BITSTREAM
 
 
-class TestRegions(RegionsTestCase):
+class TestRegions(regions_case.RegionsTestCase):
     def test_the_kernel_names_its_boots(self):
         self.assertEqual(
             host_regions.boot_id(), str(uuid.UUID(host_regions.boot_id()))
@@ -198,50 +148,6 @@ class TestRegions(RegionsTestCase):
         self.assertIn('no time left', str(error))
         self.assertFalse(self.host.regions.is_journaled(self.host.target()))
 
-
-class TestRecover(RegionsTestCase):
-    def test_it_was_done(self):
-        self.die_while_programming()
-        self.device_says('new')
-        (record,) = self.recover()
-        self.assertIsNone(record.failure)
-        self.assertIsNotNone(record.finished_at)
-        self.assertEqual('new', self.host.known().contents.loaded)
-        # Told again, for the API may not have heard of it.
-        self.assertEqual([record], self.recover())
-
-    def test_the_device_is_in_an_error(self):
-        self.die_while_programming()
-        self.check_bad(self.recover())
-
-    def test_the_device_says_the_same(self):
-        self.program()
-        self.die_while_programming()
-        self.device_says(self.host.journal.entries()[0].loaded)
-        self.check_bad(self.recover())
-
-    def test_the_device_does_not_tell(self):
-        self.die_while_programming()
-        self.device_says('new')
-        self.check_bad(self.recover(tells_contents=False))
-
-    def test_the_host_has_lost_power(self):
-        self.die_while_programming()
-        self.device_says('as delivered')
-        self.check_bad(self.recover(boot='boot2'))
-
-    def test_the_device_is_gone(self):
-        self.die_while_programming()
-        self.device_says('new')
-        host = fpga_card.Host(self.directory)
-        host.regions.overlaid([])
-        (record,) = host.regions.recover()
-        self.assertIn('died', record.failure)
-        self.host.regions.overlaid(
-            [dataclasses.replace(fpga_card.DEVICE, regions=())]
-        )
-        self.assertEqual([], list(self.host.regions.targets()))
-
     def test_after_a_boot_it_says_nothing(self):
         """Its manager has not programmed anything yet."""
         self.program()
@@ -264,29 +170,9 @@ class TestRecover(RegionsTestCase):
             self.host.regions.overlaid([found])
             self.assertEqual(BITSTREAM, self.host.target().region.type_uuid)
         # Nor does it tell a nova-compute that is started meanwhile.
-        for boot, type_uuid in (('boot1', BITSTREAM), ('boot2', None)):
+        for boot, type_uuid in (
+            ('boot1', BITSTREAM),
+            ('boot2', None),
+        ):
             self.recover(boot=boot)
             self.assertEqual(type_uuid, self.host.target().region.type_uuid)
-
-    def test_the_disk_refuses(self):
-        self.die_while_programming()
-        self.device_says('new')
-
-        def refuse(path, text):
-            raise exceptions.DiskError('No space left on device')
-
-        with fixtures.MonkeyPatch(
-            'nova_accel.state.durable_file.write', refuse
-        ):
-            self.assertEqual([], self.recover())
-        self.assertIn('cut short', self.host.known().fault)
-        self.assertIn('stays bad', self.log.output)
-
-    def check_bad(self, records):
-        (record,) = records
-        self.assertIn('died', record.failure)
-        self.assertIn('died', self.host.known().fault)
-        (entry,) = self.host.journal.entries()
-        self.assertIs(region_journal.Step.BAD, entry.step)
-        first = self.host.published().deployables[0]
-        self.assertIn('died', first.fault)

@@ -17,7 +17,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import programming_record
-from nova_accel.virt.fpga import host_regions
+from nova_accel.virt.fpga import programming_attempt
 from nova_accel.virt.fpga import programming_history
 
 BEGUN = programming_record.Record(
@@ -26,9 +26,9 @@ BEGUN = programming_record.Record(
     'region0',
     'bitstream',
     programming_record.Asker(),
-    host_regions.now(),
+    programming_attempt.now(),
 )
-ENDED = host_regions.ended(BEGUN, 'CRC error')
+ENDED = programming_attempt.ended(BEGUN, 'CRC error')
 OTHER = dataclasses.replace(BEGUN, uuid='other')
 
 

@@ -10,11 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from concurrent import futures
 import threading
 import time
 
 import fixtures
-import futurist
 import testtools
 
 from nova_accel import exceptions
@@ -30,7 +30,7 @@ class TestJob(testtools.TestCase):
                 'nova_accel.virt.fpga.programming_job._GRACE_S', 0
             )
         )
-        self.executor = futurist.ThreadPoolExecutor(1)
+        self.executor = futures.ThreadPoolExecutor(1)
         self.addCleanup(self.executor.shutdown)
         self.may_end = threading.Event()
         self.addCleanup(self.may_end.set)

@@ -11,10 +11,12 @@
 # under the License.
 
 import dataclasses
+import pathlib
 
 import fixtures
 import testtools
 
+from nova_accel import exceptions
 from nova_accel.virt.fpga import region_target
 from unit.virt.fpga import fpga_card
 
@@ -79,6 +81,18 @@ class TestTarget(testtools.TestCase):
                 for deployable in fpga_card.DEVICE.deployables
             ),
         )
+
+    def test_what_it_says(self):
+        for target in (self.target(), self.shell()):
+            self.assertRaises(exceptions.DeviceError, target.loaded)
+            self.assertIsNone(target.loaded_if_any())
+            file = pathlib.Path(self.card.directory) / 'bitstream'
+            file.write_text('bits')
+            target.program(file, 30)
+            self.assertEqual(
+                self.card.really_loaded(target.region.name), target.loaded()
+            )
+            self.assertEqual(target.loaded(), target.loaded_if_any())
 
     def test_its_name(self):
         self.assertEqual('region0 of 0000:81:00.0', str(self.target()))

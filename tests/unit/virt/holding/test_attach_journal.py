@@ -21,6 +21,7 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import host_binding
 from nova_accel.model import pci_address
 from nova_accel.virt.holding import attach_journal
 
@@ -51,6 +52,22 @@ def an_entry(
             ),
         ),
     )
+
+
+class TestOfBinding(testtools.TestCase):
+    def test_what_a_host_adopted(self):
+        entry = an_entry()
+        binding = host_binding.Binding(
+            INSTANCE, entry.role, entry.attempt, ('arq',), entry.arqs
+        )
+        self.assertEqual(entry, attach_journal.of_binding(binding))
+        for missing in ('role', 'attempt'):
+            error = self.assertRaises(
+                exceptions.Conflict,
+                attach_journal.of_binding,
+                dataclasses.replace(binding, **{missing: None}),
+            )
+            self.assertIn('is not adopted', str(error))
 
 
 class TestJournal(testtools.TestCase):

@@ -76,6 +76,17 @@ class TestHeld(testtools.TestCase):
             self.assertIs(bool(arqs), self.held.has(instance, role))
             self.assertEqual(arqs, self.held.arqs_of(instance, role))
 
+    def test_what_others_have(self):
+        for instance, role, expected in (
+            ('i1', ACTIVE, {'handle of b': 'i1', 'handle of d': 'i3'}),
+            ('i1', OLD, {'handle of a': 'i1', 'handle of d': 'i3'}),
+            ('i3', PORT, {'handle of a': 'i1', 'handle of b': 'i1'}),
+        ):
+            wanted = attach_journal.Entry(
+                instance, role, 8, Step.ACQUIRING, (A, B, D)
+            )
+            self.assertEqual(expected, self.held.by_others(wanted))
+
     def test_the_role_is_active_unless_it_is_said(self):
         self.assertTrue(self.held.has('i1'))
         self.assertEqual((A,), self.held.arqs_of('i1'))

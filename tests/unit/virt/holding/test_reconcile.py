@@ -199,14 +199,14 @@ class TestStrangers(planted.ReconcileTestCase):
     def test_an_mdev_with_our_uuid_and_another_parent(self):
         handle = next(
             handle
-            for device in self.host.board.view.devices
+            for device in self.board.view.devices
             for deployable in device.deployables
             for handle in deployable.handles
             if handle.mdev_type
         )
         other = next(
             device.address
-            for device in self.host.board.view.devices
+            for device in self.board.view.devices
             if device.driver == 'mdev' and device.address != handle.address
         )
         self.connection.nodeDeviceCreateXML(
@@ -297,8 +297,8 @@ class TestAllocations(planted.ReconcileTestCase):
 class TestFaults(planted.ReconcileTestCase):
     def assert_waits(self, text):
         before = self.everything()
-        self.host.reconciler._compared_at = float('-inf')
-        self.host.reconciler.run()
+        self.reconciler._compared_at = float('-inf')
+        self.reconciler.run()
         self.assertEqual(before, self.everything())
         self.assertIn('trying again later', self.log.output)
         self.assertIn(text, self.log.output)
@@ -369,13 +369,13 @@ class TestRun(planted.ReconcileTestCase):
             self.plant_an_evacuated_server_of_a_host_installed_anew()
         )
         self.nova.calls.clear()
-        self.host.reconciler.run()
+        self.reconciler.run()
         self.assertEqual([], self.nova.calls)
-        self.host.reconciler._compared_at = float('-inf')
-        self.host.reconciler.run()
+        self.reconciler._compared_at = float('-inf')
+        self.reconciler.run()
         self.assertEqual((set(), set()), self.roles(server))
         self.nova.calls.clear()
-        self.host.reconciler.run()
+        self.reconciler.run()
         self.assertEqual([], self.nova.calls)
 
     def test_what_a_move_left_is_not_waited_for(self):
@@ -383,6 +383,6 @@ class TestRun(planted.ReconcileTestCase):
             self.plant_a_resize_that_failed_on_its_destination()
         )
         self.nova.calls.clear()
-        self.host.reconciler.run()
+        self.reconciler.run()
         self.assertEqual((set(), set()), self.roles(server))
         self.assertNotIn('allocations', self.nova.calls)

@@ -10,12 +10,13 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The ARQs that Nova's own Cyborg client has got.
+"""What a server asks for: a device profile, ARQs, and properties of its image.
 
-``accel_info`` has the ARQs of the flavor. Nova passes it to ``spawn`` and to
-the methods that make a guest anew. We plug the ARQs of our devices, and leave
+The flavor names the device profile. ``accel_info`` has the flavor's ARQs that
+Nova's own Cyborg client has got. Nova passes it to ``spawn`` and to the
+methods that make a guest anew. We plug the ARQs of our devices, and leave
 those of a real Cyborg to Nova. Neutron names the ARQs of ports in the ports'
-binding profiles.
+binding profiles. The image's properties name a bitstream.
 """
 
 from collections.abc import Container
@@ -23,6 +24,11 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from typing import Any
 from typing import NamedTuple
+
+from nova import objects
+from nova import utils
+
+from nova_accel.model import device_profile
 
 #: An accelerator request as the REST API shows it.
 WireArq = Mapping[str, Any]
@@ -77,3 +83,47 @@ def split(
             arq for arq in here if arq['device_rp_uuid'] not in provider_uuids
         ),
     )
+
+
+def profile(flavor: objects.Flavor, found: Split = NOTHING) -> str | None:
+    """The profile's name, None if the flavor asks us for none.
+
+    :param found: the ARQs that Nova has got for the server. If some are of
+        our devices, Cyborg's key names the profile
+    """
+    name: str | None = flavor.extra_specs.get(
+        device_profile.CYBORG_FLAVOR_KEY
+        if found.ours
+        else device_profile.FLAVOR_KEY
+    )
+    return name
+
+
+def may_ask_us(flavor: objects.Flavor, found: Split) -> bool:
+    """Whether a server of the flavor may have accelerators of ours.
+
+    A flavor with Cyborg's key may mean a real Cyborg. The ARQs tell which,
+    but Nova has not got them when it starts guests after a boot of the host.
+
+    :param found: as for :func:`profile`
+    """
+    return profile(flavor, found) is not None or (
+        found == NOTHING
+        and device_profile.CYBORG_FLAVOR_KEY in flavor.extra_specs
+    )
+
+
+def image_properties(instance: objects.Instance) -> dict[str, Any]:
+    """The properties of the image that an instance was made of last.
+
+    They include those that Nova does not know. Nova keeps all properties of
+    the image that an instance boots from, also if the image is a volume's. A
+    rebuild of the instance replaces them. Only Nova's image objects drop the
+    properties that they do not know.
+    """
+    prefix = utils.SM_IMAGE_PROP_PREFIX
+    return {
+        name.removeprefix(prefix): value
+        for name, value in instance.system_metadata.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,91 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Plugging the devices of ARQs through their drivers."""
+
+from collections.abc import Mapping
+import contextlib
+
+from oslo_concurrency import lockutils
+
+from nova_accel import exceptions
+from nova_accel.drivers import base
+from nova_accel.model import arq_types
+from nova_accel.model import attach_handle
+from nova_accel.model import host_view
+
+
+class Plugs:
+    """The devices of one host, and their drivers.
+
+    :param drivers: name -> device driver
+    """
+
+    def __init__(
+        self,
+        nodename: str,
+        board: host_view.Board,
+        drivers: Mapping[str, base.Driver],
+    ) -> None:
+        self._nodename = nodename
+        self._board = board
+        self._drivers = drivers
+
+    def plug(self, request: arq_types.Arq) -> None:
+        """Make the device of an ARQ ready to go into a guest.
+
+        :raises DeviceError: the device is gone, or refused.
+        """
+        driver = self._present_driver(request)
+        with self.locked(request.handle):
+            driver.plug(request.handle)
+
+    def check_migratable(self, request: arq_types.Arq) -> None:
+        """Make sure that the device of an ARQ allows a live migration.
+
+        :raises DeviceError: the device does not allow it, or is gone.
+        """
+        self._present_driver(request).check_migratable(request.handle)
+
+    def unplug(self, handle: attach_handle.AttachHandle) -> None:
+        """Unplug a device, unless it is gone.
+
+        :raises DeviceError: it refused.
+        """
+        driver = self._driver_of(handle.uuid)
+        # All that was made of a device has gone with it.
+        if driver is not None:
+            driver.unplug(handle)
+
+    def locked(
+        self,
+        handle: attach_handle.AttachHandle,
+    ) -> contextlib.AbstractContextManager[object]:
+        """Keep others from plugging a device while the body runs."""
+        return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
+
+    def _present_driver(self, request: arq_types.Arq) -> base.Driver:
+        """:raises DeviceError: the device is gone, or is another one."""
+        driver = self._driver_of(request.handle.uuid)
+        if driver is None:
+            raise exceptions.DeviceError(
+                f'device {request.handle.address} of ARQ {request.uuid} is '
+                f'gone from {self._nodename}'
+            )
+        request.handle.check_same(
+            self._board.view.handles.get(request.handle.uuid, request.handle)
+        )
+        return driver
+
+    def _driver_of(self, handle_uuid: str) -> base.Driver | None:
+        name = self._board.view.drivers.get(handle_uuid)
+        return None if name is None else self._drivers[name]

@@ -1,0 +1,82 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import types
+
+import testtools
+
+from nova_accel import exceptions
+from nova_accel.model import arq_types
+from nova_accel.model import attach_handle
+from nova_accel.model import pci_address
+from nova_accel.virt.holding import plugging
+
+HANDLE = attach_handle.AttachHandle(
+    'handle', pci_address.PciAddress(0, 0x81, 0, 0), identity='S1'
+)
+ARQ = arq_types.Arq(
+    'arq', arq_types.State.BOUND, 'fpga', 0, {}, 'provider', HANDLE
+)
+
+
+class TestPlugs(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.calls = []
+        driver = types.SimpleNamespace(
+            **{
+                name: lambda handle, name=name: self.calls.append(
+                    (name, handle)
+                )
+                for name in ('plug', 'check_migratable', 'unplug')
+            }
+        )
+        self.view = types.SimpleNamespace(
+            drivers={'handle': 'fake'}, handles={'handle': HANDLE}
+        )
+        self.plugs = plugging.Plugs(
+            'compute-1',
+            types.SimpleNamespace(view=self.view),
+            {'fake': driver},
+        )
+
+    def test_the_driver_of_the_device_does_it(self):
+        self.plugs.plug(ARQ)
+        self.plugs.check_migratable(ARQ)
+        self.plugs.unplug(HANDLE)
+        self.assertEqual(
+            [
+                ('plug', HANDLE),
+                ('check_migratable', HANDLE),
+                ('unplug', HANDLE),
+            ],
+            self.calls,
+        )
+
+    def test_a_device_that_is_gone(self):
+        self.view.drivers = {}
+        for method in (self.plugs.plug, self.plugs.check_migratable):
+            error = self.assertRaises(exceptions.DeviceError, method, ARQ)
+            self.assertIn('is gone from compute-1', str(error))
+        # Nothing of it is left to be unplugged.
+        self.plugs.unplug(HANDLE)
+        self.assertEqual([], self.calls)
+
+    def test_another_device_at_its_address(self):
+        self.view.handles = {
+            'handle': attach_handle.AttachHandle(
+                'handle', HANDLE.address, identity='S2'
+            )
+        }
+        for method in (self.plugs.plug, self.plugs.check_migratable):
+            self.assertRaises(exceptions.DeviceError, method, ARQ)
+        self.assertEqual([], self.calls)

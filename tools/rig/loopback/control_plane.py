@@ -32,6 +32,7 @@ import yaml
 from nova_accel.testing import database
 from rig.loopback import clients
 from rig.loopback import kept_connections
+from rig.loopback import woken_workers
 from rig.serving import nova_conf
 from rig.serving import wsgi_server
 from rig.stubs import keystone as keystone_stub
@@ -81,6 +82,7 @@ class ControlPlane:
             self.useFixture(fixtures.TempDir()).path
         )
         self.useFixture(kept_connections.KeptConnections())
+        self.useFixture(woken_workers.WokenWorkers())
         super().setUp()  # type: ignore[misc]
 
     def _listen(self) -> None:

@@ -41,6 +41,12 @@ gc.set_threshold(50_000, 20, 50)
 _DRIVERS = {'PCI': fake_fpga.FakeFpgaDriver, 'mdev': mdev.MdevDriver}
 
 
+def _stuck():
+    return exceptions.DeviceError(
+        '0000:99:00.0 of host9 is stuck', public='the device is stuck'
+    )
+
+
 class AcceleratorTestCase(cloud.Cloud):
     """A cloud whose servers' devices can be named.
 
@@ -221,14 +227,29 @@ class AcceleratorTestCase(cloud.Cloud):
             yield
             self.assertEqual(before + times, self.failures)
 
+    @contextlib.contextmanager
+    def stuck(self, method):
+        """All devices refuse a call of their drivers while the body runs."""
+
+        def refuse(*_args):
+            raise _stuck()
+
+        with contextlib.ExitStack() as stack:
+            for driver in _DRIVERS.values():
+                stack.enter_context(
+                    fixtures.MonkeyPatch(
+                        f'{driver.__module__}.{driver.__name__}.{method}',
+                        refuse,
+                    )
+                )
+            yield
+
     def break_plug(self, device, method='plug', times=1):
         """The next device of the kind, PCI or mdev, refuses."""
         self.break_method(
             _DRIVERS[device],
             method,
-            exceptions.DeviceError(
-                '0000:99:00.0 of host9 is stuck', public='the device is stuck'
-            ),
+            _stuck(),
             times,
         )
 

@@ -146,11 +146,10 @@ class TestEvacuate(one_server.OneServerTestCase):
     )
     def test_the_source_returns_with_a_device_that_is_stuck(self):
         self.evacuate()
-        for device in ('PCI', 'mdev'):
-            self.break_plug(device, 'unplug')
-        self.come_back()
-        self.settle(self.source)
-        self.assert_source_has(1)
+        with self.stuck('unplug'):
+            self.come_back()
+            self.settle(self.source)
+            self.assert_source_has(1)
         self.settle(self.source)
         self.assert_source_has(0)
         self.assert_destination_has_its_own()

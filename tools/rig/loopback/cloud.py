@@ -139,6 +139,8 @@ class Cloud(
         self._listen()
         self._setup_image()
         self._setup_configuration()
+        # Nova's tests let Nova check its own answers.
+        self.flags(response_validation='ignore', group='api')
         super()._setup_services()
         self.server.mount('/', self.api_fixture.app())
         self._setup_clients()

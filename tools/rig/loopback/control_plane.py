@@ -32,6 +32,7 @@ import yaml
 from nova_accel.testing import database
 from rig.loopback import clients
 from rig.loopback import kept_connections
+from rig.loopback import shared_statements
 from rig.loopback import woken_workers
 from rig.serving import nova_conf
 from rig.serving import wsgi_server
@@ -82,6 +83,7 @@ class ControlPlane:
             self.useFixture(fixtures.TempDir()).path
         )
         self.useFixture(kept_connections.KeptConnections())
+        self.useFixture(shared_statements.SharedStatements())
         self.useFixture(woken_workers.WokenWorkers())
         super().setUp()  # type: ignore[misc]
 

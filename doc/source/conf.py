@@ -58,7 +58,7 @@ sample_policy_basename = '_static/nova_accel'
 def write_states(app):
     import states_to_svg
 
-    transitions = states_to_svg.arq.TRANSITIONS
+    transitions = states_to_svg.arq_types.TRANSITIONS
     (SOURCE / '_static' / 'arq-states.svg').write_text(
         states_to_svg.svg(transitions)
     )

@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What the API knows of one call: an entry of the tables in ``routes/``."""
+"""All that the API knows of one call: an entry of a table in ``routes/``."""
 
 from collections.abc import Callable
 from collections.abc import Mapping

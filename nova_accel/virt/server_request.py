@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What a server asks for: a device profile, ARQs, and properties of its image.
+"""A server's request: a device profile, ARQs, and properties of its image.
 
 The flavor names the device profile. ``accel_info`` has the flavor's ARQs that
 Nova's own Cyborg client has got. Nova passes it to ``spawn`` and to the

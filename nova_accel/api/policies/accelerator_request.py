@@ -83,8 +83,7 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             (
                 ALL_PROJECTS,
                 f'{personas.VOUCHED} or {personas.ADMIN}',
-                'Reach the ARQs of all projects in what the other rules '
-                'allow.',
+                'Reach the ARQs of all projects where other rules allow it.',
                 f'GET {_PATH}',
                 f'GET {_ONE}',
             ),

@@ -66,7 +66,7 @@ class Target:
         )
 
     def loaded(self) -> str:
-        """What the device says that it holds.
+        """The contents, as the device tells them.
 
         :raises DeviceError: the device does not say, or has an error.
         """
@@ -77,7 +77,7 @@ class Target:
         )
 
     def loaded_if_any(self) -> str | None:
-        """What the device says that it holds, None if it does not say."""
+        """The contents, None if the device does not tell them."""
         try:
             return self.loaded()
         except exceptions.DeviceError as error:

@@ -74,7 +74,7 @@ class Attachments:
         self._api = api
         self._plugs = plugging.Plugs(nodename, board, drivers)
         self._cleaner = cleaner
-        self._moves = role_changes.RoleChanges(journal, api, self._unplug)
+        self._moves = role_changes.RoleChanges(journal, api, self._plugs)
         # Bindings that have to be released, with their attempts. The journal
         # cannot say so while the disk is full.
         self._unreleased: dict[tuple[str, arq_types.Role], int] = {}
@@ -334,7 +334,7 @@ class Attachments:
                 if request.handle.uuid not in kept
             )
             try:
-                self._unplug(replaced)
+                self._plugs.unplug_all(replaced)
             except exceptions.DeviceError:
                 self._journal.write(
                     dataclasses.replace(
@@ -422,7 +422,7 @@ class Attachments:
         self._unreleased[binding] = entry.attempt
         self._journal.write(dataclasses.replace(entry, step=_Step.RELEASING))
         # The device must be free before the next tenant can get its handle.
-        self._unplug(entry.arqs)
+        self._plugs.unplug_all(entry.arqs)
         for role in filter(None, (entry.role, entry.moved_from)):
             self._free(entry.instance_uuid, role, entry.attempt)
         # The cleaner is told while the journal still reserves them.
@@ -451,11 +451,6 @@ class Attachments:
             if error.newest is None:
                 raise
             self._api.release(instance_uuid, role, error.newest)
-
-    def _unplug(self, arqs: Iterable[arq_types.Arq]) -> None:
-        """:raises DeviceError: a device refused."""
-        for request in arqs:
-            self._plugs.unplug(request.handle)
 
     def _locked(
         self,

@@ -12,6 +12,7 @@
 
 """Plugging the devices of ARQs through their drivers."""
 
+from collections.abc import Iterable
 from collections.abc import Mapping
 import contextlib
 
@@ -65,6 +66,14 @@ class Plugs:
         # All that was made of a device has gone with it.
         if driver is not None:
             driver.unplug(handle)
+
+    def unplug_all(self, requests: Iterable[arq_types.Arq]) -> None:
+        """Unplug the devices of ARQs that are not gone.
+
+        :raises DeviceError: one refused; the ones after it are not unplugged.
+        """
+        for request in requests:
+            self.unplug(request.handle)
 
     def locked(
         self,

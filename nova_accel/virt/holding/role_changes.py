@@ -17,8 +17,6 @@ API is told at once, or when it is back. All code here runs under the
 instance's lock.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
 import dataclasses
 
 from oslo_log import log as logging
@@ -28,6 +26,7 @@ from nova_accel.client import accelerator_api
 from nova_accel.model import arq_types
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attempts
+from nova_accel.virt.holding import plugging
 
 LOG = logging.getLogger(__name__)
 
@@ -37,18 +36,18 @@ _Step = attach_journal.Step
 class RoleChanges:
     """The moves of one host's bindings.
 
-    :param unplug: makes devices free of their guest, or raises DeviceError
+    :param plugs: unplugs the devices of a binding that is replaced
     """
 
     def __init__(
         self,
         journal: attach_journal.Journal,
         api: accelerator_api.AcceleratorApi,
-        unplug: Callable[[Iterable[arq_types.Arq]], None],
+        plugs: plugging.Plugs,
     ) -> None:
         self._journal = journal
         self._api = api
-        self._unplug = unplug
+        self._plugs = plugs
 
     def move(
         self,
@@ -67,7 +66,7 @@ class RoleChanges:
         replaced = self._journal.read(instance_uuid, target)
         if replaced is not None:
             moving = {request.handle.uuid for request in entry.arqs}
-            self._unplug(
+            self._plugs.unplug_all(
                 request
                 for request in replaced.arqs
                 if request.handle.uuid not in moving

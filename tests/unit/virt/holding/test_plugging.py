@@ -32,7 +32,7 @@ class TestPlugs(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.calls = []
-        driver = types.SimpleNamespace(
+        self.driver = types.SimpleNamespace(
             **{
                 name: lambda handle, name=name: self.calls.append(
                     (name, handle)
@@ -46,7 +46,7 @@ class TestPlugs(testtools.TestCase):
         self.plugs = plugging.Plugs(
             'compute-1',
             types.SimpleNamespace(view=self.view),
-            {'fake': driver},
+            {'fake': self.driver},
         )
 
     def test_the_driver_of_the_device_does_it(self):
@@ -70,6 +70,17 @@ class TestPlugs(testtools.TestCase):
         # Nothing of it is left to be unplugged.
         self.plugs.unplug(HANDLE)
         self.assertEqual([], self.calls)
+
+    def test_the_one_after_one_that_refuses_stays_plugged(self):
+        def refuse(handle):
+            raise exceptions.DeviceError('stuck')
+
+        self.plugs.unplug_all([ARQ, ARQ])
+        self.assertEqual([('unplug', HANDLE)] * 2, self.calls)
+        self.driver.unplug = refuse
+        self.assertRaises(
+            exceptions.DeviceError, self.plugs.unplug_all, [ARQ, ARQ]
+        )
 
     def test_another_device_at_its_address(self):
         self.view.handles = {

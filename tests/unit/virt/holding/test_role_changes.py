@@ -11,6 +11,7 @@
 # under the License.
 
 import pathlib
+import types
 
 import fixtures
 import testtools
@@ -63,7 +64,7 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-class TestRoleMoves(testtools.TestCase):
+class TestRoleChanges(testtools.TestCase):
     def setUp(self):
         super().setUp()
         self.api = Api()
@@ -75,7 +76,9 @@ class TestRoleMoves(testtools.TestCase):
     def restart(self):
         self.journal = attach_journal.Journal(self.directory)
         self.moves = role_changes.RoleChanges(
-            self.journal, self.api, self.unplug
+            self.journal,
+            self.api,
+            types.SimpleNamespace(unplug_all=self.unplug),
         )
 
     def unplug(self, arqs):

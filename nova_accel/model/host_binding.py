@@ -51,11 +51,11 @@ def from_dict(value: Mapping[str, Any]) -> Binding:
         instance_uuid=value['instance_uuid'],
         role=None if value['role'] is None else arq_types.Role(value['role']),
         attempt=value['attempt'],
-        arq_uuids=tuple(request['uuid'] for request in value['arqs']),
+        arq_uuids=tuple(arq['uuid'] for arq in value['arqs']),
         arqs=tuple(
-            arq_types.Arq.from_dict(request)
-            for request in value['arqs']
-            if request['state'] in HOLDING
-            and request['attach_handle']['uuid'] is not None
+            arq_types.Arq.from_dict(arq)
+            for arq in value['arqs']
+            if arq['state'] in HOLDING
+            and arq['attach_handle']['uuid'] is not None
         ),
     )

@@ -72,12 +72,12 @@ def targets(
     return Targets(mdevs, pci)
 
 
-def _group(request: arq_types.Arq) -> int:
-    return request.device_profile_group_id
+def _group(arq: arq_types.Arq) -> int:
+    return arq.device_profile_group_id
 
 
-def _kind(request: arq_types.Arq) -> str:
-    handle = request.handle
+def _kind(arq: arq_types.Arq) -> str:
+    handle = arq.handle
     functions = len(handle.functions)
     return (
         handle.mdev_type

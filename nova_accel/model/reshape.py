@@ -97,17 +97,17 @@ def needed(
         Move(
             binding.instance_uuid,
             binding.role,
-            request.handle.uuid,
+            arq.handle.uuid,
             home.resource_class,
-            request.device_rp_uuid,
+            arq.device_rp_uuid,
             home.rp_uuid,
         )
         for binding in held
         if binding.role is not None
-        for request in binding.arqs
-        if (home := layout.places.get(request.handle.uuid)) is not None
-        and home.resource_class == request.resource_class
-        and home.rp_uuid != request.device_rp_uuid
+        for arq in binding.arqs
+        if (home := layout.places.get(arq.handle.uuid)) is not None
+        and home.resource_class == arq.resource_class
+        and home.rp_uuid != arq.device_rp_uuid
     )
 
 
@@ -138,9 +138,7 @@ def make(
         moves = needed(layout, own)
         resources = allocation['allocations']
         stay = collections.Counter(
-            request.device_rp_uuid
-            for binding in own
-            for request in binding.arqs
+            arq.device_rp_uuid for binding in own for arq in binding.arqs
         )
         stay.subtract(move.source for move in moves)
         for move in moves:

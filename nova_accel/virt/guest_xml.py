@@ -25,7 +25,7 @@ def hostdevs(
     arqs: Iterable[arq_types.Arq],
 ) -> list[vconfig.LibvirtConfigGuestHostdev]:
     """The ``<hostdev>`` of each ARQ's functions, in their order."""
-    return [hostdev for request in arqs for hostdev in _of(request.handle)]
+    return [hostdev for arq in arqs for hostdev in _of(arq.handle)]
 
 
 def _of(

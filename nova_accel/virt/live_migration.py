@@ -78,9 +78,7 @@ class LiveMigrationMixin(hooks.Hooks):
             leaving = self._accelerators.api.held_on(
                 instance.node, instance.uuid, arq_types.Role.ACTIVE
             )
-            with _without(
-                migrate_data, {request.handle.uuid for request in leaving}
-            ):
+            with _without(migrate_data, {arq.handle.uuid for arq in leaving}):
                 # Nova's checks come before the acquire: if they failed after
                 # it, Nova would not call this driver to release.
                 migrate_data = check()

@@ -131,7 +131,7 @@ class OsAcc:
         taken = self._not_held(instance.uuid)
         self.acquire(instance, asked, [allocation])
         with self._begun(None, instance, taken, lambda: False):
-            return [_told(request) for request in self.ready(instance)]
+            return [_told(arq) for arq in self.ready(instance)]
 
     def unplug(self, instance_info: Mapping[str, str]) -> int:
         """Give back an instance's accelerators, also those of its ports.
@@ -283,8 +283,8 @@ class OsAcc:
             made ready.
         """
         held = {
-            request.uuid: str(request.handle.address)
-            for request in self._attachments.held.arqs_of(
+            arq.uuid: str(arq.handle.address)
+            for arq in self._attachments.held.arqs_of(
                 instance.uuid, arq_types.Role.PORT
             )
         }
@@ -304,16 +304,12 @@ class OsAcc:
         """Tell ARQs of our devices from those of a real Cyborg."""
         held = self._attachments.held
         ours = self._board.view.layout.uuids | {
-            request.device_rp_uuid for request in held.arqs()
+            arq.device_rp_uuid for arq in held.arqs()
         }
         # After the first time, Nova passes the ARQs of ports, too.
-        ports = {request.uuid for request in held.arqs(arq_types.Role.PORT)}
+        ports = {arq.uuid for arq in held.arqs(arq_types.Role.PORT)}
         return server_request.split(
-            (
-                request
-                for request in accel_info or ()
-                if request['uuid'] not in ports
-            ),
+            (arq for arq in accel_info or () if arq['uuid'] not in ports),
             self._nodename,
             ours,
         )
@@ -321,8 +317,7 @@ class OsAcc:
     def owns_mdev(self, uuid: str) -> bool:
         """Whether a mediated device is one that we make and hand out."""
         return uuid in self._board.view.handles or any(
-            request.handle.uuid == uuid
-            for request in self._attachments.held.arqs()
+            arq.handle.uuid == uuid for arq in self._attachments.held.arqs()
         )
 
     def _ready(
@@ -470,7 +465,7 @@ def _asked(
     return [group]
 
 
-def _told(request: arq_types.Arq) -> dict[str, str]:
-    if request.handle.mdev_type is not None:
-        return {'mdev_uuid': request.handle.uuid}
-    return {'pci_id': str(request.handle.address)}
+def _told(arq: arq_types.Arq) -> dict[str, str]:
+    if arq.handle.mdev_type is not None:
+        return {'mdev_uuid': arq.handle.uuid}
+    return {'pci_id': str(arq.handle.address)}

@@ -57,7 +57,7 @@ class Entry:
             'role': str(self.role),
             'attempt': self.attempt,
             'step': str(self.step),
-            'arqs': [request.to_dict() for request in self.arqs],
+            'arqs': [arq.to_dict() for arq in self.arqs],
             'moved_from': self.moved_from and str(self.moved_from),
         }
 
@@ -68,9 +68,7 @@ class Entry:
             arq_types.Role(value['role']),
             value['attempt'],
             Step(value['step']),
-            tuple(
-                arq_types.Arq.from_dict(request) for request in value['arqs']
-            ),
+            tuple(arq_types.Arq.from_dict(arq) for arq in value['arqs']),
             # Journals of the first version have no such key.
             arq_types.Role(value['moved_from'])
             if value.get('moved_from')

@@ -127,8 +127,8 @@ class Attachments:
             move yet, so it could not tell the destination what it has.
         """
         with self._locked(instance_uuid):
-            for request in self.held.arqs_of(instance_uuid):
-                self._plugs.check_migratable(request)
+            for arq in self.held.arqs_of(instance_uuid):
+                self._plugs.check_migratable(arq)
             self._moves.tell(instance_uuid)
 
     def plug(
@@ -141,8 +141,8 @@ class Attachments:
         """
         with self._locked(instance_uuid):
             arqs = self.held.arqs_of(instance_uuid, role)
-            for request in arqs:
-                self._plugs.plug(request)
+            for arq in arqs:
+                self._plugs.plug(arq)
             return arqs
 
     def move(
@@ -252,8 +252,8 @@ class Attachments:
         entry = attach_journal.of_binding(binding)
         with self._locked(entry.instance_uuid):
             if self._journal.read(entry.instance_uuid, entry.role) is None:
-                for request in entry.arqs:
-                    self.unplug_unheld(request.handle)
+                for arq in entry.arqs:
+                    self.unplug_unheld(arq.handle)
                 self._release(dataclasses.replace(entry, arqs=()))
 
     def unplug_unheld(self, handle: attach_handle.AttachHandle) -> None:
@@ -262,10 +262,7 @@ class Attachments:
         :raises DeviceError: it refused.
         """
         with self._plugs.locked(handle):
-            if all(
-                request.handle.uuid != handle.uuid
-                for request in self.held.arqs()
-            ):
+            if all(arq.handle.uuid != handle.uuid for arq in self.held.arqs()):
                 self._plugs.unplug(handle)
 
     def follow(self, move: reshape.Move) -> None:
@@ -281,11 +278,11 @@ class Attachments:
                         entry,
                         arqs=tuple(
                             dataclasses.replace(
-                                request, device_rp_uuid=move.target
+                                arq, device_rp_uuid=move.target
                             )
-                            if request.handle.uuid == move.handle_uuid
-                            else request
-                            for request in entry.arqs
+                            if arq.handle.uuid == move.handle_uuid
+                            else arq
+                            for arq in entry.arqs
                         ),
                     )
                 )
@@ -327,11 +324,9 @@ class Attachments:
                     error,
                 )
                 raise
-            kept = {request.handle.uuid for request in arqs}
+            kept = {arq.handle.uuid for arq in arqs}
             replaced = tuple(
-                request
-                for request in entry.arqs
-                if request.handle.uuid not in kept
+                arq for arq in entry.arqs if arq.handle.uuid not in kept
             )
             try:
                 self._plugs.unplug_all(replaced)
@@ -367,9 +362,9 @@ class Attachments:
                 dataclasses.replace(
                     entry,
                     arqs=tuple(
-                        request
-                        for request in entry.arqs
-                        if request.handle.uuid not in taken
+                        arq
+                        for arq in entry.arqs
+                        if arq.handle.uuid not in taken
                     ),
                 )
             )
@@ -380,12 +375,12 @@ class Attachments:
     ) -> exceptions.Conflict:
         refusal = exceptions.Conflict(
             '; '.join(
-                f'the accelerator API gives {request.handle.address} of host '
+                f'the accelerator API gives {arq.handle.address} of host '
                 f'{self._nodename} to instance {entry.instance_uuid}, and by '
-                f"the host's journal instance {taken[request.handle.uuid]} "
+                f"the host's journal instance {taken[arq.handle.uuid]} "
                 'has it'
-                for request in entry.arqs
-                if request.handle.uuid in taken
+                for arq in entry.arqs
+                if arq.handle.uuid in taken
             )
         )
         LOG.error(

@@ -102,7 +102,7 @@ class Cleaner:
     def released(self, arqs: Iterable[arq_types.Arq]) -> None:
         """Have the units of released ARQs cleaned soon."""
         uuids = self._board.view.cleaned.intersection(
-            request.handle.uuid for request in arqs
+            arq.handle.uuid for arq in arqs
         )
         if uuids:
             with self._lock:

@@ -54,7 +54,7 @@ class Held:
                 entry.instance_uuid,
                 entry.role,
                 entry.attempt,
-                tuple(request.uuid for request in entry.arqs),
+                tuple(arq.uuid for arq in entry.arqs),
                 entry.arqs,
             )
             for entry in self._journal.entries()
@@ -71,27 +71,27 @@ class Held:
         :param role: only those in this role, if it is given
         """
         return [
-            request
+            arq
             for entry in self._journal.entries()
             if role in (None, entry.role)
-            for request in entry.arqs
+            for arq in entry.arqs
         ]
 
     def handles(self) -> frozenset[str]:
         """The uuids of the attach handles that guests may have."""
         return frozenset(
-            request.handle.uuid
+            arq.handle.uuid
             for entry in self._journal.entries()
             if entry.step is not _Step.RELEASING
-            for request in entry.arqs
+            for arq in entry.arqs
         )
 
     def holders(self) -> dict[str, str]:
         """Attach handle uuid -> the instance that has it, or just had it."""
         return {
-            request.handle.uuid: entry.instance_uuid
+            arq.handle.uuid: entry.instance_uuid
             for entry in self._journal.entries()
-            for request in entry.arqs
+            for arq in entry.arqs
         }
 
     def by_others(self, wanted: attach_journal.Entry) -> dict[str, str]:
@@ -99,21 +99,21 @@ class Held:
 
         :param wanted: whose attach handles are looked for
         """
-        uuids = {request.handle.uuid for request in wanted.arqs}
+        uuids = {arq.handle.uuid for arq in wanted.arqs}
         return {
-            request.handle.uuid: entry.instance_uuid
+            arq.handle.uuid: entry.instance_uuid
             for entry in self._journal.entries()
             if (entry.instance_uuid, entry.role)
             != (wanted.instance_uuid, wanted.role)
-            for request in entry.arqs
-            if request.handle.uuid in uuids
+            for arq in entry.arqs
+            if arq.handle.uuid in uuids
         }
 
     def releasing(self) -> frozenset[str]:
         """The uuids of the attach handles that are being given back."""
         return frozenset(
-            request.handle.uuid
+            arq.handle.uuid
             for entry in self._journal.entries()
             if entry.step is _Step.RELEASING
-            for request in entry.arqs
+            for arq in entry.arqs
         )

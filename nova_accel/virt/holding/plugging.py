@@ -41,21 +41,21 @@ class Plugs:
         self._board = board
         self._drivers = drivers
 
-    def plug(self, request: arq_types.Arq) -> None:
+    def plug(self, arq: arq_types.Arq) -> None:
         """Make the device of an ARQ ready to go into a guest.
 
         :raises DeviceError: the device is gone, or refused.
         """
-        driver = self._present_driver(request)
-        with self.locked(request.handle):
-            driver.plug(request.handle)
+        driver = self._present_driver(arq)
+        with self.locked(arq.handle):
+            driver.plug(arq.handle)
 
-    def check_migratable(self, request: arq_types.Arq) -> None:
+    def check_migratable(self, arq: arq_types.Arq) -> None:
         """Make sure that the device of an ARQ allows a live migration.
 
         :raises DeviceError: the device does not allow it, or is gone.
         """
-        self._present_driver(request).check_migratable(request.handle)
+        self._present_driver(arq).check_migratable(arq.handle)
 
     def unplug(self, handle: attach_handle.AttachHandle) -> None:
         """Unplug a device, unless it is gone.
@@ -67,13 +67,13 @@ class Plugs:
         if driver is not None:
             driver.unplug(handle)
 
-    def unplug_all(self, requests: Iterable[arq_types.Arq]) -> None:
+    def unplug_all(self, arqs: Iterable[arq_types.Arq]) -> None:
         """Unplug the devices of ARQs that are not gone.
 
         :raises DeviceError: one refused; the ones after it are not unplugged.
         """
-        for request in requests:
-            self.unplug(request.handle)
+        for arq in arqs:
+            self.unplug(arq.handle)
 
     def locked(
         self,
@@ -82,16 +82,16 @@ class Plugs:
         """Keep others from plugging a device while the body runs."""
         return lockutils.lock(f'nova_accel-{self._nodename}-{handle.uuid}')
 
-    def _present_driver(self, request: arq_types.Arq) -> base.Driver:
+    def _present_driver(self, arq: arq_types.Arq) -> base.Driver:
         """:raises DeviceError: the device is gone, or is another one."""
-        driver = self._driver_of(request.handle.uuid)
+        driver = self._driver_of(arq.handle.uuid)
         if driver is None:
             raise exceptions.DeviceError(
-                f'device {request.handle.address} of ARQ {request.uuid} is '
+                f'device {arq.handle.address} of ARQ {arq.uuid} is '
                 f'gone from {self._nodename}'
             )
-        request.handle.check_same(
-            self._board.view.handles.get(request.handle.uuid, request.handle)
+        arq.handle.check_same(
+            self._board.view.handles.get(arq.handle.uuid, arq.handle)
         )
         return driver
 

@@ -50,10 +50,10 @@ class Provisioning:
             if held.role is arq_types.Role.ACTIVE
             and (
                 lost := [
-                    request.uuid
-                    for request in held.arqs
-                    if request.handle.mdev_type is not None
-                    and request.handle.uuid not in mdevs
+                    arq.uuid
+                    for arq in held.arqs
+                    if arq.handle.mdev_type is not None
+                    and arq.handle.uuid not in mdevs
                 ]
             )
         }

@@ -212,12 +212,8 @@ class Reconciler:
         }
         orphans = drift.orphans(
             ours,
-            {request.handle.uuid for request in self._attachments.held.arqs()},
-            {
-                request.handle.uuid
-                for listed in host.listed
-                for request in listed.arqs
-            },
+            {arq.handle.uuid for arq in self._attachments.held.arqs()},
+            {arq.handle.uuid for listed in host.listed for arq in listed.arqs},
         )
         if not orphans:
             return

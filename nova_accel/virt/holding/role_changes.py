@@ -65,11 +65,9 @@ class RoleChanges:
             return
         replaced = self._journal.read(instance_uuid, target)
         if replaced is not None:
-            moving = {request.handle.uuid for request in entry.arqs}
+            moving = {arq.handle.uuid for arq in entry.arqs}
             self._plugs.unplug_all(
-                request
-                for request in replaced.arqs
-                if request.handle.uuid not in moving
+                arq for arq in replaced.arqs if arq.handle.uuid not in moving
             )
         # If the API has not heard of the last move, it knows the role before.
         known = (
@@ -117,7 +115,7 @@ class RoleChanges:
                 source,
                 entry.role,
                 attempt,
-                [request.uuid for request in entry.arqs],
+                [arq.uuid for arq in entry.arqs],
             ),
         )
         self._journal.write(dataclasses.replace(told, moved_from=None))
@@ -162,11 +160,11 @@ class RoleChanges:
 
         :raises DeviceError: the disk refused.
         """
-        moved = {request.uuid for request in entry.arqs}
+        moved = {arq.uuid for arq in entry.arqs}
         for left in self._journal.entries():
             if (
                 left.instance_uuid == entry.instance_uuid
                 and left.attempt < entry.attempt
-                and moved & {request.uuid for request in left.arqs}
+                and moved & {arq.uuid for arq in left.arqs}
             ):
                 self._journal.remove(left)

@@ -227,12 +227,10 @@ class Providers:
         """Attach handle uuid -> where Placement has it allocated."""
         targets = self._moved.targets
         return {
-            request.handle.uuid: targets.get(
-                request.handle.uuid,
-                provider_layout.Place(
-                    request.device_rp_uuid, request.resource_class
-                ),
+            arq.handle.uuid: targets.get(
+                arq.handle.uuid,
+                provider_layout.Place(arq.device_rp_uuid, arq.resource_class),
             )
             for binding in self._attachments.held.bindings()
-            for request in binding.arqs
+            for arq in binding.arqs
         }

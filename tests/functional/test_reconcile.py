@@ -16,8 +16,10 @@
 import fixtures
 from nova import context as nova_context
 from nova.tests.fixtures import libvirt as fakelibvirt
+import tenacity
 
 from functional import one_server
+from nova_accel import exceptions
 from nova_accel.cmd import audit
 from nova_accel.cmd import host as host_command
 from nova_accel.model import device_profile
@@ -94,7 +96,13 @@ class TestLocalDelete(ReconcileTestCase):
     def test_a_host_that_does_not_come_back(self):
         self.delete_while_down()
         self.flags(host_silence_s=1, group='nova_accel')
-        self._wait_for_assert(lambda: host_command.forget(self.host))
+        # It has to have been silent for a second.
+        tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(exceptions.Conflict),
+            wait=tenacity.wait_fixed(0.2),
+            stop=tenacity.stop_after_delay(30),
+            reraise=True,
+        )(host_command.forget, self.host)
         self.assertEqual([], self.drift())
         self.assertEqual([], self.arqs(self.server))
         # And should it come back after all:

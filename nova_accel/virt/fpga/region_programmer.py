@@ -546,4 +546,4 @@ def _check_shell_loading(
 
 
 def _key(arqs: Iterable[arq_types.Arq]) -> frozenset[str]:
-    return frozenset(request.uuid for request in arqs)
+    return frozenset(arq.uuid for arq in arqs)

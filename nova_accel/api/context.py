@@ -13,32 +13,55 @@
 """The caller of a request, by the headers of ``authtoken``."""
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
+import json
 from typing import Any
 
 from nova import context as nova_context
-from nova.api import auth
+import webob.exc
+
+from nova_accel.api import microversion
 
 
-class Context(auth.NovaKeystoneContext):
-    """Nova's filter, which puts ``nova.context`` into the environment.
+class Context:
+    """Puts ``nova.context`` into the environment, as Nova's own filter does.
 
-    Nova's own filter asks its policy whether the caller is an administrator,
-    which takes as long as all the rest of the filter. Here ``is_admin`` is
-    always false: our policy decides by roles (:mod:`nova_accel.api.policy`).
+    Nova's filter asks its policy whether the caller is an administrator, which
+    takes as long as all the rest of it. Here ``is_admin`` is always false: our
+    policy decides by roles (:mod:`nova_accel.api.policy`).
     """
 
-    @staticmethod
-    def _create_context(
-        env: dict[str, Any], **kwargs: Any
-    ) -> nova_context.RequestContext:
-        return nova_context.RequestContext.from_environ(
-            env, is_admin=False, **kwargs
-        )
+    def __init__(self, application: microversion.WSGIApplication) -> None:
+        self._application = application
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Any
+    ) -> Iterable[bytes]:
+        answer = self._application
+        try:
+            catalog = json.loads(environ.get('HTTP_X_SERVICE_CATALOG', 'null'))
+        except ValueError:
+            answer = webob.exc.HTTPInternalServerError(
+                'Invalid service catalog json.'
+            )
+        else:
+            caller = nova_context.RequestContext.from_environ(
+                environ,
+                is_admin=False,
+                user_auth_plugin=environ.get('keystone.token_auth'),
+                remote_address=environ.get('REMOTE_ADDR'),
+                service_catalog=catalog,
+            )
+            if caller.user_id is None:
+                answer = webob.exc.HTTPUnauthorized()
+            else:
+                environ['nova.context'] = caller
+        return answer(environ, start_response)
 
 
 def factory(
     global_conf: Mapping[str, str], **local_conf: str
-) -> Callable[[Any], Context]:
+) -> Callable[[microversion.WSGIApplication], Context]:
     """The ``paste.filter_factory`` of the filter."""
     return Context

@@ -10,10 +10,11 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Microversions 2.0 to 2.6 of the service type ``accelerator``."""
+"""Microversions 2.0 to 2.8 of the service type ``accelerator``."""
 
 from collections.abc import Callable
 from collections.abc import Iterable
+import functools
 from typing import Any
 
 import microversion_parse
@@ -29,7 +30,16 @@ SERVICE_TYPE = 'accelerator'
 
 #: ``doc/source/reference/microversions.rst`` says what each has added.
 #: Cyborg's history ends with 2.3.
-VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5', '2.6')
+VERSIONS = ('2.0', '2.1', '2.2', '2.3', '2.4', '2.5', '2.6', '2.7', '2.8')
+
+#: How many texts of clients are kept with the version that they ask for.
+_MOST_TEXTS = 64
+
+_HEADER = 'HTTP_' + microversion_parse.STANDARD_HEADER.upper().replace(
+    '-', '_'
+)
+
+_ENVIRON_KEY = f'{SERVICE_TYPE}.microversion'
 
 _RANGE = [
     ('OpenStack-API-Minimum-Version', VERSIONS[0]),
@@ -43,7 +53,7 @@ def negotiate(application: WSGIApplication) -> WSGIApplication:
     All answers say which versions are served, as Cyborg's do. The answers of
     the application also have ``OpenStack-API-Version`` and ``Vary``.
     """
-    negotiated = middleware.MicroversionMiddleware(
+    refusing = middleware.MicroversionMiddleware(
         application, SERVICE_TYPE, VERSIONS, json_error_formatter=_refusal
     )
 
@@ -53,21 +63,50 @@ def negotiate(application: WSGIApplication) -> WSGIApplication:
         # WebOb writes a refusal in HTML unless the client prefers JSON. The
         # API has JSON only.
         environ['HTTP_ACCEPT'] = 'application/json'
+        version = _served(environ.get(_HEADER, ''))
+        more_headers = _RANGE
+        if version is not None:
+            environ[_ENVIRON_KEY] = version
+            more_headers = [
+                (
+                    microversion_parse.STANDARD_HEADER,
+                    f'{SERVICE_TYPE} {version}',
+                ),
+                ('vary', microversion_parse.STANDARD_HEADER),
+                *_RANGE,
+            ]
 
         def start(
             status: str, headers: list[tuple[str, str]], *more: Any
         ) -> Any:
-            return start_response(status, [*headers, *_RANGE], *more)
+            return start_response(status, [*headers, *more_headers], *more)
 
-        answer: Iterable[bytes] = negotiated(environ, start)
+        answer: Iterable[bytes] = (
+            refusing if version is None else application
+        )(environ, start)
         return answer
 
     return wrapped
 
 
+# The middleware would make objects of each request and answer to find it out.
+@functools.lru_cache(_MOST_TEXTS)
+def _served(text: str) -> Any | None:
+    """The version that a request asks for, if it is served.
+
+    :param text: of the header ``OpenStack-API-Version``; it may be empty
+    """
+    try:
+        return microversion_parse.extract_version(
+            {microversion_parse.STANDARD_HEADER: text}, SERVICE_TYPE, VERSIONS
+        )
+    except (TypeError, ValueError):
+        return None
+
+
 def is_at_least(request: webob.Request, least: str) -> bool:
     """Whether the request's version is this one or newer."""
-    wanted = request.environ[f'{SERVICE_TYPE}.microversion']
+    wanted = request.environ[_ENVIRON_KEY]
     return bool(wanted >= microversion_parse.parse_version_string(least))
 
 

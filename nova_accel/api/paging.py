@@ -83,16 +83,22 @@ class Query:
             )
         body: dict[str, Any] = {name: [show(row) for row in rows]}
         if not self.is_whole and len(rows) == self.page.limit:
-            query = parse.urlencode(
-                {
-                    **req.GET,
-                    'limit': self.page.limit,
-                    'marker': rows[-1]['uuid'],
-                }
+            body[f'{name}_links'] = next_links(
+                req, path, self.page.limit, rows[-1]['uuid']
             )
-            [link] = representation.link(req, f'{path}?{query}')
-            body[f'{name}_links'] = [{**link, 'rel': 'next'}]
         return webob.Response(json_body=body)
+
+
+def next_links(
+    req: webob.Request, path: str, limit: int | None, marker: str
+) -> list[dict[str, str]]:
+    """The link to the page after the one that ends with the marker.
+
+    :param path: of the list
+    """
+    query = parse.urlencode({**req.GET, 'limit': limit, 'marker': marker})
+    [link] = representation.link(req, f'{path}?{query}')
+    return [{**link, 'rel': 'next'}]
 
 
 def limit_of_whole() -> int:

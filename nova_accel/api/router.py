@@ -13,6 +13,7 @@
 """How a request finds its route."""
 
 from collections.abc import Iterable
+from collections.abc import Mapping
 
 import routes
 import webob
@@ -30,6 +31,7 @@ class Router:
 
     def __init__(self, table: route.Table) -> None:
         self._table = table
+        self._paths_without_items = {path for path in table if '{' not in path}
         self._mapper = routes.Mapper(explicit=True)
         for path in table:
             self._mapper.connect(path, path)
@@ -48,11 +50,8 @@ class Router:
         :raises HTTPNotAcceptable: the request's microversion is older than
             the call.
         """
-        found = self._mapper.routematch(request.path_info.removesuffix('/'))
-        if found is None:
-            raise webob.exc.HTTPNotFound()
-        request.urlvars, path = found
-        methods = self._table[path.name]
+        request.urlvars, path = self._find(request.path_info.removesuffix('/'))
+        methods = self._table[path]
         matched = methods.get(request.method)
         if matched is None:
             raise _not_allowed(methods)
@@ -67,6 +66,17 @@ class Router:
             microversion.require(request, matched.since)
         route.keep(request, matched)
         return matched
+
+    def _find(self, path: str) -> tuple[Mapping[str, str], str]:
+        """The items of a path, and the path in the table."""
+        # Routes would try one path of the table after the other.
+        if path in self._paths_without_items:
+            return {}, path
+        found = self._mapper.routematch(path)
+        if found is None:
+            raise webob.exc.HTTPNotFound()
+        items, matched = found
+        return items, matched.name
 
 
 def _not_allowed(methods: Iterable[str]) -> webob.exc.HTTPMethodNotAllowed:

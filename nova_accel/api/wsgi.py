@@ -16,6 +16,9 @@ COMPAT clouds need it: there ``POST /servers`` calls this API from inside
 nova-api, and a pool that calls itself can run out of workers. It is started
 as Nova's own ``nova.wsgi.osapi_compute`` is, for example with
 ``uwsgi --module nova_accel.api.wsgi``, and reads the same files.
+
+It needs little of nova-api. Nova's objects and its API of servers are imported
+when the first request needs them, and few do.
 """
 
 # Before anything else is imported, as Nova's entry points do.
@@ -26,12 +29,22 @@ monkey_patch.patch(backend='threading')
 
 import gc
 import os
+import sys
 from collections.abc import Callable
 from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
-from nova.api.openstack import wsgi_app
+from nova import config
+from nova import version
+from oslo_log import log as logging
+from oslo_reports import guru_meditation_report
+from oslo_reports import opts as report_opts
 from paste import deploy
+
+from nova_accel import conf
+
+CONF = conf.CONF
 
 #: The composite of ``api-paste.ini`` that is served.
 NAME = 'nova_accel'
@@ -46,11 +59,23 @@ def init_application() -> Callable[[dict[str, Any], Any], Iterable[bytes]]:
     directory = os.environ.get('OS_NOVA_CONFIG_DIR', '/etc/nova')
     names = os.environ.get('OS_NOVA_CONFIG_FILES') or 'api-paste.ini;nova.conf'
     files = [os.path.join(directory, name) for name in names.split(';')]
-    wsgi_app.init_global_data(files, NAME, 'nova-accel-api')
+    _configure(files)
     application: Callable[[dict[str, Any], Any], Iterable[bytes]] = (
         deploy.loadapp(f'config:{files[0]}', name=NAME)
     )
     return application
+
+
+def _configure(files: Sequence[str]) -> None:
+    """Read the files, and set up what Nova sets up for all its services."""
+    config.parse_args(
+        sys.argv, default_config_files=files, prog='nova-accel-api'
+    )
+    logging.setup(CONF, 'nova')
+    report_opts.set_defaults(CONF)
+    guru_meditation_report.TextGuruMeditation.setup_autorun(
+        version, conf=CONF, service_name=NAME
+    )
 
 
 application = init_application()

@@ -65,6 +65,19 @@ class Glance:
         with _faults(f'the image {image_id}'), _unreadable(image_id):
             return self._api.get(context, image_id, show_deleted=False)
 
+    def is_for_all(self, bitstream_id: str, context: Any) -> bool:
+        """Whether the users of every project may use a bitstream.
+
+        Nova's image API tells public images, and no community images.
+
+        :raises BitstreamNotFound, ServiceUnavailable: as for :meth:`show`
+        """
+        with _faults(f'the image {bitstream_id}'):
+            image = glance.GlanceClientWrapper().call(
+                context, 2, 'get', args=(bitstream_id,)
+            )
+        return image.get('visibility') in ('public', 'community')
+
     def tagged(self, context: Any) -> list[fpga_bitstream.Bitstream]:
         """The bitstreams of all tagged images that the caller may use.
 

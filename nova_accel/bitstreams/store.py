@@ -149,6 +149,37 @@ class Store:
             f'{what} {where}{rest}', public=f'{what} {region.name}{rest}'
         )
 
+    def resolve_for_all(
+        self,
+        bitstream_id: str,
+        device: hardware.Device,
+        region: programmable.Region,
+        context: Any,
+    ) -> fpga_bitstream.Bitstream:
+        """A bitstream that a region may hold before a server asks for it.
+
+        It must be the operator's, because any server may find it there. Every
+        project must be allowed to use it, because nobody knows whose server
+        comes.
+
+        :raises BitstreamNotFound, BitstreamRefused, ServiceUnavailable: as
+            :meth:`resolve`
+        """
+        found = self.resolve(
+            fpga_bitstream.Wanted(bitstream_id), device, region, context
+        )
+        if found.owner is not None:
+            raise exceptions.BitstreamRefused(
+                f'bitstream {found} is not for all projects: its image is not '
+                "the operator's"
+            )
+        if not self._glance.is_for_all(bitstream_id, context):
+            raise exceptions.BitstreamRefused(
+                f'bitstream {found} is not for all projects: publish its '
+                'image, or make it a community image'
+            )
+        return found
+
     def is_shell(self, bitstream_id: str, context: Any) -> bool:
         """Whether a bitstream is a shell, not for a region.
 

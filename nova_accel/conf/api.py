@@ -28,6 +28,24 @@ is refused with 400, so that no request fills the memory of a process. A page
 has 1000 entries at most.
 """,
     ),
+    cfg.IntOpt(
+        'stock_programmings_per_minute',
+        default=0,
+        min=0,
+        max=1000,
+        help="""
+How many idle FPGA regions of the whole cloud are programmed in a minute with
+bitstreams that servers will probably ask for, at most one on each host. These
+servers then boot without a programming. 0 turns this off.
+
+Only bitstreams that device profiles name by ``accel:bitstream_id`` are put
+into regions, and only if their images are the operator's, and public or
+community images. The demand for each is counted from the servers that have got
+regions, see bitstream_demand_half_life_s. A programming wears the memory of
+some cards, so start with a small number. All compute hosts have to be of a
+version that has this option.
+""",
+    ),
 ]
 
 

@@ -34,7 +34,9 @@ first value that matches a device applies to it. Keys:
   ``TIME``, ``VGPU``; by default the catalogue's type for the PCI ids.
 * ``resource_class``: a ``CUSTOM_`` class instead of the type's own.
 * ``traits``: a list of additional ``CUSTOM_`` traits.
-* ``pool``: false to give each device a resource provider of its own.
+* ``pool``: false to give each device a resource provider of its own, true to
+  let devices of one kind share one, ``"numa"`` to let those of one kind and
+  one NUMA node share one.
 * ``mdev_type``: the type of mediated devices that a card is to make.
 * ``unit``: for ``pci``, what a guest gets as one unit: the ``function`` (the
   default), all functions of its ``slot``, or all of its ``iommu_group``.
@@ -139,6 +141,20 @@ device profiles have to ask for. The file is read when nova-compute starts.
             'longer goes to another host. Regions are programmed while the '
             'image of the server is downloaded.'
         ),
+    ),
+    cfg.BoolOpt(
+        'clean_with_stock',
+        default=False,
+        help="""
+Whether a region that is cleaned by ``"clean": "program"`` may be programmed
+with a bitstream that servers will probably ask for, instead of its
+``clean_bitstream``. The accelerator API names the bitstream if
+stock_programmings_per_minute is not 0 there. If this bitstream does not get
+into the region, ``clean_bitstream`` is taken.
+
+Leave it off if the ``clean_bitstream`` does more than replace the circuit, for
+example if it overwrites the memory of the card.
+""",
     ),
 ]
 

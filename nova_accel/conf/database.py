@@ -80,6 +80,26 @@ LIMIT_OPTS = [
             'such limit.'
         ),
     ),
+    cfg.IntOpt(
+        'scheduler_deadline_s',
+        default=3,
+        min=1,
+        help=(
+            'Seconds after which nova-scheduler stops waiting for the '
+            'database. A server that asks for accelerators is then refused, '
+            'or placed without regard to what is known of them. Other '
+            'servers never wait.'
+        ),
+    ),
+    cfg.IntOpt(
+        'scheduler_answer_timeout_s',
+        default=1,
+        min=1,
+        help=(
+            'The answer_timeout_s of nova-scheduler. The drivers of '
+            'PostgreSQL wait two seconds at least for a connection.'
+        ),
+    ),
 ]
 
 OPTS = [
@@ -112,6 +132,17 @@ OPTS = [
         help=(
             'How many programmings of an FPGA region its history keeps. '
             'Older ones are deleted when a new one begins.'
+        ),
+    ),
+    cfg.IntOpt(
+        'bitstream_demand_half_life_s',
+        default=21600,
+        min=60,
+        help=(
+            'Seconds after which a server that wanted a bitstream counts '
+            'half in the demand for it. A shorter time follows changes of '
+            'the demand faster. A longer one remembers more servers. About '
+            'a hundred servers with FPGAs should boot in that time.'
         ),
     ),
 ]

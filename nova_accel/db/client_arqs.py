@@ -34,7 +34,10 @@ from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import client_bindings
+from nova_accel.db.rows import demand_rows
+from nova_accel.db.rows import free_handles
 from nova_accel.model import arq_types
+from nova_accel.model import handle_stock
 from nova_accel.model import paging
 
 CONF = conf.CONF
@@ -233,23 +236,18 @@ def bind(
     """
     with engine.writer() as connection:
         rows = client_bindings.lock(connection, bindings)
-        wanted = {
-            uuid: attach_handle.Slot(
-                binding['hostname'],
-                binding['device_rp_uuid'],
-                rows[uuid]['resource_class'],
-            )
-            for uuid, binding in bindings.items()
-        }
-        allotted, failed = _allot(connection, bindings, wanted)
-        client_bindings.write(
-            connection, rows, bindings, allotted.values(), failed
+        allotted, failed = _allot(
+            connection, client_bindings.asks(rows, bindings)
         )
-        attach_handle.take(connection, allotted)
+        client_bindings.write(connection, rows, bindings, allotted.why, failed)
+        attach_handle.take(connection, allotted.arqs)
         found = (
             arq_rows.read(connection, _TABLE.c.uuid.in_(list(bindings)))
             if read
             else []
+        )
+        demand_rows.count(
+            connection, [rows[uuid]['group'] for uuid in allotted.why]
         )
     for uuid, fault in failed.items():
         LOG.warning(
@@ -263,34 +261,39 @@ def bind(
 
 
 def _allot(
-    connection: sa.Connection,
-    bindings: client_bindings.Bindings,
-    wanted: Mapping[str, attach_handle.Slot],
-) -> tuple[dict[str, str], dict[str, exceptions.AcceleratorsBusy]]:
-    """Handle uuid -> ARQ uuid; and ARQ uuid -> why it gets none."""
+    connection: sa.Connection, asks: Mapping[str, list[handle_stock.Ask]]
+) -> tuple[handle_stock.Allotment, dict[str, exceptions.AcceleratorsBusy]]:
+    """The units set aside; and ARQ uuid -> why it gets none.
+
+    :param asks: instance uuid -> what it asks for
+    """
     silence_s = CONF.nova_accel.host_silence_s
+    slots = [
+        slot
+        for of_one in asks.values()
+        for ask in of_one
+        for slot in ask.slots
+    ]
     try:
-        stock = attach_handle.stock(connection, wanted.values())
+        stock = free_handles.read(connection, slots)
     except exceptions.NotFound:
-        host.check_known(
-            connection, {slot.hostname for slot in wanted.values()}
-        )
+        host.check_known(connection, {slot.hostname for slot in slots})
         raise
     silent = stock.silent_hosts(silence_s)
-    allotted: dict[str, str] = {}
+    allotted = handle_stock.Allotment({}, {})
     failed: dict[str, exceptions.AcceleratorsBusy] = {}
-    for uuids in client_bindings.by_instance(bindings).values():
-        slots = {uuid: wanted[uuid] for uuid in uuids}
+    for of_one in asks.values():
         try:
-            for hostname in silent & {
-                each.hostname for each in slots.values()
-            }:
+            for hostname in silent & {ask.hostname for ask in of_one}:
                 raise exceptions.AcceleratorsBusy(
                     f'host {hostname} has not reported for {silence_s} s'
                 )
-            allotted |= stock.allot(slots)
+            found = stock.allot(of_one)
         except exceptions.AcceleratorsBusy as fault:
-            failed |= dict.fromkeys(uuids, fault)
+            failed |= {uuid: fault for ask in of_one for uuid in ask.arqs}
+        else:
+            allotted.arqs.update(found.arqs)
+            allotted.why.update(found.why)
     return allotted, failed
 
 
@@ -327,6 +330,7 @@ def unbind(uuids: Collection[str]) -> None:
                 updated_at=schema.now(),
                 position=None,
                 reason=None,
+                chosen_because=None,
                 **dict.fromkeys(client_bindings.PLACE),
             )
         )

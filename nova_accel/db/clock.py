@@ -24,13 +24,13 @@ import sqlalchemy as sa
 from sqlalchemy.ext import compiler
 from sqlalchemy.sql import expression
 
-from nova_accel.db import schema
+from nova_accel.db import utc_datetime
 
 
 class _Ago(expression.FunctionElement[datetime.datetime]):
-    """Whole seconds in UTC, as :class:`nova_accel.db.schema.UtcDateTime`."""
+    """Whole seconds in UTC, as ``UtcDateTime`` has them."""
 
-    type = schema.UtcDateTime()
+    type = utc_datetime.UtcDateTime()
     name = 'ago'
     inherit_cache = True
 

@@ -107,11 +107,30 @@ def manager() -> Any:
 
     ``cache_clear`` makes the next use read the configuration again.
     """
-    limited = limits.of_driver(url())
+    return _made(limits.of_api())
+
+
+@functools.cache
+def brief_manager() -> Any:
+    """The manager of transactions that wait as long as nova-scheduler may.
+
+    SQLite has none of its own: nobody reads from it through a network.
+    """
+    if url().get_backend_name() == 'sqlite':
+        return manager()
+    return _made(limits.of_scheduler())
+
+
+def _manager() -> Any:
+    return brief_manager() if limits.is_brief() else manager()
+
+
+def _made(limits_of: limits.Limits) -> Any:
+    limited = limits.of_driver(url(), limits_of)
     context_manager = enginefacade.transaction_context()
     context_manager.configure(
         **{
-            **limits.of_pool(limited),
+            **limits.of_pool(limited, limits_of),
             **{
                 option.name: CONF.nova_accel_database[option.name]
                 for option in database_conf.DATABASE_OPTS
@@ -126,25 +145,44 @@ def manager() -> Any:
             ).render_as_string(hide_password=False),
         }
     )
-    context_manager.append_on_engine_create(_prepare)
+    context_manager.append_on_engine_create(
+        functools.partial(_prepare, limits_of)
+    )
     return context_manager
 
 
-def _prepare(engine: sa.Engine) -> None:
+def _prepare(limits_of: limits.Limits, engine: sa.Engine) -> None:
     # These come first, since the next listener may wait.
-    limits.set_up(engine)
+    limits.set_up(engine, limits_of)
 
     @sa.event.listens_for(engine, 'connect')
     def set_up(connection: Any, record: Any) -> None:
         if engine.dialect.name == 'sqlite':
             connection.cursor().execute('PRAGMA journal_mode = WAL')
             return
+        if engine.dialect.name == 'postgresql':
+            # A statement that looks costly would be compiled first, which
+            # takes a hundred times longer than to read what has changed.
+            connection.cursor().execute('SET SESSION jit = off')
         connection.commit()
         engine.dialect.set_isolation_level(connection, 'READ COMMITTED')
 
     # oslo.db has tested the engine before we got it. That connection is in the
     # pool, and was not set up.
     engine.dispose()
+
+
+def brief() -> contextlib.AbstractContextManager[None]:
+    """Let the transactions of the body wait as long as nova-scheduler may."""
+    return limits.brief()
+
+
+def forget() -> None:
+    """Close all connections; the next use reads the configuration again."""
+    for made in (manager, brief_manager):
+        if made.cache_info().currsize:
+            made().dispose_pool()
+        made.cache_clear()
 
 
 @contextlib.contextmanager
@@ -158,7 +196,7 @@ def reader() -> Iterator[sa.Connection]:
     limits.check()
     with (
         _translated(),
-        manager().reader.get_engine().connect() as connection,
+        _manager().reader.get_engine().connect() as connection,
         _loss_translated(),
     ):
         yield connection
@@ -175,7 +213,7 @@ def writer() -> Iterator[sa.Connection]:
     :raises InvalidRequest: a value does not fit its column
     """
     limits.check()
-    with _translated(), manager().writer.get_engine().begin() as connection:
+    with _translated(), _manager().writer.get_engine().begin() as connection:
         if connection.dialect.name == 'sqlite':
             # oslo.db begins a transaction for reading. If it reads first, it
             # cannot write any more once another one has written.

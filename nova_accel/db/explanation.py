@@ -14,6 +14,8 @@
 """The units of resource classes on all hosts, and why some are not free."""
 
 from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 from typing import TypedDict
 
@@ -53,33 +55,85 @@ def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
 
     A deployable without units has one entry with the amount 0.
     """
-    wanted = _DEPLOYABLES.c.resource_class.in_(list(resource_classes))
     with engine.reader() as connection:
-        deployables = {
-            row['uuid']: row
-            for row in typed.rows(
-                _Deployable,
-                connection.execute(
-                    sa.select(
-                        _DEPLOYABLES.c.uuid,
-                        _DEPLOYABLES.c.rp_uuid,
-                        _DEPLOYABLES.c.resource_class,
-                        _DEPLOYABLES.c.traits,
-                        _DEPLOYABLES.c.device_uuid,
-                        _DEVICES.c.hostname,
-                        _DEVICES.c.status,
-                        _DEVICES.c.fault,
-                        host.is_silent(CONF.nova_accel.host_silence_s).label(
-                            'is_silent'
-                        ),
-                    )
-                    .select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
-                    .where(wanted)
-                    .order_by(_DEPLOYABLES.c.id)
-                ),
-            )
-        }
-        counted = connection.execute(_count(wanted)).all()
+        return _read(connection, _is_of(resource_classes))
+
+
+@engine.retried
+def get_page(
+    resource_classes: Collection[str],
+    limit: int,
+    after: str | None = None,
+    hostname: str | None = None,
+) -> tuple[list[str], list[explanation.Units]]:
+    """The units of the classes on some hosts, as in :func:`get_units`.
+
+    It takes three statements.
+
+    :param limit: the number of hosts
+    :param after: the host before the first one
+    :param hostname: the only host
+    :returns: the hosts that have such units, in the order of their names; and
+        the units
+    """
+    wanted = _is_of(resource_classes)
+    # In the order of this column, of which there is an index.
+    hosts = sa.select(_HOSTS.c.hostname).where(
+        sa.exists().where(
+            _DEVICES.c.hostname == _HOSTS.c.hostname,
+            _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid,
+            wanted,
+        )
+    )
+    if after is not None:
+        hosts = hosts.where(_HOSTS.c.hostname > after)
+    if hostname is not None:
+        hosts = hosts.where(_HOSTS.c.hostname == hostname)
+    with engine.reader() as connection:
+        names = list(
+            connection.scalars(hosts.order_by(_HOSTS.c.hostname).limit(limit))
+        )
+        return names, _read(connection, wanted, _DEVICES.c.hostname.in_(names))
+
+
+def _is_of(resource_classes: Collection[str]) -> sa.ColumnElement[bool]:
+    return _DEPLOYABLES.c.resource_class.in_(list(resource_classes))
+
+
+def _read(
+    connection: sa.Connection, *wanted: sa.ColumnElement[bool]
+) -> list[explanation.Units]:
+    """The units of the deployables that are wanted."""
+    deployables = {
+        row['uuid']: row
+        for row in typed.rows(
+            _Deployable,
+            connection.execute(
+                sa.select(
+                    _DEPLOYABLES.c.uuid,
+                    _DEPLOYABLES.c.rp_uuid,
+                    _DEPLOYABLES.c.resource_class,
+                    _DEPLOYABLES.c.traits,
+                    _DEPLOYABLES.c.device_uuid,
+                    _DEVICES.c.hostname,
+                    _DEVICES.c.status,
+                    _DEVICES.c.fault,
+                    host.is_silent(CONF.nova_accel.host_silence_s).label(
+                        'is_silent'
+                    ),
+                )
+                .select_from(_DEPLOYABLES.join(_DEVICES).join(_HOSTS))
+                .where(*wanted)
+                .order_by(_DEPLOYABLES.c.id)
+            ),
+        )
+    }
+    return _all_units(deployables, connection.execute(_count(wanted)).all())
+
+
+def _all_units(
+    deployables: Mapping[str, _Deployable], counted: Sequence[sa.Row[Any]]
+) -> list[explanation.Units]:
     found = [
         _units(deployable, None, 0) for deployable in deployables.values()
     ]
@@ -105,7 +159,7 @@ def get_units(resource_classes: Collection[str]) -> list[explanation.Units]:
     return found
 
 
-def _count(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def _count(wanted: Sequence[sa.ColumnElement[bool]]) -> sa.Select[Any]:
     """How many units of each deployable are alike."""
     alike = (
         _HANDLES.c.deployable_uuid,
@@ -115,8 +169,8 @@ def _count(wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
     return (
         sa.select(*alike, sa.func.count())
-        .select_from(_HANDLES.join(_DEPLOYABLES))
-        .where(wanted, _HANDLES.c.present)
+        .select_from(_HANDLES.join(_DEPLOYABLES).join(_DEVICES))
+        .where(*wanted, _HANDLES.c.present)
         .group_by(*alike)
     )
 

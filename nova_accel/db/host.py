@@ -120,7 +120,7 @@ def _put_host(
     """Write the row of a host that reports devices.
 
     Until the last part of the report it has another digest, so that the report
-    counts as a new one.
+    counts as a new one. Each part changes the host.
 
     :param facts: the columns that the host states
     :raises Conflict: the part does not follow the part before.
@@ -131,7 +131,8 @@ def _put_host(
         known = sa.and_(known, _HOSTS.c.report_digest == begun)
     if not is_last:
         facts = {**facts, 'report_digest': begun}
-    if not _update_host(connection, known, facts):
+    row = {**facts, 'changed_at': clock.now()}
+    if not _update_host(connection, known, row):
         if part:
             raise exceptions.Conflict(
                 f'part {part} of the report of host {hostname} does not '
@@ -139,7 +140,7 @@ def _put_host(
             )
         _insert_host(
             connection,
-            {'hostname': hostname, 'reported_at': clock.now(), **facts},
+            {'hostname': hostname, 'reported_at': clock.now(), **row},
         )
 
 
@@ -160,11 +161,11 @@ def get_all(silence_s: int) -> list[HostRow]:
 
 
 @engine.retried
-def get_silent(silence_s: int) -> frozenset[str]:
-    """The names of the silent hosts."""
-    query = sa.select(_HOSTS.c.hostname).where(is_silent(silence_s))
+def count() -> int:
+    """How many hosts have devices."""
+    query = sa.select(sa.func.count(_DEVICES.c.hostname.distinct()))
     with engine.reader() as connection:
-        return frozenset(connection.scalars(query))
+        return int(connection.scalar(query) or 0)
 
 
 @engine.retried
@@ -286,7 +287,7 @@ def _not_found(hostnames: Collection[str]) -> exceptions.NotFound:
 def _update_host(
     connection: sa.Connection,
     where: sa.ColumnElement[bool],
-    values: Mapping[str, str],
+    values: Mapping[str, Any],
 ) -> bool:
     return (
         connection.execute(

@@ -22,6 +22,8 @@ from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import itertools
+from typing import Any
 from typing import TypedDict
 
 import sqlalchemy as sa
@@ -32,9 +34,13 @@ from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import fence
+from nova_accel.db.rows import free_handles
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
+from nova_accel.model import group_division
+from nova_accel.model import handle_stock
 from nova_accel.model import host_binding
 from nova_accel.model import matching
 from nova_accel.model import provider_allocation
@@ -312,10 +318,10 @@ def _bind(connection: sa.Connection, request: Request) -> None:
             device_profile_db.RequestedProfile,
             device_profile_db.REQUESTED,
         )
-    stock = attach_handle.stock(
+    stock = free_handles.read(
         connection,
         [
-            attach_handle.Slot(
+            handle_stock.Slot(
                 request.hostname, allocation.rp_uuid, resource_class
             )
             for allocation in request.allocations
@@ -323,31 +329,63 @@ def _bind(connection: sa.Connection, request: Request) -> None:
             for _unit in range(amount)
         ],
     )
-    assigned = matching.assign(
+    groups = group_division.placed(
         device_profile.parse_groups(profile['groups']), request.allocations
     )
-    rows = [
-        {**row, 'device_rp_uuid': assigned[row['device_profile_group_id']]}
-        for row in arq_rows.rows_of_profile(
-            profile,
-            state=arq_types.State.BOUND,
-            project_id=request.project_id,
-            image_uuid=request.image_uuid,
-            hostname=request.hostname,
-            instance_uuid=request.instance_uuid,
-            role=request.role,
-        )
-    ]
-    allotted = stock.allot(
-        {
-            row['uuid']: attach_handle.Slot(
-                request.hostname, row['device_rp_uuid'], row['resource_class']
-            )
-            for row in rows
-        }
+    assigned = matching.assign(
+        groups,
+        request.allocations,
+        lambda index, rp_uuid: stock.price(
+            request.hostname, rp_uuid, groups[index]
+        ),
     )
-    connection.execute(sa.insert(_ARQS), rows)
-    attach_handle.take(connection, allotted)
+    rows = _rows(request, profile, groups, assigned)
+    allotted = stock.allot(
+        [
+            handle_stock.Ask(
+                request.hostname,
+                rp_uuid,
+                group,
+                {row['uuid']: row['resource_class'] for row in of_group},
+            )
+            for group, rp_uuid, of_group in zip(
+                groups, assigned, rows, strict=True
+            )
+        ]
+    )
+    arqs = list(itertools.chain.from_iterable(rows))
+    connection.execute(
+        sa.insert(_ARQS),
+        [{**row, 'chosen_because': allotted.why[row['uuid']]} for row in arqs],
+    )
+    attach_handle.take(connection, allotted.arqs)
+    demand_rows.count(connection, [row['group'] for row in arqs])
+
+
+def _rows(
+    request: Request,
+    profile: device_profile_db.RequestedProfile,
+    groups: Sequence[device_profile.Group],
+    assigned: Sequence[str],
+) -> list[list[dict[str, Any]]]:
+    """For each of the groups, a row to insert for each of its units.
+
+    :param groups: those of the profile, of which some may be divided
+    :param assigned: for each of the groups, the uuid of its provider
+    """
+    rows = arq_rows.rows_of_profile(
+        profile,
+        state=arq_types.State.BOUND,
+        project_id=request.project_id,
+        image_uuid=request.image_uuid,
+        hostname=request.hostname,
+        instance_uuid=request.instance_uuid,
+        role=request.role,
+    )
+    return [
+        [{**next(rows), 'device_rp_uuid': rp_uuid} for _unit in group.units()]
+        for group, rp_uuid in zip(groups, assigned, strict=True)
+    ]
 
 
 def _adopt(

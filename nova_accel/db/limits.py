@@ -17,6 +17,9 @@ again. It is checked here before each statement. Within a statement, the server
 ends a wait for a lock that takes too long. The driver ends a read or write
 that takes too long. libpq waits for ever for a server that is frozen, so a
 thread cuts a connection of PostgreSQL's at the deadline (``db/watchdog.py``).
+
+nova-scheduler decides for everybody, one request after the other. So it waits
+less than the API, see :func:`brief`.
 """
 
 from collections.abc import Iterator
@@ -24,6 +27,7 @@ import contextlib
 import contextvars
 import time
 from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -57,73 +61,123 @@ _OF_DRIVERS = {
 
 _WATCH = 'nova_accel_watch'
 
-# When the call must be over, by time.monotonic().
-_DEADLINE: contextvars.ContextVar[float | None] = contextvars.ContextVar(
-    'deadline', default=None
+
+class Limits(NamedTuple):
+    """The seconds that a call, an answer and another's lock may take."""
+
+    deadline_s: int
+    answer_timeout_s: int
+    lock_wait_s: int
+
+
+class _Call(NamedTuple):
+    """A call, and when it must be over, by ``time.monotonic()``."""
+
+    limits: Limits
+    until: float
+    is_brief: bool
+
+
+_CALL: contextvars.ContextVar[_Call | None] = contextvars.ContextVar(
+    'call', default=None
 )
 
 
 class DeadlinePassed(exceptions.ServiceUnavailable):
     """A call has taken as long as it may."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadline_s: int) -> None:
         text = (
             'the database of accelerators is too busy: nothing was done '
-            f'within {_options().deadline_s} s'
+            f'within {deadline_s} s'
         )
         super().__init__(text, public=text)
 
 
-def _options() -> Any:
-    return CONF.nova_accel_database
+def of_api() -> Limits:
+    options = CONF.nova_accel_database
+    return Limits(
+        options.deadline_s, options.answer_timeout_s, options.lock_wait_s
+    )
+
+
+def of_scheduler() -> Limits:
+    options = CONF.nova_accel_database
+    return Limits(
+        options.scheduler_deadline_s,
+        options.scheduler_answer_timeout_s,
+        min(options.scheduler_answer_timeout_s, options.lock_wait_s),
+    )
 
 
 @contextlib.contextmanager
 def deadline() -> Iterator[None]:
     """Set the deadline of the body, unless one is set already."""
-    if _DEADLINE.get() is not None:
+    if _CALL.get() is not None:
         yield
         return
-    token = _DEADLINE.set(time.monotonic() + _options().deadline_s)
+    with _set(of_api(), is_brief=False):
+        yield
+
+
+@contextlib.contextmanager
+def brief() -> Iterator[None]:
+    """Let the body wait as long as nova-scheduler may, and no longer.
+
+    Its transactions have connections of their own, whose drivers wait no
+    longer either.
+    """
+    with _set(of_scheduler(), is_brief=True):
+        yield
+
+
+def is_brief() -> bool:
+    """Whether the code runs in the body of :func:`brief`."""
+    call = _CALL.get()
+    return call is not None and call.is_brief
+
+
+@contextlib.contextmanager
+def _set(limits: Limits, is_brief: bool) -> Iterator[None]:
+    token = _CALL.set(
+        _Call(limits, time.monotonic() + limits.deadline_s, is_brief)
+    )
     try:
         yield
     finally:
-        _DEADLINE.reset(token)
+        _CALL.reset(token)
 
 
 def check() -> None:
     """:raises DeadlinePassed: there is no time left"""
-    until = _DEADLINE.get()
-    if until is not None and time.monotonic() > until:
-        raise DeadlinePassed
+    call = _CALL.get()
+    if call is not None and time.monotonic() > call.until:
+        raise DeadlinePassed(call.limits.deadline_s)
 
 
-def of_driver(url: sa.URL) -> sa.URL:
+def of_driver(url: sa.URL, limits: Limits) -> sa.URL:
     """The URL with its driver's own timeouts; options that it has are kept."""
     names = _OF_DRIVERS.get(url.get_driver_name(), ())
     return url.update_query_dict(
         {
-            **{name: str(_options().answer_timeout_s) for name in names},
+            **{name: str(limits.answer_timeout_s) for name in names},
             **url.query,
         }
     )
 
 
-def of_pool(url: sa.URL) -> dict[str, int]:
+def of_pool(url: sa.URL, limits: Limits) -> dict[str, int]:
     """The limits of an engine's pool; SQLite has none."""
     return (
         {}
         if url.get_backend_name() == 'sqlite'
-        else {'pool_timeout': _options().answer_timeout_s}
+        else {'pool_timeout': limits.answer_timeout_s}
     )
 
 
-def set_up(engine: sa.Engine) -> None:
+def set_up(engine: sa.Engine, limits: Limits) -> None:
     """Apply the limits to the engine's connections."""
-    statement = _SET_UP[engine.dialect.name].format(
-        lock_wait_s=_options().lock_wait_s,
-        answer_timeout_s=_options().answer_timeout_s,
-    )
+    statement = _SET_UP[engine.dialect.name].format(**limits._asdict())
 
     @sa.event.listens_for(engine, 'connect')
     def limit(connection: Any, record: Any) -> None:
@@ -142,9 +196,11 @@ def _watch(engine: sa.Engine) -> None:
     # Before the other listeners, as the pool may test the connection there.
     @sa.event.listens_for(engine, 'checkout', insert=True)
     def begin(connection: Any, record: Any, _proxy: Any) -> None:
-        until = _DEADLINE.get()
-        if until is not None and not connection.closed:
-            record.info[_WATCH] = watchdog.watch(connection.fileno(), until)
+        call = _CALL.get()
+        if call is not None and not connection.closed:
+            record.info[_WATCH] = watchdog.watch(
+                connection.fileno(), call.until
+            )
 
     @sa.event.listens_for(engine, 'checkin')
     @sa.event.listens_for(engine, 'close')

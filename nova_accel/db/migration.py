@@ -14,6 +14,7 @@
 
 from alembic import command
 from alembic import config as alembic_config
+from alembic import script
 from alembic import util as alembic_util
 from alembic.runtime import migration
 from oslo_log import log as logging
@@ -30,9 +31,14 @@ LOG = logging.getLogger(__name__)
 
 def config(connection: sa.Connection) -> alembic_config.Config:
     """The configuration with which alembic's commands run our steps."""
+    result = _config()
+    result.attributes['connection'] = connection
+    return result
+
+
+def _config() -> alembic_config.Config:
     result = alembic_config.Config()
     result.set_main_option('script_location', 'nova_accel.db:migrations')
-    result.attributes['connection'] = connection
     return result
 
 
@@ -61,6 +67,13 @@ def sync(version: str = 'head') -> None:
             f'({getattr(fault, "orig", fault)}): when that is mended, run '
             '"nova-accel-manage db sync" again'
         ) from fault
+
+
+def newest() -> str:
+    """The version of this release."""
+    scripts = script.ScriptDirectory.from_config(_config())
+    [head] = scripts.get_heads()
+    return head
 
 
 @engine.retried

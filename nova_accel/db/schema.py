@@ -24,6 +24,9 @@ import datetime
 from oslo_db.sqlalchemy import types
 import sqlalchemy as sa
 
+from nova_accel.db import clock
+from nova_accel.db import utc_datetime
+
 METADATA = sa.MetaData(
     naming_convention={
         'ix': 'ix_%(table_name)s_%(column_0_N_name)s',
@@ -39,27 +42,6 @@ _TABLE_OPTIONS = {
     'mysql_charset': 'utf8mb4',
     'mysql_collate': 'utf8mb4_bin',
 }
-
-
-class UtcDateTime(sa.types.TypeDecorator[datetime.datetime]):
-    """Aware times in UTC, cut to whole seconds (MySQL would round them)."""
-
-    impl = sa.DateTime
-    cache_ok = True
-
-    def process_bind_param(
-        self, value: datetime.datetime | None, dialect: sa.Dialect
-    ) -> datetime.datetime | None:
-        if value is None:
-            return None
-        return value.astimezone(datetime.UTC).replace(
-            microsecond=0, tzinfo=None
-        )
-
-    def process_result_value(
-        self, value: datetime.datetime | None, dialect: sa.Dialect
-    ) -> datetime.datetime | None:
-        return None if value is None else value.replace(tzinfo=datetime.UTC)
 
 
 def now() -> datetime.datetime:
@@ -89,8 +71,8 @@ def _parent(name: str, column: str) -> sa.Column[str]:
 
 def _times() -> tuple[sa.Column[datetime.datetime], ...]:
     return (
-        sa.Column('created_at', UtcDateTime, nullable=False),
-        sa.Column('updated_at', UtcDateTime),
+        sa.Column('created_at', utc_datetime.UtcDateTime, nullable=False),
+        sa.Column('updated_at', utc_datetime.UtcDateTime),
     )
 
 
@@ -101,10 +83,16 @@ HOSTS = _table(
     sa.Column('node_uuid', sa.String(36), nullable=False),
     sa.Column('service_host', sa.String(255), nullable=False),
     sa.Column('report_digest', sa.String(255), nullable=False),
-    sa.Column('reported_at', UtcDateTime, nullable=False),
+    sa.Column(
+        'reported_at', utc_datetime.UtcDateTime, nullable=False, index=True
+    ),
     # The revision of the host's orders: which devices are disabled, and which
     # attach handles are unclean.
     sa.Column('orders', sa.Integer, nullable=False, server_default='0'),
+    # When its devices, their contents or their faults, its orders or its
+    # absent handles changed; None in a row that an older release has written.
+    # A report that has nothing new leaves it.
+    sa.Column('changed_at', utc_datetime.UtcDateTime, index=True),
 )
 
 DEVICES = _table(
@@ -189,6 +177,8 @@ ARQS = _table(
     sa.Column('position', sa.Integer),
     # Why it is BindFailed.
     sa.Column('reason', sa.Text),
+    # Why its attach handle was chosen, for administrators.
+    sa.Column('chosen_because', sa.String(255)),
     *_times(),
     sa.UniqueConstraint('instance_uuid', 'position'),
     # By this index the unbound ARQs of a project are counted.
@@ -213,6 +203,15 @@ ATTACH_HANDLES = _table(
     sa.Column(
         'arq_uuid', sa.String(36), sa.ForeignKey('arqs.uuid'), unique=True
     ),
+    # Every UPDATE sets it. A new row does without, as only a report inserts
+    # one, which sets that of the host: PyMySQL would send rows that have an
+    # expression one by one.
+    sa.Column(
+        'changed_at',
+        utc_datetime.UtcDateTime,
+        index=True,
+        onupdate=clock.now(),
+    ),
 )
 
 DEVICE_PROFILES = _table(
@@ -233,7 +232,7 @@ BINDINGS = _table(
     sa.Column('hostname', sa.String(255), nullable=False),
     sa.Column('role', sa.String(16), nullable=False),
     sa.Column('attempt', sa.BigInteger, nullable=False),
-    sa.Column('released_at', UtcDateTime),
+    sa.Column('released_at', utc_datetime.UtcDateTime),
     sa.UniqueConstraint('instance_uuid', 'hostname', 'role'),
     sa.Index(None, 'hostname', 'released_at'),
 )
@@ -250,12 +249,40 @@ PROGRAMMINGS = _table(
     sa.Column('project_id', sa.String(255)),
     sa.Column('user_id', sa.String(255)),
     sa.Column('instance_uuid', sa.String(36)),
-    sa.Column('started_at', UtcDateTime, nullable=False),
+    sa.Column('started_at', utc_datetime.UtcDateTime, nullable=False),
     # None while it goes on.
-    sa.Column('finished_at', UtcDateTime),
+    sa.Column('finished_at', utc_datetime.UtcDateTime),
     # Why it failed, None if it did not.
     sa.Column('failure', sa.Text),
     sa.Index(None, 'device_uuid', 'region'),
     # The index for the order of the list.
     sa.Index(None, 'started_at', 'id'),
+)
+
+#: How much each bitstream is wanted, as of ``counted_at`` by the database's
+#: clock; the rows of those wanted longest ago are deleted.
+BITSTREAM_DEMAND = _table(
+    'bitstream_demand',
+    sa.Column('bitstream_id', sa.String(36), nullable=False, unique=True),
+    sa.Column('weight', sa.Double, nullable=False),
+    sa.Column('counted_at', utc_datetime.UtcDateTime, nullable=False),
+)
+
+#: The last order to program an idle region, for as long as it matters.
+STOCK_ORDERS = _table(
+    'stock_orders',
+    sa.Column('device_uuid', sa.String(36), nullable=False),
+    sa.Column('region', sa.String(255), nullable=False),
+    sa.Column('bitstream_id', sa.String(36), nullable=False),
+    # By the database's clock.
+    sa.Column('ordered_at', utc_datetime.UtcDateTime, nullable=False),
+    sa.UniqueConstraint('device_uuid', 'region'),
+)
+
+#: When one of the API's processes last did what only one of them does at a
+#: time, by the database's clock.
+TURNS = _table(
+    'turns',
+    sa.Column('name', sa.String(64), nullable=False, unique=True),
+    sa.Column('taken_at', utc_datetime.UtcDateTime, nullable=False),
 )

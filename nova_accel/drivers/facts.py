@@ -103,6 +103,7 @@ class Facts:
             deployables=tuple(deployables),
             numa_node=self.function.numa_node,
             pooled=pooled if self.spec.pool is None else self.spec.pool,
+            pooled_by_numa_node=self.spec.pool_by_numa_node,
             operator_traits=self.spec.traits,
             attributes=_attributes(self.function),
         )

@@ -51,6 +51,10 @@ PROPERTIES = frozenset({'bitstream_id', 'function_id', 'function_name'})
 #: before a server needs it.
 PREFETCH = 'prefetch'
 
+#: The ``accel:`` key that says whether all units of a group have to be on one
+#: NUMA node.
+SINGLE_NUMA_NODE = 'single_numa_node'
+
 _BOOLEANS = {'true': True, 'false': False}
 
 #: A server's request: the name of a device profile, or groups that are in no
@@ -73,6 +77,7 @@ class Group:
     forbidden: frozenset[str] = frozenset()
     properties: Mapping[str, str] = dataclasses.field(default_factory=dict)
     is_prefetched: bool = False
+    is_on_one_numa_node: bool = False
 
     def units(self) -> Iterator[str]:
         """The resource class of each accelerator request of this group."""
@@ -81,13 +86,17 @@ class Group:
                 yield resource_class
 
 
-def requester_id(index: int, port_uuid: str = '') -> str:
+def requester_id(
+    index: int, port_uuid: str = '', part: int | None = None
+) -> str:
     """The id of the ``index``-th group, counted from zero, in Nova.
 
     :param port_uuid: the port that has the profile, empty for the flavor's
         profile
+    :param part: the number of a part of the group, None for the whole group
     """
-    return f'device_profile_{index}{port_uuid}'
+    number = f'{index}' if part is None else f'{index}_{part}'
+    return f'device_profile_{number}{port_uuid}'
 
 
 def check_name(name: str) -> None:
@@ -167,6 +176,9 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
             'A device profile group needs a resources: key'
         )
     is_prefetched = _boolean(PREFETCH, accel.pop(PREFETCH, 'false'))
+    is_on_one_numa_node = _boolean(
+        SINGLE_NUMA_NODE, accel.pop(SINGLE_NUMA_NODE, 'false')
+    )
     properties = _properties(accel)
     if is_prefetched and 'bitstream_id' not in properties:
         raise exceptions.InvalidDeviceProfile(
@@ -178,23 +190,35 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
         frozenset(traits['forbidden']),
         properties,
         is_prefetched,
+        is_on_one_numa_node,
     )
 
 
 def _properties(accel: Mapping[str, str]) -> dict[str, str]:
     for name in accel:
         if name not in PROPERTIES:
-            known = ', '.join(sorted([*PROPERTIES, PREFETCH]))
+            known = ', '.join(
+                sorted([*PROPERTIES, PREFETCH, SINGLE_NUMA_NODE])
+            )
             raise exceptions.InvalidDeviceProfile(
                 f'Unknown device profile group key accel:{name}, the accel: '
                 f'keys are {known}'
             )
     if len(accel) > 1:
         raise exceptions.InvalidDeviceProfile(
-            'A device profile group can have one of its accel: keys only: '
+            'A device profile group can have one of these accel: keys only: '
             + ', '.join(f'accel:{name}' for name in sorted(accel))
         )
     return {name: property_value(name, value) for name, value in accel.items()}
+
+
+def bitstream_id(group: Mapping[str, str]) -> str | None:
+    """The bitstream that a stored group names, if it names one.
+
+    :raises InvalidDeviceProfile: the value is not a uuid.
+    """
+    value = group.get('accel:bitstream_id')
+    return None if value is None else property_value('bitstream_id', value)
 
 
 def property_value(name: str, value: str) -> str:

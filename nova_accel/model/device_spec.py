@@ -46,6 +46,9 @@ class Unit(enum.StrEnum):
     IOMMU_GROUP = 'iommu_group'
 
 
+# The value of ``pool`` for pools that have one NUMA node each.
+_BY_NUMA_NODE = 'numa'
+
 # Type -> number of units, in the order of the JSON text.
 _UNITS = {
     'type': 'object',
@@ -79,7 +82,7 @@ SCHEMA = {
                 'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z',
             },
         },
-        'pool': {'type': 'boolean'},
+        'pool': {'enum': [False, True, _BY_NUMA_NODE]},
         'mdev_type': {'type': 'string', 'minLength': 1},
         'mdev_types': _UNITS,
         'vgpu_types': _UNITS | {'propertyNames': {'pattern': r'^[0-9]+\Z'}},
@@ -127,16 +130,17 @@ class DeviceSpec:
     """One line of the option; ``text`` is the line as the operator wrote it.
 
     ``address`` may have ``*`` for any of its parts. ``pool`` None lets the
-    driver decide whether its devices are interchangeable. ``traits`` include
-    the trait of the physical network. ``unit`` is what is handed over together
-    with a function. ``sriov_numvfs`` is how many virtual functions each
-    physical one is to have, None to leave them as they are. ``mdev_types`` and
-    ``vgpu_types`` say how many of each type a card is to make. ``whole`` says
-    that an FPGA is handed out as it is, and ``contents_attribute`` names the
-    attribute in sysfs that tells what is loaded. ``clean`` is how a unit is
-    cleaned after a guest, None for the driver's own way; ``clean_command`` is
-    the command for it, and ``clean_bitstream`` the image in Glance for
-    programming.
+    driver decide whether its devices are interchangeable.
+    ``pool_by_numa_node`` says that those of a pool share a NUMA node.
+    ``traits`` include the trait of the physical network. ``unit`` is what is
+    handed over together with a function. ``sriov_numvfs`` is how many virtual
+    functions each physical one is to have, None to leave them as they are.
+    ``mdev_types`` and ``vgpu_types`` say how many of each type a card is to
+    make. ``whole`` says that an FPGA is handed out as it is, and
+    ``contents_attribute`` names the attribute in sysfs that tells what is
+    loaded. ``clean`` is how a unit is cleaned after a guest, None for the
+    driver's own way; ``clean_command`` is the command for it, and
+    ``clean_bitstream`` the image in Glance for programming.
     """
 
     text: str
@@ -148,6 +152,7 @@ class DeviceSpec:
     resource_class: str | None = None
     traits: frozenset[str] = frozenset()
     pool: bool | None = None
+    pool_by_numa_node: bool = False
     mdev_type: str | None = None
     mdev_types: tuple[tuple[str, int], ...] = ()
     vgpu_types: tuple[tuple[str, int], ...] = ()
@@ -271,6 +276,8 @@ def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
         result[key] = tuple(
             (type_, int(units)) for type_, units in result.get(key, {}).items()
         )
+    if result.get('pool') == _BY_NUMA_NODE:
+        result |= {'pool': True, 'pool_by_numa_node': True}
     result['clean_command'] = tuple(result.get('clean_command', ()))
     result['traits'] = frozenset(result.get('traits', ()))
     if 'unit' in result:

@@ -68,12 +68,12 @@ class Device:
     :data:`nova_accel.model.naming.RESOURCE_CLASSES`, ``driver`` the entry
     point name of the driver that found it. ``vendor_id`` and ``product_id``
     are four lower-case hexadecimal digits. ``pooled`` says that the device is
-    interchangeable with others of its kind on the same NUMA node, told apart
-    only by ``operator_traits``. ``fault`` is why no guest can have any of it
-    at the moment, None if it is healthy; a faulty device is published as
-    reserved. ``attributes`` are for people to read: firmware, memory, link.
-    ``regions`` are its programmable parts. ``shell`` is its static part, None
-    if no shell can be loaded.
+    interchangeable with others of its kind, told apart only by
+    ``operator_traits`` and, with ``pooled_by_numa_node``, by the NUMA node.
+    ``fault`` is why no guest can have any of it at the moment, None if it is
+    healthy; a faulty device is published as reserved. ``attributes`` are for
+    people to read: firmware, memory, link. ``regions`` are its programmable
+    parts. ``shell`` is its static part, None if no shell can be loaded.
     """
 
     name: str
@@ -87,6 +87,7 @@ class Device:
     deployables: tuple[Deployable, ...]
     numa_node: int | None = None
     pooled: bool = False
+    pooled_by_numa_node: bool = False
     operator_traits: frozenset[str] = frozenset()
     fault: str | None = None
     attributes: Mapping[str, str] = dataclasses.field(

@@ -22,9 +22,12 @@ from nova_accel import exceptions
 
 TOPIC = 'nova_accel'
 
-#: The version of the methods; 1.1 adds shells. A host serves callers of the
-#: same and of older minor versions.
-VERSION = '1.1'
+#: The version of the methods; 1.1 adds shells, 1.2 adds stock. A host serves
+#: callers of the same and of older minor versions.
+VERSION = '1.2'
+
+#: The version of the methods that a host of the release before has, too.
+WITHOUT_STOCK = '1.1'
 
 #: The faults with which a host may refuse, by their names.
 FAULTS = {

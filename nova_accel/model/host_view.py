@@ -12,6 +12,7 @@
 
 """A host's accelerators as all its parts see them at a moment."""
 
+import collections
 from collections.abc import Mapping
 import dataclasses
 import functools
@@ -74,6 +75,13 @@ class View:
             for deployable in device.deployables
             if deployable.is_cleaned
             for handle in deployable.handles
+        )
+
+    @functools.cached_property
+    def units(self) -> Mapping[str, int]:
+        """Resource class -> the number of units that are there."""
+        return collections.Counter(
+            place.resource_class for place in self.layout.places.values()
         )
 
     def unusable(

@@ -208,7 +208,7 @@ def pool(
         device.vendor_id,
         device.product_id,
     ]
-    if device.numa_node is not None:
+    if device.pooled_by_numa_node and device.numa_node is not None:
         parts.append(f'numa{device.numa_node}')
     if device.operator_traits:
         traits = ','.join(sorted(device.operator_traits))

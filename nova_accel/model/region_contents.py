@@ -126,7 +126,7 @@ def overlaid(
         fault=fault,
         attributes={
             **device.attributes,
-            **{f'fault of {name}': text for name, text in faults.items()},
+            **{fault_key(name): text for name, text in faults.items()},
             **{
                 f'{name} is unclean': each.unclean.reason
                 for name, each in known.items()
@@ -134,6 +134,11 @@ def overlaid(
             },
         },
     )
+
+
+def fault_key(region: str) -> str:
+    """The device's attribute with the fault of a region."""
+    return f'fault of {region}'
 
 
 def told_types(device: hardware.Device) -> dict[str, ToldType]:

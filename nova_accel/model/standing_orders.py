@@ -25,12 +25,14 @@ class Orders:
     devices that an administrator has closed to new guests. ``uncleaned`` are
     the uuids of attach handles that a guest has had, or may have had, and that
     must be cleaned before another guest gets them. Some of these may be
-    missing on the host at the moment.
+    missing on the host at the moment. ``stock`` maps some of them to the
+    bitstream that is best programmed to clean them, if the host allows it.
     """
 
     revision: int
     disabled: frozenset[str] = frozenset()
     uncleaned: frozenset[str] = frozenset()
+    stock: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, between the planes."""
@@ -38,6 +40,7 @@ class Orders:
             'revision': self.revision,
             'disabled': sorted(self.disabled),
             'uncleaned': sorted(self.uncleaned),
+            **({'stock': dict(self.stock)} if self.stock else {}),
         }
 
 
@@ -47,4 +50,6 @@ def from_dict(value: Mapping[str, Any]) -> Orders:
         value['revision'],
         frozenset(value['disabled']),
         frozenset(value['uncleaned']),
+        # An API of the release before does not say it.
+        value.get('stock', {}),
     )

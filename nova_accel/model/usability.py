@@ -16,6 +16,15 @@ import dataclasses
 
 from nova_accel.model import hardware
 
+#: The reasons that tenants may read.
+DISABLED = 'disabled'
+FAULTY = 'faulty'
+NOT_CLEAN = 'not clean'
+
+_BY_AN_ADMINISTRATOR = f'{DISABLED} by an administrator'
+_FAILED = 'not cleaned'
+_BEING_CLEANED = 'being cleaned'
+
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
@@ -38,9 +47,9 @@ class Condition:
         if self.is_clean:
             return None
         if self.unclean_reason is not None:
-            return f'not cleaned: {self.unclean_reason}'
+            return f'{_FAILED}: {self.unclean_reason}'
         return (
-            'being cleaned'
+            _BEING_CLEANED
             if self.is_present
             else 'gone from its host before it was cleaned'
         )
@@ -49,9 +58,23 @@ class Condition:
     def reason(self) -> str | None:
         """Why no guest can have it, None if one can."""
         if self.status != hardware.Status.ENABLED:
-            return 'disabled by an administrator'
+            return _BY_AN_ADMINISTRATOR
         if self.fault is not None:
-            return f'faulty: {self.fault}'
+            return f'{FAULTY}: {self.fault}'
         if self.unclean is not None:
             return self.unclean
         return None if self.is_present else 'gone from its host'
+
+
+def public(reason: str) -> str:
+    """A reason in the words that a tenant may read.
+
+    The words of a host or a device are left out.
+    """
+    if reason == _BY_AN_ADMINISTRATOR:
+        return DISABLED
+    if reason.startswith(f'{FAULTY}: '):
+        return FAULTY
+    if reason == _BEING_CLEANED or reason.startswith(f'{_FAILED}: '):
+        return NOT_CLEAN
+    return reason

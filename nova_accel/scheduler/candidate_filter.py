@@ -10,129 +10,72 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The host filter: choose the allocation candidate that Nova claims.
+"""The host filter: choose the allocation candidates that Nova claims.
 
-Nova claims a host's first candidate, and gives the host up if that fails.
-Concurrent requests get the same candidates from Placement, so each request
-shuffles them.
+Nova claims a host's first candidate. The filter sorts the candidates of each
+host, and returns a host once for each of its best ones, so that Nova tries the
+next one if it loses a claim.
 
-Placement answers once for all servers of a multi-create, and Nova claims a
-host's first allocation candidate for each of them. So that the next server
-gets the host's next accelerator, candidates with providers that this request
-has used come last. Candidates that no longer fit are removed.
+Placement answers once for all servers of a multi-create. When the filter sorts
+for the next server, the claims of the servers before it are known.
 """
 
-from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
-import random
-from typing import Any
 
-from nova import context as nova_context
 from nova import objects
 from nova.scheduler import filters
 from nova.scheduler import host_manager
+from nova.scheduler import utils
 
-from nova_accel.scheduler import candidates
+from nova_accel.scheduler import asked_groups
+from nova_accel.scheduler import attempts
+from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import ownership
 from nova_accel.scheduler import request_filter  # noqa: F401 registers itself
-from nova_accel.scheduler import silence
-
-#: Provider uuid -> resource class -> number of free units.
-_Free = Mapping[str, Mapping[str, int]]
+from nova_accel.scheduler import truncation
 
 
-class AcceleratorFilter(filters.BaseHostFilter, filters.CandidateFilterMixin):
-    """Passes hosts with an allocation candidate that can be claimed.
+class AcceleratorFilter(filters.BaseHostFilter):
+    """Sorts the candidates of hosts, and drops hosts that report no more.
 
-    Before each further server of a multi-create, Placement is asked what is
-    left on the host that got the previous server. For a single server
-    Placement is not asked. Hosts that no longer report are left out, which
-    takes one statement. A request without accelerators passes unchanged.
+    nova-compute may be down there, or run Nova's own driver again, which
+    starts guests without their devices. Placement keeps what such a host
+    published last.
+
+    A request without accelerators passes unchanged, and a rebuild as well.
     """
 
     def filter_all(
         self,
         filter_obj_list: Iterable[host_manager.HostState],
         spec_obj: 'objects.RequestSpec',
-    ) -> Iterator[host_manager.HostState]:
-        silent: Collection[str] = (
-            silence.nodenames() if ownership.our_groups(spec_obj) else ()
-        )
-        yield from super().filter_all(
-            (host for host in filter_obj_list if host.nodename not in silent),
-            spec_obj,
-        )
-
-    def host_passes(
-        self,
-        host_state: host_manager.HostState,
-        spec_obj: 'objects.RequestSpec',
-    ) -> bool:
+    ) -> Iterable[host_manager.HostState]:
         groups = ownership.our_groups(spec_obj)
-        if not groups:
-            return True
-        random.shuffle(host_state.allocation_candidates)
-        claimed = {uuid for group in groups for uuid in group.provider_uuids}
-        if not any(
-            claimed & candidate['allocations'].keys()
-            for candidate in host_state.allocation_candidates
-        ):
-            return True
-        # The servers of one request spread over the devices of a host. Equal
-        # candidates stay in their shuffled order.
-        host_state.allocation_candidates.sort(
-            key=lambda candidate: len(
-                claimed & candidate['allocations'].keys()
-            )
-        )
-        free = _free(host_state.uuid, groups[0])
-        if free is None:
-            return True
-        return bool(
-            self.filter_candidates(
-                host_state, lambda candidate: _fits(candidate, groups, free)
-            )
-        )
+        if not groups or utils.request_is_rebuild(spec_obj):
+            return filter_obj_list
+        hosts = list(filter_obj_list)
+        request = attempts.request_of(hosts)
+        if request is None:
+            known = known_stock.current()
+            truncation.look(hosts, map(asked_groups.of, groups), known)
+            request = attempts.Request(spec_obj, known)
+        elif request.has_host:
+            # Nova looks for alternates.
+            return attempts.distinct(hosts)
+        else:
+            request.sort_anew()
+        return _attempts(request, attempts.distinct(hosts))
 
 
-def _free(host_uuid: str, group: 'objects.RequestGroup') -> _Free | None:
-    """The free units in the host's tree.
-
-    It is None if Placement does not answer, and empty if the host cannot serve
-    the group.
-    """
-    asked = group.obj_clone()
-    asked.in_tree = host_uuid
-    answer = candidates.ask(nova_context.get_admin_context(), [asked])
-    if answer is None:
-        return None
-    return {
-        uuid: {
-            resource_class: amounts['capacity'] - amounts['used']
-            for resource_class, amounts in summary['resources'].items()
-        }
-        for uuid, summary in answer.summaries.items()
-    }
-
-
-def _fits(
-    candidate: Mapping[str, Any],
-    groups: 'Sequence[objects.RequestGroup]',
-    free: _Free,
-) -> bool:
-    """Whether our groups' providers have the units that a candidate takes."""
-    uuids = {
-        uuid
-        for group in groups
-        for uuid in candidate['mappings'][group.requester_id]
-    }
-    return all(
-        amount <= free.get(uuid, {}).get(resource_class, 0)
-        for uuid in uuids
-        for resource_class, amount in candidate['allocations'][uuid][
-            'resources'
-        ].items()
-    )
+def _attempts(
+    request: attempts.Request, hosts: Sequence[host_manager.HostState]
+) -> Iterator[attempts.Attempt]:
+    firsts = [
+        attempts.Attempt(host, request, request.order.sorted(host))
+        for host in hosts
+        if not request.is_silent(host)
+    ]
+    yield from firsts
+    yield from attempts.further(firsts)

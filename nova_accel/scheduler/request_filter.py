@@ -31,8 +31,11 @@ from sqlalchemy import exc as sa_exc
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
+from nova_accel.db import engine
 from nova_accel.model import device_profile
 from nova_accel.model import naming
+from nova_accel.scheduler import asked_groups
+from nova_accel.scheduler import asked_parts
 from nova_accel.scheduler import bitstream_region
 from nova_accel.scheduler import limits
 from nova_accel.scheduler import ownership
@@ -140,7 +143,7 @@ def _merge(
     served: _Served,
 ) -> None:
     try:
-        groups = _placeable(ctxt, _load(served.name), served.port_uuid)
+        groups = _placeable(ctxt, _load(served.name), served)
         merged = _merged(request_spec, groups, served.replace)
     except exceptions.AcceleratorError as error:
         LOG.warning(
@@ -155,7 +158,8 @@ def _merge(
 
 def _load(name: str) -> tuple[device_profile.Group, ...]:
     try:
-        found = device_profile_db.get_all([name])
+        with engine.brief():
+            found = device_profile_db.get_all([name])
     except (db_exc.DBError, sa_exc.SQLAlchemyError) as error:
         LOG.exception('No answer from the database of accelerators')
         raise exceptions.ServiceUnavailable.for_all(
@@ -169,7 +173,7 @@ def _load(name: str) -> tuple[device_profile.Group, ...]:
 def _placeable(
     ctxt: nova_context.RequestContext,
     groups: Sequence[device_profile.Group],
-    port_uuid: str,
+    served: _Served,
 ) -> 'list[objects.RequestGroup]':
     """The groups as Nova's objects, with traits that Placement knows."""
     traits.ensure_ownership(ctxt)
@@ -189,16 +193,29 @@ def _placeable(
             + ', '.join(sorted(required - known))
         )
     return [
-        objects.RequestGroup(
-            use_same_provider=True,
-            requester_id=device_profile.requester_id(index, port_uuid),
-            resources=dict(group.resources),
-            required_traits={*group.required, naming.OWNERSHIP_TRAIT},
-            # A trait that no provider has need not be forbidden.
-            forbidden_traits=set(group.forbidden & known),
+        _request_group(requester_id, group, known)
+        for requester_id, group in (
+            # Nova's client for Cyborg knows whole groups alone.
+            asked_parts.whole(groups, served.port_uuid)
+            if served.replace
+            else asked_parts.placeable(groups)
         )
-        for index, group in enumerate(groups)
     ]
+
+
+def _request_group(
+    requester_id: str, group: device_profile.Group, known: frozenset[str]
+) -> 'objects.RequestGroup':
+    made = objects.RequestGroup(
+        use_same_provider=True,
+        requester_id=requester_id,
+        resources=dict(group.resources),
+        required_traits={*group.required, naming.OWNERSHIP_TRAIT},
+        # A trait that no provider has need not be forbidden.
+        forbidden_traits=set(group.forbidden & known),
+    )
+    asked_groups.remember(made, group)
+    return made
 
 
 def _merged(

@@ -13,8 +13,9 @@
 """Tell which groups of a device profile cannot be met, and why.
 
 Nova asks Placement once for all that a server needs. If there is no candidate,
-it does not know the reason. So the groups that we add are checked on their own
-first.
+it does not know the reason. So Placement is asked about the groups that we add
+alone, if they seem to be too many by what is known of all hosts. Otherwise it
+is not asked a second time.
 """
 
 from collections.abc import Sequence
@@ -24,9 +25,18 @@ from nova import exception
 from nova import objects
 from nova.scheduler import request_filter
 
-from nova_accel.model import naming
+from nova_accel.model import shortage_reason
+from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import candidates
+from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import ownership
+from nova_accel.scheduler import traits
+
+#: Nova cuts a fault after so many characters.
+_MAX_FAULT = 255
+
+#: Even if the names of profiles fill a fault, the log has more.
+_LEAST_ROOM = 80
 
 
 @request_filter.trace_request_filter
@@ -37,29 +47,71 @@ def explain_shortage(
 
     :returns: whether the request has accelerators
     :raises RequestFilterFailed: the reason names the device profile, the
-        groups and what they ask for
+        groups, the cause and the nearest miss
     """
     groups = ownership.our_groups(request_spec)
     if not groups:
         return False
     policy = ownership.extra_specs(request_spec).get('group_policy', 'none')
+    if not _is_suspected(groups, policy):
+        return True
     found = candidates.ask(ctxt, groups, policy, limit=1)
-    # Without an answer here Nova gets none either, and says so itself.
-    if found is None or found.requests:
+    if found is None:
+        # Nova gets no answer either, and says so itself. One reason is a trait
+        # that Placement had, and has no more.
+        traits.forget()
+        return True
+    if found.requests:
         return True
     unmet = _unmet(ctxt, groups)
     names = {
         ownership.profile_name(request_spec, group)
         for group in unmet or groups
     }
+    beginning = f'device profile {", ".join(sorted(names))}: '
     raise exception.RequestFilterFailed(
-        reason=f'device profile {", ".join(sorted(names))}: '
-        + (
-            f'no device has {_names(unmet)} free: {_details(unmet)}'
+        reason=beginning + _why(unmet, groups, _room(beginning))
+    )
+
+
+def _room(beginning: str) -> int:
+    """How many more characters a fault may have, see :data:`_MAX_FAULT`."""
+    failed = exception.RequestFilterFailed(reason=beginning)
+    fault = exception.NoValidHost(reason=failed.message)
+    return max(_LEAST_ROOM, _MAX_FAULT - len(str(fault)))
+
+
+def _why(
+    unmet: 'Sequence[objects.RequestGroup]',
+    groups: 'Sequence[objects.RequestGroup]',
+    max_length: int,
+) -> str:
+    """Why some groups cannot be met alone, or else all groups together."""
+    asked = {
+        group.requester_id: asked_groups.of(group) for group in unmet or groups
+    }
+    known = known_stock.current()
+    if known is None:
+        return (
+            f'no device has {", ".join(asked)} free'
             if unmet
-            else f'no host has {_names(groups)} free '
-            f'together: {_details(groups)}'
+            else f'no host has {", ".join(asked)} free together'
         )
+    inventories = known.inventories(
+        {name for group in asked.values() for name in group.resources}
+    )
+    tell = shortage_reason.alone if unmet else shortage_reason.together
+    return tell(asked, inventories, max_length)
+
+
+def _is_suspected(
+    groups: 'Sequence[objects.RequestGroup]', policy: str
+) -> bool:
+    """Whether no host seems to have enough; not if nothing is known."""
+    known = known_stock.current(known_stock.FRESH_S)
+    return known is not None and not known.serves(
+        map(asked_groups.of, groups),
+        is_isolated=policy == 'isolate',
     )
 
 
@@ -74,39 +126,3 @@ def _unmet(
         if found is not None and not found.requests:
             unmet.append(group)
     return unmet
-
-
-def _names(groups: 'Sequence[objects.RequestGroup]') -> str:
-    """The groups' ids.
-
-    They come before the details, because Nova cuts a fault after 255
-    characters.
-    """
-    return ', '.join(group.requester_id for group in groups)
-
-
-def _details(groups: 'Sequence[objects.RequestGroup]') -> str:
-    """``FPGA=1, CUSTOM_A required, CUSTOM_B forbidden; VGPU=1``"""
-    return '; '.join(
-        ', '.join(
-            [
-                *(
-                    f'{resource_class}={amount}'
-                    for resource_class, amount in sorted(
-                        group.resources.items()
-                    )
-                ),
-                *(
-                    f'{trait} required'
-                    for trait in sorted(
-                        group.required_traits - {naming.OWNERSHIP_TRAIT}
-                    )
-                ),
-                *(
-                    f'{trait} forbidden'
-                    for trait in sorted(group.forbidden_traits)
-                ),
-            ]
-        )
-        for group in groups
-    )

@@ -10,10 +10,16 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The traits that Placement knows; it answers 400 to any other trait."""
+"""The traits that Placement knows; it answers 400 to any other trait.
+
+A trait that it has said it has is remembered for a while. An administrator may
+delete a trait that no provider has, and Placement tells nobody. Until it is
+forgotten here, a request that requires or forbids it is refused without an
+explanation.
+"""
 
 from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any
 import weakref
 
@@ -24,29 +30,62 @@ from nova.scheduler.client import report
 from oslo_log import log as logging
 
 from nova_accel.model import naming
+from nova_accel.scheduler import short_memory
 
 LOG = logging.getLogger(__name__)
 
 #: The first microversion of Placement that has traits.
 _VERSION = '1.6'
 
-#: The clients through which Placement has got our trait.
-_given: 'weakref.WeakSet[Any]' = weakref.WeakSet()
+
+class _Known:
+    """The traits that a Placement has said it has."""
+
+    def __init__(self) -> None:
+        self.names = short_memory.ShortMemory[bool]()
+        self.of_regions = short_memory.ShortMemory[frozenset[str]]()
+
+
+#: What is known through each client of a Placement.
+_KNOWN: 'weakref.WeakKeyDictionary[Any, _Known]' = weakref.WeakKeyDictionary()
+
+
+def _known(client: Any) -> _Known:
+    found = _KNOWN.get(client)
+    if found is None:
+        found = _KNOWN.setdefault(client, _Known())
+    return found
 
 
 def known(
-    context: nova_context.RequestContext, names: Iterable[str]
+    context: nova_context.RequestContext, names: Collection[str]
 ) -> frozenset[str]:
     """The existing ones of the traits.
+
+    Placement is asked only about traits that it has not said it has.
 
     :raises RequestFilterFailed: Placement gave no usable answer
     """
     client = report.report_client_singleton()
-    url = '/traits?name=in:' + ','.join(sorted(names))
+    remembered = _known(client).names
+    others = [name for name in names if not remembered.get(name)]
+    if not others:
+        return frozenset(names)
+    url = '/traits?name=in:' + ','.join(sorted(others))
     answer = _ask(
         client.get, url, version=_VERSION, global_request_id=context.global_id
     )
-    return frozenset(answer.json()['traits'])
+    found = frozenset(answer.json()['traits'])
+    for name in found:
+        remembered.put(name, True)
+    return frozenset(
+        name for name in names if name in found or name not in others
+    )
+
+
+def forget() -> None:
+    """Ask Placement again, which refused a request as if one was gone."""
+    _KNOWN.clear()
 
 
 def of_region(
@@ -54,16 +93,23 @@ def of_region(
 ) -> frozenset[str]:
     """The traits of regions of a type.
 
+    If there are any, Placement is not asked again for a while.
+
     :param region_uuid: the type, a uuid in canonical form
     :raises RequestFilterFailed: Placement gave no usable answer
     """
     end = naming.region_trait('FPGA', 'ANY', region_uuid).removeprefix(
         'CUSTOM_FPGA_ANY'
     )
+    client = report.report_client_singleton()
+    remembered = _known(client).of_regions
+    known_ones = remembered.get(region_uuid)
+    if known_ones is not None:
+        return known_ones
     # An operator's line may give a card another type than FPGA.
     for beginning in ('CUSTOM_FPGA_', 'CUSTOM_'):
         answer = _ask(
-            report.report_client_singleton().get,
+            client.get,
             f'/traits?name=startswith:{beginning}',
             version=_VERSION,
             global_request_id=context.global_id,
@@ -74,6 +120,7 @@ def of_region(
             if trait.endswith(end) and naming.is_region_trait(trait)
         )
         if found:
+            remembered.put(region_uuid, found)
             return found
     return frozenset()
 
@@ -84,7 +131,8 @@ def ensure_ownership(context: nova_context.RequestContext) -> None:
     :raises RequestFilterFailed: Placement gave no usable answer
     """
     client = report.report_client_singleton()
-    if client not in _given:
+    remembered = _known(client).names
+    if not remembered.get(naming.OWNERSHIP_TRAIT):
         _ask(
             client.put,
             f'/traits/{naming.OWNERSHIP_TRAIT}',
@@ -92,7 +140,7 @@ def ensure_ownership(context: nova_context.RequestContext) -> None:
             version=_VERSION,
             global_request_id=context.global_id,
         )
-        _given.add(client)
+        remembered.put(naming.OWNERSHIP_TRAIT, True)
 
 
 def _ask(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

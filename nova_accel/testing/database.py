@@ -75,8 +75,8 @@ class Database(fixtures.Fixture):
         self.addCleanup(
             CONF.clear_override, 'connection', 'nova_accel_database'
         )
-        _forget_engine()
-        self.addCleanup(_forget_engine)
+        engine.forget()
+        self.addCleanup(engine.forget)
         self._empty()
 
     @property
@@ -95,12 +95,6 @@ class Database(fixtures.Fixture):
             _server(self.backend).drop_all_objects(self.engine)
         if self.tables:
             schema.METADATA.create_all(self.engine)
-
-
-def _forget_engine() -> None:
-    if engine.manager.cache_info().currsize:
-        engine.manager().dispose_pool()
-    engine.manager.cache_clear()
 
 
 @functools.cache

@@ -235,13 +235,14 @@ class DiscoveryConformance(DriverUnderTest):
         ), shared
 
     def test_the_operators_keys(self) -> None:
-        for pool in (True, False):
+        for pool in (True, False, 'numa'):
             device = self.discover(
                 pool=pool,
                 traits=['CUSTOM_RACK_7'],
                 resource_class='CUSTOM_MINE',
             )
-            assert device.pooled is pool
+            assert device.pooled is bool(pool)
+            assert device.pooled_by_numa_node is (pool == 'numa')
             assert 'CUSTOM_RACK_7' in device.operator_traits
             for deployable in device.deployables:
                 assert 'CUSTOM_RACK_7' in deployable.traits

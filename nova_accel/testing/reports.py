@@ -40,6 +40,7 @@ class SimulatedHost:
     :param cleaned: whether a unit is cleaned after each guest
     :param faults: (PCI bus of an FPGA, its fault) for each FPGA with a fault
     :param serials: (PCI bus of an FPGA, its serial number), likewise
+    :param function_traits: those of the functions
     """
 
     hostname: str = 'compute-1'
@@ -49,6 +50,7 @@ class SimulatedHost:
     cleaned: bool = False
     faults: tuple[tuple[int, str], ...] = ()
     serials: tuple[tuple[int, str], ...] = ()
+    function_traits: tuple[str, ...] = ()
 
     @property
     def node_uuid(self) -> str:
@@ -99,7 +101,7 @@ class SimulatedHost:
                 hardware.Deployable(
                     'qat',
                     'CUSTOM_QAT',
-                    frozenset(),
+                    frozenset(self.function_traits),
                     (self._handle(address),),
                     is_cleaned=self.cleaned,
                 ),
@@ -200,5 +202,11 @@ class SimulatedHost:
         return provider_allocation.ProviderAllocation(
             uuid,
             {'CUSTOM_QAT': amount},
-            frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT}),
+            frozenset(
+                {
+                    naming.OWNER_TRAIT,
+                    naming.OWNERSHIP_TRAIT,
+                    *self.function_traits,
+                }
+            ),
         )

@@ -73,13 +73,15 @@ class Placement(fixtures.Fixture):
         totals: Mapping[str, int],
         parent: str | None = None,
         traits: Iterable[str] = (),
+        uuid: str | None = None,
     ) -> str:
         """Make a provider, with its resource classes and traits.
 
         :param totals: resource class -> units
+        :param uuid: a new one, unless it is given
         :returns: its uuid
         """
-        uuid: str = uuidutils.generate_uuid()
+        uuid = uuid or str(uuidutils.generate_uuid())
         for resource_class in totals:
             self._put(f'/resource_classes/{resource_class}', None)
         for trait in traits:

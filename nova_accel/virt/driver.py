@@ -69,7 +69,13 @@ class AcceleratorMixin(rebuild.RebuildMixin):
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
         self._accelerators.providers.begin_update()
-        return super().get_available_resource(nodename)
+        resources: dict[str, Any] = super().get_available_resource(nodename)
+        # nova-scheduler weighs hosts by them without asking anybody.
+        resources['stats'] = {
+            **(resources.get('stats') or {}),
+            **self._accelerators.providers.stats(),
+        }
+        return resources
 
     def update_provider_tree(
         self,

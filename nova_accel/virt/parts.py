@@ -19,6 +19,7 @@ from nova_accel.client import accelerator_api
 from nova_accel.model import host_view
 from nova_accel.virt import os_acc
 from nova_accel.virt.fpga import region_programmer
+from nova_accel.virt.fpga import region_stock
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import periodic_work
@@ -34,5 +35,6 @@ class Parts:
     attachments: attaching.Attachments
     providers: host_providers.Providers
     programmer: region_programmer.Programmer
+    stock: region_stock.Stock
     bitstreams: store.Store
     os_acc: os_acc.OsAcc

@@ -45,7 +45,9 @@ from nova_accel.virt.fpga import host_regions
 from nova_accel.virt.fpga import known_types
 from nova_accel.virt.fpga import programming_history
 from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga import region_loader
 from nova_accel.virt.fpga import region_programmer
+from nova_accel.virt.fpga import region_stock
 from nova_accel.virt.fpga import region_use
 from nova_accel.virt.fpga import rpc_agent
 from nova_accel.virt.holding import attach_journal
@@ -89,7 +91,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     """
     common = _common(host, service_host)
     fpgas = _fpgas(common)
-    holding = _holding(common, fpgas.programmer)
+    holding = _holding(common, fpgas.stock)
     publishing = _publishing(common, fpgas.regions, holding)
 
     common.hardware.virtual_functions.make(common.hardware.specs)
@@ -111,6 +113,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
         holding.attachments,
         publishing.providers,
         fpgas.programmer,
+        fpgas.stock,
         fpgas.bitstreams,
         os_acc.OsAcc(
             common.node.nodename,
@@ -127,7 +130,11 @@ def agent(accelerators: parts.Parts) -> rpc_agent.RpcAgent:
     """The RPC server that the API calls, once the caller has started it."""
     return rpc_agent.RpcAgent(
         accelerators.node.service_host,
-        rpc_agent.Endpoint(accelerators.programmer, accelerators.bitstreams),
+        rpc_agent.Endpoint(
+            accelerators.programmer,
+            accelerators.bitstreams,
+            accelerators.stock,
+        ),
     )
 
 
@@ -209,6 +216,7 @@ class _Fpgas:
     history: programming_history.History
     bitstreams: store.Store
     programmer: region_programmer.Programmer
+    stock: region_stock.Stock
 
 
 def _fpgas(common: _Common) -> _Fpgas:
@@ -225,24 +233,34 @@ def _fpgas(common: _Common) -> _Fpgas:
     )
     history = programming_history.History(common.api)
     bitstreams = store.from_conf()
+    use = region_use.RegionUse(
+        node.uuid, regions, common.held, hardware.guests, servers.holder
+    )
+    loader = region_loader.Loader(
+        node.uuid,
+        regions,
+        use,
+        bitstreams,
+        history,
+        common.cycle.hurry,
+        functools.cache(service_user.context),
+    )
     return _Fpgas(
         regions,
         history,
         bitstreams,
         region_programmer.Programmer(
-            node.uuid,
             regions,
-            region_use.RegionUse(
-                node.uuid,
-                regions,
-                common.held,
-                hardware.guests,
-                servers.holder,
-            ),
+            use,
             bitstreams,
-            history,
-            common.cycle.hurry,
-            functools.cache(service_user.context),
+            loader,
+            CONF.nova_accel.programming_timeout_s,
+        ),
+        region_stock.Stock(
+            regions,
+            use,
+            loader,
+            CONF.nova_accel.clean_with_stock,
             CONF.nova_accel.programming_timeout_s,
         ),
     )
@@ -257,9 +275,7 @@ class _Holding:
     reconciler: reconcile.Reconciler
 
 
-def _holding(
-    common: _Common, programmer: region_programmer.Programmer
-) -> _Holding:
+def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
     hardware = common.hardware
     cleaner = cleaning.Cleaner(
         common.api,
@@ -268,7 +284,7 @@ def _holding(
         hardware.drivers,
         hardware.guests,
         common.held,
-        programmer.blank,
+        stock.blank,
         common.cycle.hurry,
     )
     attachments = attaching.Attachments(

@@ -43,13 +43,13 @@ class Relay(fixtures.Fixture):
     def _setUp(self) -> None:
         directory = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         told = directory / 'told'
-        running = self.useFixture(
+        self._running = self.useFixture(
             process.Process(
                 [sys.executable, __file__, *self._target, told],
                 directory / 'log',
             )
         )
-        running.wait_for(told.exists)
+        self._running.wait_for(told.exists)
         number, pid = told.read_text().split()
         self.port, self._pid = int(number), int(pid)
         # Before it is asked to end, which it could not hear.
@@ -61,7 +61,12 @@ class Relay(fixtures.Fixture):
         os.waitid(os.P_PID, self._pid, os.WSTOPPED)
 
     def thaw(self) -> None:
-        os.kill(self._pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End it: connections break, and new ones are refused."""
+        self._running.stop()
 
 
 class _Passing(socketserver.BaseRequestHandler):

@@ -17,7 +17,6 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import capacity
 from nova_accel.db import cleaning
 from nova_accel.db import client_arqs
 from nova_accel.db import device
@@ -28,6 +27,7 @@ from nova_accel.model import hardware
 from nova_accel.model import standing_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
+from rig import capacity
 
 load_tests = testscenarios.load_tests_apply_scenarios
 

@@ -93,3 +93,45 @@ class TestGetUnits(base.DatabaseTestCase):
         host_arqs.acquire(request)
         dataclasses.replace(self.host, regions=(2, None)).report()
         self.assertEqual({}, self.found('FPGA')[self.host.rp_uuid(1)])
+
+
+class TestGetPage(base.DatabaseTestCase):
+    scenarios = database.SCENARIOS
+
+    def setUp(self) -> None:
+        super().setUp()
+        for name, functions in (('b', 1), ('a-1', 1), ('A', 1), ('c', 0)):
+            reports.SimulatedHost(
+                name, regions=(1,), functions=functions
+            ).report()
+
+    def pages(self, *resource_classes: str) -> list[list[str]]:
+        found: list[list[str]] = []
+        while not found or found[-1]:
+            hostnames, units = explanation.get_page(
+                resource_classes, 2, found[-1][-1] if found else None
+            )
+            self.assertEqual({*hostnames}, {each.hostname for each in units})
+            found.append(hostnames)
+        return found[:-1]
+
+    def test_each_host_once(self) -> None:
+        """In the order of the database, which is the marker's too."""
+        pages = self.pages('FPGA')
+        self.assertEqual([2, 2], [len(page) for page in pages])
+        self.assertEqual({'a-1', 'A', 'b', 'c'}, {*pages[0], *pages[1]})
+
+    def test_only_hosts_of_the_classes(self) -> None:
+        self.assertEqual(
+            {'a-1', 'A', 'b'},
+            {name for page in self.pages('CUSTOM_QAT') for name in page},
+        )
+        self.assertEqual([], self.pages('VGPU'))
+
+    def test_one_host(self) -> None:
+        hostnames, units = explanation.get_page(['FPGA'], 9, hostname='a-1')
+        self.assertEqual(['a-1'], hostnames)
+        self.assertEqual({'a-1'}, {each.hostname for each in units})
+        self.assertEqual(
+            ([], []), explanation.get_page(['FPGA'], 9, hostname='nowhere')
+        )

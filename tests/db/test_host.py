@@ -22,7 +22,6 @@ import testscenarios
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import capacity
 from nova_accel.db import clock
 from nova_accel.db import host
 from nova_accel.db import host_arqs
@@ -30,6 +29,7 @@ from nova_accel.db import schema
 from nova_accel.model import standing_orders
 from nova_accel.testing import database
 from nova_accel.testing import reports
+from rig import capacity
 
 load_tests = testscenarios.load_tests_apply_scenarios
 
@@ -330,27 +330,6 @@ class TestReport(base.DatabaseTestCase):
         )
         self.assertEqual(5, len(self.inventory()['devices']))
         self.assertEqual({'compute-1': 6}, capacity.free_by_host())
-
-
-class TestCapacity(base.DatabaseTestCase):
-    scenarios = database.SCENARIOS
-
-    def test_free_by_host(self) -> None:
-        TWO_FPGAS.report()
-        other = reports.SimulatedHost('compute-2')
-        other.report()
-        self.make_profile()
-        host_arqs.acquire(
-            self.request(other.allocated(), hostname='compute-2')
-        )
-        for classes, free in (
-            (None, {'compute-1': 6}),
-            ([], {}),
-            (['FPGA'], {'compute-1': 3}),
-            (['CUSTOM_QAT', 'PGPU'], {'compute-1': 3}),
-        ):
-            self.assertEqual(free, capacity.free_by_host(classes))
-        self.assertEqual(1, len(self.statements(capacity.free_by_host)))
 
 
 class TestForget(base.DatabaseTestCase):

@@ -102,6 +102,35 @@ class TestAcquire(BindingTestCase):
         self.assertEqual(4, len({arq['attach_handle_uuid'] for arq in found}))
         self.assert_consistent()
 
+    def test_parts_of_a_group(self) -> None:
+        """What one provider did not have, two have given."""
+        self.make_profile(
+            {'resources:CUSTOM_QAT': '1'},
+            {'resources:FPGA': '2'},
+            name='divided',
+        )
+        found = host_arqs.acquire(
+            self.request(
+                self.host.allocated(region=1),
+                self.host.allocated_functions(1),
+                self.host.allocated(bus=1),
+                device_profile_name='divided',
+            )
+        )
+        self.assertEqual(
+            {
+                (0, self.host.allocated_functions(1).rp_uuid),
+                (1, self.host.rp_uuid(0, 1)),
+                (1, self.host.rp_uuid(1)),
+            },
+            {
+                (arq['device_profile_group_id'], arq['device_rp_uuid'])
+                for arq in found
+            },
+        )
+        self.assertEqual(3, len(found))
+        self.assert_consistent()
+
     def test_refusals_leave_nothing(self) -> None:
         other = reports.SimulatedHost('compute-2')
         other.report()

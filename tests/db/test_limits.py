@@ -23,7 +23,6 @@ import testscenarios
 from db import base
 from db import relay
 from nova_accel import exceptions
-from nova_accel.db import capacity
 from nova_accel.db import client_arqs
 from nova_accel.db import device_profile
 from nova_accel.db import engine
@@ -125,12 +124,8 @@ class TestFrozen(LimitsTestCase):
                 port=self.server.port,
             ).render_as_string(hide_password=False),
         )
-        engine.manager.cache_clear()
-        self.addCleanup(self.forget_engine)
-
-    def forget_engine(self) -> None:
-        engine.manager().dispose_pool()
-        engine.manager.cache_clear()
+        engine.forget()
+        self.addCleanup(engine.forget)
 
     def assert_well_again(self) -> None:
         self.server.thaw()
@@ -140,9 +135,33 @@ class TestFrozen(LimitsTestCase):
         """nova-scheduler has no others."""
         device_profile.get_all()
         self.server.freeze()
-        for call in (device_profile.get_all, capacity.free_by_host):
-            self.refused_within(self.WITHIN_S, call)
+        self.refused_within(self.WITHIN_S, device_profile.get_all)
         self.assert_well_again()
+
+    def test_a_read_of_the_scheduler(self) -> None:
+        """It has a shorter deadline, whatever the others have."""
+        for name, value in {
+            'deadline_s': 600,
+            'answer_timeout_s': 600,
+        }.items():
+            self.configure(name, value)
+        engine.forget()
+        self.read_briefly()
+        self.server.freeze()
+        # Its deadline, and an answer that does not come, twice as long for
+        # a connection of PostgreSQL.
+        self.refused_within(3 + 2 + 3, self.read_briefly)
+        self.assert_well_again()
+
+    def test_the_first_connection_of_the_scheduler(self) -> None:
+        self.server.freeze()
+        self.refused_within(3 + 2 + 3, self.read_briefly)
+        self.assert_well_again()
+
+    @staticmethod
+    def read_briefly() -> None:
+        with engine.brief():
+            device_profile.get_all()
 
     def test_one_that_was_idle(self) -> None:
         device_profile.get_all()

@@ -27,9 +27,9 @@ import testtools
 
 from db import base
 from nova_accel import exceptions
-from nova_accel.db import capacity
 from nova_accel.db import device_profile
 from nova_accel.db import engine
+from nova_accel.db import free_units
 from nova_accel.db import migration
 from nova_accel.db import schema
 from nova_accel.db import sync_lock
@@ -216,7 +216,11 @@ class TestMigration(testtools.TestCase):
                 )
             }
         for name, facts in {
-            'hosts': {'hostname': 'compute-1', 'orders': 0},
+            'hosts': {
+                'hostname': 'compute-1',
+                'orders': 0,
+                'changed_at': None,
+            },
             'devices': {'product': 'PAC', 'fault': None, 'attributes': None},
             'deployables': {'traits': ['A'], 'is_cleaned': False},
             'attach_handles': {
@@ -224,15 +228,20 @@ class TestMigration(testtools.TestCase):
                 'present': True,
                 'unclean_since': None,
                 'unclean_reason': None,
+                'changed_at': None,
             },
         }.items():
             self.assertEqual(facts, {key: found[name][key] for key in facts})
-        self.assertEqual({'compute-1': 1}, capacity.free_by_host())
+        self.assert_free()
+
+    def assert_free(self) -> None:
+        [found] = free_units.read(None).of_hosts['compute-1']
+        self.assertEqual((1, 1), (found.total, found.free))
 
     def test_the_release_before_works_on_the_new_schema(self) -> None:
         migration.sync()
         self.write_as_the_first_release()
-        self.assertEqual({'compute-1': 1}, capacity.free_by_host())
+        self.assert_free()
 
     def test_unknown_version(self) -> None:
         error = self.assertRaises(

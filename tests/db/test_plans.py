@@ -17,16 +17,19 @@ import datetime
 import re
 from typing import Any
 
+import fixtures
 from oslo_utils import uuidutils
 import sqlalchemy as sa
 import testscenarios
 
 from db import base
 from nova_accel.db import client_arqs
+from nova_accel.db import free_units
 from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import schema
 from nova_accel.model import paging
+from nova_accel.model import unit_changes
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -128,6 +131,54 @@ class TestPlans(base.DatabaseTestCase):
         self.assertIn('ix_programmings_started_at_id', steps)
         for sorting in ('TEMP B-TREE', 'filesort', 'Sort'):
             self.assertNotIn(sorting, steps)
+
+    def test_what_has_changed(self) -> None:
+        """Nor all of the hosts, if there are many."""
+        with self.database.engine.begin() as connection:
+            connection.execute(
+                sa.insert(schema.HOSTS),
+                [
+                    {
+                        'hostname': f'other-{number}',
+                        'node_uuid': uuidutils.generate_uuid(),
+                        'service_host': f'other-{number}',
+                        'report_digest': '',
+                        'reported_at': schema.now(),
+                    }
+                    for number in range(2000)
+                ],
+            )
+            for table in (schema.HOSTS, schema.ATTACH_HANDLES):
+                connection.execute(
+                    sa.update(table).values(
+                        changed_at=schema.now() - datetime.timedelta(days=1)
+                    )
+                )
+            # Without statistics a range may be of any size.
+            for analyze in _ANALYZE[self.backend]:
+                connection.exec_driver_sql(analyze)
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'db.test_plans._LARGE', _LARGE.replace('arqs', 'arqs|hosts')
+            )
+        )
+        # InnoDB still counts the former times of the rows, so the newest are
+        # in a range of their own.
+        newest = schema.now() + datetime.timedelta(days=1)
+        with self.database.engine.begin() as connection:
+            for table, key in (
+                (schema.HOSTS, 'hostname'),
+                (schema.ATTACH_HANDLES, 'uuid'),
+            ):
+                connection.execute(
+                    sa.update(table)
+                    .where(table.c[key] == self.rows(table)[0][key])
+                    .values(changed_at=newest)
+                )
+        found: list[unit_changes.Changes] = []
+        self.check(lambda: found.append(free_units.read(newest)))
+        self.assertEqual(1, len(found[0].others))
+        self.assertEqual(1, len(found[0].of_hosts))
 
     def check(self, call: Callable[[], Any]) -> None:
         """With the statistics that the database has, and with better ones."""

@@ -25,18 +25,21 @@ import testscenarios
 from db import base
 from nova_accel import exceptions
 from nova_accel.db import attribute
-from nova_accel.db import capacity
+from nova_accel.db import bitstream_demand
 from nova_accel.db import cleaning
 from nova_accel.db import client_arqs
 from nova_accel.db import deployable
 from nova_accel.db import device
 from nova_accel.db import device_profile
 from nova_accel.db import explanation
+from nova_accel.db import free_units
 from nova_accel.db import host as host_db
 from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import provisioning
+from nova_accel.db import region_stock
 from nova_accel.db import schema
+from nova_accel.db import turn
 from nova_accel.model import hardware
 from nova_accel.model import paging
 from nova_accel.model import programming_record
@@ -55,6 +58,7 @@ class LifeTestCase(base.DatabaseTestCase):
 
     def setUp(self) -> None:
         super().setUp()
+        self.lives = 0
         self.host = reports.SimulatedHost(regions=(2, 1))
         self.make_profile()
         self.host.report()
@@ -238,7 +242,35 @@ class LifeTestCase(base.DatabaseTestCase):
                 ),
             )
             for name, record in (('program', begun), ('programmed', ended))
+        ] + self.life_of_a_demand()
+
+    def life_of_a_demand(self) -> list[tuple[str, Callable[[], Any]]]:
+        """Its rows stay; the number of the life keeps them apart."""
+        self.lives += 1
+        group = {
+            **base.FPGA,
+            'accel:bitstream_id': uuidutils.generate_uuid(),
+        }
+        requests = [
+            self.request(device_profile_name='', groups=[group])
+            for _ in range(2)
         ]
+        return [
+            call
+            for name, request in zip(
+                ('new bitstream', 'bitstream'), requests, strict=True
+            )
+            for call in (
+                (
+                    f'acquire a {name}',
+                    functools.partial(host_arqs.acquire, request),
+                ),
+                (
+                    f'release a {name}',
+                    functools.partial(host_arqs.release, *request.key, 1),
+                ),
+            )
+        ] + [('take a turn', lambda: turn.take(f'stock {self.lives}', 60))]
 
     def life_of_an_attribute(self) -> list[tuple[str, Callable[[], Any]]]:
         deployable_uuid = self.deployable_uuid()
@@ -286,7 +318,8 @@ class TestNumberOfStatements(LifeTestCase):
                 lambda: client_arqs.get_forgotten(datetime.timedelta(days=1)),
             ),
             ('hosts', lambda: host_db.get_all(180)),
-            ('capacity', capacity.free_by_host),
+            ('all units', lambda: free_units.read(None)),
+            ('changed units', lambda: free_units.read(schema.now())),
             ('list profiles', device_profile.get_all),
             ('list devices', device.get_all),
             ('list deployables', deployable.get_all),
@@ -308,6 +341,8 @@ class TestNumberOfStatements(LifeTestCase):
                     uuidutils.generate_uuid(),
                 ),
             ),
+            ('demand', bitstream_demand.read),
+            ('idle regions', lambda: region_stock.read_idle(180)),
             ('list programmings', programming.get_all),
             (
                 'next programmings',
@@ -339,12 +374,15 @@ class TestNumberOfStatements(LifeTestCase):
             'hosts',
             'list',
             'list of instance',
-            'capacity',
+            'all units',
+            'changed units',
             'list profiles',
             'holders',
             'hosts of regions',
             'list programmings',
             'unchanged report',
+            'demand',
+            'idle regions',
         ):
             self.assertEqual(1, few[name], name)
         for name in (

@@ -54,7 +54,8 @@ class TestScheduling(base.AcceleratorTestCase):
         self.assert_refused(
             self.create_accel_flavor('p'),
             'No valid host',
-            'device profile p: no device has device_profile_0 free: FPGA=2',
+            'device profile p: no pool of devices has FPGA=2, which group 0 '
+            'asks for; the largest has 1',
         )
 
 

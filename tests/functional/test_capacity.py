@@ -39,8 +39,8 @@ class TestOneHost(base.AcceleratorTestCase):
             servers = [self.boot(flavor) for _number in range(2)]
             failed = self.boot(flavor, expected_state='ERROR')
             self.assertIn(
-                f'device profile {profile}: no device has '
-                f'device_profile_0 free: {shortage}',
+                f'device profile {profile}: device_profile_0 ({shortage}): '
+                f'all {count} are in use',
                 failed['fault']['message'],
             )
             self.assertEqual(count, len(self.all_devices(servers)))
@@ -145,7 +145,6 @@ class TestWeigher(base.AcceleratorTestCase):
 
     def setUp(self):
         super().setUp()
-        self.flags(accelerator_weight_multiplier=100.0, group='nova_accel')
         self.create_profile('fpga', [base.FPGA])
         # Two regions, six, and two.
         for number, fpgas in enumerate((1, 3, 1)):
@@ -158,12 +157,19 @@ class TestWeigher(base.AcceleratorTestCase):
         servers = [self.boot(flavor) for _number in range(count)]
         return [server['OS-EXT-SRV-ATTR:host'] for server in servers]
 
-    def test_most_free_ones_for_those_who_ask(self):
+    def test_servers_are_packed(self):
+        """Each host is filled before the next one is begun."""
+        hosts = self.hosts_of(self.create_accel_flavor('fpga'), 4)
+        self.assertEqual(['host0', 'host2'], sorted(hosts[::2]))
+        self.assertEqual(hosts[::2], hosts[1::2])
+
+    def test_servers_are_spread(self):
+        self.flags(unit_policies={'FPGA': 'spread'}, group='nova_accel')
         self.assertEqual(
             ['host1'] * 4, self.hosts_of(self.create_accel_flavor('fpga'), 4)
         )
 
-    def test_fewest_free_ones_for_all_others(self):
+    def test_fewest_accelerators_for_all_others(self):
         self.assertNotIn('host1', self.hosts_of(self._create_flavor(), 3))
 
 

@@ -25,7 +25,7 @@ from nova_accel.model import naming
 from nova_accel.testing import devices
 
 FPGA_VF = '0000:82:00.1'
-QAT_POOL = 'host1_accel_qat_8086_37c9_numa0'
+QAT_POOL = 'host1_accel_qat_8086_37c9'
 
 
 class TestConflicts(base.AcceleratorTestCase):
@@ -142,7 +142,6 @@ class TestConflicts(base.AcceleratorTestCase):
             'qat',
             '8086',
             '37c9',
-            'numa0',
         )
         self.assertIn(uuid, self.provider_names())
         self.configure_providers(

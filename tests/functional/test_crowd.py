@@ -130,17 +130,6 @@ class CrowdTestCase(base.AcceleratorTestCase):
             ),
         )
 
-    def assert_clearly_refused(self, servers):
-        """For what is taken, and nothing else."""
-        self.assertEqual(
-            {
-                'No valid host was found. There are not enough hosts '
-                'available.'
-                for _server in servers
-            },
-            {server['fault']['message'] for server in servers},
-        )
-
     def delete(self, *servers):
         for server in servers:
             self.api.delete_server(server['id'])
@@ -149,17 +138,22 @@ class CrowdTestCase(base.AcceleratorTestCase):
         self.assert_nothing_left()
 
 
-class TestTwo(CrowdTestCase):
-    rounds = 6
+class TestEight(CrowdTestCase):
+    """The last devices of a host, for as many servers of one moment."""
 
-    def meet(self):
-        """No server is claimed for before the other one of its round is."""
-        both = threading.Barrier(2, timeout=60)
+    rounds = 3
+
+    def meet(self, number):
+        """All servers have the answer of Placement before any is claimed."""
+        all_of_them = threading.Barrier(number, timeout=60)
+        met = set()
         claim = report.SchedulerReportClient.claim_resources
 
-        def claim_at_once(*args, **kwargs):
-            both.wait()
-            return claim(*args, **kwargs)
+        def claim_at_once(client, context, consumer, *args, **kwargs):
+            if consumer not in met:
+                met.add(consumer)
+                all_of_them.wait()
+            return claim(client, context, consumer, *args, **kwargs)
 
         self.useFixture(
             fixtures.MockPatchObject(
@@ -168,20 +162,14 @@ class TestTwo(CrowdTestCase):
         )
 
     def test_devices_of_one_host(self):
-        """They seldom want the same of its devices."""
-        self.start_hosts(_APART, 32)
-        self.meet()
-        active, refused = [], []
+        """Who loses a claim tries the next device."""
+        self.start_hosts(_APART, 8)
+        self.meet(8)
         for _round in range(self.rounds):
-            for known, found in zip(
-                (active, refused), self.boot_at_once(2), strict=True
-            ):
-                known.extend(found)
-        # It is one in 32 to one in 22, of each round.
-        self.assertLess(len(refused), self.rounds - 1)
-        self.assert_clearly_refused(refused)
-        self.assert_each_has_its_own(active)
-        self.delete(*active, *refused)
+            active, refused = self.boot_at_once(8)
+            self.assertEqual([], refused)
+            self.assert_each_has_its_own(active)
+            self.delete(*active)
 
 
 class TestFifty(CrowdTestCase):
@@ -190,17 +178,12 @@ class TestFifty(CrowdTestCase):
     def boot_fifty(self, spec):
         self.start_hosts(spec, 17, 17, 16)
         active, refused = self.boot_at_once(50)
+        self.assertEqual([], refused)
         self.assert_each_has_its_own(active)
-        self.assert_clearly_refused(refused)
-        return active, refused
 
     def test_pooled(self):
-        _active, refused = self.boot_fifty(devices.QAT_SPEC)
-        self.assertEqual([], refused)
+        self.boot_fifty(devices.QAT_SPEC)
 
     def test_apart(self):
-        """Some lose their race on each host; they can be booted again."""
-        active, refused = self.boot_fifty(_APART)
-        self.assertLess(len(refused), 25)
-        again = [self.boot(self.flavor) for _server in refused]
-        self.assert_each_has_its_own(active + again)
+        """Some lose their race several times."""
+        self.boot_fifty(_APART)

@@ -19,8 +19,8 @@ from nova.tests.functional.api import client
 
 from functional import base
 from nova_accel import exceptions
-from nova_accel.db.rows import attach_handle
 from nova_accel.model import device_profile
+from nova_accel.model import handle_stock
 from nova_accel.testing import devices
 
 _COMPAT = device_profile.CYBORG_FLAVOR_KEY
@@ -173,10 +173,10 @@ class TestBoot(PortTestCase):
         failed = self.boot_with_ports(
             self._create_flavor(), self.ports[0], expected_state='ERROR'
         )
-        self.assertIn(
-            'device profile fakedev-dp-port: no device has '
-            f'device_profile_0{self.ports[0]} free',
+        self.assertRegex(
             failed['fault']['message'],
+            'device profile fakedev-dp-port: '
+            rf'device_profile_0{self.ports[0]} \(.*\): all 8 are in use',
         )
         self.delete(server, failed)
 
@@ -302,7 +302,7 @@ class TestReschedule(PortTestCase):
     def test_a_lost_race(self):
         """The port's device is taken just before it is bound."""
         lost = []
-        allot = attach_handle.Stock.allot
+        allot = handle_stock.Stock.allot
 
         def fail_first(stock, wanted):
             if not lost:
@@ -312,7 +312,7 @@ class TestReschedule(PortTestCase):
 
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.db.rows.attach_handle.Stock.allot', fail_first
+                'nova_accel.model.handle_stock.Stock.allot', fail_first
             )
         )
         server = self.boot_with_ports(self._create_flavor(), self.ports[0])

@@ -25,7 +25,7 @@ QAT_APART = json.dumps({**json.loads(devices.QAT_SPEC), 'pool': False})
 QAT_TRAIT = json.dumps(
     {**json.loads(devices.QAT_SPEC), 'traits': ['CUSTOM_GOLD']}
 )
-POOL = 'qat_8086_37c9_numa0'
+POOL = 'qat_8086_37c9'
 
 
 class PublishingTestCase(base.AcceleratorTestCase):

@@ -14,6 +14,7 @@
 
 import copy
 import queue
+import socket
 from typing import Any
 
 import fixtures
@@ -61,6 +62,7 @@ class MessageBus(fixtures.Fixture):
         programmer: Any = None,
         bitstreams: Any = None,
         cell: int = 0,
+        stock: Any = None,
     ) -> None:
         """A host of Nova, whose agent serves if it has a programmer."""
         self._hosts[name] = cell
@@ -68,10 +70,19 @@ class MessageBus(fixtures.Fixture):
             return
         with fixtures.MonkeyPatch('nova.rpc.TRANSPORT', self.transport(cell)):
             agent = rpc_agent.RpcAgent(
-                name, rpc_agent.Endpoint(programmer, bitstreams)
+                name, rpc_agent.Endpoint(programmer, bitstreams, stock)
             )
             agent.start()
         self.addCleanup(agent.stop)
+
+    def lose(self, cell: int = 0) -> None:
+        """From now on nobody listens where the cell's bus was."""
+        mapping, _transport = self._cells[cell]
+        with socket.create_server(('127.0.0.1', 0)) as closed:
+            port = closed.getsockname()[1]
+        transport = rpc.create_transport(f'rabbit://127.0.0.1:{port}/')
+        self.addCleanup(transport.cleanup)
+        self._cells[cell] = mapping, transport
 
     def transport(self, cell: int = 0) -> Any:
         """A cell's bus."""
@@ -110,6 +121,7 @@ class FakeProgrammer:
 
     :ivar asked: deployable uuid, what is wanted, asker and project, each time
     :ivar fetched: uuids of bitstreams, which come when they do
+    :ivar stocked: deployable and bitstream uuids, likewise
     :ivar fault: what it raises from now on
     :ivar shell_loading: what it was told of that the last time
     :ivar is_shell: whether what it loads is one
@@ -120,6 +132,7 @@ class FakeProgrammer:
         self.is_shell = False
         self.asked: list[tuple[Any, ...]] = []
         self.fetched: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.stocked: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self.fault: Exception | None = None
 
     def program(
@@ -140,6 +153,9 @@ class FakeProgrammer:
     def prefetch(self, bitstream_id: str, context: Any) -> None:
         self.fetched.put(bitstream_id)
         self._fail()
+
+    def put(self, deployable_uuid: str, bitstream_id: str) -> None:
+        self.stocked.put((deployable_uuid, bitstream_id))
 
     def _fail(self) -> None:
         if self.fault is not None:

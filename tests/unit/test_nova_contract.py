@@ -233,8 +233,19 @@ SIGNATURES = {
             'request_groups request_level_params group_policy',
     },
     'scheduler/candidate_filter.py': {
-        'nova.scheduler.filters:CandidateFilterMixin.filter_candidates':
-            'self host_state filter_func',
+        'nova.scheduler.filters:BaseHostFilter.filter_all':
+            'self filter_obj_list spec_obj',
+        'nova.scheduler.utils:request_is_rebuild': 'spec_obj',
+    },
+    'scheduler/attempts.py': {
+        'nova.scheduler.host_manager:HostState.__init__':
+            'self host node cell_uuid',
+        'nova.scheduler.host_manager:HostState.consume_from_request':
+            'self spec_obj',
+    },
+    'scheduler/unit_policies.py': {
+        'nova.scheduler.filters.utils:aggregate_values_from_key':
+            'host_state key_name',
     },
     'scheduler/weigher.py': {
         'nova.scheduler.weights:BaseHostWeigher.weigh_objects':
@@ -255,7 +266,13 @@ SIGNATURES = {
             'use_slave sort_keys sort_dirs',
     },
     'api/context.py': {
-        'nova.api.auth:NovaKeystoneContext._create_context': 'env kwargs',
+        'nova.context:RequestContext.__init__':
+            'self user_id project_id is_admin read_deleted remote_address '
+            'timestamp quota_class service_catalog user_auth_plugin kwargs',
+    },
+    'api/wsgi.py': {
+        'nova.config:parse_args':
+            'argv default_config_files configure_db init_rpc prog',
     },
     'api/notifications/notifier.py': {
         'nova.rpc:get_versioned_notifier': 'publisher_id',
@@ -330,6 +347,8 @@ ATTRIBUTES = {
     ),
     'nova.conf:CONF.notifications': ('notification_format',),
     'nova.rpc': ('NOTIFIER',),
+    'nova.objects': ('register_all',),
+    'nova.api.compute_req_id': ('HTTP_RESP_HEADER_REQUEST_ID',),
     'nova.compute.vm_states': ('BUILDING', 'SHELVED_OFFLOADED'),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
     'nova.scheduler.utils:ResourceRequest': ('XS_KEYPAT', 'XS_RES_PREFIX'),
@@ -388,6 +407,78 @@ class TestNovaContract(testtools.TestCase):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         self.assertIn('self.cleanup(', inspect.getsource(driver.destroy))
         self.assertIn('self.destroy(', inspect.getsource(driver._hard_reboot))
+
+    def test_the_statistics_of_a_host_reach_the_scheduler(self):
+        """As texts: virt/driver.py, scheduler/weigher.py."""
+        tracker = _resolve('nova.compute.resource_tracker:ResourceTracker')
+        self.assertIn(
+            "stats.digest_stats(resources.get('stats'))",
+            inspect.getsource(tracker._copy_resources),
+        )
+        state = _resolve('nova.scheduler.host_manager:HostState')
+        self.assertIn(
+            'self.stats = compute.stats',
+            inspect.getsource(state._update_from_compute_node),
+        )
+
+    def test_the_weights_of_a_weigher_with_a_range(self):
+        """Nova leaves them as they are: scheduler/weigher.py."""
+        normalize = _resolve('nova.weights:normalize')
+        self.assertEqual(
+            [-250.5, 0.0, 3.0],
+            list(normalize([-250.5, 0.0, 3.0], minval=0.0, maxval=1.0)),
+        )
+
+    def test_all_that_a_host_state_has_is_in_its_dict(self):
+        """Attempts share it: scheduler/attempts.py."""
+        state = _resolve('nova.scheduler.host_manager:HostState')
+        self.assertFalse(hasattr(state, '__slots__'))
+        self.assertIs(object.__eq__, state.__eq__)
+        found = vars(state('host', 'node', None))
+        self.assertIn('allocation_candidates', found)
+        self.assertIn('uuid', found)
+
+    def test_each_request_has_host_states_of_its_own(self):
+        manager = _resolve('nova.scheduler.host_manager:HostManager')
+        self.assertIn(
+            'host_state_map = {}', inspect.getsource(manager._get_host_states)
+        )
+
+    def test_how_nova_goes_through_hosts(self):
+        """scheduler/attempts.py depends on each step, in this order."""
+        manager = _resolve('nova.scheduler.manager:SchedulerManager')
+        self.assert_in_order(
+            manager._schedule,
+            'spec_obj.instance_uuid = instance_uuid',
+            'hosts = self._get_sorted_hosts(spec_obj, hosts, num)',
+            'for host in hosts:',
+            'if not host.allocation_candidates:',
+            'alloc_req = host.allocation_candidates[0]',
+            'utils.claim_resources(',
+            'claimed_host = host',
+            'request_group.provider_uuids = alloc_req[',
+            'self._consume_selected_host(',
+            'return self._get_alternate_hosts(',
+        )
+        self.assert_in_order(
+            manager._consume_selected_host,
+            'selected_host.consume_from_request(spec_obj)',
+        )
+        self.assert_in_order(
+            manager._get_alternate_hosts,
+            'hosts = self._get_sorted_hosts(spec_obj, hosts, index)',
+            'host not in selected_hosts',
+            'if not host.allocation_candidates:',
+            'continue',
+            'alloc_req = host.allocation_candidates[0]',
+        )
+
+    def assert_in_order(self, function, *lines):
+        source = inspect.getsource(function)
+        at = 0
+        for line in lines:
+            at = source.find(line, at) + 1
+            self.assertLess(0, at, line)
 
     def test_a_rebuild_rolls_back_what_is_unavailable(self):
         """So virt/faults.py has another fault for it."""

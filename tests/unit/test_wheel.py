@@ -50,9 +50,11 @@ class Refuses:
 sys.meta_path.insert(0, Refuses())
 
 import nova_accel.api.wsgi
+from nova import objects
 import os_vif
 from oslo_utils import importutils
 
+objects.register_all()
 os_vif.initialize()
 importutils.import_class('nova.virt.nova_accel.LibvirtDriver')
 importutils.import_class(

@@ -24,6 +24,7 @@ from nova_accel.api.handlers import device
 from nova_accel.api.handlers import device_profile
 from nova_accel.api.handlers import fpga
 from nova_accel.api.handlers import host
+from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.handlers import programming
 from nova_accel.api.handlers import version
 from openapi import schemas
@@ -62,7 +63,7 @@ OF_HANDLERS: Mapping[route.Handler, Answers] = {
         200: schemas.component('DeviceProfile')
     },
     device_profile.delete_device_profile: _NO_BODY,
-    device_profile.explain_device_profile: {
+    profile_explanation.explain_device_profile: {
         200: schemas.component('Explanation')
     },
     accelerator_request.list_arqs: {200: _ARQS},

@@ -101,8 +101,13 @@ ACCELERATOR_REQUEST = _fields(
             **_STRING_OR_NULL,
             'description': 'Why it is BindFailed, from 2.6 on',
         },
+        'chosen_because': {
+            **_STRING_OR_NULL,
+            'description': 'Why it has its device, from 2.7 on',
+        },
     },
     'reason',
+    'chosen_because',
 )
 
 DEVICE = _fields(
@@ -197,41 +202,42 @@ ATTRIBUTE = _fields(
     }
 )
 
-EXPLANATION = one(
-    'explain',
-    _fields(
-        {
-            'device_profile_uuid': scalars.UUID,
-            'device_profile_name': _STRING,
-            'groups': {
-                'type': 'array',
-                'items': _fields(
-                    {
-                        'device_profile_group_id': _INTEGER,
-                        'group': _OBJECT,
-                        'hostnames': {'type': 'array', 'items': _STRING},
-                        'resource_providers': {
-                            'type': 'array',
-                            'items': _fields(
-                                {
-                                    'uuid': scalars.UUID,
-                                    'hostname': _STRING,
-                                    'resource_class': _STRING,
-                                    'device_uuids': _UUIDS,
-                                    'total': _INTEGER,
-                                    'free': _INTEGER,
-                                    'reasons': {
-                                        'type': 'array',
-                                        'items': _STRING,
-                                    },
-                                }
-                            ),
-                        },
-                    }
-                ),
-            },
-        }
-    ),
+_EXPLAINED = _fields(
+    {
+        'device_profile_uuid': scalars.UUID,
+        'device_profile_name': _STRING,
+        'groups': {
+            'type': 'array',
+            'items': _fields(
+                {
+                    'device_profile_group_id': _INTEGER,
+                    'group': _OBJECT,
+                    'hostnames': {'type': 'array', 'items': _STRING},
+                    'resource_providers': {
+                        'type': 'array',
+                        'items': _fields(
+                            {
+                                'uuid': scalars.UUID,
+                                'hostname': _STRING,
+                                'resource_class': _STRING,
+                                'device_uuids': _UUIDS,
+                                'total': _INTEGER,
+                                'free': _INTEGER,
+                                'reasons': {
+                                    'type': 'array',
+                                    'items': _STRING,
+                                },
+                            }
+                        ),
+                    },
+                }
+            ),
+        },
+    }
+)
+
+EXPLANATION = _fields(
+    {'explain': _EXPLAINED, 'explain_links': _LINKS}, 'explain_links'
 )
 
 #: An ARQ as compute hosts see it.
@@ -269,7 +275,23 @@ BINDING = _fields(
 
 ORDERS = one(
     'orders',
-    _fields({'revision': _INTEGER, 'disabled': _UUIDS, 'uncleaned': _UUIDS}),
+    _fields(
+        {
+            'revision': _INTEGER,
+            'disabled': _UUIDS,
+            'uncleaned': _UUIDS,
+            'stock': {
+                'type': 'object',
+                'propertyNames': scalars.UUID,
+                'additionalProperties': scalars.UUID,
+                'description': (
+                    'Unclean attach handle -> the bitstream by which its '
+                    'region may be cleaned'
+                ),
+            },
+        },
+        'stock',
+    ),
 )
 
 PROGRAMMED = one('msg', _STRING)

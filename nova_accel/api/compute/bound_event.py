@@ -30,7 +30,6 @@ from typing import Any
 
 from nova import context as nova_context
 from nova import objects
-from nova.compute import api as compute_api
 from oslo_log import log as logging
 
 from nova_accel.db.rows import arq_rows
@@ -67,6 +66,11 @@ def send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
 
 
 def _send(arqs: Iterable[arq_rows.BoundArqRow]) -> None:
+    # Only a host that makes devices again needs these, and they would be a
+    # quarter of the memory of a pool.
+    from nova.compute import api as compute_api
+
+    objects.register_all()
     context = nova_context.get_admin_context()
     instances = {
         instance.uuid: instance

@@ -23,6 +23,7 @@ import contextlib
 import functools
 from typing import Any
 
+import kombu.exceptions
 from nova import context as nova_context
 from nova import exception as nova_exceptions
 from nova import objects
@@ -37,6 +38,9 @@ from nova_accel.model import programming_record
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
+
+#: How often an order tries to reach a message bus that is away.
+_RETRIES = 1
 
 
 def program(
@@ -101,16 +105,49 @@ def prefetch(
             client.cast(cell_context, 'prefetch', bitstream_uuid=uuid)
 
 
+def stock(
+    context: nova_context.RequestContext,
+    service_host: str,
+    deployable_uuid: str,
+    bitstream_uuid: str,
+) -> None:
+    """Have a host program a region, if it is idle by then.
+
+    The end is in the history of programmings, or in the host's log. A host of
+    the release before does not know the call.
+
+    :raises Conflict: the host is in no cell.
+    :raises ServiceUnavailable: the message bus is away.
+    """
+    with (
+        _translated(service_host),
+        _client(context, service_host, host_rpc.VERSION) as (
+            cell_context,
+            prepare,
+        ),
+    ):
+        # By default a cast waits for the message bus for ever.
+        prepare(retry=_RETRIES).cast(
+            cell_context,
+            'stock',
+            deployable_uuid=deployable_uuid,
+            bitstream_uuid=bitstream_uuid,
+        )
+
+
 @contextlib.contextmanager
 def _client(
     context: nova_context.RequestContext,
     service_host: str,
+    version: str = host_rpc.WITHOUT_STOCK,
 ) -> Iterator[tuple[nova_context.RequestContext, Callable[..., Any]]]:
     """A context in the host's cell, and ``prepare()`` of a client of the host.
 
     A client is prepared only once: Nova's own fixture, in which casts wait,
     fails at a second time.
     """
+    # A pool has Nova's objects in its memory only when a host is called.
+    objects.register_all()
     try:
         mapping = objects.HostMapping.get_by_host(context, service_host)
     except nova_exceptions.HostMappingNotFound as error:
@@ -119,9 +156,7 @@ def _client(
         ) from error
     router = rpc.ClientRouter(
         rpc.get_client(
-            oslo_messaging.Target(
-                topic=host_rpc.TOPIC, version=host_rpc.VERSION
-            )
+            oslo_messaging.Target(topic=host_rpc.TOPIC, version=version)
         )
     )
     with nova_context.target_cell(
@@ -157,7 +192,11 @@ def _translated(service_host: str) -> Iterator[None]:
             f'host {service_host} has not answered in time: how it ends is '
             'in the history of programmings'
         ) from error
-    except oslo_messaging.MessagingException as error:
+    # A bus that cannot be reached is told by the driver's library.
+    except (
+        oslo_messaging.MessagingException,
+        kombu.exceptions.OperationalError,
+    ) as error:
         LOG.error('Host %s cannot be called: %s', service_host, error)
         raise exceptions.ServiceUnavailable(
             f'host {service_host} cannot be called'

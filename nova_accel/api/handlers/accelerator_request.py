@@ -316,7 +316,12 @@ def _shown(
         else {
             **row,
             **dict.fromkeys(
-                (*_PLACE, 'attach_handle_uuid', 'attach_handle_info')
+                (
+                    *_PLACE,
+                    'attach_handle_uuid',
+                    'attach_handle_info',
+                    'chosen_because',
+                )
             ),
             'reason': row['reason'] and exceptions.AcceleratorsBusy.PUBLIC,
         }
@@ -338,4 +343,6 @@ def _shown(
     }
     if microversion.is_at_least(req, '2.6'):
         shown['reason'] = arq['reason']
+    if microversion.is_at_least(req, '2.7'):
+        shown['chosen_because'] = arq['chosen_because']
     return shown

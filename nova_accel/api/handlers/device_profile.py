@@ -12,8 +12,6 @@
 
 """``/device_profiles``."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
 import functools
 from typing import Any
 
@@ -29,9 +27,7 @@ from nova_accel.api import request
 from nova_accel.api.compute import prefetching
 from nova_accel.api.schemas import device_profile as schemas
 from nova_accel.db import device_profile as device_profile_db
-from nova_accel.db import explanation as explanation_db
 from nova_accel.model import device_profile as device_profile_model
-from nova_accel.model import explanation
 
 
 def list_device_profiles(req: webob.Request) -> webob.Response:
@@ -53,7 +49,7 @@ def list_device_profiles(req: webob.Request) -> webob.Response:
 def get_device_profile(req: webob.Request) -> webob.Response:
     """By uuid; from 2.2 also by name."""
     request.authorize(req)
-    profile = _find(req)
+    profile = find(req)
     # Cyborg writes the times of a single profile not as in a list.
     return webob.Response(
         json_body={
@@ -61,38 +57,6 @@ def get_device_profile(req: webob.Request) -> webob.Response:
                 **_shown(req, profile),
                 'created_at': str(profile['created_at']),
                 'updated_at': str(profile['updated_at']),
-            }
-        }
-    )
-
-
-def explain_device_profile(req: webob.Request) -> webob.Response:
-    """Which providers could serve its groups, and why others cannot."""
-    request.authorize(req)
-    profile = _find(req)
-    groups = device_profile_model.parse_groups(profile['groups'])
-    inventories = explanation.inventories(
-        explanation_db.get_units(
-            {
-                resource_class
-                for group in groups
-                for resource_class in group.resources
-            }
-        )
-    )
-    return webob.Response(
-        json_body={
-            'explain': {
-                'device_profile_uuid': profile['uuid'],
-                'device_profile_name': profile['name'],
-                'groups': [
-                    _explained(
-                        number,
-                        profile['groups'][number],
-                        explanation.explain(group, inventories),
-                    )
-                    for number, group in enumerate(groups)
-                ],
             }
         }
     )
@@ -157,8 +121,11 @@ def delete_device_profiles(req: webob.Request) -> webob.Response:
     return _delete(value)
 
 
-def _find(req: webob.Request) -> device_profile_db.DeviceProfileRow:
-    """The profile of the path's uuid or, from 2.2 on, name."""
+def find(req: webob.Request) -> device_profile_db.DeviceProfileRow:
+    """The profile of the path's uuid or, from 2.2 on, name.
+
+    :raises NotFound: there is none
+    """
     name = req.urlvars['uuid']
     if uuidutils.is_uuid_like(name):
         name = request.path_uuid(req, 'uuid')
@@ -188,34 +155,4 @@ def _shown(
         'groups': profile['groups'],
         **representation.times(profile),
         'links': representation.link(req, 'device_profiles', profile['uuid']),
-    }
-
-
-def _explained(
-    number: int,
-    group: Mapping[str, str],
-    candidates: Sequence[explanation.Candidate],
-) -> dict[str, Any]:
-    return {
-        'device_profile_group_id': number,
-        'group': group,
-        'hostnames': sorted(
-            {
-                candidate.inventory.hostname
-                for candidate in candidates
-                if not candidate.reasons
-            }
-        ),
-        'resource_providers': [
-            {
-                'uuid': candidate.inventory.rp_uuid,
-                'hostname': candidate.inventory.hostname,
-                'resource_class': candidate.inventory.resource_class,
-                'device_uuids': candidate.inventory.device_uuids,
-                'total': candidate.inventory.total,
-                'free': candidate.inventory.free,
-                'reasons': candidate.reasons,
-            }
-            for candidate in candidates
-        ],
     }

@@ -17,6 +17,7 @@ import webob
 from nova_accel import exceptions
 from nova_accel.api import request
 from nova_accel.api.compute import bound_event
+from nova_accel.api.compute import stocking
 from nova_accel.api.notifications import programming_notification
 from nova_accel.db import cleaning
 from nova_accel.db import host as host_db
@@ -40,9 +41,12 @@ def report(req: webob.Request) -> webob.Response:
         part=None if 'part' not in body else int(body['part']),
         others=body.get('others'),
     )
+    stocking.order()
     if orders is None:
         return webob.Response(status=204, content_type=None)
-    return webob.Response(json_body={'orders': orders.to_dict()})
+    return webob.Response(
+        json_body={'orders': stocking.added(hostname, orders).to_dict()}
+    )
 
 
 def set_cleaning(req: webob.Request) -> webob.Response:

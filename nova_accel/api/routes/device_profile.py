@@ -15,8 +15,12 @@
 from nova_accel.api import paging
 from nova_accel.api import route
 from nova_accel.api.handlers import device_profile
+from nova_accel.api.handlers import profile_explanation
 from nova_accel.api.policies import device_profile as policies
 from nova_accel.api.schemas import device_profile as schemas
+
+#: The microversion from which on an explanation has pages.
+_EXPLAIN_PAGES = '2.8'
 
 _NAMES = route.Argument('Names, separated by commas')
 
@@ -64,11 +68,22 @@ ROUTES: route.Table = {
     },
     '/device_profiles/{uuid}/explain': {
         'GET': route.Route(
-            device_profile.explain_device_profile,
+            profile_explanation.explain_device_profile,
             'Tell which hosts could serve a device profile, and why others '
             'cannot',
             policies.EXPLAIN,
             since='2.6',
+            query={
+                'limit': route.Argument(
+                    'How many hosts at most', since=_EXPLAIN_PAGES
+                ),
+                'marker': route.Argument(
+                    'Name of the last host that is known', since=_EXPLAIN_PAGES
+                ),
+                'hostname': route.Argument(
+                    'The only host', since=_EXPLAIN_PAGES
+                ),
+            },
         ),
     },
 }

@@ -56,6 +56,7 @@ class ArqFacts(TypedDict):
     project_id: str | None
     role: str | None
     reason: str | None
+    chosen_because: str | None
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     attach_handle_uuid: str | None
@@ -122,6 +123,7 @@ _NAMES = (
     'project_id',
     'role',
     'reason',
+    'chosen_because',
     'created_at',
     'updated_at',
 )

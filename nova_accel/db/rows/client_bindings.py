@@ -15,7 +15,6 @@
 Everything here is a part of its caller's transaction.
 """
 
-from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
 import functools
@@ -29,6 +28,8 @@ from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import per_row
 from nova_accel.model import arq_types
+from nova_accel.model import device_profile
+from nova_accel.model import handle_stock
 from nova_accel.model import reason
 
 _TABLE = schema.ARQS
@@ -46,6 +47,8 @@ class RowToBind(arq_rows.UnadoptedRow):
 
     state: str
     resource_class: str
+    device_profile_group_id: int
+    group: dict[str, str]
     #: An instance of the request that has ARQs already, if there is one.
     earlier: str | None
 
@@ -56,7 +59,14 @@ _EARLIER = _TABLE.alias('earlier')
 _TO_BIND = arq_rows.LOCKING.with_only_columns(
     *(
         _TABLE.c[name]
-        for name in ('uuid', 'state', 'resource_class', 'project_id')
+        for name in (
+            'uuid',
+            'state',
+            'resource_class',
+            'device_profile_group_id',
+            'group',
+            'project_id',
+        )
     ),
     sa.select(_EARLIER.c.instance_uuid)
     .where(
@@ -99,18 +109,25 @@ def write(
     connection: sa.Connection,
     rows: Mapping[str, RowToBind],
     bindings: Bindings,
-    bound: Collection[str],
+    why: Mapping[str, str],
     failed: Mapping[str, exceptions.AcceleratorsBusy],
 ) -> None:
     """Write which ARQs are bound, and which could not be.
 
     :param rows: of :func:`lock`
-    :param bound: the uuids of the ARQs that get handles
+    :param why: ARQ uuid -> why its handle was chosen, if it gets one
     :param failed: ARQ uuid -> why it gets none
     :raises Conflict: other bindings were first
     """
     places = _places(rows, bindings)
-    _place(connection, arq_types.State.BOUND, [places[uuid] for uuid in bound])
+    _place(
+        connection,
+        arq_types.State.BOUND,
+        [
+            {**places[uuid], 'chosen_because': text}
+            for uuid, text in why.items()
+        ],
+    )
     _place(
         connection,
         arq_types.State.BIND_FAILED,
@@ -119,6 +136,37 @@ def write(
             for uuid, fault in failed.items()
         ],
     )
+
+
+def asks(
+    rows: Mapping[str, RowToBind], bindings: Bindings
+) -> dict[str, list[handle_stock.Ask]]:
+    """Instance uuid -> what its ARQs ask for, one ask for each group.
+
+    :param rows: of :func:`lock`
+    """
+    found: dict[str, list[handle_stock.Ask]] = {}
+    for instance_uuid, uuids in by_instance(bindings).items():
+        parts: dict[tuple[int, str, str], list[str]] = {}
+        for uuid in uuids:
+            parts.setdefault(
+                (
+                    rows[uuid]['device_profile_group_id'],
+                    bindings[uuid]['hostname'],
+                    bindings[uuid]['device_rp_uuid'],
+                ),
+                [],
+            ).append(uuid)
+        found[instance_uuid] = [
+            handle_stock.Ask(
+                hostname,
+                rp_uuid,
+                device_profile.parse_groups([rows[of_group[0]]['group']])[0],
+                {uuid: rows[uuid]['resource_class'] for uuid in of_group},
+            )
+            for (_index, hostname, rp_uuid), of_group in parts.items()
+        ]
+    return found
 
 
 def by_instance(
@@ -154,6 +202,7 @@ def _places(
             'uuid': uuid,
             'position': position,
             'reason': None,
+            'chosen_because': None,
             'project_id': bindings[uuid].get(
                 'project_id', rows[uuid]['project_id']
             ),
@@ -190,7 +239,14 @@ def _place(
 @functools.lru_cache
 def _placing(state: arq_types.State, amount: int) -> sa.Update:
     columns = [
-        _TABLE.c[name] for name in (*PLACE, 'position', 'project_id', 'reason')
+        _TABLE.c[name]
+        for name in (
+            *PLACE,
+            'position',
+            'project_id',
+            'reason',
+            'chosen_because',
+        )
     ]
     return (
         sa.update(_TABLE)

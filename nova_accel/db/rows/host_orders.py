@@ -20,6 +20,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from nova_accel.db import clock
 from nova_accel.db import schema
 from nova_accel.model import hardware
 from nova_accel.model import standing_orders
@@ -74,5 +75,5 @@ def change(
     connection.execute(
         sa.update(_HOSTS)
         .where(*where)
-        .values(orders=_HOSTS.c.orders + 1, **values)
+        .values(orders=_HOSTS.c.orders + 1, changed_at=clock.now(), **values)
     )

@@ -28,6 +28,7 @@ from nova_accel import exceptions
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import reported_rows
+from nova_accel.db.rows import typed
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
 
@@ -332,8 +333,8 @@ def _read(
         *(table.c[name] for name in reported_rows.COLUMNS[table])
     ).select_from(source)
     return {
-        row['uuid']: dict(row)
-        for row in connection.execute(query.where(where)).mappings()
+        row['uuid']: row
+        for row in typed.rows(dict, connection.execute(query.where(where)))
     }
 
 

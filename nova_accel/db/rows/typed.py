@@ -31,7 +31,9 @@ def rows(kind: type[_R], result: sa.CursorResult[Any]) -> list[_R]:
 
     :param kind: the TypedDict of the columns that the query selects
     """
-    return [row(kind, found) for found in result.mappings()]
+    names = tuple(result.keys())
+    # Faster than result.mappings(), which looks up each column of each row.
+    return [cast(_R, dict(zip(names, found, strict=True))) for found in result]
 
 
 def row(kind: type[_R], found: Mapping[Any, Any]) -> _R:

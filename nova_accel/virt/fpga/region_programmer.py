@@ -17,33 +17,24 @@ for them where it makes the guest. Only one region of a card is programmed at
 a time, and never one that another server has.
 """
 
-from collections.abc import Callable
 from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from concurrent import futures
-import contextlib
-import dataclasses
 import time
 from typing import Any
 
-from oslo_concurrency import lockutils
 from oslo_log import log as logging
-from oslo_utils import uuidutils
 
 from nova_accel import exceptions
 from nova_accel.bitstreams import store
 from nova_accel.model import arq_types
-from nova_accel.model import attach_handle
 from nova_accel.model import fpga_bitstream
-from nova_accel.model import naming
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.virt.fpga import host_regions
-from nova_accel.virt.fpga import programming_attempt
-from nova_accel.virt.fpga import programming_history
 from nova_accel.virt.fpga import programming_job
+from nova_accel.virt.fpga import region_loader
 from nova_accel.virt.fpga import region_request
 from nova_accel.virt.fpga import region_target
 from nova_accel.virt.fpga import region_use
@@ -55,37 +46,26 @@ _WORKERS = 16
 
 _Job = programming_job.Job
 
-_NOBODY = programming_record.Asker()
-
 
 class Programmer:
     """Programs the regions of one host.
 
-    :param changed: is called when a region holds something else
-    :param service_context: the service's own context, for servers that are
-        started again without a user
     :param timeout_s: how long a server waits for its regions, and how long
         one programming may take
     """
 
     def __init__(
         self,
-        node_uuid: str,
         regions: host_regions.Regions,
         use: region_use.RegionUse,
         bitstreams: store.Store,
-        history: programming_history.History,
-        changed: Callable[[], None],
-        service_context: Callable[[], Any],
+        loader: region_loader.Loader,
         timeout_s: float,
     ) -> None:
-        self._node_uuid = node_uuid
         self._regions = regions
         self._use = use
         self._bitstreams = bitstreams
-        self._history = history
-        self._changed = changed
-        self._service_context = service_context
+        self._loader = loader
         self._timeout_s = timeout_s
         self._executor = futures.ThreadPoolExecutor(_WORKERS)
         self._begun: dict[frozenset[str], Sequence[_Job]] = {}
@@ -183,48 +163,7 @@ class Programmer:
         target = self._use.target_of(deployable_uuid, is_shell)
         self._use.check_free(target, asker, is_stopped=False)
         job = _Job(target, asker, self._deadline())
-        return self._put(job, wanted, context, is_stopped=False)
-
-    def blank(self, handle: attach_handle.AttachHandle) -> None:
-        """Program the region of a handle that was given back.
-
-        A region that holds the bitstream already is programmed, too. That
-        clears what a guest has left in the circuit's own memory.
-
-        :param handle: its ``cleaning`` has the id of the bitstream
-        :raises DeviceError: the region does not hold it afterwards.
-        """
-        _method, bitstream_id = handle.cleaning
-        try:
-            self._load_blank(
-                _Job(self._use.target_with(handle), _NOBODY, self._deadline()),
-                bitstream_id,
-                is_stopped=False,
-            )
-        except exceptions.DeviceError:
-            raise
-        except exceptions.AcceleratorError as error:
-            raise exceptions.DeviceError(str(error)) from error
-
-    def _load_blank(
-        self, job: _Job, bitstream_id: str, is_stopped: bool
-    ) -> None:
-        context = self._service_context()
-        bitstream = self._bitstreams.resolve(
-            fpga_bitstream.Wanted(bitstream_id),
-            job.target.device,
-            job.target.region,
-            context,
-        )
-        self._load(
-            job,
-            # The operator's line names it, so no project owns it.
-            dataclasses.replace(bitstream, owner=None),
-            self._bitstreams.fetched(bitstream, context),
-            is_stopped,
-            is_repeated=True,
-            recorded=_NOBODY,
-        )
+        return self._loader.put(job, wanted, context, is_stopped=False)
 
     def _begin(
         self,
@@ -261,7 +200,7 @@ class Programmer:
     ) -> None:
         """Have a region hold what a server asks of it."""
         wanted = request.wanted
-        with self._card_locked(job.target):
+        with self._loader.card_locked(job.target):
             known = self._regions.known(job.target)
             last = (
                 None
@@ -284,13 +223,13 @@ class Programmer:
                 return
         try:
             if last is not None and is_lost:
-                self._load_again(job, last)
+                self._loader.load_again(job, last)
             elif wanted is None:
-                self._replace(job)
-                with self._card_locked(job.target):
+                self._loader.replace(job)
+                with self._loader.card_locked(job.target):
                     self._give(job, request)
             else:
-                self._put(job, wanted, context, is_stopped=True)
+                self._loader.put(job, wanted, context, is_stopped=True)
         except exceptions.BitstreamUnusable:
             self._executor.submit(self._repair, job.target, job.asker)
             raise
@@ -301,23 +240,7 @@ class Programmer:
         :raises DeviceError: its contents are not for that server.
         """
         request.check(self._regions.known(job.target), job.asker.project_id)
-        self._serve(job)
-
-    def _replace(self, job: _Job) -> None:
-        """Program a region with a bitstream that every project may get.
-
-        It is the operator's blank bitstream. Without one, it is the last
-        bitstream of the operator that the region held. If there is neither,
-        the region stays as it is.
-
-        :raises AcceleratorError: it failed.
-        """
-        if job.target.blank is not None:
-            self._load_blank(job, job.target.blank, is_stopped=True)
-            return
-        circuit = self._regions.operators(job.target)
-        if circuit is not None:
-            self._load_again(job, circuit, recorded=_NOBODY)
+        self._loader.serve(job)
 
     def _repair(
         self, target: region_target.Target, asker: programming_record.Asker
@@ -332,199 +255,9 @@ class Programmer:
                 unclean is not None
                 and unclean.owner == programmable.UNKNOWN_OWNER
             ):
-                self._replace(_Job(target, asker, self._deadline()))
+                self._loader.replace(_Job(target, asker, self._deadline()))
         except exceptions.AcceleratorError as error:
             LOG.error('%s stays unclean: %s', target, error)
-
-    def _load_again(
-        self,
-        job: _Job,
-        circuit: programmable.Circuit,
-        recorded: programming_record.Asker | None = None,
-    ) -> None:
-        """Program a region with a circuit that it held before.
-
-        The file is taken from this host, if it is still here.
-
-        :param recorded: as for :meth:`_load`
-        :raises AcceleratorError: the region does not hold it.
-        """
-        with self._bitstreams.kept(circuit.sha256) as file:
-            if file is not None:
-                self._load(
-                    job,
-                    fpga_bitstream.from_circuit(circuit),
-                    contextlib.nullcontext(file),
-                    is_stopped=True,
-                    recorded=recorded,
-                )
-                return
-        self._put(
-            job,
-            fpga_bitstream.Wanted(circuit.bitstream_id),
-            None,
-            is_stopped=True,
-            recorded=recorded,
-        )
-
-    def _put(
-        self,
-        job: _Job,
-        wanted: fpga_bitstream.Wanted,
-        context: Any,
-        is_stopped: bool,
-        recorded: programming_record.Asker | None = None,
-    ) -> programmable.Contents:
-        """Have a region hold a bitstream.
-
-        :param is_stopped: whether the guest of the asker does not run
-        :param recorded: as for :meth:`_load`
-        """
-        target = job.target
-        if context is None:
-            context = self._service_context()
-        bitstream = self._bitstreams.resolve(
-            wanted, target.device, target.region, context
-        )
-        with self._card_locked(target):
-            contents = self._held(job, bitstream)
-            if contents is not None:
-                LOG.info('%s holds %s already', target, bitstream)
-                return contents
-        return self._load(
-            job,
-            bitstream,
-            self._fetched(bitstream, context),
-            is_stopped,
-            recorded=recorded,
-        )
-
-    @contextlib.contextmanager
-    def _fetched(
-        self, bitstream: fpga_bitstream.Bitstream, context: Any
-    ) -> Iterator[store.Fetched]:
-        """The file of a bitstream, while the body runs.
-
-        :raises BitstreamUnusable: every host would refuse its bytes.
-        """
-        with contextlib.ExitStack() as stack:
-            try:
-                file = stack.enter_context(
-                    self._bitstreams.fetched(bitstream, context)
-                )
-            except exceptions.BitstreamRefused as error:
-                raise exceptions.BitstreamUnusable(
-                    str(error),
-                    bitstream.id,
-                    public=(
-                        f'upload it again, or ask for another: {error.public}'
-                    ),
-                ) from error
-            yield file
-
-    def _load(
-        self,
-        job: _Job,
-        bitstream: fpga_bitstream.Bitstream,
-        fetched: contextlib.AbstractContextManager[store.Fetched],
-        is_stopped: bool,
-        is_repeated: bool = False,
-        recorded: programming_record.Asker | None = None,
-    ) -> programmable.Contents:
-        """Fetch a bitstream and program a region with it.
-
-        :param is_stopped: as for :meth:`_put`
-        :param is_repeated: program the region even if it holds the bitstream
-        :param recorded: the asker to record, who is then served with the
-            region; by default the job's asker
-        """
-        target = job.target
-        self._use.check_free(target, job.asker, is_stopped)
-        record = programming_record.Record(
-            uuidutils.generate_uuid(),
-            naming.derived_uuid(self._node_uuid, target.device.name),
-            target.region.name,
-            bitstream.id,
-            recorded or job.asker,
-            programming_attempt.now(),
-        )
-        try:
-            with fetched as file, self._card_locked(target):
-                # Another thread may have programmed it meanwhile.
-                contents = None if is_repeated else self._held(job, bitstream)
-                if contents is not None:
-                    return contents
-                with job.touching():
-                    return self._program(
-                        job, record, bitstream, file, is_stopped
-                    )
-        except exceptions.AcceleratorError as error:
-            self._history.note(programming_attempt.ended(record, str(error)))
-            raise
-
-    def _program(
-        self,
-        job: _Job,
-        record: programming_record.Record,
-        bitstream: fpga_bitstream.Bitstream,
-        file: store.Fetched,
-        is_stopped: bool,
-    ) -> programmable.Contents:
-        self._history.note(record)
-        LOG.info('Programming %s with %s', job.target, bitstream)
-        try:
-            contents = self._regions.program(
-                job.target,
-                record,
-                bitstream,
-                file.path,
-                file.sha256,
-                job.deadline,
-                lambda: self._use.check_free(
-                    job.target, job.asker, is_stopped
-                ),
-            )
-        finally:
-            self._changed()
-        done = programming_attempt.ended(record, None)
-        LOG.info(
-            'Programmed %s with %s, %.1f s after it was begun',
-            job.target,
-            bitstream,
-            (programming_attempt.now() - record.started_at).total_seconds(),
-        )
-        self._history.note(done)
-        return contents
-
-    def _held(
-        self,
-        job: _Job,
-        bitstream: fpga_bitstream.Bitstream,
-    ) -> programmable.Contents | None:
-        """The contents of the region, if it holds the bitstream.
-
-        The job's instance is then served with them.
-        """
-        contents = self._regions.known(job.target).contents
-        if contents is None or contents.bitstream_id != bitstream.id:
-            return None
-        restated = self._regions.restate(job.target, bitstream)
-        if restated != contents:
-            self._changed()
-        self._serve(job)
-        return restated
-
-    def _serve(self, job: _Job) -> None:
-        if job.asker.instance_uuid is not None:
-            self._regions.serve(job.target, job.asker.instance_uuid)
-
-    def _card_locked(
-        self,
-        target: region_target.Target,
-    ) -> contextlib.AbstractContextManager[object]:
-        return lockutils.lock(
-            f'nova_accel-{self._node_uuid}-{target.device.name}'
-        )
 
     def _deadline(self) -> float:
         return time.monotonic() + self._timeout_s

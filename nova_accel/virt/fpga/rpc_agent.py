@@ -29,6 +29,7 @@ from nova_accel.model import host_rpc
 from nova_accel.model import programmable
 from nova_accel.model import programming_record
 from nova_accel.virt.fpga import region_programmer
+from nova_accel.virt.fpga import region_stock
 
 LOG = logging.getLogger(__name__)
 
@@ -39,10 +40,14 @@ class Endpoint:
     target = oslo_messaging.Target(version=host_rpc.VERSION)
 
     def __init__(
-        self, programmer: region_programmer.Programmer, bitstreams: store.Store
+        self,
+        programmer: region_programmer.Programmer,
+        bitstreams: store.Store,
+        stock: region_stock.Stock,
     ) -> None:
         self._programmer = programmer
         self._bitstreams = bitstreams
+        self._stock = stock
 
     @oslo_messaging.expected_exceptions(exceptions.RefusedByHost)
     def program(
@@ -129,6 +134,15 @@ class Endpoint:
             LOG.error('Bitstream %s is not fetched: %s', bitstream_uuid, fault)
             return
         LOG.info('Bitstream %s is on this host', bitstream_uuid)
+
+    def stock(
+        self, context: Any, deployable_uuid: str, bitstream_uuid: str
+    ) -> None:
+        """Program an idle region with what servers will probably ask for.
+
+        The host's own rights count, not those of the caller.
+        """
+        self._stock.put(deployable_uuid, bitstream_uuid)
 
     def _program(
         self,

@@ -34,6 +34,7 @@ from nova_accel.host import all_guests
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import host_view
+from nova_accel.model import standing_orders
 from nova_accel.virt.holding import holdings
 
 LOG = logging.getLogger(__name__)
@@ -67,7 +68,8 @@ class Cleaner:
     :param workers: how many handles are cleaned at a time
     :param drivers: name -> device driver
     :param held: units that are held are not touched, whatever the orders say
-    :param blank: cleans a region by another bitstream, or raises DeviceError
+    :param blank: cleans a region by another bitstream, the one that is named
+        or the blank one, or raises DeviceError
     :param hurry: has a report made soon
     """
 
@@ -79,7 +81,7 @@ class Cleaner:
         drivers: Mapping[str, base.Driver],
         guests: all_guests.Guests,
         held: holdings.Held,
-        blank: Callable[[attach_handle.AttachHandle], None],
+        blank: Callable[[attach_handle.AttachHandle, str | None], None],
         hurry: Callable[[], None],
     ) -> None:
         self._api = api
@@ -189,21 +191,21 @@ class Cleaner:
                 self._clean,
                 view.handles[uuid],
                 self._drivers[view.drivers[uuid]],
-                orders.revision,
+                orders,
             )
 
     def _clean(
         self,
         handle: attach_handle.AttachHandle,
         driver: base.Driver,
-        revision: int,
+        orders: standing_orders.Orders,
     ) -> None:
         fault = None
         try:
             # The journal may be lost, or the host had another name.
             self._guests.check_unused(handle)
             if handle.cleaning[:1] == ('program',):
-                self._blank(handle)
+                self._blank(handle, orders.stock.get(handle.uuid))
             else:
                 driver.clean(handle)
         except exceptions.DeviceError as error:
@@ -213,7 +215,7 @@ class Cleaner:
             fault = f'its driver failed: {error!r}'
         with self._lock:
             self._running.discard(handle.uuid)
-            is_news = self._note(handle.uuid, _Outcome(revision, fault))
+            is_news = self._note(handle.uuid, _Outcome(orders.revision, fault))
         if fault is not None:
             LOG.warning(
                 '%s is not clean and stays reserved, trying again later: %s',

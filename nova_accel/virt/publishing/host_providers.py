@@ -29,6 +29,7 @@ import oslo_messaging
 from nova_accel import exceptions
 from nova_accel.client import our_allocations
 from nova_accel.client import servers
+from nova_accel.model import host_stats
 from nova_accel.model import host_view
 from nova_accel.model import occupancy
 from nova_accel.model import provider_layout
@@ -76,6 +77,10 @@ class Providers:
         """
         self._looks += 1
         self._starting = threading.get_ident() if self._looks == 1 else None
+
+    def stats(self) -> dict[str, str]:
+        """How many units there are, as statistics of the host."""
+        return host_stats.to_stats(self._board.view.units)
 
     def update(
         self,

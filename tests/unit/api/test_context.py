@@ -80,3 +80,9 @@ class TestContext(testtools.TestCase):
 
     def test_nobody_is_refused(self) -> None:
         self.assertEqual(401, self.context_of(X_Roles='admin').status_int)
+
+    def test_a_catalog_that_is_no_json(self) -> None:
+        self.assertEqual(
+            500,
+            self.context_of(X_User_Id='u1', X_Service_Catalog='[{').status_int,
+        )

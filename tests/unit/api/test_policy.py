@@ -14,7 +14,9 @@
 
 import collections
 import inspect
+import os
 import pathlib
+import time
 
 import fixtures
 from nova import context as nova_context
@@ -222,6 +224,57 @@ class EnforcerTest(base.ApiTestCase):
         self.addCleanup(policy.get_enforcer.cache_clear)
         self.refused(403, 'GET', '/device_profiles')
         self.ok('GET', '/device_profiles', roles=('auditor',))
+
+    def test_a_changed_rule_is_heard_of_within_a_second(self) -> None:
+        path = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
+        rules = path / 'policy.yaml'
+        rules.write_text('"nova_accel:device_profile:list": "role:auditor"')
+        policy.get_enforcer()
+        conf.CONF.set_override('policy_file', str(rules), 'oslo_policy')
+        self.addCleanup(conf.CONF.clear_override, 'policy_file', 'oslo_policy')
+        policy.get_enforcer.cache_clear()
+        self.addCleanup(policy.get_enforcer.cache_clear)
+        now = time.monotonic()
+        self.useFixture(fixtures.MonkeyPatch('time.monotonic', lambda: now))
+        self.refused(403, 'GET', '/device_profiles', roles=('operator',))
+        rules.write_text('"nova_accel:device_profile:list": "role:operator"')
+        # Its time of change may have whole seconds.
+        later = time.time() + 10
+        os.utime(rules, (later, later))
+        now += 1.0
+        self.ok('GET', '/device_profiles', roles=('operator',))
+        self.refused(403, 'GET', '/device_profiles', roles=('auditor',))
+
+    def test_a_decision_is_for_those_that_the_rules_cannot_tell_apart(
+        self,
+    ) -> None:
+        rule = 'nova_accel:device_profile:list'
+        for roles, service_roles, system_scope, is_allowed in (
+            (['reader'], [], None, True),
+            (['other'], [], None, False),
+            (['other'], ['service'], None, True),
+            (['reader'], [], 'all', False),
+            (['other', 'reader'], [], None, True),
+            (['reader'], [], None, True),
+        ):
+            context = nova_context.RequestContext(
+                roles=roles,
+                service_roles=service_roles,
+                system_scope=system_scope,
+                is_admin=False,
+            )
+            self.assertEqual(is_allowed, policy.allows(context, rule))
+
+    def test_a_decision_is_by_all_that_the_rules_see(self) -> None:
+        """Otherwise it would be given to another caller, too."""
+        context = nova_context.RequestContext(is_admin=False)
+        seen = policy._caller(context)
+        for name in context.to_policy_values():
+            value = getattr(context, name)
+            other = ['x'] if isinstance(value, list) else 'x'
+            setattr(context, name, other)
+            self.assertNotEqual(seen, policy._caller(context), name)
+            setattr(context, name, value)
 
     def test_a_system_token_is_out_of_scope(self) -> None:
         context = nova_context.RequestContext(

@@ -94,6 +94,26 @@ class TestGlance(testtools.TestCase):
             {'the-callers'}, {token for token, _path in self.requests}
         )
 
+    def test_for_whom(self):
+        for visibility, is_for_all in (
+            ('public', True),
+            ('community', True),
+            ('shared', False),
+            ('private', False),
+        ):
+            image = bitstreams.image(DATA)
+            image['visibility'] = visibility
+            self.images.create(None, image)
+            self.assertIs(
+                is_for_all, self.glance.is_for_all(image['id'], self.context)
+            )
+        self.assertRaises(
+            exceptions.BitstreamNotFound,
+            self.glance.is_for_all,
+            UNKNOWN,
+            self.context,
+        )
+
     def test_properties_that_nova_does_not_know(self):
         image_id = self.images.add(DATA, **{'accel:function_name': 'fast'})
         image = self.glance.image(image_id, self.context)

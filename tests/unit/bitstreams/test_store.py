@@ -74,6 +74,14 @@ class Glance:
             )
         return fpga_bitstream.from_image(self._images.show(None, image_id))
 
+    def is_for_all(self, bitstream_id, context):
+        assert context is CONTEXT
+        image = self._images.show(None, bitstream_id)
+        return image['visibility'] != 'private'
+
+    def hide(self, bitstream_id):
+        self._images.show(None, bitstream_id)['visibility'] = 'private'
+
     def show(self, bitstream_id, context):
         for found in self.tagged(context):
             if found.id == bitstream_id:
@@ -207,6 +215,36 @@ class TestResolve(StoreTestCase):
         self.glance.add(function_name='multiply')
         text = self.fault(exceptions.BitstreamNotFound, function_name='divide')
         self.assertIn("no bitstream with function 'divide' fits", text)
+
+
+class TestResolveForAll(StoreTestCase):
+    def resolve(self, bitstream_id):
+        return self.store.resolve_for_all(bitstream_id, CARD, REGION, CONTEXT)
+
+    def is_refused(self, why, bitstream_id):
+        error = self.assertRaises(
+            exceptions.BitstreamRefused, self.resolve, bitstream_id
+        )
+        self.assertIn(why, str(error))
+
+    def test_the_operators(self):
+        found = self.glance.add()
+        self.assertEqual(found, self.resolve(found.id))
+
+    def test_a_projects(self):
+        self.is_refused(
+            "not the operator's", self.glance.add(owner='project').id
+        )
+
+    def test_what_not_every_project_may_use(self):
+        found = self.glance.add()
+        self.glance.hide(found.id)
+        self.is_refused('publish its image', found.id)
+
+    def test_what_does_not_fit(self):
+        self.is_refused(
+            'does not fit', self.glance.add(region_uuid=FUNCTION).id
+        )
 
 
 class TestFetched(StoreTestCase):

@@ -22,7 +22,6 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api as client
 from nova_accel.conf import CONF
-from nova_accel.db import capacity
 from nova_accel.db import client_arqs
 from nova_accel.db import device
 from nova_accel.db import device_profile
@@ -36,6 +35,7 @@ from nova_accel.model import provider_allocation
 from nova_accel.model import standing_orders
 from nova_accel.testing import accelerator_api
 from nova_accel.testing import reports
+from rig import capacity
 from rig.serving import nova_conf
 
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'

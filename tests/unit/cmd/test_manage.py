@@ -19,6 +19,7 @@ import testtools
 from nova_accel.cmd import manage
 from nova_accel.db import device_profile
 from nova_accel.db import engine
+from nova_accel.testing import reports
 
 
 class TestManage(testtools.TestCase):
@@ -86,3 +87,13 @@ class TestManage(testtools.TestCase):
     def test_without_a_command(self) -> None:
         self.run_command()
         self.assertIn('db sync', self.output.getvalue())
+
+    def test_explain(self) -> None:
+        self.run_command('db', 'sync')
+        device_profile.create('gold', [{'resources:FPGA': '1'}])
+        reports.SimulatedHost().report()
+        self.assertEqual(0, self.run_command('explain', 'gold'))
+        self.assertIn('compute-1', self.output.getvalue())
+        self.assertEqual(1, self.run_command('explain', 'silver'))
+        self.assertIn('silver', self.errors.getvalue())
+        self.assertNotIn('Traceback', self.errors.getvalue())

@@ -10,36 +10,10 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import datetime
-
-import hypothesis
-from hypothesis import strategies as st
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 import testtools
 
 from nova_accel.db import schema
-
-ZONES = st.integers(-14 * 60, 14 * 60).map(
-    lambda minutes: datetime.timezone(datetime.timedelta(minutes=minutes))
-)
-
-
-class TestUtcDateTime(testtools.TestCase):
-    @hypothesis.given(
-        st.datetimes(
-            datetime.datetime(1971, 1, 1),
-            datetime.datetime(2100, 1, 1),
-            timezones=ZONES,
-        )
-    )
-    def test_same_moment_comes_back(self, moment: datetime.datetime) -> None:
-        type_, dialect = schema.UtcDateTime(), sqlite.dialect()
-        stored = type_.process_bind_param(moment, dialect)
-        found = type_.process_result_value(stored, dialect)
-        assert found is not None
-        self.assertEqual(moment.replace(microsecond=0), found)
-        self.assertEqual(datetime.UTC, found.tzinfo)
 
 
 class TestTables(testtools.TestCase):

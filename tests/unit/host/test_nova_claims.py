@@ -45,9 +45,7 @@ QAT_VF1, QAT_VF2, QAT_VF8 = '0000:84:00.1', '0000:84:00.2', '0000:84:01.0'
 NIC_VF1 = '0000:85:00.1'
 SRIOV_VF1, SRIOV_VF2 = '0000:ae:00.1', '0000:ae:00.2'
 
-NVME_UUID = naming.derived_uuid(
-    NODE_UUID, 'provider', 'ssd', '144d', 'a80a', 'numa0'
-)
+NVME_UUID = naming.derived_uuid(NODE_UUID, 'provider', 'ssd', '144d', 'a80a')
 
 
 def a_line(address, driver='pci', **keys):
@@ -313,17 +311,22 @@ CONFLICTS = {
     ),
     # provider.yaml
     'the name of a pool': yaml(
-        an_entry(f'{NODE}_accel_ssd_144d_a80a_numa0', 'CUSTOM_X'),
+        an_entry(f'{NODE}_accel_ssd_144d_a80a', 'CUSTOM_X'),
         ours=NVME,
-        named=f'name {NODE}_accel_ssd_144d_a80a_numa0',
+        named=f'name {NODE}_accel_ssd_144d_a80a',
     ),
     'the uuid of a pool': yaml(
         an_entry(NVME_UUID, 'CUSTOM_X', method='uuid'),
         ours=NVME,
         named=f'uuid {NVME_UUID}',
     ),
+    'the name of a NUMA node\'s pool': yaml(
+        an_entry(f'{NODE}_accel_ssd_144d_a80a_numa0', 'CUSTOM_X'),
+        ours=a_line(NVME, type='SSD', pool='numa'),
+        named=f'name {NODE}_accel_ssd_144d_a80a_numa0',
+    ),
     'its resource class': yaml(
-        an_entry(f'{NODE}_accel_ssd_144d_a80a_numa0', CUSTOM_SSD=4),
+        an_entry(f'{NODE}_accel_ssd_144d_a80a', CUSTOM_SSD=4),
         ours=NVME,
         named='name host1_accel_ssd',
     ),
@@ -492,27 +495,28 @@ NO_CONFLICTS = {
         an_entry('host10', 'CUSTOM_NOVA_ACCEL'), ours=NVME
     ),
     'our provider of another node': yaml(
-        an_entry('host2_accel_ssd_144d_a80a_numa0', CUSTOM_SSD=4), ours=NVME
+        an_entry('host2_accel_ssd_144d_a80a', CUSTOM_SSD=4), ours=NVME
     ),
     'another provider of ours': yaml(
-        an_entry(f'{NODE}_accel_ssd_144d_a80b_numa0', 'CUSTOM_NOVA_ACCEL'),
+        an_entry(f'{NODE}_accel_ssd_144d_a80b', 'CUSTOM_NOVA_ACCEL'),
         ours=NVME,
     ),
     'the pool of another NUMA node': yaml(
-        an_entry(f'{NODE}_accel_ssd_144d_a80a_numa1', 'CUSTOM_X'), ours=NVME
+        an_entry(f'{NODE}_accel_ssd_144d_a80a_numa1', 'CUSTOM_X'),
+        ours=a_line(NVME, type='SSD', pool='numa'),
     ),
     'a region that is not there': yaml(
         an_entry(f'{NODE}_accel_pci_0000_83_00_0_region2', 'CUSTOM_X'),
         ours=FPGA,
     ),
     'an entry that adds nothing': yaml(
-        an_entry(f'{NODE}_accel_ssd_144d_a80a_numa0'), ours=NVME
+        an_entry(f'{NODE}_accel_ssd_144d_a80a'), ours=NVME
     ),
     'a uuid in capitals': yaml(
         an_entry(NVME_UUID.upper(), 'CUSTOM_X', method='uuid'), ours=NVME
     ),
     'a file that is not read': yaml(
-        an_entry(f'{NODE}_accel_ssd_144d_a80a_numa0', 'CUSTOM_X'),
+        an_entry(f'{NODE}_accel_ssd_144d_a80a', 'CUSTOM_X'),
         ours=NVME,
         file='a.yml',
     ),
@@ -595,9 +599,7 @@ class TestTheRestWorks(ConflictsTestCase):
             pci=[{'address': FPGA_VF1}],
             vgpus={'nvidia-11': [GPU0]},
             providers={
-                'a.yaml': [
-                    an_entry(f'{NODE}_accel_ssd_144d_a80a_numa0', 'CUSTOM_X')
-                ]
+                'a.yaml': [an_entry(f'{NODE}_accel_ssd_144d_a80a', 'CUSTOM_X')]
             },
         )
         self.assertEqual({FPGA, GPU0, NVME}, refused.keys())
@@ -628,9 +630,7 @@ class TestTheRestWorks(ConflictsTestCase):
             line,
             OURS[NVME],
             providers={
-                'a.yaml': [
-                    an_entry(f'{NODE}_accel_qat_8086_37c9_numa0', 'CUSTOM_X')
-                ]
+                'a.yaml': [an_entry(f'{NODE}_accel_qat_8086_37c9', 'CUSTOM_X')]
             },
         )
         self.assertEqual(8, len(refused))

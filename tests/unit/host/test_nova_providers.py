@@ -23,7 +23,7 @@ from unit.host.claimed_host import an_entry
 from unit.host.claimed_host import NODE
 from unit.host.claimed_host import NODE_UUID
 
-POOL = f'{NODE}_accel_qat_8086_37c9_numa0'
+POOL = f'{NODE}_accel_qat_8086_37c9'
 POOL_UUID = naming.derived_uuid(NODE_UUID, 'provider', POOL)
 RACK = 'CUSTOM_RACK_7'
 

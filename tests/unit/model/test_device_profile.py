@@ -77,12 +77,14 @@ MALFORMED = (
     (
         'accel:image_id',
         'd5ca2f11-3108-4426-a11c-a959987565df',
-        'keys are bitstream_id, function_id, function_name, prefetch',
+        'keys are bitstream_id, function_id, function_name, prefetch, '
+        'single_numa_node',
     ),
     ('accel:bitstream_id', '', 'accel:bitstream_id, it must be a uuid'),
     ('accel:function_id', '../../etc/passwd', 'accel:function_id'),
     ('accel:function_name', ' ', 'accel:function_name, it must be a name'),
     ('accel:prefetch', 'yes', 'accel:prefetch'),
+    ('accel:single_numa_node', '0', 'accel:single_numa_node'),
     ('accel:prefetch', 'true', 'is for a group with accel:bitstream_id'),
 )
 
@@ -128,6 +130,7 @@ GROUPS = st.builds(
     forbidden=st.frozensets(
         TRAITS.map(lambda name: name + '_NOT'), max_size=3
     ),
+    is_on_one_numa_node=st.booleans(),
 )
 
 
@@ -142,6 +145,11 @@ def written(group):
         **{f'trait:{name}': 'required' for name in group.required},
         **{f'accel:{name}': value for name, value in group.properties.items()},
         **({'accel:prefetch': 'true'} if group.is_prefetched else {}),
+        **(
+            {'accel:single_numa_node': 'True'}
+            if group.is_on_one_numa_node
+            else {}
+        ),
     }
 
 
@@ -254,6 +262,17 @@ class TestParseGroups(testtools.TestCase):
         )
         self.assertIn('accel:bitstream_id, accel:function_name', error)
 
+    def test_the_bitstream_of_a_stored_group(self):
+        self.assertIsNone(
+            device_profile.bitstream_id({'accel:function_name': 'fast'})
+        )
+        uuid = 'd5ca2f11-3108-4426-a11c-a959987565df'
+        for value in (uuid, uuid.upper(), uuid.replace('-', '')):
+            self.assertEqual(
+                uuid,
+                device_profile.bitstream_id({'accel:bitstream_id': value}),
+            )
+
     def test_a_group_without_resources(self):
         for group in (
             {},
@@ -327,6 +346,12 @@ class TestNames(testtools.TestCase):
         self.assertEqual(
             ['device_profile_0', 'device_profile_1'],
             [device_profile.requester_id(n) for n in range(2)],
+        )
+
+    def test_requester_ids_of_parts(self):
+        self.assertEqual(
+            ['device_profile_2_0', 'device_profile_2_1'],
+            [device_profile.requester_id(2, part=n) for n in range(2)],
         )
 
 

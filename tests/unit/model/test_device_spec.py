@@ -101,7 +101,7 @@ MALFORMED = {
         ['CUSTOM_' + 'X' * 249],
         None,
     ),
-    'pool': ('true', 0, 1, None),
+    'pool': ('true', 'NUMA', 0, 1, None),
     'mdev_type': ('', None, 11),
     'mdev_types': (
         {},
@@ -272,6 +272,17 @@ class TestParse(testtools.TestCase):
             (by_address.vendor_id, by_address.product_id, by_address.traits),
         )
         self.assertFalse(by_id.whole)
+
+    def test_pools(self):
+        for value, expected in (
+            (False, (False, False)),
+            (True, (True, False)),
+            ('numa', (True, True)),
+        ):
+            [spec] = device_spec.parse(
+                [json.dumps({**GOOD, 'pool': value})], DRIVERS
+            )
+            self.assertEqual(expected, (spec.pool, spec.pool_by_numa_node))
 
     def test_the_least_and_the_greatest_values(self):
         for numvfs in (1, 65535):

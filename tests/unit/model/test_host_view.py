@@ -34,6 +34,11 @@ class TestView(testtools.TestCase):
             each.uuid for found in devices for each in found.handles
         ]
 
+    def test_how_many_units_there_are(self):
+        """One that is broken is there, too."""
+        self.assertEqual({'FPGA': 3}, self.view.units)
+        self.assertEqual({}, host_view.View().units)
+
     def test_what_nobody_must_be_given(self):
         broken, disabled, _fine = self.handles
         self.assertEqual({broken}, self.view.unusable(None))

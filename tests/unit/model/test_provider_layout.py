@@ -46,6 +46,7 @@ class Shape:
     units: tuple[int, ...] = (1,)
     numa_node: int | None = None
     pooled: bool = False
+    by_numa_node: bool = False
     operator_traits: frozenset[str] = frozenset()
 
 
@@ -87,6 +88,7 @@ def a_device(shape):
         deployables=tuple(deployables),
         numa_node=shape.numa_node,
         pooled=shape.pooled,
+        pooled_by_numa_node=shape.by_numa_node,
         operator_traits=shape.operator_traits,
     )
 
@@ -100,6 +102,7 @@ DEVICES = st.lists(
         units=st.lists(st.integers(0, 3), max_size=3).map(tuple),
         numa_node=st.none() | st.integers(0, 1),
         pooled=st.booleans(),
+        by_numa_node=st.booleans(),
         operator_traits=st.frozensets(
             st.sampled_from(['CUSTOM_RACK_7', 'CUSTOM_GOLD'])
         ),
@@ -337,19 +340,42 @@ class TestPool(testtools.TestCase):
     def pools(self, *shapes):
         return layout([a_device(shape) for shape in shapes]).providers
 
-    def test_the_same_kind_on_one_numa_node_shares_a_provider(self):
+    def test_the_same_kind_shares_a_provider(self):
         [pool] = self.pools(
             *(
-                Shape(bus, 0, numa_node=1, units=(2,), pooled=True)
+                Shape(bus, 0, numa_node=bus % 2, units=(2,), pooled=True)
                 for bus in range(3)
             )
         )
-        self.assertEqual('c1_accel_qat_8086_37c9_numa1', pool.name)
+        self.assertEqual('c1_accel_qat_8086_37c9', pool.name)
         self.assertEqual({'CUSTOM_QAT': 6}, pool.totals)
+
+    def test_a_provider_for_each_numa_node_on_demand(self):
+        pools = self.pools(
+            *(
+                Shape(
+                    bus,
+                    0,
+                    numa_node=numa_node,
+                    units=(2,),
+                    pooled=True,
+                    by_numa_node=True,
+                )
+                for bus, numa_node in enumerate((0, 1, 1, None))
+            )
+        )
+        self.assertEqual(
+            {
+                'c1_accel_qat_8086_37c9_numa0': {'CUSTOM_QAT': 2},
+                'c1_accel_qat_8086_37c9_numa1': {'CUSTOM_QAT': 4},
+                'c1_accel_qat_8086_37c9': {'CUSTOM_QAT': 2},
+            },
+            {pool.name: pool.totals for pool in pools},
+        )
 
     def test_names_that_placement_has_already(self):
         """Another name is another provider: its allocations would move."""
-        plain, of_operator = self.pools(
+        plain, of_operator, of_numa_node = self.pools(
             Shape(1, 0, pooled=True),
             Shape(
                 2,
@@ -357,9 +383,17 @@ class TestPool(testtools.TestCase):
                 pooled=True,
                 operator_traits=frozenset({'CUSTOM_RACK_7', 'CUSTOM_GOLD'}),
             ),
+            Shape(3, 0, numa_node=1, pooled=True, by_numa_node=True),
         )
         self.assertEqual('c1_accel_qat_8086_37c9', plain.name)
         self.assertEqual('c1_accel_qat_8086_37c9_6a3c23a9', of_operator.name)
+        self.assertEqual('c1_accel_qat_8086_37c9_numa1', of_numa_node.name)
+        self.assertEqual(
+            naming.derived_uuid(
+                NODE_UUID, 'provider', 'qat', '8086', '37c9', 'numa1'
+            ),
+            of_numa_node.uuid,
+        )
 
     def test_its_handles_are_in_the_order_of_the_bus(self):
         [pool] = self.pools(*(Shape(bus, 0, pooled=True) for bus in (9, 2)))
@@ -373,8 +407,8 @@ class TestPool(testtools.TestCase):
         pools = self.pools(
             Shape(1, 0, pooled=True),
             Shape(2, 1, pooled=True),
-            Shape(3, 0, pooled=True, numa_node=0),
-            Shape(4, 0, pooled=True, numa_node=1),
+            Shape(3, 0, pooled=True, numa_node=0, by_numa_node=True),
+            Shape(4, 0, pooled=True, numa_node=1, by_numa_node=True),
             Shape(5, 0, pooled=True, operator_traits=frozenset({'CUSTOM_A'})),
             Shape(6, 0, pooled=True, operator_traits=frozenset({'CUSTOM_B'})),
             Shape(7, 0, pooled=False),

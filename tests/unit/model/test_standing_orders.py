@@ -23,7 +23,13 @@ UUIDS = st.frozensets(st.uuids().map(str), max_size=4)
 
 class TestOrders(testtools.TestCase):
     @hypothesis.given(
-        st.builds(standing_orders.Orders, st.integers(0), UUIDS, UUIDS)
+        st.builds(
+            standing_orders.Orders,
+            st.integers(0),
+            UUIDS,
+            UUIDS,
+            st.dictionaries(st.uuids().map(str), st.uuids().map(str)),
+        )
     )
     def test_the_same_comes_back(self, told):
         self.assertEqual(

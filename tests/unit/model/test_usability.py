@@ -63,3 +63,15 @@ class TestCondition(testtools.TestCase):
             status=hardware.Status.MAINTAINING,
             fault='on fire',
         )
+
+
+class TestPublic(testtools.TestCase):
+    def test_without_the_words_of_a_host(self):
+        for reason, public in (
+            ('disabled by an administrator', 'disabled'),
+            ('faulty: compute-1 is on fire', 'faulty'),
+            ('being cleaned', 'not clean'),
+            ('not cleaned: sanitize: I/O error', 'not clean'),
+            ('in use', 'in use'),
+        ):
+            self.assertEqual(public, usability.public(reason))

@@ -10,276 +10,236 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import contextlib
-import datetime
-
 import fixtures
-from nova import objects
+from nova import exception
 from nova.scheduler import host_manager
-import sqlalchemy as sa
-import testtools
 
-from nova_accel.db import engine
-from nova_accel.db import schema
-from nova_accel.model import naming
 from nova_accel.scheduler import candidate_filter
-from nova_accel.scheduler import silence
-from nova_accel.testing import database
-from nova_accel.testing import reports
 from nova_accel.testing import scheduling
+from unit.scheduler import scheduled
 
 
-class TestAcceleratorFilter(testtools.TestCase):
-    """Schedules as Nova does: filter, claim the first candidate, again."""
+class TestMultiCreate(scheduled.ScheduledTestCase):
+    """Nothing is known of free units, as while the database is away."""
 
+    def assert_room_for(self, servers, *groups):
+        spec = self.spec(*groups)
+        self.assertRaises(
+            exception.NoValidHost, self.select, spec, servers + 1
+        )
+        self.assertEqual(servers, len(self.select(spec, servers)))
+
+    def test_devices_of_one_unit(self):
+        uuids = self.host('host', 1, 1, 1, 1)
+        self.assert_room_for(4, 1)
+        self.assertEqual([1] * 4, [self.used(uuid) for uuid in uuids])
+
+    def test_devices_of_many_units(self):
+        self.host('host', 1, 3, 2)
+        self.assert_room_for(6, 1)
+
+    def test_more_than_one_unit_each(self):
+        self.host('host', 3, 2, 5, 1)
+        self.assert_room_for(4, 2)
+
+    def test_two_groups(self):
+        self.host('host', 1, 3)
+        self.assert_room_for(2, 1, 1)
+
+    def test_two_hosts(self):
+        self.host('one', 1, 2)
+        self.host('other', 2, 1)
+        self.assert_room_for(6, 1)
+
+    def test_placement_is_asked_nothing_more(self):
+        self.host('one', 2, 2)
+        self.host('other', 2, 2)
+        asked = []
+        ask = self.placement.client.get_allocation_candidates
+
+        def note(*args):
+            asked.append(args)
+            return ask(*args)
+
+        self.useFixture(
+            fixtures.MockPatchObject(
+                self.placement.client, 'get_allocation_candidates', note
+            )
+        )
+        self.select(self.spec(1), 8)
+        self.assertEqual(1, len(asked))
+        self.assertEqual(1, self.reads)
+
+
+class TestMultiCreateByWhatIsKnown(TestMultiCreate):
     def setUp(self):
         super().setUp()
-        self.placement = self.useFixture(scheduling.Placement())
-        self.hosts = []
+        self.know()
 
-    def _host(self, name, *units, resource_class='FPGA'):
-        """A host with a provider for each number of units."""
-        host = host_manager.HostState(name, name, None)
-        host.uuid = self.placement.add_provider(
-            name, {'VCPU': 100, 'MEMORY_MB': 100000}
-        )
-        self.hosts.append(host)
-        return [
-            self.placement.add_provider(
-                f'{name}_accel_{index}',
-                {resource_class: total},
-                host.uuid,
-                [naming.OWNERSHIP_TRAIT],
-            )
-            for index, total in enumerate(units)
-        ]
+    def test_no_claim_is_lost(self):
+        """Not even of the last units."""
+        self.host('one', 1, 3, 2)
+        self.host('other', 4, 1)
+        claimed = self.lose()
+        self.select(self.spec(1), 11)
+        self.assertEqual(11, len(claimed))
 
-    def _spec(self, *groups):
-        """A request with groups of ours, each of so many FPGAs."""
-        return scheduling.request_spec(
-            {'group_policy': 'none'},
-            [
-                objects.RequestGroup(
-                    requester_id=f'device_profile_{index}',
-                    resources={'FPGA': units},
-                    required_traits={naming.OWNERSHIP_TRAIT},
-                )
-                for index, units in enumerate(groups)
-            ],
+
+class TestAcceleratorFilter(scheduled.ScheduledTestCase):
+    def pass_through(self, spec, *hosts):
+        return candidate_filter.AcceleratorFilter().filter_all(
+            list(hosts), spec
         )
+
+    def test_a_request_without_accelerators(self):
+        """It costs nothing: neither a look at each host nor a question."""
+        hosts = [host_manager.HostState('host', 'host', None)]
+        spec = scheduling.request_spec()
+        self.assertIs(
+            hosts, candidate_filter.AcceleratorFilter().filter_all(hosts, spec)
+        )
+        self.assertEqual(0, self.reads)
+
+    def test_a_rebuild(self):
+        spec = self.spec(1)
+        spec.scheduler_hints = {'_nova_check_type': ['rebuild']}
+        host = host_manager.HostState('host', 'host', None)
+        self.assertEqual([host], self.pass_through(spec, host))
+        self.assertEqual(0, self.reads)
 
     def test_a_host_that_reports_no_more(self):
         """Its nova-compute may run Nova's own driver, without devices."""
-        self.useFixture(database.Database())
-        for name in ('silent', 'other'):
-            self._host(name, 1)
-            reports.SimulatedHost(name).report()
-        spec = self._spec(1)
-        self._prepare(spec)
-        hosts = list(self.hosts)
-        self.assertEqual(hosts, self._pass(spec))
-        with engine.writer() as connection:
-            connection.execute(
-                sa.update(schema.HOSTS)
-                .where(schema.HOSTS.c.hostname == 'silent')
-                .values(
-                    reported_at=datetime.datetime.now(datetime.UTC)
-                    - datetime.timedelta(hours=1)
-                )
-            )
-        self.assertEqual(hosts[1:], self._pass(spec))
-        # Who asks for no accelerators goes where it likes.
-        self.hosts = hosts
-        with self.counted() as statements:
-            self.assertEqual(hosts, self._pass(self._spec()))
-        self.assertEqual([], statements)
-        with self.counted() as statements:
-            self._pass(spec)
-        self.assertEqual(1, len(statements))
+        self.know()
+        self.host('silent', 4)
+        self.host('other', 1)
+        self.stock.silence('silent')
+        self.assertEqual([['other']], self.select(self.spec(1)))
+        self.assertRaises(exception.NoValidHost, self.select, self.spec(1))
 
-    @contextlib.contextmanager
-    def counted(self):
-        """What the database is asked meanwhile."""
-        asked = []
-        ask = silence.host.get_silent
-
-        def note(silence_s):
-            asked.append(silence_s)
-            return ask(silence_s)
-
-        with fixtures.MonkeyPatch('nova_accel.db.host.get_silent', note):
-            yield asked
-
-    def test_a_database_that_gives_no_answer(self):
-        """It is not even there."""
-        self._host('host', 1)
-        spec = self._spec(1)
-        self._prepare(spec)
-        self.assertEqual(1, len(self._pass(spec)))
-
-    def _prepare(self, spec):
-        candidates = self.placement.candidates(spec)
-        for host in self.hosts:
-            host.allocation_candidates = [
-                candidate
-                for candidate in candidates
-                if host.uuid in candidate['allocations']
-            ]
-
-    def _pass(self, spec):
-        accelerator_filter = candidate_filter.AcceleratorFilter()
-        self.hosts = list(accelerator_filter.filter_all(self.hosts, spec))
-        return self.hosts
-
-    def _schedule(self, spec, servers):
-        """:returns: how many servers got a claim"""
-        self._prepare(spec)
-        for number in range(servers):
-            for host in self._pass(spec):
-                candidate = host.allocation_candidates[0]
-                if self.placement.claim(candidate):
-                    break
-            else:
-                return number
-            for group in spec.requested_resources:
-                group.provider_uuids = candidate['mappings'][
-                    group.requester_id
-                ]
-        return servers
-
-    def test_devices_of_one_unit(self):
-        self._host('host', 1, 1, 1, 1)
-        self.assertEqual(4, self._schedule(self._spec(1), 4))
-
-    def test_devices_of_many_units(self):
-        self._host('host', 1, 3, 2)
-        self.assertEqual(6, self._schedule(self._spec(1), 6))
-
-    def test_more_than_one_unit_each(self):
-        self._host('host', 3, 2, 5, 1)
-        self.assertEqual(4, self._schedule(self._spec(2), 4))
-
-    def test_two_groups(self):
-        self._host('host', 1, 3)
-        self.assertEqual(2, self._schedule(self._spec(1, 1), 2))
-
-    def test_two_hosts(self):
-        self._host('one', 1, 2)
-        self._host('other', 2, 1)
-        self.assertEqual(6, self._schedule(self._spec(1), 6))
-
-    def test_what_this_request_used_comes_last(self):
-        self._host('host', 4, 4)
-        spec = self._spec(1)
-        self._schedule(spec, 1)
-        (used,) = spec.requested_resources[0].provider_uuids
-        (host,) = self._pass(spec)
-        self.assertEqual(
-            [False, True],
-            [
-                used in candidate['allocations']
-                for candidate in host.allocation_candidates
-            ],
+    def test_a_host_without_candidates(self):
+        """Another filter has dropped them all."""
+        [attempt] = self.pass_through(
+            self.spec(1), host_manager.HostState('host', 'host', None)
         )
+        self.assertEqual([], attempt.allocation_candidates)
 
-    def test_full_host_does_not_pass(self):
-        self._host('one', 1)
-        self._host('other', 2)
-        self.assertEqual(3, self._schedule(self._spec(1), 5))
-        self.assertEqual([], self.hosts)
+    def test_the_state_is_that_of_the_host(self):
+        host = host_manager.HostState('host', 'host', None)
+        [attempt] = self.pass_through(self.spec(1), host)
+        attempt.free_ram_mb = 17
+        attempt.limits['numa_topology'] = 'limits'
+        host.vcpus_used = 4
+        self.assertEqual(17, host.free_ram_mb)
+        self.assertEqual({'numa_topology': 'limits'}, host.limits)
+        self.assertEqual(4, attempt.vcpus_used)
 
-    def test_taken_by_another_scheduler_meanwhile(self):
-        providers = self._host('host', 2, 2)
-        spec = self._spec(1)
-        self._prepare(spec)
-        candidates = self.hosts[0].allocation_candidates
-        first = candidates[0]['mappings']['device_profile_0']
-        self.placement.claim(candidates[0])
-        self.placement.claim(candidates[0])
-        spec.requested_resources[0].provider_uuids = first
-        [host] = self._pass(spec)
-        self.assertEqual(
-            [[uuid] for uuid in providers if uuid not in first],
-            [
-                candidate['mappings']['device_profile_0']
-                for candidate in host.allocation_candidates
-            ],
-        )
+    def test_the_fullest_device_that_fits(self):
+        """All requests do so, since they know the same."""
+        self.know()
+        fuller, _emptier = self.host('host', 2, 8)
+        for _request in range(2):
+            self.select(self.spec(1))
+        self.assertEqual(2, self.used(fuller))
 
-    def test_first_server(self):
-        self._host('host', 1, 1)
-        spec = self._spec(1)
-        self._prepare(spec)
-        before = list(self.hosts[0].allocation_candidates)
-        # Nobody is asked: there is nobody to answer.
-        self.placement.use('http://127.0.0.1:1')
-        [host] = self._pass(spec)
-        self.assertCountEqual(before, host.allocation_candidates)
+    def test_claims_that_are_not_bound_yet(self):
+        """Those of other requests count as well."""
+        self.know()
+        uuids = self.host('host', 1, 1, 1)
+        answer_spec = self.spec(1)
+        claimed = self.lose()
+        for _request in uuids:
+            self.select(answer_spec)
+        self.assertEqual(3, len(claimed))
 
-    def test_requests_of_the_same_moment(self):
-        """Each wants what it likes: the odds of a mistake are 8 ** -19."""
-        self._host('host', *[1] * 8)
-        wanted = set()
-        for _request in range(20):
-            spec = self._spec(1)
-            self._prepare(spec)
-            [host] = self._pass(spec)
-            wanted.update(
-                host.allocation_candidates[0]['mappings']['device_profile_0']
-            )
-        self.assertLess(1, len(wanted))
 
-    def test_what_this_request_did_not_use_comes_in_any_order(self):
-        """What it used is last each time."""
-        self._host('host', *[2] * 8)
-        first = set()
-        for _request in range(20):
-            spec = self._spec(1)
-            self._prepare(spec)
-            spec.requested_resources[0].provider_uuids = used = self.hosts[
-                0
-            ].allocation_candidates[0]['mappings']['device_profile_0']
-            [host] = self._pass(spec)
-            *others, last = (
-                candidate['mappings']['device_profile_0']
-                for candidate in host.allocation_candidates
-            )
-            self.assertEqual(used, last)
-            first.update(others[0])
-        self.assertLess(1, len(first))
+class TestLostClaims(scheduled.ScheduledTestCase):
+    def test_the_next_candidate_of_the_host_is_tried(self):
+        uuids = self.host('host', 1, 1, 1, 1)
+        claimed = self.lose(0, 1, 2)
+        self.assertEqual([['host']], self.select(self.spec(1)))
+        self.assertEqual(4, len({frozenset(uuids) & each for each in claimed}))
 
-    def test_without_accelerators(self):
-        """Not even its order is touched."""
-        self._host('host', *[1] * 8)
-        self._prepare(self._spec(1))
-        before = list(self.hosts[0].allocation_candidates)
-        self.placement.use('http://127.0.0.1:1')
-        for _request in range(20):
-            [host] = self._pass(scheduling.request_spec())
-            self.assertEqual(before, host.allocation_candidates)
+    def test_the_next_server_of_the_request_has_all_candidates(self):
+        """Those that the one before has lost are as good as any."""
+        self.host('host', 1, 1, 1, 1)
+        self.lose(0, 1, 4)
+        self.assertEqual(4, len(self.select(self.spec(1), 4)))
 
-    def test_without_candidates(self):
-        """As on a rebuild, or when another filter has dropped them all."""
-        self._host('host', 1)
-        spec = self._spec(1)
-        spec.requested_resources[0].provider_uuids = [self.hosts[0].uuid]
-        self.assertEqual(1, len(self._pass(spec)))
-
-    def _test_no_answer(self, url):
-        self._host('host', 1, 1)
-        spec = self._spec(1)
-        self._prepare(spec)
-        before = list(self.hosts[0].allocation_candidates)
-        spec.requested_resources[0].provider_uuids = before[0]['mappings'][
-            'device_profile_0'
+    def test_first_the_other_hosts_of_the_rank(self):
+        self.host('one', 1, 1, 1)
+        self.host('other', 1, 1, 1)
+        claimed = self.lose(0, 1, 2)
+        self.select(self.spec(1))
+        names = {uuid: name for name, uuid in self.hosts.items()}
+        hosts = [
+            names[uuid]
+            for allocations in claimed
+            for uuid in allocations & names.keys()
         ]
-        self.placement.use(url)
-        [host] = self._pass(spec)
-        self.assertCountEqual(before, host.allocation_candidates)
+        self.assertEqual({'one', 'other'}, set(hosts[:2]))
+        self.assertEqual({'one', 'other'}, set(hosts[2:]))
 
-    def test_placement_unreachable(self):
-        self._test_no_answer('http://127.0.0.1:1')
+    def test_attempts_are_bounded(self):
+        """Many hosts need none, as the next host is one."""
+        for number in range(3):
+            self.host(f'host{number}', *[1] * 30)
+        spec = self.spec(1)
+        claimed = self.lose(*range(1000))
+        self.assertRaises(exception.NoValidHost, self.select, spec)
+        self.assertEqual(64, len(claimed))
+        self.assertEqual(64, len(set(claimed)))
 
-    def test_placement_fault(self):
-        url = self.placement.client._client.get_endpoint()
-        self._test_no_answer(f'{url}/nowhere')
+    def test_of_all_hosts_one_is_taken_at_random(self):
+        """An operator may have Nova choose one of the best at random."""
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova.scheduler.manager.CONF.filter_scheduler'
+                '.host_subset_size',
+                5,
+            )
+        )
+        self.host('host', 1, 1, 1, 1)
+        claimed = self.lose(0, 1, 2)
+        self.assertEqual([['host']], self.select(self.spec(1)))
+        self.assertEqual(4, len(set(claimed)))
+
+    def test_the_last_devices_for_as_many_requests_at_once(self):
+        """On one answer of Placement, on one host: nobody is refused."""
+        uuids = self.host('host', *[1] * 8)
+        results = self.select_at_once(self.spec(1), 8)
+        self.assertEqual([[['host']]] * 8, [each.result() for each in results])
+        self.assertEqual([1] * 8, [self.used(uuid) for uuid in uuids])
+
+
+class TestAlternates(scheduled.ScheduledTestCase):
+    """A host that has got a server is none, and any other one is it once."""
+
+    def test_of_one_server(self):
+        self.host('one', 1, 1, 1)
+        self.host('two', 1, 1, 1)
+        self.host('three', 1, 1, 1)
+        [[chosen, *alternates]] = self.select(self.spec(1))
+        self.assertCountEqual({'one', 'two', 'three'} - {chosen}, alternates)
+
+    def test_each_host_is_one_once(self):
+        """Even if Nova asks for more alternates than there are hosts."""
+        self.host('one', 1, 1, 1)
+        self.host('two', 1, 1, 1)
+        [hosts] = self.select(self.spec(1))
+        self.assertCountEqual(['one', 'two'], hosts)
+
+    def test_after_a_lost_claim(self):
+        """A further attempt has succeeded, not the first one of the host."""
+        self.host('one', 1, 1, 1)
+        self.lose(0, 1)
+        self.assertEqual([['one']], self.select(self.spec(1)))
+
+    def test_of_each_server_of_a_multi_create(self):
+        self.host('full', 1, 1)
+        self.host('other', 1, 1, 1)
+        self.know()
+        self.lose(0, 2)
+        selected = self.select(self.spec(1), 2)
+        hosts = {chosen for chosen, *_alternates in selected}
+        for _chosen, *alternates in selected:
+            self.assertCountEqual({'full', 'other'} - hosts, alternates)

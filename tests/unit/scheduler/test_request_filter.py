@@ -22,9 +22,11 @@ import testtools
 
 from nova_accel import conf
 from nova_accel.db import device_profile
+from nova_accel.db import engine
 from nova_accel.model import naming
 from nova_accel.scheduler import request_filter
 from nova_accel.testing import database
+from nova_accel.testing import reports
 from nova_accel.testing import scheduling
 from rig.stubs import bitstreams
 
@@ -94,6 +96,29 @@ class TestMerge(RequestFilterTestCase):
         self.assertEqual(
             {'FPGA': 2, 'VGPU': 1},
             candidate['allocations'][self.ours]['resources'],
+        )
+
+    def test_a_group_larger_than_any_pool(self):
+        reports.SimulatedHost(functions=2).report()
+        spec = self._spec({'resources:CUSTOM_QAT': '4'})
+        merge(spec)
+        self.assertEqual(
+            [
+                ('device_profile_0_0', {'CUSTOM_QAT': 2}),
+                ('device_profile_0_1', {'CUSTOM_QAT': 2}),
+            ],
+            [
+                (group.requester_id, group.resources)
+                for group in spec.requested_resources
+            ],
+        )
+
+    def test_a_group_that_is_too_large(self):
+        reports.SimulatedHost(functions=2).report()
+        self.assertIn(
+            'device profile profile: no pool of devices has CUSTOM_QAT=9, '
+            'which group 0 asks for',
+            self._fault(self._spec({'resources:CUSTOM_QAT': '9'})),
         )
 
     def test_no_groups_field(self):
@@ -230,7 +255,7 @@ class TestMerge(RequestFilterTestCase):
 
     def test_database_not_configured(self):
         CONF.clear_override('connection', 'nova_accel_database')
-        database._forget_engine()
+        engine.forget()
         fault = self._fault(scheduling.request_spec({KEY: 'profile'}))
         self.assertIn('device profile profile: ', fault)
         self.assertNotIn('[nova_accel_database] connection', fault)
@@ -310,6 +335,14 @@ class TestCyborgsKey(RequestFilterTestCase):
         self.assertEqual([[self.ours]], self.served_by(spec))
         (group,) = spec.requested_resources
         self.assertEqual('device_profile_0', group.requester_id)
+
+    def test_a_large_group_stays_as_nova_made_it(self):
+        reports.SimulatedHost(functions=2).report()
+        spec = self.spec({'resources:CUSTOM_QAT': '4'})
+        merge(spec)
+        (group,) = spec.requested_resources
+        self.assertEqual('device_profile_0', group.requester_id)
+        self.assertEqual({'CUSTOM_QAT': 4}, group.resources)
 
     def test_twice(self):
         spec = self.spec()

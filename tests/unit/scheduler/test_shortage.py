@@ -10,30 +10,45 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import fixtures
 from nova import context as nova_context
 from nova import exception
 from nova import objects
 from oslo_utils import uuidutils
+import sqlalchemy as sa
 import testtools
 
+from nova_accel.db import client_arqs
+from nova_accel.db import device_profile as device_profile_db
+from nova_accel.db import schema
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 from nova_accel.scheduler import candidates
+from nova_accel.scheduler import known_stock
 from nova_accel.scheduler import shortage
+from nova_accel.scheduler import traits
+from nova_accel.testing import database
+from nova_accel.testing import reports
 from nova_accel.testing import scheduling
 
 
 class TestExplainShortage(testtools.TestCase):
+    """A host has two FPGAs, of which Placement and the database know."""
+
     def setUp(self):
         super().setUp()
+        self.database = self.useFixture(database.Database())
         self.placement = self.useFixture(scheduling.Placement())
         host = self.placement.add_provider('host', {'VCPU': 8})
+        self.host = reports.SimulatedHost('host', regions=(2,))
+        self.host.report()
         for number in range(2):
             self.placement.add_provider(
                 f'host_accel_{number}',
                 {'FPGA': 1},
                 host,
-                [naming.OWNERSHIP_TRAIT, f'CUSTOM_{number}'],
+                [naming.OWNERSHIP_TRAIT, f'CUSTOM_REGION{number}'],
+                uuid=self.host.rp_uuid(0, number),
             )
 
     key = device_profile.FLAVOR_KEY
@@ -60,15 +75,61 @@ class TestExplainShortage(testtools.TestCase):
         )
         return str(error)
 
+    def questions(self):
+        """Each question about candidates to Placement, noted from now on."""
+        asked = []
+        get = self.placement.client.get_allocation_candidates
+
+        def note(context, request):
+            asked.append(request)
+            return get(context, request)
+
+        self.useFixture(
+            fixtures.MockPatchObject(
+                self.placement.client, 'get_allocation_candidates', note
+            )
+        )
+        return asked
+
     def test_there_is_enough(self):
+        """Nova will ask Placement, and nobody else does."""
+        asked = self.questions()
         self.assertTrue(self.explain(({'FPGA': 1},), ({'FPGA': 1},)))
         self.assertTrue(
             self.explain(
-                ({'FPGA': 1}, 'CUSTOM_0'),
-                ({'FPGA': 1}, 'CUSTOM_1'),
+                ({'FPGA': 1}, 'CUSTOM_REGION0'),
+                ({'FPGA': 1}, 'CUSTOM_REGION1'),
                 group_policy='isolate',
             )
         )
+        self.assertEqual([], asked)
+
+    def test_placement_has_the_last_word(self):
+        """A shortage by what is known need not be one."""
+        asked = self.questions()
+        with self.database.engine.begin() as connection:
+            connection.execute(
+                sa.update(schema.ATTACH_HANDLES).values(present=False)
+            )
+        self.assertTrue(self.explain(({'FPGA': 1},)))
+        self.assertEqual(1, len(asked))
+
+    def test_nothing_is_known(self):
+        """Nova finds out by itself."""
+        self.useFixture(database.Database(tables=False))
+        asked = self.questions()
+        self.assertTrue(self.explain(({'FPGA': 9},)))
+        self.assertEqual([], asked)
+
+    def test_a_trait_that_placement_has_no_more(self):
+        """The next request is told so, and not refused without a reason."""
+        context = nova_context.get_admin_context()
+        self.placement.client.put('/traits/CUSTOM_A', None, version='1.6')
+        traits.known(context, ['CUSTOM_A'])
+        self.placement.client.delete('/traits/CUSTOM_A', version='1.6')
+        self.assertEqual({'CUSTOM_A'}, traits.known(context, ['CUSTOM_A']))
+        self.assertTrue(self.explain(({'FPGA': 1}, 'CUSTOM_A')))
+        self.assertEqual(set(), traits.known(context, ['CUSTOM_A']))
 
     def test_no_accelerators_are_asked_for(self):
         self.assertFalse(
@@ -78,10 +139,11 @@ class TestExplainShortage(testtools.TestCase):
         )
 
     def test_one_group_cannot_be_met(self):
-        reason = self.reason(({'FPGA': 1},), ({'FPGA': 2}, 'CUSTOM_1'))
+        reason = self.reason(({'FPGA': 1},), ({'FPGA': 2}, 'CUSTOM_REGION1'))
         self.assertIn('device profile profile', reason)
         self.assertIn(
-            'no device has device_profile_1 free: FPGA=2, CUSTOM_1 required',
+            'device_profile_1 (FPGA=2, CUSTOM_REGION1): 2 at one place are '
+            'wanted, and the largest has 1',
             reason,
         )
         self.assertNotIn('device_profile_0', reason)
@@ -91,7 +153,7 @@ class TestExplainShortage(testtools.TestCase):
         reason = self.reason(*[({'FPGA': 1},)] * 3)
         self.assertIn(
             'no host has device_profile_0, device_profile_1, device_profile_2 '
-            'free together: FPGA=1; FPGA=1; FPGA=1',
+            'free together: they want the same devices',
             reason,
         )
 
@@ -102,16 +164,32 @@ class TestExplainShortage(testtools.TestCase):
                 objects.RequestGroup(
                     requester_id='it',
                     resources={'FPGA': 1},
-                    required_traits={'CUSTOM_0'},
+                    required_traits={'CUSTOM_REGION0'},
                 )
             ],
         ).requests
         self.assertTrue(self.placement.claim(taken))
+        self.bind()
         self.assertIn(
-            'device_profile_0 free: FPGA=1, CUSTOM_0 required',
-            self.reason(({'FPGA': 1}, 'CUSTOM_0')),
+            'device_profile_0 (FPGA=1, CUSTOM_REGION0): the only one is in '
+            'use, nearest: 1 free without CUSTOM_REGION0',
+            self.reason(({'FPGA': 1}, 'CUSTOM_REGION0')),
         )
         self.assertTrue(self.explain(({'FPGA': 1},)))
+
+    def bind(self):
+        """Have an instance take the first FPGA."""
+        device_profile_db.create('fpga', [{'resources:FPGA': '1'}])
+        [arq] = client_arqs.create('fpga', 'project')
+        client_arqs.bind(
+            {
+                arq['uuid']: {
+                    'hostname': 'host',
+                    'device_rp_uuid': self.host.rp_uuid(),
+                    'instance_uuid': uuidutils.generate_uuid(),
+                }
+            }
+        )
 
     def test_ports(self):
         port, other = (uuidutils.generate_uuid() for _port in range(2))
@@ -139,8 +217,8 @@ class TestExplainShortage(testtools.TestCase):
             spec,
         )
         self.assertIn(
-            f'device profile nic: no device has device_profile_0'
-            f'{port} free: FPGA=2',
+            f'device profile nic: device_profile_0{port} (FPGA=2): 2 at one '
+            'place are wanted',
             str(error),
         )
         spec.requested_resources[0].resources = {'FPGA': 1}
@@ -152,6 +230,38 @@ class TestExplainShortage(testtools.TestCase):
         )
         self.assertIn(
             'device profile nic, other, profile: no host has', str(error)
+        )
+
+    def test_nova_does_not_cut_it(self):
+        """The fault of the server has all of it."""
+        for trait in ('CUSTOM_REGION0', 'CUSTOM_' + 'A' * 100):
+            self.placement.client.put(f'/traits/{trait}', None, version='1.6')
+            error = self.assertRaises(
+                exception.RequestFilterFailed,
+                self.explain,
+                *[({'FPGA': 2}, trait)] * 3,
+            )
+            fault = exception.NoValidHost(reason=error.message)
+            self.assertLessEqual(len(str(fault)), 255)
+
+    def test_the_database_gives_no_answer_any_more(self):
+        current = known_stock.current
+
+        def away(max_age_s=None):
+            return None if max_age_s is None else current(max_age_s)
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.scheduler.known_stock.current', away
+            )
+        )
+        self.assertIn(
+            'no device has device_profile_0 free', self.reason(({'FPGA': 9},))
+        )
+        self.assertIn(
+            'no host has device_profile_0, device_profile_1, device_profile_2 '
+            'free together',
+            self.reason(*[({'FPGA': 1},)] * 3),
         )
 
     def test_placement_is_away(self):

@@ -10,9 +10,12 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from unittest import mock
+
 import fixtures
 from nova import context as nova_context
 from nova import exception
+from oslo_utils import uuidutils
 import testtools
 
 from nova_accel.model import naming
@@ -46,6 +49,77 @@ class TestTraits(testtools.TestCase):
         )
         traits.ensure_ownership(self.context)
         self.assertIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
+
+    def count_requests(self, call):
+        """How many requests to Placement a call makes."""
+        with mock.patch.object(
+            self.placement.client, 'get', wraps=self.placement.client.get
+        ) as get:
+            call()
+        return get.call_count
+
+    def test_placement_is_asked_once_about_a_trait_that_it_has(self):
+        self.placement.add_provider('host', {'VCPU': 1}, traits=['CUSTOM_A'])
+
+        def know(*names):
+            return traits.known(self.context, names)
+
+        self.assertEqual(1, self.count_requests(lambda: know('CUSTOM_A')))
+        self.assertEqual(0, self.count_requests(lambda: know('CUSTOM_A')))
+        self.assertEqual({'CUSTOM_A'}, know('CUSTOM_A'))
+        # It may get any other trait at any time.
+        for _again in range(2):
+            self.assertEqual(
+                1, self.count_requests(lambda: know('CUSTOM_A', 'CUSTOM_B'))
+            )
+            self.assertEqual({'CUSTOM_A'}, know('CUSTOM_A', 'CUSTOM_B'))
+        self.placement.add_provider('other', {}, traits=['CUSTOM_B'])
+        self.assertEqual(
+            {'CUSTOM_A', 'CUSTOM_B'}, know('CUSTOM_A', 'CUSTOM_B')
+        )
+
+    def test_a_trait_that_is_deleted(self):
+        """It is known for a while, or until something is refused."""
+        for forget in (
+            traits.forget,
+            lambda: self.useFixture(
+                fixtures.MonkeyPatch(
+                    'nova_accel.scheduler.short_memory.KEPT_S', 0
+                )
+            ),
+        ):
+            self.placement.client.put('/traits/CUSTOM_A', None, version='1.6')
+            self.assertEqual(
+                {'CUSTOM_A'}, traits.known(self.context, ['CUSTOM_A'])
+            )
+            self.placement.client.delete('/traits/CUSTOM_A', version='1.6')
+            self.assertEqual(
+                {'CUSTOM_A'}, traits.known(self.context, ['CUSTOM_A'])
+            )
+            forget()
+            self.assertEqual(set(), traits.known(self.context, ['CUSTOM_A']))
+
+    def test_another_placement(self):
+        self.test_a_trait_that_is_deleted()
+        self.placement.client.put('/traits/CUSTOM_A', None, version='1.6')
+        traits.known(self.context, ['CUSTOM_A'])
+        self.placement.use(self.placement.client._client.get_endpoint())
+        self.placement.client.delete('/traits/CUSTOM_A', version='1.6')
+        self.assertEqual(set(), traits.known(self.context, ['CUSTOM_A']))
+
+    def test_the_traits_of_a_region_are_asked_for_once(self):
+        region = uuidutils.generate_uuid()
+        trait = naming.region_trait('FPGA', 'Intel', region)
+
+        def find():
+            return traits.of_region(self.context, region)
+
+        # While there is none, one may come at any time.
+        self.assertEqual(set(), find())
+        self.placement.client.put(f'/traits/{trait}', None, version='1.6')
+        self.assertEqual({trait}, find())
+        self.assertEqual(0, self.count_requests(find))
+        self.assertEqual({trait}, find())
 
     def test_a_placement_is_asked_once(self):
         traits.ensure_ownership(self.context)

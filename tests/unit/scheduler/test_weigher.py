@@ -10,49 +10,27 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-import fixtures
 from nova import objects
 from nova.scheduler import host_manager
 from nova.scheduler import weights
-import sqlalchemy as sa
-import testtools
 
 from nova_accel import conf
-from nova_accel.model import naming
+from nova_accel.model import host_stats
+from nova_accel.scheduler import candidate_filter
 from nova_accel.scheduler import weigher
-from nova_accel.testing import database
-from nova_accel.testing import reports
 from nova_accel.testing import scheduling
+from unit.scheduler import scheduled
 
 CONF = conf.CONF
 
 
-class TestAcceleratorWeigher(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.database = self.useFixture(database.Database())
-        self.output = self.useFixture(fixtures.FakeLogger())
+class WeigherTestCase(scheduled.ScheduledTestCase):
+    def configure(self, name, value):
+        CONF.set_override(name, value, 'nova_accel')
+        self.addCleanup(CONF.clear_override, name, 'nova_accel')
 
-    def _report(self, **fpgas):
-        for hostname, number in fpgas.items():
-            reports.SimulatedHost(hostname, (number,)).report()
-
-    def _weights(self, *classes, aggregates=()):
-        """The hosts a, b, c as Nova weighs them: name -> weight."""
-        spec = scheduling.request_spec(
-            groups=[
-                objects.RequestGroup(
-                    requester_id=f'device_profile_{index}',
-                    resources={resource_class: 1},
-                    required_traits={naming.OWNERSHIP_TRAIT},
-                )
-                for index, resource_class in enumerate(classes)
-            ]
-        )
-        hosts = []
-        for name in 'abc':
-            hosts.append(host_manager.HostState(f'{name}.service', name, None))
-            hosts[-1].aggregates = list(aggregates)
+    def weights(self, hosts, spec):
+        """As Nova weighs them: name -> weight."""
         return {
             weighed.obj.nodename: weighed.weight
             for weighed in weights.HostWeightHandler().get_weighed_objects(
@@ -60,84 +38,153 @@ class TestAcceleratorWeigher(testtools.TestCase):
             )
         }
 
-    def test_more_free_ones_for_those_who_ask(self):
-        self._report(a=1, b=4)
-        self.assertEqual({'b': 1, 'a': 0.25, 'c': 0}, self._weights('FPGA'))
 
-    def test_other_classes_do_not_count(self):
-        self._report(a=1, b=4)
-        self.assertEqual(
-            {'a': 0, 'b': 0, 'c': 0}, self._weights('CUSTOM_QAT', 'VGPU')
-        )
+class TestPlainServers(WeigherTestCase):
+    """They ask for no accelerators, and keep off hosts that have some."""
 
-    def test_fewer_free_ones_for_all_others(self):
-        self._report(a=1, b=4)
-        self.assertEqual({'c': 1, 'a': 0.75, 'b': 0}, self._weights())
+    def weigh(self, *aggregates, **units):
+        hosts = []
+        for name, number in units.items():
+            host = host_manager.HostState(name, name, None)
+            host.stats = host_stats.to_stats({'FPGA': number})
+            host.aggregates = list(aggregates)
+            hosts.append(host)
+        return self.weights(hosts, scheduling.request_spec())
+
+    def test_hosts_with_fewer_units_are_better(self):
+        found = self.weigh(none=0, one=1, many=99)
+        self.assertEqual({'none': 0.0, 'one': -5.0, 'many': -9.9}, found)
+        self.assertEqual(0, self.reads)
 
     def test_multiplier(self):
-        self._report(a=1, b=4)
-        CONF.set_override('accelerator_weight_multiplier', -2.0, 'nova_accel')
-        self.addCleanup(
-            CONF.clear_override, 'accelerator_weight_multiplier', 'nova_accel'
-        )
-        self.assertEqual({'c': 0, 'a': -0.5, 'b': -2}, self._weights('FPGA'))
+        for multiplier, weight in ((0.0, 0.0), (-4.0, 2.0)):
+            self.configure('plain_server_weight_multiplier', multiplier)
+            self.assertEqual(weight, self.weigh(none=0, one=1)['one'])
+
+    def test_the_other_multiplier_has_no_influence(self):
+        self.configure('accelerator_weight_multiplier', -1000.0)
+        self.assertEqual(-5.0, self.weigh(none=0, one=1)['one'])
 
     def test_multiplier_of_an_aggregate(self):
-        self._report(a=1, b=4)
         aggregate = objects.Aggregate(
-            metadata={'accelerator_weight_multiplier': '3'}
+            metadata={'plain_server_weight_multiplier': '3'}
         )
         self.assertEqual(
-            {'b': 3, 'a': 0.75, 'c': 0},
-            self._weights('FPGA', aggregates=[aggregate]),
+            {'none': 0.0, 'one': -1.5}, self.weigh(aggregate, none=0, one=1)
         )
 
-    def test_one_statement_however_many_hosts(self):
-        self._report(a=1, b=4, c=2)
-        self.assertEqual(1, self._statements('FPGA', 'VGPU'))
-
-    def test_turned_off_costs_nothing(self):
-        CONF.set_override('accelerator_weight_multiplier', 0, 'nova_accel')
-        self.addCleanup(
-            CONF.clear_override, 'accelerator_weight_multiplier', 'nova_accel'
+    def test_a_host_of_which_nova_knows_nothing_yet(self):
+        """It has no statistics at all."""
+        hosts = [
+            host_manager.HostState(name, name, None) for name in ('a', 'b')
+        ]
+        self.assertEqual(
+            {'a': 0.0, 'b': 0.0},
+            self.weights(hosts, scheduling.request_spec()),
         )
-        self.assertEqual(0, self._statements('FPGA'))
+        hosts[0].stats = None
+        self.weights(hosts, scheduling.request_spec())
 
-    def _statements(self, *classes):
-        """How many reach the database; what begins and ends does not count."""
-        seen = []
 
-        def note(_connection, _cursor, statement, *_arguments):
-            if statement.startswith(('SELECT', 'INSERT', 'UPDATE', 'DELETE')):
-                seen.append(statement)
+class TestAcceleratedServers(WeigherTestCase):
+    def chosen(self, *groups):
+        [[chosen, *_alternates]] = self.select(self.spec(*(groups or [1])))
+        return chosen
 
-        sa.event.listen(self.database.engine, 'before_cursor_execute', note)
-        self.addCleanup(
-            sa.event.remove,
-            self.database.engine,
-            'before_cursor_execute',
-            note,
+    def test_the_host_that_fits_best(self):
+        self.know()
+        self.host('emptier', 8)
+        self.host('fullest', 2)
+        self.host('fuller', 4)
+        self.assertEqual(['fullest'] * 2, [self.chosen(), self.chosen()])
+        self.assertEqual('fuller', self.chosen())
+
+    def test_the_fullest_host_if_each_device_is_apart(self):
+        self.know()
+        self.host('emptier', *[1] * 6)
+        self.host('fuller', 1, 1, 1)
+        self.assertEqual(['fuller'] * 3, [self.chosen() for _ in range(3)])
+
+    def test_the_emptiest_host_to_spread(self):
+        self.know()
+        self.configure('unit_policies', {'FPGA': 'spread'})
+        self.host('emptier', *[1] * 6)
+        self.host('fuller', 1, 1, 1)
+        self.assertEqual(['emptier'] * 3, [self.chosen() for _ in range(3)])
+
+    def test_it_wins_over_the_weighers_of_nova(self):
+        """Each of them gives a host one at most, by default."""
+        self.know()
+        self.host('emptier', 8)
+        self.host('fuller', 4)
+        ranks = sorted(self.ranked().values())
+        self.assertLess(20, ranks[1] - ranks[0])
+
+    def ranked(self, **metadata):
+        """The hosts' weights, by what is known of them."""
+        spec = self.spec(1)
+        hosts = []
+        for name, uuid in self.hosts.items():
+            host = host_manager.HostState(name, name, None)
+            host.uuid = uuid
+            host.aggregates = [objects.Aggregate(metadata=metadata)]
+            host.allocation_candidates = [
+                candidate
+                for candidate in self.placement.candidates(spec)
+                if uuid in candidate['allocations']
+            ]
+            hosts.append(host)
+        filtered = candidate_filter.AcceleratorFilter().filter_all(hosts, spec)
+        return self.weights(list(filtered), spec)
+
+    def test_the_weighers_of_nova_choose_between_equal_ones(self):
+        self.know()
+        self.host('one', 4)
+        self.host('other', 4)
+        one, other = self.ranked().values()
+        self.assertNotEqual(one, other)
+        self.assertLess(abs(one - other), 0.1)
+
+    def test_equal_ones_are_shuffled(self):
+        self.host('one', 4)
+        self.host('other', 4)
+        self.assertEqual(
+            {'one', 'other'},
+            {
+                max((weight, name) for name, weight in found.items())[1]
+                for found in (self.ranked() for _request in range(30))
+            },
         )
-        self._weights(*classes)
-        return len(seen)
+
+    def test_multipliers(self):
+        self.know()
+        self.host('fuller', 1)
+        self.host('emptier', 4)
+
+        def apart(**metadata):
+            found = self.ranked(**metadata)
+            return found['fuller'] - found['emptier']
+
+        for multiplier in (100, 10, 0, -10):
+            self.configure('accelerator_weight_multiplier', multiplier)
+            self.assertAlmostEqual(multiplier, apart(), delta=0.1)
+        self.assertAlmostEqual(
+            3, apart(accelerator_weight_multiplier='3'), delta=0.1
+        )
+
+    def test_without_the_filter(self):
+        """Nobody has looked at the candidates."""
+        hosts = [
+            host_manager.HostState(name, name, None) for name in ('a', 'b')
+        ]
+        for weight in self.weights(hosts, self.spec(1)).values():
+            self.assertAlmostEqual(0, weight, delta=0.1)
+        self.assertEqual(0, self.reads)
 
     def test_one_host_alone(self):
-        self._report(a=3)
-        host = host_manager.HostState('a.service', 'a', None)
-        self.assertEqual(
-            -3,
-            weigher.AcceleratorWeigher()._weigh_object(
-                host, scheduling.request_spec()
-            ),
+        host = host_manager.HostState('a', 'a', None)
+        self.assertAlmostEqual(
+            0,
+            weigher.AcceleratorWeigher()._weigh_object(host, self.spec(1)),
+            delta=0.1,
         )
-
-    def test_database_fault(self):
-        self.useFixture(database.Database(tables=False))
-        self.assertEqual({'a': 0, 'b': 0, 'c': 0}, self._weights())
-        self.assertIn('not weighed', self.output.output)
-
-    def test_database_not_configured(self):
-        CONF.clear_override('connection', 'nova_accel_database')
-        database._forget_engine()
-        self.assertEqual({'a': 0, 'b': 0, 'c': 0}, self._weights('FPGA'))
-        self.assertIn('[nova_accel_database] connection', self.output.output)

@@ -190,6 +190,9 @@ class Accelerators:
     def begin_update(self):
         self.updates = [*getattr(self, 'updates', []), 'begins']
 
+    def stats(self):
+        return {'nova_accel_units': '3'}
+
     def update(self, tree, allocations):
         self.updates.append((tree, allocations))
         if allocations is None and self.busy:
@@ -212,8 +215,13 @@ class NovaDriver:
 
     supported_vgpu_types = ()
 
+    stats = None
+
     def get_available_resource(self, nodename):
-        return {'hypervisor_hostname': nodename}
+        found = {'hypervisor_hostname': nodename}
+        if self.stats is not None:
+            found['stats'] = self.stats
+        return found
 
     def update_provider_tree(self, provider_tree, nodename, allocations=None):
         self.provider_tree = None
@@ -322,10 +330,20 @@ class DriverTestCase(testtools.TestCase):
 class TestUpdateProviderTree(DriverTestCase):
     def test_an_update_begins_when_nova_asks_for_its_resources(self):
         self.assertEqual(
-            {'hypervisor_hostname': 'here'},
+            {
+                'hypervisor_hostname': 'here',
+                'stats': {'nova_accel_units': '3'},
+            },
             self.driver.get_available_resource('here'),
         )
         self.assertEqual(['begins'], self.accelerators.updates)
+
+    def test_the_statistics_of_nova_are_kept(self):
+        self.driver.stats = {'num_of_nova': '5'}
+        self.assertEqual(
+            {'num_of_nova': '5', 'nova_accel_units': '3'},
+            self.driver.get_available_resource('here')['stats'],
+        )
 
     def test_nova_gets_a_copy_of_what_has_changed(self):
         self.driver.get_available_resource('here')

@@ -20,6 +20,7 @@ from nova_accel.testing import reports
 from rig.benchmark import arqs
 from rig.benchmark import counted_database
 from rig.benchmark import cycle
+from rig.benchmark import host_report
 from rig.serving import api as served_api
 
 #: The number of uWSGI's processes.
@@ -29,11 +30,24 @@ PROCESSES = 2
 def figures(scale: cycle.Scale) -> dict[str, Any]:
     """Measure the API.
 
-    :returns: the figures by number of other ARQs, and the memory in MiB
+    :returns: as :func:`of`
     """
     with served(handles=64) as api:
         cycle.measure(scale, api)
-        return {'others': api.found, 'rss_mb': round(api.memory_mb(), 1)}
+        return of(api)
+
+
+def of(api: cycle.Subject) -> dict[str, Any]:
+    """The figures of an API that was measured.
+
+    They are by number of other ARQs, with the memory in MiB, and of the report
+    of a host.
+    """
+    return {
+        'others': api.found,
+        **api.usage().memory(),
+        **host_report.figures(api.target.port),
+    }
 
 
 @contextlib.contextmanager
@@ -57,7 +71,8 @@ def served(handles: int) -> Iterator[cycle.Subject]:
             ),
             database,
             arqs.fill,
-            api.memory_mb,
+            arqs.unbind,
+            api.usage,
             # The API takes a host for dead that is silent for long.
             prepare=host.report,
         )

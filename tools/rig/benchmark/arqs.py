@@ -20,12 +20,15 @@ from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import client_bindings
 from nova_accel.model import arq_types
 from nova_accel.testing import reports
 
 PROFILE = 'qat'
 
 _PER_HOST = 64
+
+_PROJECT = 'b' * 32
 
 
 def make_profile() -> None:
@@ -41,6 +44,22 @@ def fill(amount: int, already: int = 0) -> None:
     """
     for first in range(already, amount, _PER_HOST):
         _fill_host(first, min(_PER_HOST, amount - first))
+
+
+def unbind() -> None:
+    """Make those ARQs as they are before they are bound."""
+    arqs, handles = schema.ARQS, schema.ATTACH_HANDLES
+    with engine.writer() as connection:
+        connection.execute(sa.update(handles).values(arq_uuid=None))
+        connection.execute(
+            sa.update(arqs)
+            .where(arqs.c.project_id == _PROJECT)
+            .values(
+                state=arq_types.State.INITIAL,
+                position=None,
+                **dict.fromkeys(client_bindings.PLACE),
+            )
+        )
 
 
 def _fill_host(number: int, functions: int) -> None:
@@ -68,7 +87,7 @@ def _fill_host(number: int, functions: int) -> None:
             for row in arq_rows.rows_of_profile(
                 profile,
                 state=arq_types.State.BOUND,
-                project_id='b' * 32,
+                project_id=_PROJECT,
                 hostname=host.hostname,
                 device_rp_uuid=rp_uuid,
                 instance_uuid=uuidutils.generate_uuid(),

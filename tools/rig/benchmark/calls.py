@@ -42,12 +42,16 @@ class Calls:
     ``api`` counts HTTP requests to the accelerator API. ``statements`` counts
     SQL statements in its database, without the beginnings and ends of
     transactions. ``placement`` counts HTTP requests to Placement by the
-    calling module, which is ``ours`` for all of our modules.
+    calling module, which is ``ours`` for all of our modules. ``candidates``
+    counts those for allocation candidates in the same way.
     """
 
     api: int = 0
     statements: int = 0
     placement: collections.Counter[str] = dataclasses.field(
+        default_factory=collections.Counter
+    )
+    candidates: collections.Counter[str] = dataclasses.field(
         default_factory=collections.Counter
     )
 
@@ -73,7 +77,7 @@ def counted() -> Iterator[Calls]:
                 stack,
                 report.SchedulerReportClient,
                 name,
-                lambda *_args: calls.placement.update([_caller()]),
+                lambda _client, path, *_args: _count_call(calls, path),
             )
         _wrap(
             stack,
@@ -106,11 +110,17 @@ def _wrap(
     )
 
 
+def _count_call(calls: Calls, path: str) -> None:
+    name = caller()
+    calls.placement[name] += 1
+    calls.candidates[name] += path.startswith('/allocation_candidates')
+
+
 def _count_request(calls: Calls, request: requests.PreparedRequest) -> None:
     calls.api += 'accelerator' in (request.url or '')
 
 
-def _caller() -> str:
+def caller() -> str:
     """The module that calls Nova's client of Placement."""
     frame = sys._getframe()
     name = ''

@@ -25,7 +25,6 @@ import dataclasses
 import itertools
 import json
 import math
-import socket
 import statistics
 import time
 from typing import Any
@@ -33,6 +32,8 @@ from typing import Any
 from oslo_utils import uuidutils
 
 from rig.benchmark import counted_database
+from rig.benchmark import http_client
+from rig.serving import usage
 
 #: The callers: a member of a project that has no other ARQs, or a user who is
 #: an administrator as well.
@@ -41,18 +42,14 @@ ROLES = {'member': 'member,reader', 'admin': 'admin,member,reader'}
 #: The cycles before a measurement, which fill caches, and their time limit in
 #: seconds. After them, the statements of as many cycles are counted.
 _WARM_UP = 20
-_WARM_UP_S = 15
+_WARM_UP_S = 5
 
 _STEPS = ('create', 'bind', 'get', 'delete')
 
 #: Each measurement is split into so many turns, which alternate with others.
 _TURNS = 3
 
-#: Cyborg's answers take half a minute when there is much to do.
-_TIMEOUT_S = 600
 _POLL_S = 0.01
-
-_CHUNK = 65536
 
 _PATH = '/v2/accelerator_requests'
 
@@ -109,13 +106,7 @@ class Client:
 
     def __init__(self, target: Target, caller: str) -> None:
         self._target = target
-        self._headers = ''.join(
-            f'{name}: {value}\r\n'
-            for name, value in {
-                'Host': f'127.0.0.1:{target.port}',
-                **headers(caller),
-            }.items()
-        )
+        self._http = http_client.HttpClient(target.port, headers(caller))
         self.latencies_ms: dict[str, list[float]] = {
             step: [] for step in _STEPS
         }
@@ -147,7 +138,7 @@ class Client:
         self._ask('delete', 204, 'DELETE', of_instance)
 
     def _wait_until_bound(self, path: str) -> None:
-        end = time.monotonic() + _TIMEOUT_S
+        end = time.monotonic() + http_client.TIMEOUT_S
         while True:
             [found] = self._ask('get', 200, 'GET', path)['arqs']
             if found['state'] == 'Bound':
@@ -159,31 +150,11 @@ class Client:
     def _ask(
         self, step: str, status: int, method: str, path: str, body: Any = None
     ) -> Any:
-        content = b'' if body is None else json.dumps(body).encode()
         begin = time.perf_counter()
-        found, text = self._exchange(
-            f'{method} {path} HTTP/1.0\r\n{self._headers}'
-            f'Content-Length: {len(content)}\r\n\r\n'.encode()
-            + content
-        )
+        found, text = self._http.ask(method, path, body)
         self.latencies_ms[step].append((time.perf_counter() - begin) * 1000)
         assert found == status, f'{step}: {found} {text!r}'
         return json.loads(text) if text else None
-
-    def _exchange(self, request: bytes) -> tuple[int, bytes]:
-        """The status and the body of the answer.
-
-        The library's client would take a quarter of the measured time, on the
-        same processors. This one speaks HTTP/1.0, in which the server closes
-        the connection at the end of an answer.
-        """
-        with socket.socket() as connection:
-            connection.settimeout(_TIMEOUT_S)
-            connection.connect(('127.0.0.1', self._target.port))
-            connection.sendall(request)
-            answer = b''.join(iter(lambda: connection.recv(_CHUNK), b''))
-        head, _separator, text = answer.partition(b'\r\n\r\n')
-        return int(head.split(maxsplit=2)[1]), text
 
 
 class Subject:
@@ -191,11 +162,12 @@ class Subject:
 
     :param database: of the API
     :param fill: makes other ARQs; gets the wanted and the present number
-    :param memory_mb: returns the resident memory of its processes
+    :param unbind: takes all of these from their instances and hosts
+    :param usage: returns what its processes use
     :param prepare: is called before each measurement
     :param most_others: the most other ARQs that it is measured beside
-    :ivar found: the number of others -> figures; the key also has the caller,
-        unless that is a member
+    :ivar found: the number of others -> figures; the key also says if these
+        are not bound, and has the caller, unless that is a member
     """
 
     def __init__(
@@ -203,14 +175,16 @@ class Subject:
         target: Target,
         database: counted_database.CountedDatabase,
         fill: Callable[[int, int], object],
-        memory_mb: Callable[[], float],
+        unbind: Callable[[], object],
+        usage: Callable[[], usage.Usage],
         prepare: Callable[[], object] = lambda: None,
         most_others: float = math.inf,
     ) -> None:
         self.target = target
         self.database = database
         self.fill = fill
-        self.memory_mb = memory_mb
+        self.unbind = unbind
+        self.usage = usage
         self.prepare = prepare
         self.most_others = most_others
         self.found: dict[str, Any] = {}
@@ -237,10 +211,17 @@ class _Crowd:
         ]
         self._cycles = 0
         self._seconds = 0.0
+        self._cpu_s = 0.0
 
-    def run(self, seconds: float) -> None:
-        """Make cycles for some seconds, at least one of each client."""
+    def run(self, seconds: float, at_most: float) -> None:
+        """Make cycles for some seconds, at least one of each client.
+
+        :param at_most: seconds after which enough are made in earlier runs
+        """
+        if self._seconds >= at_most:
+            return
         self._subject.prepare()
+        cpu_s = self._subject.usage().cpu_s
         begin = time.monotonic()
 
         def cycles(client: Client) -> int:
@@ -253,10 +234,15 @@ class _Crowd:
         with futures.ThreadPoolExecutor(len(self._clients)) as executor:
             self._cycles += sum(executor.map(cycles, self._clients))
         self._seconds += time.monotonic() - begin
+        self._cpu_s += self._subject.usage().cpu_s - cpu_s
 
     def rate(self) -> float:
         """The cycles of all clients in a second."""
         return round(self._cycles / self._seconds, 3)
+
+    def cpu_ms(self) -> float:
+        """How long the API's processes compute for a cycle."""
+        return round(self._cpu_s * 1000 / self._cycles, 2)
 
     def latencies(self) -> Mapping[str, Mapping[str, float]]:
         result = {}
@@ -277,7 +263,8 @@ def measure(scale: Scale, *subjects: Subject) -> None:
     """Measure the subjects beside each number of other ARQs.
 
     The figures are in the subjects. The subjects take turns, so that other
-    work of the machine slows all of them alike.
+    work of the machine slows all of them alike. An administrator also measures
+    beside others that are not bound; they stay so.
     """
     already = 0
     for amount in sorted(scale.others):
@@ -288,26 +275,35 @@ def measure(scale: Scale, *subjects: Subject) -> None:
             subject.fill(amount, already)
         already = amount
         for caller in scale.callers:
-            name = str(amount)
-            if caller != 'member':
-                name += f'_{caller}'
-            _measure_as(caller, name, scale, measured)
+            _measure_as(caller, f'{amount}', scale, measured)
+        if amount and 'admin' in scale.callers:
+            for subject in measured:
+                subject.unbind()
+            _measure_as('admin', f'{amount}_initial', scale, measured)
 
 
 def _measure_as(
     caller: str, name: str, scale: Scale, subjects: Sequence[Subject]
 ) -> None:
+    if caller != 'member':
+        name += f'_{caller}'
     for subject in subjects:
-        subject.found[name] = {'cycles_per_s': {}, **subject.count(caller)}
+        subject.found[name] = {
+            'cycles_per_s': {},
+            'cpu_ms_per_cycle': {},
+            **subject.count(caller),
+        }
     for amount in scale.clients:
         crowds = [_Crowd(subject, caller, amount) for subject in subjects]
         for _turn in range(_TURNS):
             for crowd in crowds:
-                crowd.run(scale.seconds / _TURNS)
+                crowd.run(scale.seconds / _TURNS, scale.seconds)
         for subject, crowd in zip(subjects, crowds, strict=True):
-            subject.found[name]['cycles_per_s'][str(amount)] = crowd.rate()
+            found = subject.found[name]
+            found['cycles_per_s'][f'{amount}'] = crowd.rate()
+            found['cpu_ms_per_cycle'][f'{amount}'] = crowd.cpu_ms()
             if amount == min(scale.clients):
-                subject.found[name]['latency_ms'] = crowd.latencies()
+                found['latency_ms'] = crowd.latencies()
 
 
 def _warm_up(client: Client) -> int:

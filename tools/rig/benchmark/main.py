@@ -10,11 +10,17 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Benchmarks of accelerators: ``tools/bench report``, ``fpga`` and ``api``.
+"""Benchmarks of accelerators: each command of ``tools/bench``.
 
 ``report`` measures a host with many accelerators, and ``fpga`` bitstreams.
 For these, Nova's services, Placement and the accelerator API run in this
 process with their databases, on loopback, over a simulated host.
+
+``candidates`` measures Placement alone, with thousands of hosts.
+
+``scheduler`` measures nova-scheduler in a cloud of many hosts, with a real
+Placement and databases in this process. ``scheduler --simulate`` shows how
+well devices are chosen, in clouds that it simulates.
 
 ``api`` measures the accelerator API as it is deployed, in uWSGI's processes
 and with a MariaDB, but without the validation of tokens. ``api --peer``
@@ -68,6 +74,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     _add_report(commands)
     _add_fpga(commands)
+    _add_candidates(commands)
+    _add_scheduler(commands)
+    _add_claims(commands)
     _add_api(commands)
     return parser.parse_args(argv)
 
@@ -88,6 +97,10 @@ def _add_report(commands: _Commands) -> None:
         metavar='N',
         help=f'a multiple of {_VFS} (default: 64)',
     )
+    _add_database(command)
+
+
+def _add_database(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         '--database',
         choices=('sqlite', 'mysql', 'postgresql'),
@@ -97,6 +110,24 @@ def _add_report(commands: _Commands) -> None:
             'the others are named as for the tests, by '
             'OS_TEST_DBAPI_ADMIN_CONNECTION'
         ),
+    )
+
+
+def _add_claims(commands: _Commands) -> None:
+    command = commands.add_parser(
+        'claims',
+        help=(
+            'whether each of 8 to 32 servers that are scheduled at once, on '
+            'one answer of Placement, gets one of the last free devices'
+        ),
+    )
+    command.set_defaults(measure=_claims)
+    command.add_argument(
+        '--boots',
+        type=_positive,
+        default=10_000,
+        metavar='N',
+        help='how many servers are scheduled (default: 10000)',
     )
 
 
@@ -140,13 +171,76 @@ def _add_fpga(commands: _Commands) -> None:
     )
 
 
+def _add_candidates(commands: _Commands) -> None:
+    command = commands.add_parser(
+        'candidates',
+        help=(
+            'how long Placement looks for the hosts that can serve a request, '
+            'with their devices pooled, pooled by NUMA node and apart'
+        ),
+    )
+    command.set_defaults(measure=_candidates)
+    for name, default, what in (
+        ('hosts', 1000, 'the number of hosts'),
+        ('devices', 8, 'the number of devices of each host'),
+        ('times', 9, 'how often a request is measured; the fastest counts'),
+    ):
+        command.add_argument(
+            f'--{name}',
+            type=_positive,
+            default=default,
+            metavar='N',
+            help=f'{what} (default: {default})',
+        )
+
+
+def _add_scheduler(commands: _Commands) -> None:
+    command = commands.add_parser(
+        'scheduler',
+        help=(
+            'what our request filters, host filter and weigher cost '
+            'nova-scheduler, beside its own weighers: CPU time, statements '
+            'and requests to Placement'
+        ),
+    )
+    command.set_defaults(measure=_scheduler)
+    command.add_argument(
+        '--hosts',
+        type=_positive,
+        nargs='+',
+        default=[1000, 10000],
+        metavar='N',
+        help=(
+            'in clouds of so many hosts, with eight devices each (default: '
+            '1000 10000)'
+        ),
+    )
+    command.add_argument(
+        '--rounds',
+        type=_positive,
+        default=9,
+        metavar='N',
+        help='how often each is measured; the median counts (default: 9)',
+    )
+    _add_database(command)
+    command.add_argument(
+        '--simulate',
+        choices=('fpga', 'gpu'),
+        help=(
+            'instead, choose devices for many servers in a cloud in memory: '
+            'fpga says how many need no programming, gpu how many are refused'
+        ),
+    )
+
+
 def _add_api(commands: _Commands) -> None:
     command = commands.add_parser(
         'api',
         help=(
             'how fast the API is with uWSGI and MariaDB: cycles of creating, '
             'binding, getting and deleting an accelerator request (ARQ), and '
-            'the statements of SQL that the server counts in a cycle'
+            'the statements of SQL that the server counts in a cycle; and '
+            'the report of a host of 256 devices'
         ),
     )
     command.set_defaults(measure=_api)
@@ -169,9 +263,9 @@ def _add_api(commands: _Commands) -> None:
     command.add_argument(
         '--seconds',
         type=_positive,
-        default=15,
+        default=7,
         metavar='N',
-        help='that each of it is measured (default: 15)',
+        help='that each of it is measured (default: 7)',
     )
     command.add_argument(
         '--peer',
@@ -180,8 +274,9 @@ def _add_api(commands: _Commands) -> None:
             'measure Cyborg 17, too, and say how many times as many cycles '
             'the API does; each is asked by a member of a project without '
             'other ARQs and by an administrator, Cyborg beside 1,000 others '
-            'at most. This machine needs a RabbitMQ, of which rabbitmqctl '
-            'may make a virtual host'
+            'at most, which are bound at first and not bound then. This '
+            'machine needs a RabbitMQ, of which rabbitmqctl may make a '
+            'virtual host'
         ),
     )
 
@@ -221,6 +316,44 @@ def _api(arguments: argparse.Namespace) -> dict[str, Any]:
     return peer.compared(scale)
 
 
+def _candidates(arguments: argparse.Namespace) -> dict[str, Any]:
+    from rig.benchmark import candidates
+
+    return candidates.figures(
+        arguments.hosts, arguments.devices, arguments.times
+    )
+
+
+def _scheduler(arguments: argparse.Namespace) -> dict[str, Any]:
+    if arguments.simulate:
+        return _simulated(arguments.simulate)
+    from rig.benchmark import scheduler_cloud
+    from rig.benchmark import scheduler_cost
+
+    return {
+        'devices_of_a_host': scheduler_cloud.DEVICES,
+        'database': arguments.database,
+        **scheduler_cost.by_hosts(
+            {
+                hosts: _measured_in(
+                    scheduler_cloud.SchedulerCloud(hosts, arguments.database),
+                    scheduler_cost.figures,
+                    arguments.rounds,
+                )
+                for hosts in arguments.hosts
+            }
+        ),
+    }
+
+
+def _simulated(kind: str) -> dict[str, Any]:
+    from rig.benchmark.simulation import fpga
+    from rig.benchmark.simulation import gpu
+
+    simulations = {'fpga': fpga.figures, 'gpu': gpu.figures}
+    return simulations[kind]()
+
+
 def _report(arguments: argparse.Namespace) -> dict[str, Any]:
     return {
         'devices': arguments.devices,
@@ -230,6 +363,12 @@ def _report(arguments: argparse.Namespace) -> dict[str, Any]:
             for name, is_pooled in (('pooled', True), ('apart', False))
         },
     }
+
+
+def _claims(arguments: argparse.Namespace) -> dict[str, Any]:
+    from rig.benchmark import claims
+
+    return claims.measure(arguments.boots)
 
 
 def _fpga(arguments: argparse.Namespace) -> dict[str, Any]:

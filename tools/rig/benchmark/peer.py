@@ -56,10 +56,12 @@ def compared(scale: cycle.Scale) -> dict[str, Any]:
     with api.served(cyborg.HANDLES) as ours, _served() as peer:
         cycle.measure(scale, ours, peer)
         return {
-            'others': ours.found,
-            'rss_mb': round(ours.memory_mb(), 1),
+            **api.of(ours),
             'peer': peer.found,
-            'peer_rss_mb': round(peer.memory_mb(), 1),
+            **{
+                f'peer_{name}': found
+                for name, found in peer.usage().memory().items()
+            },
             'ratio': ratio(ours.found, peer.found),
             'attach_handles': cyborg.HANDLES,
             'differences': _DIFFERENCES,
@@ -94,7 +96,8 @@ def _served() -> Iterator[cycle.Subject]:
             cycle.Target(peer.port, _PROFILE, cyborg.HOSTNAME, peer.rp_uuid),
             database,
             functools.partial(cyborg_arqs.fill, database.engine),
-            peer.memory_mb,
+            functools.partial(cyborg_arqs.unbind, database.engine),
+            peer.usage,
             most_others=MOST_OTHERS,
         )
 

@@ -21,6 +21,17 @@ import sqlalchemy as sa
 
 from rig.cyborg import services
 
+_PROJECT = 'b' * 32
+
+#: The columns that a binding sets.
+_PLACE = (
+    'hostname',
+    'device_rp_uuid',
+    'deployable_id',
+    'instance_uuid',
+    'attach_handle_id',
+)
+
 
 def fill(engine: sa.Engine, amount: int, already: int) -> None:
     """Bind ARQs until there are so many, as :func:`rig.benchmark.arqs.fill`.
@@ -37,6 +48,30 @@ def fill(engine: sa.Engine, amount: int, already: int) -> None:
             _Host(connection, tables.tables, f'other-{first}').fill(
                 min(services.HANDLES, amount - first)
             )
+
+
+def unbind(engine: sa.Engine) -> None:
+    """Make those ARQs as they are before they are bound."""
+    tables = sa.MetaData()
+    tables.reflect(engine)
+    arqs = tables.tables['extended_accelerator_requests']
+    handles = tables.tables['attach_handles']
+    with engine.begin() as connection:
+        of_others = arqs.c.project_id == _PROJECT
+        connection.execute(
+            sa.update(handles)
+            .where(
+                handles.c.id.in_(
+                    sa.select(arqs.c.attach_handle_id).where(of_others)
+                )
+            )
+            .values(in_use=False)
+        )
+        connection.execute(
+            sa.update(arqs)
+            .where(of_others)
+            .values(state='Initial', **dict.fromkeys(_PLACE))
+        )
 
 
 class _Host:
@@ -73,7 +108,7 @@ class _Host:
             'extended_accelerator_requests',
             [
                 {
-                    'project_id': 'b' * 32,
+                    'project_id': _PROJECT,
                     'state': 'Bound',
                     'substate': 'Initial',
                     'device_profile_id': profile,

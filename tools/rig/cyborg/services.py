@@ -30,6 +30,7 @@ from nova_accel import exceptions
 from rig.cyborg import neighbours
 from rig.serving import nova_conf
 from rig.serving import process
+from rig.serving import usage
 from rig.serving import uwsgi
 
 HOSTNAME = 'benchmark'
@@ -83,10 +84,10 @@ class Cyborg(process.StartedFixture):
         self._conf = self._directory / 'cyborg.conf'
         self._neighbours = self.useFixture(neighbours.Neighbours())
 
-    def memory_mb(self) -> float:
-        """Resident memory of the processes; the agent's before its end."""
-        return self._agent_mb + sum(
-            one.memory_mb() for one in (self._conductor, self._api)
+    def usage(self) -> usage.Usage:
+        """What the processes use; the agent's is that before its end."""
+        return usage.total(
+            [self._of_agent, self._conductor.usage(), self._api.usage()]
         )
 
     def _configure(self) -> None:
@@ -158,7 +159,7 @@ class Cyborg(process.StartedFixture):
         self._neighbours.make_provider(HOSTNAME)
         agent = self._service('agent')
         agent.wait_for(self._is_reported)
-        self._agent_mb = agent.memory_mb()
+        self._of_agent = agent.usage()
         agent.stop()
 
     def _service(self, name: str) -> process.Process:

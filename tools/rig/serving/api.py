@@ -25,6 +25,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from rig.serving import nova_conf
 from rig.serving import process
+from rig.serving import usage
 from rig.serving import uwsgi
 
 _UWSGI, _MANAGE = (
@@ -129,9 +130,9 @@ class ServedApi(process.StartedFixture):
         self.url = f'http://{self._server.address}:{self.port}/accelerator'
         self._server.wait('/accelerator')
 
-    def memory_mb(self) -> float:
-        """The resident memory of all its processes."""
-        return self._server.memory_mb()
+    def usage(self) -> usage.Usage:
+        """What all its processes use."""
+        return self._server.usage()
 
     def _configure(self) -> None:
         files = f'sqlite:///{self._directory}'

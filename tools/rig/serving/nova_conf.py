@@ -27,6 +27,10 @@ from rig.stubs import keystone
 
 CONF = cfg.CONF
 
+#: What nova-scheduler loads of ours.
+FILTER = 'nova_accel.scheduler.candidate_filter.AcceleratorFilter'
+WEIGHER = 'nova_accel.scheduler.weigher.AcceleratorWeigher'
+
 Sections = Mapping[str, Mapping[str, str | Iterable[str]]]
 
 
@@ -96,13 +100,10 @@ def sections(
         'service_user': {**login, 'send_service_user_token': 'true'},
         'nova_accel_client': login,
         'filter_scheduler': {
-            'weight_classes': (
-                'nova.scheduler.weights.all_weighers,'
-                'nova_accel.scheduler.weigher.AcceleratorWeigher'
-            ),
+            'weight_classes': f'nova.scheduler.weights.all_weighers,{WEIGHER}',
             'available_filters': [
                 'nova.scheduler.filters.all_filters',
-                'nova_accel.scheduler.candidate_filter.AcceleratorFilter',
+                FILTER,
             ],
             'enabled_filters': ','.join([*filters, 'AcceleratorFilter']),
         },

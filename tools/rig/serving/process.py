@@ -23,6 +23,7 @@ import time
 import fixtures
 
 from nova_accel import exceptions
+from rig.serving import usage
 
 _STOP_S = 15
 
@@ -104,26 +105,6 @@ class Process(fixtures.Fixture):
             self._process.kill()
             self._process.wait()
 
-    def memory_mb(self) -> float:
-        """The resident memory of the process and its children."""
-        pid = self._process.pid
-        children = pathlib.Path(f'/proc/{pid}/task/{pid}/children')
-        return (
-            sum(
-                map(
-                    _resident_kb,
-                    [pid, *map(int, children.read_text().split())],
-                )
-            )
-            / 1024
-        )
-
-
-def _resident_kb(pid: int) -> int:
-    status = pathlib.Path(f'/proc/{pid}/status').read_text()
-    # A process that has ended has no such line.
-    return sum(
-        int(line.split()[1])
-        for line in status.splitlines()
-        if line.startswith('VmRSS:')
-    )
+    def usage(self) -> usage.Usage:
+        """What the process and its children use."""
+        return usage.of_family(self._process.pid)

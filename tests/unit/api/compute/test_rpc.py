@@ -174,3 +174,49 @@ class TestPrefetch(TestCase):
             'compute-1',
             [BITSTREAM],
         )
+
+
+class TestStock(TestCase):
+    def test_does_not_wait(self):
+        self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
+        rpc.stock(self.context, 'compute-1', DEPLOYABLE, BITSTREAM)
+        self.assertEqual(
+            (DEPLOYABLE, BITSTREAM), self.programmer.stocked.get(timeout=10)
+        )
+
+    def test_a_bus_that_is_away(self):
+        self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
+        self.bus.lose()
+        self.assertRaises(
+            exceptions.ServiceUnavailable,
+            rpc.stock,
+            self.context,
+            'compute-1',
+            DEPLOYABLE,
+            BITSTREAM,
+        )
+
+    def test_other_calls_reach_a_host_of_the_release_before(self):
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.virt.fpga.rpc_agent.Endpoint.target',
+                oslo_messaging.Target(version=host_rpc.WITHOUT_STOCK),
+            )
+        )
+        self.bus.add_host('compute-1', self.programmer, self.programmer)
+        self.program()
+        self.assertEqual(1, len(self.programmer.asked))
+        rpc.prefetch(self.context, 'compute-1', [BITSTREAM])
+        self.assertEqual(BITSTREAM, self.programmer.fetched.get(timeout=10))
+        rpc.stock(self.context, 'compute-1', DEPLOYABLE, BITSTREAM)
+        self.assertTrue(self.programmer.stocked.empty())
+
+    def test_a_host_of_no_cell(self):
+        self.assertRaises(
+            exceptions.Conflict,
+            rpc.stock,
+            self.context,
+            'compute-1',
+            DEPLOYABLE,
+            BITSTREAM,
+        )

@@ -20,7 +20,8 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
-from nova_accel.db.rows import attach_handle
+from nova_accel.db.rows import free_handles
+from nova_accel.model import handle_stock
 from unit.api import base
 
 CONF = conf.CONF
@@ -214,6 +215,21 @@ class AcceleratorRequestTest(base.ApiTestCase):
             self.ok('PATCH', _PATH, body, roles=base.SERVICE)
             self.assertIsNone(self.ok('GET', path, version='2.6')['reason'])
 
+    def test_why_it_has_its_device(self) -> None:
+        arq = self.create_arq()
+        path = f'{_PATH}/{arq}'
+        for body, expected in (
+            (
+                {arq: base.patch()},
+                'a free set of 2 was broken; others fitted: 1',
+            ),
+            ({arq: _REMOVE}, None),
+        ):
+            self.ok('PATCH', _PATH, body, roles=base.SERVICE)
+            shown = self.ok('GET', path, version='2.7')
+            self.assertEqual(expected, shown['chosen_because'])
+        self.assertNotIn('chosen_because', self.ok('GET', path, version='2.6'))
+
     def test_the_reason_tells_nothing_of_others_devices(self) -> None:
         self.ok('POST', f'/devices/{base.numbered_uuid(1)}/disable')
         arq = self.create_arq()
@@ -240,12 +256,12 @@ class AcceleratorRequestTest(base.ApiTestCase):
                 f'?instance={_INSTANCE_2}',
             ):
                 answer = self.call(
-                    'GET', f'{_PATH}{query}', version='2.6', roles=roles
+                    'GET', f'{_PATH}{query}', version='2.7', roles=roles
                 )
                 self._check_tells_nothing(answer)
             for uuid, state in ((bound, 'Bound'), (failed, 'BindFailed')):
                 answer = self.call(
-                    'GET', f'{_PATH}/{uuid}', version='2.6', roles=roles
+                    'GET', f'{_PATH}/{uuid}', version='2.7', roles=roles
                 )
                 self._check_tells_nothing(answer)
                 self.assertEqual(state, answer.json['state'])
@@ -256,12 +272,13 @@ class AcceleratorRequestTest(base.ApiTestCase):
     def _check_tells_nothing(self, answer: webob.Response) -> None:
         for arq in answer.json.get('arqs', [answer.json]):
             self.assertEqual(
-                [None, None, None, {}],
+                [None, None, None, None, {}],
                 [
                     arq[name]
                     for name in (
                         'hostname',
                         'device_rp_uuid',
+                        'chosen_because',
                         'attach_handle_uuid',
                         'attach_handle_info',
                     )
@@ -386,11 +403,11 @@ class AcceleratorRequestTest(base.ApiTestCase):
     def test_a_race_that_is_lost_each_time(self) -> None:
         """Nobody knows what the next attempt would give."""
         arq, thief = self.create_arq(), self.create_arq()
-        stock, attempts = attach_handle.stock, []
+        stock, attempts = free_handles.read, []
 
         def stock_of_which_one_is_taken(
             connection: sa.Connection, *args: Any
-        ) -> attach_handle.Stock:
+        ) -> handle_stock.Stock:
             read = stock(connection, *args)
             attempts.append(read)
             connection.execute(
@@ -408,7 +425,7 @@ class AcceleratorRequestTest(base.ApiTestCase):
         self.report_host(functions=1)
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.db.rows.attach_handle.stock',
+                'nova_accel.db.rows.free_handles.read',
                 stock_of_which_one_is_taken,
             )
         )

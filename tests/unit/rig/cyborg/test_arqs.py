@@ -105,3 +105,11 @@ class TestFill(testtools.TestCase):
         self.assertEqual(50, self.count('attach_handles'))
         cyborg_arqs.fill(self.engine, 50, 50)
         self.assertEqual(50, self.count('extended_accelerator_requests'))
+
+    def test_unbinds_those_of_others(self) -> None:
+        cyborg_arqs.fill(self.engine, 20, 0)
+        cyborg_arqs.unbind(self.engine)
+        arqs = 'extended_accelerator_requests'
+        self.assertEqual(20, self.count(arqs))
+        self.assertEqual(1, self.count(arqs, 'state', 'instance_uuid'))
+        self.assertEqual(1, self.count('attach_handles', 'in_use'))

@@ -33,7 +33,9 @@ class TestProcess(base.BaseTestCase):
     def test_waits_until_it_is_so(self) -> None:
         started = self.start('touch $DIRECTORY/ready; exec sleep 60')
         started.wait_for((self.directory / 'ready').exists)
-        self.assertGreater(started.memory_mb(), 0)
+        used = started.usage()
+        self.assertGreater(used.pss_mb, 0)
+        self.assertGreaterEqual(used.rss_mb, used.pss_mb)
 
     def test_says_what_one_that_ended_wrote(self) -> None:
         started = self.start('echo no such frob >&2')

@@ -18,6 +18,7 @@ import contextlib
 import dataclasses
 import hashlib
 import pathlib
+import threading
 import time
 import types
 import uuid
@@ -34,7 +35,9 @@ from nova_accel.model import programming_record
 from nova_accel.virt.fpga import host_regions
 from nova_accel.virt.fpga import known_types
 from nova_accel.virt.fpga import region_journal
+from nova_accel.virt.fpga import region_loader
 from nova_accel.virt.fpga import region_programmer
+from nova_accel.virt.fpga import region_stock
 from nova_accel.virt.fpga import region_use
 
 NODE = '3f2c7b1e-0b5a-4d59-9d3b-3a1b8f0a5c11'
@@ -178,6 +181,7 @@ class Bitstreams:
     :ivar downloads: the ids of those that were not cached
     :ivar asked: who asked to resolve what
     :ivar of_users: the ids of those that the service may not download
+    :ivar private: the ids of those that not every project may use
     """
 
     def __init__(self, directory):
@@ -187,6 +191,7 @@ class Bitstreams:
         self.downloads = []
         self.asked = []
         self.of_users = set()
+        self.private = set()
         self.fault = None
 
     def add(self, data=None, **properties):
@@ -210,6 +215,14 @@ class Bitstreams:
         if len(found) != 1:
             raise exceptions.BitstreamNotFound(f'{len(found)} are {wanted}')
         return found[0]
+
+    def resolve_for_all(self, bitstream_id, device, region, context):
+        found = self.resolve(
+            fpga_bitstream.Wanted(bitstream_id), device, region, context
+        )
+        if found.owner is not None or found.id in self.private:
+            raise exceptions.BitstreamRefused('it is not for all projects')
+        return found
 
     def is_shell(self, bitstream_id, context):
         self.asked.append((bitstream_id, context))
@@ -262,13 +275,31 @@ class Guests:
         return self.live
 
 
+class History:
+    """The records that are noted; ``is_begun`` is set with the first."""
+
+    def __init__(self):
+        self.records = []
+        self.is_begun = threading.Event()
+
+    def note(self, record):
+        self.records.append(record)
+        self.is_begun.set()
+
+
 class Host:
     """The parts of a host that program, and its journal of who holds what.
 
     :param directory: what outlives it
     """
 
-    def __init__(self, directory, boot='boot1', timeout_s=30):
+    def __init__(
+        self,
+        directory,
+        boot='boot1',
+        timeout_s=30,
+        cleans_with_stock=False,
+    ):
         directory = pathlib.Path(directory)
         self.card = CardDriver(directory / 'card')
         self.bitstreams = Bitstreams(directory / 'images')
@@ -278,7 +309,8 @@ class Host:
         )
         self.held = frozenset()
         self.guests = Guests()
-        self.records = []
+        self.history = History()
+        self.records = self.history.records
         self.changes = 0
         self.journal = region_journal.RegionJournal(directory / 'journal')
         self.regions = host_regions.Regions(
@@ -289,21 +321,23 @@ class Host:
             self,
         )
         self.regions.overlaid([DEVICE])
-        self.programmer = region_programmer.Programmer(
+        use = region_use.RegionUse(
+            NODE, self.regions, self, self.guests, self.servers.__getitem__
+        )
+        self.loader = region_loader.Loader(
             NODE,
             self.regions,
-            region_use.RegionUse(
-                NODE,
-                self.regions,
-                self,
-                self.guests,
-                lambda uuid: self.servers[uuid],
-            ),
+            use,
             self.bitstreams,
-            types.SimpleNamespace(note=self.records.append),
+            self.history,
             self.changed,
             lambda: 'service',
-            timeout_s,
+        )
+        self.programmer = region_programmer.Programmer(
+            self.regions, use, self.bitstreams, self.loader, timeout_s
+        )
+        self.stock = region_stock.Stock(
+            self.regions, use, self.loader, cleans_with_stock, timeout_s
         )
         self.submitted = []
         executor = self.programmer._executor

@@ -22,13 +22,13 @@ from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
 from nova_accel.model import programming_record
 from unit.virt.fpga import fpga_card
-from unit.virt.fpga import test_region_programmer
+from unit.virt.fpga import programming_case
 
 ONE, TWO = 'instance-1', 'instance-2'
 A, B = 'project-a', 'project-b'
 
 
-class PrivateTestCase(test_region_programmer.ProgrammingTestCase):
+class PrivateTestCase(programming_case.ProgrammingTestCase):
     """``image`` and ``other`` are the operator's, ``own`` is project A's."""
 
     def setUp(self):

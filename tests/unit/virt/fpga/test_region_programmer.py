@@ -15,140 +15,19 @@ import threading
 import time
 
 import fixtures
-import testtools
 
 from nova_accel import exceptions
-from nova_accel.drivers import guard
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import naming
 from nova_accel.model import programming_record
 from nova_accel.model import region_contents
-from nova_accel.state import durable_file
-from nova_accel.virt.fpga import region_journal
 from unit.virt.fpga import fpga_card
+from unit.virt.fpga import programming_case
 
-ONE, TWO = 'instance-1', 'instance-2'
-NO_IMAGE = '0e0d9d3a-7a4e-4a59-8d3b-1b8f0a5c11aa'
-STRANGER = programming_record.Asker('other', 'other')
-
-
-class ProgrammingTestCase(testtools.TestCase):
-    def setUp(self):
-        super().setUp()
-        self.log = self.useFixture(fixtures.FakeLogger())
-        self.directory = self.useFixture(fixtures.TempDir()).path
-        self.host = fpga_card.Host(self.directory)
-        self.image = self.host.bitstreams.add(
-            function_uuids=(fpga_card.FUNCTION,), function_name='matmul'
-        )
-        self.other = self.host.bitstreams.add()
-
-    def restarted(self, **kwargs):
-        """The next nova-compute, with the same Glance."""
-        before = self.host
-        self.host = fpga_card.Host(self.directory, **kwargs)
-        self.host.bitstreams.images = before.bitstreams.images
-        self.host.held_by = before.held_by
-        self.host.card.tells_contents = before.card.tells_contents
-        return self.host
-
-    def lose_power(self):
-        """The host is booted: regions are empty again."""
-        for path in self.host.card.directory.iterdir():
-            path.write_text('as delivered')
-        self.restarted(boot='boot2')
-        self.host.regions.recover()
-
-    def holds(self, bitstream_id, name='region0'):
-        """The device, and what is said of it, agree."""
-        self.assertEqual(
-            self.host.bitstreams.sha256(bitstream_id),
-            self.host.card.really_loaded(name),
-        )
-        self.assertEqual(
-            bitstream_id, self.host.known(name).contents.bitstream_id
-        )
-
-    def is_bad(self, why, name='region0'):
-        known = self.host.known(name)
-        self.assertIsNone(known.contents)
-        self.assertIn(why, known.fault)
-
-    def refused(self, error, why, instance, *arqs, act=None, **kwargs):
-        error = self.assertRaises(
-            error, act or self.host.boot, instance, *arqs, **kwargs
-        )
-        self.assertIn(why, str(error))
-
-    def steps(self):
-        """Of the history: (bitstream, whether it has ended, failure)."""
-        return [
-            (
-                record.bitstream_id,
-                record.finished_at is not None,
-                record.failure,
-            )
-            for record in self.host.records
-        ]
+ONE, TWO = programming_case.ONE, programming_case.TWO
 
 
-class TestBlank(ProgrammingTestCase):
-    """Regions are cleaned by a bitstream."""
-
-    def blank(self, name='region0', bitstream_id=None):
-        (handle,) = (
-            handle
-            for handle in fpga_card.DEVICE.handles
-            if handle.uuid == fpga_card.handle_uuid(name)
-        )
-        self.host.programmer.blank(
-            dataclasses.replace(
-                handle, cleaning=('program', bitstream_id or self.other)
-            )
-        )
-
-    def refused(self, why, *args):
-        error = self.assertRaises(exceptions.DeviceError, self.blank, *args)
-        self.assertIn(why, str(error))
-
-    def test_after_a_guest(self):
-        self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.held_by.clear()
-        self.blank()
-        self.holds(self.other)
-        self.assertEqual(
-            programming_record.Asker(), self.host.records[-1].asker
-        )
-        self.assertEqual('service', self.host.bitstreams.asked[-1][1])
-
-    def test_what_it_holds_already(self):
-        """The guest may have left something in it."""
-        self.host.boot(ONE, fpga_card.wants(self.other))
-        self.host.held_by.clear()
-        before = self.host.card.programmed
-        self.blank()
-        self.assertEqual(before + 1, self.host.card.programmed)
-        self.holds(self.other)
-
-    def test_another_guest_has_something_of_the_region(self):
-        self.host.boot(ONE, fpga_card.wants(self.image, 'region1_function0'))
-        self.refused('a server has', 'region1_function1')
-        self.holds(self.image, 'region1')
-
-    def test_what_fails(self):
-        self.refused('0 are', 'region0', NO_IMAGE)
-        self.host.card.faults = [exceptions.DeviceError('CRC error')]
-        self.refused('CRC error')
-        self.is_bad('CRC error')
-        self.blank()
-        self.holds(self.other)
-
-    def test_no_region(self):
-        self.host.regions.overlaid([])
-        self.refused('no region')
-
-
-class TestServers(ProgrammingTestCase):
+class TestServers(programming_case.ProgrammingTestCase):
     def test_a_server_gets_what_its_profile_asks_for(self):
         self.host.boot(ONE, fpga_card.wants(self.image))
         self.holds(self.image)
@@ -366,178 +245,7 @@ class TestServers(ProgrammingTestCase):
         self.holds(self.image)
 
 
-class TestFailures(ProgrammingTestCase):
-    def fail(self, *faults):
-        self.host.card.faults = list(faults)
-
-    def test_no_such_bitstream(self):
-        self.host.boot(ONE, fpga_card.wants(self.image))
-        self.refused(
-            exceptions.BitstreamNotFound,
-            '0 are',
-            ONE,
-            fpga_card.wants(fpga_card.NODE),
-        )
-        self.holds(self.image)
-
-    def test_no_download(self):
-        self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.bitstreams.fault = exceptions.BitstreamRefused.for_all(
-            'bad hash'
-        )
-        self.refused(
-            exceptions.BitstreamRefused,
-            'bad hash',
-            ONE,
-            fpga_card.wants(self.other),
-        )
-        self.holds(self.image)
-        self.assertEqual((self.other, True, 'bad hash'), self.steps()[-1])
-
-    def test_the_device_refuses(self):
-        self.fail(exceptions.DeviceError('CRC error'))
-        self.refused(
-            exceptions.DeviceError,
-            'CRC error',
-            ONE,
-            fpga_card.wants(self.image),
-        )
-        self.is_bad('CRC error')
-        self.assertEqual(1, self.host.card.programmed)
-        (_begun, (_id, has_ended, failure)) = self.steps()
-        self.assertTrue(has_ended)
-        self.assertIn('CRC error', failure)
-        self.assertEqual(1, self.host.changes)
-
-    def test_a_bad_region_is_given_to_nobody_until_it_is_programmed(self):
-        self.fail(exceptions.DeviceError('CRC error'))
-        self.refused(
-            exceptions.DeviceError, 'CRC', ONE, fpga_card.wants(self.image)
-        )
-        self.restarted()
-        for act in (self.host.boot, self.host.reboot):
-            self.refused(
-                exceptions.DeviceError,
-                'CRC error',
-                TWO,
-                fpga_card.an_arq(),
-                act=act,
-            )
-        self.host.boot(TWO, fpga_card.wants(self.image))
-        self.holds(self.image)
-        self.host.boot(TWO, fpga_card.an_arq())
-
-    def test_a_plugin_that_is_broken(self):
-        self.host.regions._drivers['card'] = guard.Guard(
-            'card', lambda: self.host.card
-        )
-        self.fail(ZeroDivisionError('oops'))
-        self.refused(
-            exceptions.DeviceError, 'oops', ONE, fpga_card.wants(self.image)
-        )
-        self.is_bad('oops')
-
-    def test_once_more_if_the_driver_says_so(self):
-        self.host.card.repeats_programming = True
-        self.fail(exceptions.DeviceError('CRC error'))
-        self.host.boot(ONE, fpga_card.wants(self.image))
-        self.holds(self.image)
-        self.host.held_by.clear()
-        self.fail(*[exceptions.DeviceError('CRC error')] * 2)
-        self.refused(
-            exceptions.DeviceError, 'CRC', ONE, fpga_card.wants(self.other)
-        )
-        self.assertEqual(4, self.host.card.programmed)
-        self.is_bad('CRC error')
-
-    def test_the_device_says_nothing_afterwards(self):
-        self.host.card.program = lambda *args: None
-        self.refused(
-            exceptions.DeviceError,
-            'it holds nothing',
-            ONE,
-            fpga_card.wants(self.image),
-        )
-        self.is_bad('it holds nothing')
-
-    def test_the_device_says_the_same_afterwards(self):
-        self.host.boot(ONE, fpga_card.wants(self.image))
-        self.host.card.program = lambda *args: None
-        self.refused(
-            exceptions.DeviceError,
-            'as before',
-            ONE,
-            fpga_card.wants(self.other),
-        )
-        self.is_bad('as before')
-
-    def test_somebody_else_has_programmed_it(self):
-        self.host.boot(ONE, fpga_card.wants(self.image))
-        (self.host.card.directory / 'region0').write_text('by hand')
-        self.is_bad('by others')
-        self.refused(
-            exceptions.DeviceError, 'by others', ONE, fpga_card.an_arq()
-        )
-        self.host.reboot(ONE, fpga_card.wants(self.image))
-        self.holds(self.image)
-
-    def test_the_disk_is_full_before(self):
-        self.host.boot(ONE, fpga_card.wants(self.image))
-        self.fail_journal(0)
-        self.refused(
-            exceptions.DeviceError,
-            'No space',
-            ONE,
-            fpga_card.wants(self.other),
-        )
-        self.assertEqual(1, self.host.card.programmed)
-        self.holds(self.image)
-
-    def test_the_disk_is_full_afterwards(self):
-        self.fail_journal(1)
-        self.refused(
-            exceptions.DeviceError,
-            'No space',
-            ONE,
-            fpga_card.wants(self.image),
-        )
-        self.is_bad('cut short')
-        self.refused(
-            exceptions.DeviceError, 'cut short', TWO, fpga_card.an_arq()
-        )
-
-    def fail_journal(self, after):
-        write = durable_file.write
-        writes = []
-
-        def fail(path, text):
-            writes.append(path)
-            if len(writes) > after:
-                raise exceptions.DiskError('No space left on device')
-            write(path, text)
-
-        self.useFixture(
-            fixtures.MonkeyPatch('nova_accel.state.durable_file.write', fail)
-        )
-
-    def test_a_damaged_journal(self):
-        self.host.boot(ONE, fpga_card.wants(self.image))
-        (path,) = self.host.journal.directory.iterdir()
-        path.write_text('{"device')
-        self.restarted()
-        self.is_bad('is damaged')
-        self.refused(
-            exceptions.DeviceError,
-            'is damaged',
-            ONE,
-            fpga_card.an_arq(),
-            act=self.host.reboot,
-        )
-        self.host.reboot(ONE, fpga_card.wants(self.image))
-        self.holds(self.image)
-
-
-class TestInTime(ProgrammingTestCase):
+class TestInTime(programming_case.ProgrammingTestCase):
     def setUp(self):
         super().setUp()
         self.restarted(timeout_s=1)
@@ -593,12 +301,6 @@ class TestInTime(ProgrammingTestCase):
     def test_a_server_that_is_given_up(self):
         self.restarted(timeout_s=30)
         self.host.card.may_end = threading.Event()
-        begun = threading.Event()
-        note = self.host.programmer._history.note
-        self.host.programmer._history.note = lambda record: (
-            note(record),
-            begun.set(),
-        )
         self.host.programmer.start(
             [
                 *self.arqs,
@@ -608,7 +310,7 @@ class TestInTime(ProgrammingTestCase):
             {},
             None,
         )
-        begun.wait(10)
+        self.host.history.is_begun.wait(10)
         threading.Timer(0.1, self.host.card.may_end.set).start()
         self.host.programmer.abandon(TWO)
         self.assertFalse(self.host.card.may_end.is_set())
@@ -618,8 +320,10 @@ class TestInTime(ProgrammingTestCase):
         self.assertTrue(self.host.card.may_end.is_set())
 
 
-class TestWhoeverAsks(ProgrammingTestCase):
-    def program(self, asker=STRANGER, wanted=None, name='region0'):
+class TestWhoeverAsks(programming_case.ProgrammingTestCase):
+    def program(
+        self, asker=programming_case.STRANGER, wanted=None, name='region0'
+    ):
         return self.host.programmer.program(
             naming.derived_uuid(
                 fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', name
@@ -727,129 +431,7 @@ class TestWhoeverAsks(ProgrammingTestCase):
         self.holds(self.image)
 
 
-class TestAServerComesMeanwhile(ProgrammingTestCase):
-    """Whoever asks is about to program what a server is about to get.
-
-    A server that asks for no bitstream holds the region, and then looks
-    whether it is programmed.
-    """
-
-    def program(self):
-        return self.host.programmer.program(
-            naming.derived_uuid(
-                fpga_card.NODE, fpga_card.DEVICE.name, 'deployable', 'region0'
-            ),
-            fpga_bitstream.Wanted(self.image),
-            STRANGER,
-            'user',
-        )
-
-    def a_server_comes(self):
-        self.host.held_by[fpga_card.handle_uuid('region0')] = ONE
-
-    def a_server_starts(self):
-        """:returns: what its guest finds"""
-        asker = programming_record.Asker('project', 'user', ONE)
-        arqs = [fpga_card.an_arq()]
-        self.host.programmer.start(arqs, asker, {}, 'user')
-        self.host.programmer.ready(arqs, asker, {})
-        return self.host.card.really_loaded()
-
-    def when_it_is_journaled(self, before=None, after=None):
-        """Do something before, or after, the intent is written."""
-        write = self.host.journal.write
-
-        def interleaved(entry):
-            if entry.step is not region_journal.Step.PROGRAMMING:
-                return write(entry)
-            if before is not None:
-                before()
-            write(entry)
-            if after is not None:
-                after()
-
-        self.host.journal.write = interleaved
-
-    def is_refused(self):
-        error = self.assertRaises(exceptions.Conflict, self.program)
-        self.assertIn('a server has region0', str(error))
-        self.assertEqual(0, self.host.card.programmed)
-        # It is as if nobody had asked.
-        self.assertEqual([], self.host.journal.entries())
-        self.restarted()
-        self.assertEqual(
-            (None, None), (self.host.known().contents, self.host.known().fault)
-        )
-        self.assertIsNone(self.a_server_starts())
-
-    def test_it_looks_before_the_intent_is_journaled(self):
-        found = []
-        self.when_it_is_journaled(
-            before=lambda: (
-                self.a_server_comes(),
-                found.append(self.a_server_starts()),
-            )
-        )
-        self.is_refused()
-        self.assertEqual([None], found)
-
-    def test_it_looks_after_the_intent_is_journaled(self):
-        """Both see each other."""
-        waits = []
-
-        def come():
-            self.a_server_comes()
-            waits.append(threading.Thread(target=self.a_server_starts))
-            waits[0].start()
-            waits[0].join(0.2)
-            self.assertTrue(waits[0].is_alive())
-
-        self.when_it_is_journaled(after=come)
-        self.is_refused()
-        waits[0].join(10)
-        self.assertFalse(waits[0].is_alive())
-
-    def test_it_comes_when_the_card_is_touched(self):
-        found = []
-        program = self.host.card.program
-
-        def touched(*args):
-            self.a_server_comes()
-            starts = threading.Thread(
-                target=lambda: found.append(self.a_server_starts())
-            )
-            starts.start()
-            self.addCleanup(starts.join)
-            starts.join(0.2)
-            self.assertEqual([], found)
-            program(*args)
-
-        self.host.card.program = touched
-        self.program()
-        self.doCleanups()
-        self.assertEqual([self.host.bitstreams.sha256(self.image)], found)
-
-    def test_what_was_programmed_before_stays_known(self):
-        self.host.boot(TWO, fpga_card.wants(self.other))
-        self.host.held_by.clear()
-        (before,) = self.host.journal.entries()
-        self.when_it_is_journaled(after=self.a_server_comes)
-        self.assertRaises(exceptions.Conflict, self.program)
-        self.assertEqual([before], self.host.journal.entries())
-        self.holds(self.other)
-
-    def test_a_journal_that_was_damaged_is_not_trusted_again(self):
-        self.host.boot(TWO, fpga_card.wants(self.other))
-        self.host.held_by.clear()
-        (path,) = self.host.journal.directory.iterdir()
-        path.write_text('{"device')
-        self.restarted()
-        self.when_it_is_journaled(after=self.a_server_comes)
-        self.assertRaises(exceptions.Conflict, self.program)
-        self.assertIsNotNone(self.host.known().fault)
-
-
-class TestShell(ProgrammingTestCase):
+class TestShell(programming_case.ProgrammingTestCase):
     ALLOWED = programming_record.ShellLoading.ALLOWED
 
     def setUp(self):
@@ -860,7 +442,11 @@ class TestShell(ProgrammingTestCase):
         return self.host.bitstreams.add(shell_id, provides_shell_id=shell_id)
 
     def load(
-        self, shell=None, name='region0', asker=STRANGER, shell_loading=ALLOWED
+        self,
+        shell=None,
+        name='region0',
+        asker=programming_case.STRANGER,
+        shell_loading=ALLOWED,
     ):
         return self.host.programmer.program(
             naming.derived_uuid(
@@ -924,7 +510,7 @@ class TestShell(ProgrammingTestCase):
         self.host.card.programs_under_guest = True
         self.host.boot(ONE, fpga_card.wants(self.image, 'region1_function1'))
         for asker in (
-            STRANGER,
+            programming_case.STRANGER,
             programming_record.Asker('project', 'user', ONE),
         ):
             error = self.assertRaises(

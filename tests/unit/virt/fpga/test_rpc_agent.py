@@ -27,7 +27,12 @@ BITSTREAM = uuidutils.generate_uuid()
 class TestEndpoint(message_bus.TestCase):
     def setUp(self):
         super().setUp()
-        self.bus.add_host('compute-1', self.programmer, self.programmer)
+        self.bus.add_host(
+            'compute-1',
+            self.programmer,
+            self.programmer,
+            stock=self.programmer,
+        )
         self.context.mq_connection = self.bus.transport()
         self.client = (
             rpc.ClientRouter(
@@ -133,3 +138,15 @@ class TestEndpoint(message_bus.TestCase):
                 BITSTREAM, self.programmer.fetched.get(timeout=10)
             )
             self.assertIn(told, self.log.output)
+
+    def test_stock(self):
+        client = self.client.prepare(version=host_rpc.VERSION)
+        client.cast(
+            self.context,
+            'stock',
+            deployable_uuid=DEPLOYABLE,
+            bitstream_uuid=BITSTREAM,
+        )
+        self.assertEqual(
+            (DEPLOYABLE, BITSTREAM), self.programmer.stocked.get(timeout=10)
+        )

@@ -37,6 +37,7 @@ class Api:
         self.told = []
         self.fault = None
         self.loses_answers = False
+        self.stock = {}
 
     def release(self, *uuids):
         self.revision += 1
@@ -56,7 +57,9 @@ class Api:
 
     def orders(self):
         return standing_orders.Orders(
-            self.revision, uncleaned=frozenset(self.unclean)
+            self.revision,
+            uncleaned=frozenset(self.unclean),
+            stock=self.stock,
         )
 
 
@@ -122,8 +125,8 @@ class TestCleaner(testtools.TestCase):
         if handle.uuid in self.in_guests:
             raise exceptions.DeviceError('it is in a guest')
 
-    def blank(self, handle):
-        self.blanked.append(handle.uuid)
+    def blank(self, handle, bitstream_id):
+        self.blanked.append((handle.uuid, bitstream_id))
 
     def released(self, *uuids):
         """A guest had them."""
@@ -312,7 +315,14 @@ class TestCleaner(testtools.TestCase):
         self.methods = {A: ('program', 'blank')}
         self.api.release(A, B)
         self.cycle()
-        self.assertEqual(([A], [B]), (self.blanked, self.driver.began))
+        self.assertEqual(([(A, None)], [B]), (self.blanked, self.driver.began))
+
+    def test_a_region_is_stocked(self):
+        self.methods = dict.fromkeys((A, B), ('program', 'blank'))
+        self.api.stock = {B: 'bitstream'}
+        self.api.release(A, B)
+        self.cycle()
+        self.assertEqual({(A, None), (B, 'bitstream')}, set(self.blanked))
 
     def test_what_is_not_cleaned_is_not_awaited(self):
         self.released('another')

@@ -401,6 +401,17 @@ class TestVanished(ProvidersTestCase):
         self.assertEqual({POOL: {QAT: (2, 2)}}, self.units())
 
 
+class TestStats(ProvidersTestCase):
+    def test_what_is_there(self):
+        """Whether it is held, or broken, does not matter."""
+        self.hold(0)
+        self.have(0, 1, 2, faulty=(1,))
+        self.assertEqual(
+            {'nova_accel_units': '3', f'nova_accel_units:{QAT}': '3'},
+            self.providers.stats(),
+        )
+
+
 class TestReshape(ProvidersTestCase):
     def change_lines(self, is_pooled=False, buses=(0, 1)):
         """The operator edits the file; nova-compute has not noticed."""

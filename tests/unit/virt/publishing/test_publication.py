@@ -17,7 +17,6 @@ import sqlalchemy as sa
 import testtools
 
 from nova_accel import exceptions
-from nova_accel.db import capacity
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
@@ -28,6 +27,7 @@ from nova_accel.testing import reports
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import periodic_work
 from nova_accel.virt.publishing import publication
+from rig import capacity
 from rig.benchmark import calls
 
 HOST = 'compute-1'

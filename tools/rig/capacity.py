@@ -10,9 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""How much is free on each host."""
-
-from collections.abc import Iterable
+"""How much is free on each host, for tests of what changes it."""
 
 import sqlalchemy as sa
 
@@ -22,24 +20,14 @@ from nova_accel.db.rows import attach_handle
 
 
 @engine.retried
-def free_by_host(
-    resource_classes: Iterable[str] | None = None,
-) -> dict[str, int]:
-    """Hostname -> number of free attach handles, where there are any.
-
-    :param resource_classes: count units of these only
-    """
-    handles, deployables = schema.ATTACH_HANDLES, schema.DEPLOYABLES
-    hostname = schema.DEVICES.c.hostname
+def free_by_host() -> dict[str, int]:
+    """Hostname -> number of free attach handles, where there are any."""
+    handles, devices = schema.ATTACH_HANDLES, schema.DEVICES
     query = (
-        sa.select(hostname, sa.func.count(handles.c.id))
-        .select_from(handles.join(deployables).join(schema.DEVICES))
+        sa.select(devices.c.hostname, sa.func.count(handles.c.id))
+        .select_from(handles.join(schema.DEPLOYABLES).join(devices))
         .where(attach_handle.is_free())
-        .group_by(hostname)
+        .group_by(devices.c.hostname)
     )
-    if resource_classes is not None:
-        query = query.where(
-            deployables.c.resource_class.in_(list(resource_classes))
-        )
     with engine.reader() as connection:
         return dict(connection.execute(query).tuples().all())

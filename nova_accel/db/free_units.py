@@ -1,0 +1,240 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The units of all hosts, and which of them have changed since.
+
+``attach_handles.changed_at`` and ``hosts.changed_at`` are times of the
+database's clock, set by the statement that makes the change. A change is seen
+only when its transaction has ended. So each reading goes back by the time that
+a transaction may last: a change that comes late is read then, and others are
+read again.
+"""
+
+import datetime
+import functools
+import json
+from typing import Any
+
+import sqlalchemy as sa
+
+from nova_accel import conf
+from nova_accel.db import clock
+from nova_accel.db import engine
+from nova_accel.db import schema
+from nova_accel.db import utc_datetime
+from nova_accel.db.rows import attach_handle
+from nova_accel.model import hardware
+from nova_accel.model import naming
+from nova_accel.model import unit_changes
+from nova_accel.model import usability
+
+CONF = conf.CONF
+
+_HOSTS = schema.HOSTS
+_DEVICES = schema.DEVICES
+_DEPLOYABLES = schema.DEPLOYABLES
+_HANDLES = schema.ATTACH_HANDLES
+
+#: A step of the database's clock by no more than so many seconds loses no
+#: change.
+STEP_S = 30
+
+#: The least time in seconds that a transaction is expected to last. A server
+#: that was frozen may end one when its client has given up long ago.
+_LASTS_S = 60
+
+# The kinds of rows.
+_OF_HOST, _OTHER, _SILENT, _CLOCK = range(4)
+
+_TOTAL = sa.func.count(sa.case((_HANDLES.c.present, 1)))
+_FREE = sa.func.count(sa.case((attach_handle.is_unused(), 1)))
+_IN_USE = sa.func.count(
+    sa.case((sa.and_(_HANDLES.c.present, _HANDLES.c.arq_uuid.is_not(None)), 1))
+)
+
+#: Why no guest can have a unit of the device, in the words for tenants.
+_UNUSABLE = sa.case(
+    (_DEVICES.c.status != hardware.Status.ENABLED, usability.DISABLED),
+    (_DEVICES.c.fault.is_not(None), usability.FAULTY),
+)
+
+
+def _rows(
+    kind: int,
+    source: sa.FromClause,
+    hostname: sa.Column[str],
+    total: sa.ColumnElement[Any],
+    free: sa.ColumnElement[Any],
+    in_use: sa.ColumnElement[Any],
+) -> sa.Select[Any]:
+    """The columns of :class:`nova_accel.model.unit_changes.Deployable`."""
+    return sa.select(
+        sa.literal_column(str(kind)).label('kind'),
+        hostname,
+        _DEPLOYABLES.c.uuid,
+        _DEPLOYABLES.c.rp_uuid,
+        _DEPLOYABLES.c.resource_class,
+        # As a text, since few of them differ.
+        sa.type_coerce(_DEPLOYABLES.c.traits, sa.Text).label('traits'),
+        _DEPLOYABLES.c.device_uuid,
+        _DEVICES.c.numa_node,
+        _DEPLOYABLES.c.region,
+        _DEPLOYABLES.c.bitstream_id,
+        sa.func.coalesce(total, 0).label('total'),
+        sa.case(
+            (attach_handle.is_usable(), sa.func.coalesce(free, 0)), else_=0
+        ).label('free'),
+        sa.func.coalesce(in_use, 0).label('in_use'),
+        _UNUSABLE.label('unusable'),
+    ).select_from(source)
+
+
+def _count(what: sa.ColumnElement[int]) -> sa.ScalarSelect[int]:
+    """A count of the handles of the deployable."""
+    return (
+        sa.select(what)
+        .where(_HANDLES.c.deployable_uuid == _DEPLOYABLES.c.uuid)
+        .scalar_subquery()
+    )
+
+
+def _short(kind: int, text: sa.ColumnElement[str]) -> sa.Select[Any]:
+    """A row that has only one value."""
+    return sa.select(
+        sa.literal_column(str(kind)), text, *[sa.null() for _ in range(12)]
+    )
+
+
+#: All hosts, also those that have no devices.
+_OF_HOSTS = _HOSTS.outerjoin(
+    _DEVICES, _DEVICES.c.hostname == _HOSTS.c.hostname
+).outerjoin(_DEPLOYABLES, _DEPLOYABLES.c.device_uuid == _DEVICES.c.uuid)
+
+_REST = (
+    _short(_SILENT, _HOSTS.c.hostname).where(
+        _HOSTS.c.reported_at
+        < clock.ago(sa.bindparam('silence_s', type_=sa.Integer))
+    ),
+    _short(_CLOCK, sa.cast(clock.now(), sa.String(32))),
+)
+
+_SINCE = sa.bindparam('since', type_=utc_datetime.UtcDateTime)
+
+
+def _all() -> sa.CompoundSelect[Any]:
+    counted = (
+        sa.select(
+            _HANDLES.c.deployable_uuid,
+            _TOTAL.label('total'),
+            _FREE.label('free'),
+            _IN_USE.label('in_use'),
+        )
+        .group_by(_HANDLES.c.deployable_uuid)
+        .subquery('counted')
+    )
+    return sa.union_all(
+        _rows(
+            _OF_HOST,
+            _OF_HOSTS.outerjoin(
+                counted, counted.c.deployable_uuid == _DEPLOYABLES.c.uuid
+            ),
+            _HOSTS.c.hostname,
+            counted.c.total,
+            counted.c.free,
+            counted.c.in_use,
+        ),
+        *_REST,
+    )
+
+
+def _changed() -> sa.CompoundSelect[Any]:
+    changed = sa.select(_HANDLES.c.deployable_uuid).where(
+        _HANDLES.c.changed_at >= _SINCE
+    )
+    counts = _count(_TOTAL), _count(_FREE), _count(_IN_USE)
+    return sa.union_all(
+        _rows(_OF_HOST, _OF_HOSTS, _HOSTS.c.hostname, *counts).where(
+            _HOSTS.c.changed_at >= _SINCE
+        ),
+        _rows(
+            _OTHER,
+            _DEPLOYABLES.join(_DEVICES),
+            _DEVICES.c.hostname,
+            *counts,
+        ).where(_DEPLOYABLES.c.uuid.in_(changed)),
+        *_REST,
+    )
+
+
+_ALL = _all()
+_CHANGED = _changed()
+
+
+@engine.retried
+def read(since: datetime.datetime | None) -> unit_changes.Changes:
+    """Read the changes and the silent hosts, by one statement.
+
+    :param since: the time at which the database was read before, by its own
+        clock; None to read everything
+    """
+    parameters: dict[str, Any] = {'silence_s': CONF.nova_accel.host_silence_s}
+    if since is not None:
+        parameters['since'] = since - _overlap()
+    with engine.reader() as connection:
+        rows = connection.execute(
+            _ALL if since is None else _CHANGED, parameters
+        ).all()
+    return _parsed(rows, is_all=since is None)
+
+
+def _overlap() -> datetime.timedelta:
+    """How far a reading goes back before the one before."""
+    options = CONF.nova_accel_database
+    lasts_s = options.deadline_s + 2 * options.answer_timeout_s
+    return datetime.timedelta(seconds=max(_LASTS_S, lasts_s) + STEP_S)
+
+
+def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
+    of_hosts: dict[str, list[unit_changes.Deployable]] = {}
+    others: list[unit_changes.Deployable] = []
+    silent = set()
+    at = ''
+    for kind, text, uuid, provider, class_, traits, *facts in rows:
+        if kind == _SILENT:
+            silent.add(text)
+        elif kind == _CLOCK:
+            at = text
+        else:
+            deployables = (
+                others if kind == _OTHER else of_hosts.setdefault(text, [])
+            )
+            if uuid is not None:
+                deployables.append(
+                    unit_changes.Deployable(
+                        text, uuid, provider, class_, _traits(traits), *facts
+                    )
+                )
+    return unit_changes.Changes(
+        datetime.datetime.fromisoformat(at).replace(tzinfo=datetime.UTC),
+        is_all,
+        of_hosts,
+        others,
+        frozenset(silent),
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _traits(text: str) -> frozenset[str]:
+    """The traits of a provider, of which hosts do not report those of all."""
+    return frozenset(
+        {*json.loads(text), naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT}
+    )

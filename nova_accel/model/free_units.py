@@ -1,0 +1,65 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The free units of one deployable, as the choice between them sees them."""
+
+import dataclasses
+
+_NUMA_NODE = 'numa'
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FreeUnits:
+    """The free units of one deployable.
+
+    A pool has one of these for each deployable of its provider, also for
+    those of which nothing is free. Otherwise nobody could tell which sets are
+    wholly free.
+
+    ``free`` is how many units a guest can have now, ``total`` how many there
+    are. ``traits`` are the deployable's own. ``sets`` are the sets of devices
+    that it is in, the largest first, for example its NUMA node and its device.
+    ``region`` is the name of its FPGA region, None without one.
+    ``bitstream_id`` is what the region holds, None if it holds nothing that is
+    known.
+    """
+
+    deployable_uuid: str
+    rp_uuid: str
+    resource_class: str
+    traits: frozenset[str]
+    free: int
+    total: int
+    sets: tuple[str, ...] = ()
+    region: str | None = None
+    bitstream_id: str | None = None
+    is_degraded: bool = False
+
+    @property
+    def numa_node(self) -> str | None:
+        """The set of its NUMA node.
+
+        If no node is known, that is one more: a machine without NUMA tells
+        none for any device.
+        """
+        found = self.sets[:1]
+        return found[0] if found and found[0].startswith(_NUMA_NODE) else None
+
+
+def sets_of(numa_node: int | None, *others: str) -> tuple[str, ...]:
+    """The sets of a deployable, the largest first.
+
+    :param others: the sets within the NUMA node, the largest first
+    """
+    if numa_node is None:
+        return others
+    return f'{_NUMA_NODE}{numa_node}', *others

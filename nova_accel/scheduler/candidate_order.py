@@ -1,0 +1,204 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The order of allocation candidates, by what is known of free units."""
+
+import collections
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import random
+from typing import Any
+from typing import NamedTuple
+
+from nova import objects
+from nova.scheduler import host_manager
+
+from nova_accel.model import device_profile
+from nova_accel.model import known_units
+from nova_accel.model import unit_choice
+from nova_accel.scheduler import aggregate_values
+from nova_accel.scheduler import asked_groups
+from nova_accel.scheduler import unit_policies
+
+Candidate = Mapping[str, Any]
+
+
+class Fit(NamedTuple):
+    """How well a candidate fits a request; the smaller, the better.
+
+    A candidate is doubtful if its units are not known to be free. Placement
+    may know better, so it comes last and is not dropped. ``left`` is how many
+    units of the host others can have, negative to spread; the cost has only
+    those of the provider.
+    """
+
+    is_doubtful: bool
+    cost: unit_choice.Cost
+    left: int = 0
+
+
+#: A candidate of which nothing is known, because nothing is known at all.
+UNKNOWN = Fit(False, unit_choice.Cost())
+
+_DOUBTFUL = Fit(True, unit_choice.Cost())
+
+
+class _Asked(NamedTuple):
+    requester_id: str
+    group: device_profile.Group
+    policies: aggregate_values.OfHosts[unit_choice.Policy]
+    used: frozenset[str]
+
+    def sign(self, host: host_manager.HostState) -> int:
+        """Whether units that are left are bad or good."""
+        packs = self.policies.of(host) is unit_choice.Policy.PACK
+        return 1 if packs else -1
+
+
+class Order:
+    """The order of the candidates of one request.
+
+    :param groups: of the request, served by us
+    :param known: what is known of free units, None if nothing is
+    """
+
+    def __init__(
+        self,
+        groups: 'Sequence[objects.RequestGroup]',
+        known: known_units.KnownUnits | None,
+    ) -> None:
+        self._known = known
+        self._asked = [_asked(group) for group in groups]
+        self._used = frozenset().union(*(each.used for each in self._asked))
+        # By the identity of a host's state, and of a candidate.
+        self._left: dict[int, int] = {}
+        self._fits: dict[int, Fit] = {}
+
+    def sorted(self, host: host_manager.HostState) -> list[Candidate]:
+        """The candidates of a host, the best first, equal ones shuffled.
+
+        If the providers of some have served the previous server of the
+        request, these come after their equals.
+        """
+        candidates = list(host.allocation_candidates)
+        if len(candidates) < 2:
+            return candidates
+        self._left[id(vars(host))] = self._left_by(host, candidates)
+        random.shuffle(candidates)
+        candidates.sort(
+            key=lambda candidate: (
+                self.fit(host, candidate),
+                len(self._used & candidate['allocations'].keys()),
+            )
+        )
+        return candidates
+
+    def fit(
+        self, host: host_manager.HostState, candidate: Candidate | None
+    ) -> Fit:
+        """How well a candidate of a host fits; None is for a host without."""
+        if self._known is None:
+            return UNKNOWN
+        if candidate is None:
+            return _DOUBTFUL
+        found = self._fits.get(id(candidate))
+        if found is None:
+            found = self._measured(self._known, host, candidate)
+            self._fits[id(candidate)] = found
+        return found
+
+    def _measured(
+        self,
+        known: known_units.KnownUnits,
+        host: host_manager.HostState,
+        candidate: Candidate,
+    ) -> Fit:
+        costs = []
+        for asked in self._asked:
+            [rp_uuid] = candidate['mappings'][asked.requester_id]
+            cost = known.cost(asked.group, rp_uuid, asked.policies.of(host))
+            if cost is None:
+                return _DOUBTFUL
+            costs.append(cost)
+        if len(costs) == 1:
+            [cost] = costs
+        elif self._fit_together(known, candidate):
+            cost = unit_choice.together(costs)
+        else:
+            return _DOUBTFUL
+        return Fit(False, cost, self._left.get(id(vars(host)), cost.left))
+
+    def _fit_together(
+        self, known: known_units.KnownUnits, candidate: Candidate
+    ) -> bool:
+        """Whether providers that serve several groups have room for all."""
+        amounts: collections.Counter[tuple[str, str]] = collections.Counter()
+        for asked in self._asked:
+            [rp_uuid] = candidate['mappings'][asked.requester_id]
+            for resource_class, amount in asked.group.resources.items():
+                amounts[rp_uuid, resource_class] += amount
+        return all(
+            amount <= _free(known, *place) for place, amount in amounts.items()
+        )
+
+    def _left_by(
+        self,
+        host: host_manager.HostState,
+        candidates: Sequence[Candidate],
+    ) -> int:
+        """The units that a host has left, by all of its candidates."""
+        known = self._known
+        if known is None:
+            return 0
+        return sum(
+            asked.sign(host)
+            * (
+                sum(_free(known, uuid, resource_class) for uuid in rp_uuids)
+                - amount
+            )
+            for asked, rp_uuids in self._providers(candidates)
+            for resource_class, amount in asked.group.resources.items()
+        )
+
+    def _providers(
+        self, candidates: Sequence[Candidate]
+    ) -> Iterator[tuple[_Asked, set[str]]]:
+        """The providers of all candidates, by group."""
+        for asked in self._asked:
+            yield (
+                asked,
+                {
+                    candidate['mappings'][asked.requester_id][0]
+                    for candidate in candidates
+                },
+            )
+
+
+def _free(
+    known: known_units.KnownUnits, rp_uuid: str, resource_class: str
+) -> int:
+    return sum(
+        units.free
+        for units in known.pool(rp_uuid)
+        if units.resource_class == resource_class
+    )
+
+
+def _asked(group: 'objects.RequestGroup') -> _Asked:
+    found = asked_groups.of(group)
+    return _Asked(
+        group.requester_id,
+        found,
+        unit_policies.of_hosts(min(found.resources)),
+        frozenset(group.provider_uuids),
+    )

@@ -1,0 +1,60 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import fixtures
+
+from nova_accel.cmd import explain
+from nova_accel.db import device_profile as device_profile_db
+from nova_accel.model import device_profile
+from nova_accel.testing import reports
+from unit.cmd import base
+
+
+class TestRows(base.DriftTestCase):
+    def rows(
+        self, profile: str, hostname: str | None = None
+    ) -> list[tuple[object, ...]]:
+        groups = device_profile_db.get(profile)['groups']
+        return [*explain.rows(device_profile.parse_groups(groups), hostname)]
+
+    def test_each_group_of_each_host(self) -> None:
+        device_profile_db.create(
+            'two', [{'resources:FPGA': '1'}, {'resources:FPGA': '2'}]
+        )
+        cannot = '2 are wanted and it has 1'
+        self.assertEqual(
+            [
+                (group, 'compute-1', self.host.rp_uuid(0, region), why)
+                for region in sorted(
+                    (0, 1), key=lambda region: self.host.rp_uuid(0, region)
+                )
+                for group, why in ((0, ''), (1, cannot))
+            ],
+            [(*row[:3], row[-1]) for row in self.rows('two')],
+        )
+
+    def test_in_pages(self) -> None:
+        self.useFixture(fixtures.MonkeyPatch('nova_accel.cmd.explain.PAGE', 2))
+        for number in range(2, 6):
+            reports.SimulatedHost(f'compute-{number}').report()
+        found = [row[1] for row in self.rows('fpga')]
+        self.assertEqual(
+            ['compute-1', *(f'compute-{number}' for number in range(1, 6))],
+            found,
+        )
+
+    def test_one_host(self) -> None:
+        reports.SimulatedHost('compute-2').report()
+        self.assertEqual(
+            ['compute-2'], [row[1] for row in self.rows('fpga', 'compute-2')]
+        )
+        self.assertEqual([], self.rows('fpga', 'nowhere'))

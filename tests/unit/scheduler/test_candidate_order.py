@@ -1,0 +1,152 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import json
+
+from nova import objects
+from nova.scheduler import host_manager
+import testtools
+
+from nova_accel import conf
+from nova_accel.model import device_profile
+from nova_accel.model import naming
+from nova_accel.scheduler import asked_groups
+from nova_accel.scheduler import candidate_order
+from rig.stubs import stock
+
+CONF = conf.CONF
+BITSTREAM = 'd5ca2f11-3108-4426-a11c-a959987565df'
+OTHER = '0e8c2b0e-6a67-4f0b-a7ac-0b0a5a3f1d11'
+
+objects.register_all()
+
+
+def a_request_group(index=0, **values):
+    group = device_profile.Group(**{'resources': {'FPGA': 1}, **values})
+    made = objects.RequestGroup(
+        requester_id=f'device_profile_{index}',
+        resources=dict(group.resources),
+        required_traits={*group.required, naming.OWNERSHIP_TRAIT},
+        provider_uuids=[],
+    )
+    asked_groups.remember(made, group)
+    return made
+
+
+class TestOrder(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.stock = stock.Stock()
+        self.host = host_manager.HostState('host', 'host', None)
+
+    def sorted(self, *groups, known=True, used=()):
+        """The providers of the first group, the best candidate first."""
+        for group in groups:
+            group.provider_uuids = list(used)
+        order = candidate_order.Order(
+            groups, self.stock.known if known else None
+        )
+        return [
+            candidate['mappings']['device_profile_0'][0]
+            for candidate in order.sorted(self.host)
+        ]
+
+    def offer(self, *places):
+        """Candidates: the provider of each group."""
+        self.host.allocation_candidates = [
+            {
+                'allocations': {uuid: {'resources': {}} for uuid in uuids},
+                'mappings': {
+                    f'device_profile_{index}': [uuid]
+                    for index, uuid in enumerate(uuids)
+                },
+            }
+            for uuids in places
+        ]
+
+    def test_the_region_that_holds_the_bitstream(self):
+        self.stock.add('host', 'other', region='a', bitstream_id=OTHER)
+        self.stock.add('host', 'holder', region='a', bitstream_id=BITSTREAM)
+        self.stock.add('host', 'empty', region='a')
+        self.offer(['other'], ['holder'], ['empty'])
+        group = a_request_group(properties={'bitstream_id': BITSTREAM})
+        self.assertEqual(['holder', 'empty', 'other'], self.sorted(group))
+
+    def test_whose_units_are_not_free_comes_last(self):
+        """Placement may know better: it is not dropped."""
+        self.stock.add('host', 'full', free=0, total=1)
+        self.stock.add('host', 'free')
+        self.offer(['full'], ['unknown'], ['free'])
+        found = self.sorted(a_request_group())
+        self.assertEqual('free', found[0])
+        self.assertEqual({'full', 'unknown'}, set(found[1:]))
+
+    def test_claims_count_before_they_are_bound(self):
+        for uuid in 'ab':
+            self.stock.add('host', uuid)
+        self.offer(['a'], ['b'])
+        for claimed, first in (('a', 'b'), ('b', 'a')):
+            consumer = f'server-{claimed}'
+            self.stock.known.claim(consumer, claimed, 'FPGA', 1, 0.0)
+            self.assertEqual(first, self.sorted(a_request_group())[0])
+            self.stock.known.claim(consumer, claimed, 'FPGA', 0, 0.0)
+
+    def test_equal_ones_are_shuffled(self):
+        """Each wants what it likes: the odds of a mistake are 8 ** -19."""
+        self.offer(*[[uuid] for uuid in 'abcdefgh'])
+        for known in (False, True):
+            self.assertLess(
+                1,
+                len(
+                    {
+                        self.sorted(a_request_group(), known=known)[0]
+                        for _request in range(20)
+                    }
+                ),
+            )
+
+    def test_used_ones_come_after_equal_ones(self):
+        self.offer(*[[uuid] for uuid in [OTHER, *'abcdefgh']])
+        for _request in range(20):
+            found = self.sorted(a_request_group(), known=False, used=[OTHER])
+            self.assertEqual(OTHER, found[-1])
+
+    def test_two_groups_together(self):
+        """A provider may have room for either of them, and not for both."""
+        self.stock.add('host', 'one')
+        self.stock.add('host', 'two', free=2)
+        self.offer(['one', 'one'], ['two', 'two'])
+        for _request in range(20):
+            self.assertEqual(
+                ['two', 'one'],
+                self.sorted(a_request_group(0), a_request_group(1)),
+            )
+
+    def test_the_policy_of_the_operator(self):
+        self.stock.add('host', 'fuller', free=1, total=4)
+        self.stock.add('host', 'emptier', free=4, total=4)
+        self.offer(['fuller'], ['emptier'])
+        self.addCleanup(CONF.clear_override, 'unit_policies', 'nova_accel')
+        for policy, first in (('pack', 'fuller'), ('spread', 'emptier')):
+            CONF.set_override('unit_policies', {'FPGA': policy}, 'nova_accel')
+            self.assertEqual(first, self.sorted(a_request_group())[0])
+
+    def test_nothing_is_changed(self):
+        self.offer(['a'], ['b'])
+        before = json.dumps(self.host.allocation_candidates)
+        self.sorted(a_request_group())
+        self.assertEqual(before, json.dumps(self.host.allocation_candidates))
+
+    def test_a_host_without_candidates(self):
+        self.assertEqual([], self.sorted(a_request_group()))
+        order = candidate_order.Order([a_request_group()], self.stock.known)
+        self.assertTrue(order.fit(self.host, None).is_doubtful)

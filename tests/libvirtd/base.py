@@ -171,6 +171,14 @@ class HostTestCase(testtools.TestCase):
         """What our code sees of a function of the machine now, or None."""
         return self.node_devices.look().functions.get(address(function))
 
+    def virtual(self, card):
+        """The addresses of a card's virtual functions.
+
+        :raises DeviceError: libvirt cannot describe the card. While functions
+            come or go, that passes.
+        """
+        return self.node_devices.function(address(card)).virtual_functions
+
     def file(self, function, name) -> pathlib.Path:
         """A file of a function, as processes of the host have it."""
         return self.server.sysfs / function.path / name

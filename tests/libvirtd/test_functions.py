@@ -35,15 +35,17 @@ class FunctionsTestCase(base.HostTestCase):
 
 
 class TestVirtualFunctions(FunctionsTestCase):
-    def virtual(self, card):
-        return self.function(card).virtual_functions
+    def facts(self, function):
+        seen = self.function(function)
+        return seen and (seen.parent_address, seen.driver, seen.numa_node)
+
+    def count(self, card):
+        return len(self.virtual(card))
 
     def set_count(self, card, count):
         """It is what was there before again, after the test."""
         before = self.sysfs.read(base.address(card), 'sriov_numvfs')
-        self.addCleanup(
-            self.assert_soon, int(before), lambda: len(self.virtual(card))
-        )
+        self.addCleanup(self.assert_soon, int(before), self.count, card)
         self.addCleanup(self.write, card, 'sriov_numvfs', before)
         self.addCleanup(self.write, card, 'sriov_numvfs', '0')
         self.write(card, 'sriov_numvfs', str(count))
@@ -53,28 +55,27 @@ class TestVirtualFunctions(FunctionsTestCase):
         wanted = [card.virtual(index) for index in range(5)]
         self.set_count(card, 5)
         self.assert_soon(tuple(map(base.address, wanted)), self.virtual, card)
-        functions = self.node_devices.look().functions
         for function in wanted:
-            seen = functions[base.address(function)]
-            self.assertEqual(
-                (base.address(card), 'i915', 0),
-                (seen.parent_address, seen.driver, seen.numa_node),
+            # The card names them before libvirt lists them.
+            self.assert_soon(
+                (base.address(card), 'i915', 0), self.facts, function
             )
         lines = [base.a_line(function) for function in wanted]
         self.assertEqual(5, len(self.discover(*lines).devices))
         self.write(card, 'sriov_numvfs', '0')
-        self.assert_soon(None, self.function, wanted[4])
+        for function in wanted:
+            self.assert_soon(None, self.facts, function)
         self.assertEqual((), self.discover(*lines).devices)
-        self.assertEqual((), self.virtual(card))
+        self.assert_soon((), self.virtual, card)
 
     def test_another_count(self):
         """Only when there are none: they might be in use."""
         self.set_count(QAT, 3)
         self.assert_not_written('busy', QAT, 'sriov_numvfs', '2')
-        self.assertEqual(3, len(self.virtual(QAT)))
+        self.assert_soon(3, self.count, QAT)
         self.write(QAT, 'sriov_numvfs', '0')
         self.write(QAT, 'sriov_numvfs', '2')
-        self.assert_soon(2, lambda: len(self.virtual(QAT)))
+        self.assert_soon(2, self.count, QAT)
 
     def test_more_than_there_can_be(self):
         self.assert_not_written('out of range', QAT, 'sriov_numvfs', '17')
@@ -97,10 +98,8 @@ class TestVirtualFunctions(FunctionsTestCase):
         self.set_count(machines.INTEL_GPU, 2)
         self.write(QAT, 'sriov_numvfs', '0')
         self.reboot()
-        self.assertEqual(
-            (0, 3),
-            (len(self.virtual(machines.INTEL_GPU)), len(self.virtual(QAT))),
-        )
+        self.assert_soon(0, self.count, machines.INTEL_GPU)
+        self.assert_soon(3, self.count, QAT)
 
 
 class TestDrivers(FunctionsTestCase):
@@ -135,7 +134,7 @@ class TestDrivers(FunctionsTestCase):
         """They go with its driver."""
         self.addCleanup(self.write, QAT, 'sriov_numvfs', '3')
         self.detach(QAT)
-        self.assert_soon((), lambda: self.function(QAT).virtual_functions)
+        self.assert_soon((), self.virtual, QAT)
         self.assert_not_written('No such file', QAT, 'sriov_numvfs', '1')
 
     def test_one_without_a_driver(self):

@@ -31,10 +31,7 @@ class TestSriovNumvfs(base.HostTestCase):
 
     def clear(self):
         self.sysfs.write(base.address(CARD), 'sriov_numvfs', '0')
-        self.assert_soon((), self.virtual)
-
-    def virtual(self):
-        return self.function(CARD).virtual_functions
+        self.assert_soon((), self.virtual, CARD)
 
     def wanted(self):
         return {base.address(CARD.virtual(index)) for index in range(4)}
@@ -46,7 +43,7 @@ class TestSriovNumvfs(base.HostTestCase):
 
     def test_made_when_asked_for(self):
         self.make_virtual_functions(base.a_line(CARD))
-        self.assertEqual((), self.virtual())
+        self.assertEqual((), self.virtual(CARD))
         self.make_virtual_functions(self.line)
         self.assertEqual(self.wanted(), self.offered())
 
@@ -59,7 +56,7 @@ class TestSriovNumvfs(base.HostTestCase):
         self.make_virtual_functions(self.line)
         before = self.discover(self.line)
         self.reboot()
-        self.assertEqual((), self.virtual())
+        self.assert_soon((), self.virtual, CARD)
         self.assert_refused(self.line, 'asks for 4')
         self.make_virtual_functions(self.line)
         self.assertEqual(before, self.discover(self.line))
@@ -76,7 +73,7 @@ class TestSriovNumvfs(base.HostTestCase):
     def test_more_than_there_can_be(self):
         line = base.a_line(CARD, sriov_numvfs=32)
         self.make_virtual_functions(line)
-        self.assertEqual((), self.virtual())
+        self.assertEqual((), self.virtual(CARD))
         self.assert_refused(line, 'it can have 31')
 
     def test_a_function_that_can_have_none(self):

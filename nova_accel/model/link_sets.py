@@ -17,13 +17,10 @@ node. In Placement each provider has one parent. So all sets of a host form one
 tree, and a set that crosses another one is not offered.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
 from collections.abc import Mapping
 import dataclasses
 import enum
 import functools
-import hashlib
 
 from nova_accel.model import naming
 
@@ -34,6 +31,9 @@ MAX_SIZE = 64
 MAX_DEPTH = 8
 MAX_NAME = 64
 
+#: NVIDIA's boards number their modules from 1 to 8.
+MAX_MODULE_ID = 255
+
 
 class Kind(enum.StrEnum):
     """How devices are joined. A set of an earlier kind is taken first."""
@@ -43,9 +43,6 @@ class Kind(enum.StrEnum):
     #: A PCIe root complex. A profile cannot ask for it.
     ROOT = 'root'
     NUMA = 'numa'
-
-
-_ORDER = list(Kind)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -74,6 +74,11 @@ class Device:
     healthy; a faulty device is published as reserved. ``attributes`` are for
     people to read: firmware, memory, link. ``regions`` are its programmable
     parts. ``shell`` is its static part, None if no shell can be loaded.
+
+    ``pooled_by_links`` says that its provider is below those of the sets of
+    joined devices. ``link_sets`` are the names of these sets, the largest
+    first. ``module_id`` is its number on an NVSwitch board, None without one.
+    The core sets the last two.
     """
 
     name: str
@@ -95,6 +100,9 @@ class Device:
     )
     regions: tuple[programmable.Region, ...] = ()
     shell: programmable.Region | None = None
+    pooled_by_links: bool = False
+    link_sets: tuple[str, ...] = ()
+    module_id: int | None = None
 
     @property
     def addresses(self) -> frozenset[pci_address.PciAddress]:

@@ -51,3 +51,6 @@ MAX_TRAITS = 1024
 MAX_FURTHER_FUNCTIONS = 255
 
 MAX_NUMA_NODE = 1023
+
+#: NUMA nodes of a guest; it has no more cells.
+MAX_NUMA_NODES = 64

@@ -28,9 +28,10 @@ class FreeUnits:
     ``free`` is how many units a guest can have now, ``total`` how many there
     are. ``traits`` are the deployable's own. ``sets`` are the sets of devices
     that it is in, the largest first, for example its NUMA node and its device.
-    ``region`` is the name of its FPGA region, None without one.
-    ``bitstream_id`` is what the region holds, None if it holds nothing that is
-    known.
+    ``near`` is the host's NUMA node that it is on, None if that is unknown or
+    does not matter. ``region`` is the name of its FPGA region, None without
+    one. ``bitstream_id`` is what the region holds, None if it holds nothing
+    that is known.
     """
 
     deployable_uuid: str
@@ -43,6 +44,7 @@ class FreeUnits:
     region: str | None = None
     bitstream_id: str | None = None
     is_degraded: bool = False
+    near: int | None = None
 
     @property
     def numa_node(self) -> str | None:

@@ -47,6 +47,7 @@ from nova_accel.model import fpga_bitstream
 from nova_accel.model import host_view
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
+from nova_accel.virt import guest_cells
 from nova_accel.virt import server_request
 from nova_accel.virt.fpga import region_programmer
 from nova_accel.virt.holding import attaching
@@ -68,6 +69,7 @@ class OsAcc:
     """The accelerators of one host, for its servers.
 
     :param image: returns an image by its uuid, as Nova's image API has it
+    :param cells: knows the NUMA nodes of guests
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class OsAcc:
         attachments: attaching.Attachments,
         programmer: region_programmer.Programmer,
         image: Callable[[str], Mapping[str, Any]],
+        cells: guest_cells.GuestCells,
     ) -> None:
         self._nodename = nodename
         self._board = board
@@ -85,6 +88,7 @@ class OsAcc:
         self._attachments = attachments
         self._programmer = programmer
         self._image = image
+        self._cells = cells
 
     def initialize(self) -> None:
         """Wait until all devices are found and their traits published.
@@ -236,7 +240,12 @@ class OsAcc:
         """
         self.initialize()
         self._attachments.acquire(
-            instance.uuid, instance.project_id, asked, allocations, role
+            instance.uuid,
+            instance.project_id,
+            asked,
+            allocations,
+            role,
+            self._cells.numa_nodes(instance, role),
         )
 
     def ready(
@@ -438,6 +447,7 @@ class OsAcc:
             project_id=info['project_id'],
             user_id=None,
             flavor=objects.Flavor(extra_specs=dict(specs)),
+            numa_topology=None,
             # An image asks for a bitstream by the same names.
             system_metadata=utils.get_system_metadata_from_image(
                 {**image, 'properties': {**properties, **to_program}}

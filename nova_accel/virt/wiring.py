@@ -38,6 +38,7 @@ from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
 from nova_accel.model import host_view
+from nova_accel.virt import guest_cells
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
@@ -122,6 +123,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
             holding.attachments,
             fpgas.programmer,
             _image,
+            guest_cells.GuestCells(host),
         ),
     )
 

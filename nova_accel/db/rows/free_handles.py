@@ -131,11 +131,15 @@ _RANDOM = random.SystemRandom()
 
 
 def read(
-    connection: sa.Connection, wanted: Collection[handle_stock.Slot]
+    connection: sa.Connection,
+    wanted: Collection[handle_stock.Slot],
+    numa_nodes: frozenset[int] = frozenset(),
 ) -> handle_stock.Stock:
     """The free handles of the providers; reasons too if there are too few.
 
     :param wanted: a slot for each handle
+    :param numa_nodes: those of the host that have the cells of the guest, none
+        if that does not matter
     :raises NotFound: names the providers that no host has reported
     """
     amounts = collections.Counter(wanted)
@@ -154,12 +158,12 @@ def read(
         )
     )
     policies = CONF.nova_accel.unit_policies
-    found = handle_stock.Stock(kinds, {}, quiet, policies)
+    found = handle_stock.Stock(kinds, {}, quiet, policies, numa_nodes)
     found.check_providers(amounts)
     if all(found.free(slot) >= amount for slot, amount in amounts.items()):
         return found
     unusable = _unusable(connection.execute(_UNUSABLE, places))
-    return handle_stock.Stock(kinds, unusable, quiet, policies)
+    return handle_stock.Stock(kinds, unusable, quiet, policies, numa_nodes)
 
 
 def _kinds(
@@ -187,6 +191,7 @@ def _kinds(
                     row.total,
                     free_units.sets_of(row.numa_node),
                     bitstream_id=row.bitstream_id,
+                    near=row.numa_node,
                 ),
                 [],
                 demand_rows.weight_now(row) if row.weight else 0.0,

@@ -24,6 +24,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import provider_allocation
 from nova_accel.testing import devices
+from nova_accel.virt import guest_cells
 from nova_accel.virt import os_acc
 from unit.virt import started
 
@@ -40,6 +41,7 @@ class Instance:
     project_id = 'project'
     user_id = 'user'
     system_metadata = {}
+    numa_topology = None
     flavor = types.SimpleNamespace(
         extra_specs={'nova_accel:device_profile': 'qat'}
     )
@@ -76,6 +78,7 @@ class TestOsAcc(started.StartedTestCase):
             self.host.attachments,
             self.host.programmer,
             self.image,
+            guest_cells.GuestCells(self.libvirt.host),
         )
         self.images = []
 
@@ -260,6 +263,7 @@ class TestOsAcc(started.StartedTestCase):
             self.host.attachments,
             programmer,
             self.image,
+            guest_cells.GuestCells(self.libvirt.host),
         )
         specs = {'accel:function_name': 'gzip'}
         self.plug('FPGA', specs=specs)

@@ -26,9 +26,6 @@ import re
 
 from nova_accel.model import link_sets
 
-#: The longest text of a place.
-MAX_LENGTH = 128
-
 _SIZES = re.compile(r'([a-z]{1,8})=([0-9]{1,2})(?:-([0-9]{1,2}))?')
 
 #: A kind of link, and a number of devices that can be joined by it.

@@ -56,12 +56,20 @@ class Deployable(NamedTuple):
             self.traits,
             self.free,
             self.total,
-            (*self.link_sets, self.device_uuid)
-            if self.link_sets
-            else free_units.sets_of(self.numa_node, self.device_uuid),
+            self._sets,
             self.region,
             self.bitstream_id,
+            node=(
+                free_units.node_of(self.numa_node) if self.link_sets else None
+            ),
         )
+
+    @property
+    def _sets(self) -> tuple[str, ...]:
+        """The link sets say more than the NUMA node, which may be one."""
+        if self.link_sets:
+            return (*self.link_sets, self.device_uuid)
+        return free_units.sets_of(self.numa_node, self.device_uuid)
 
 
 class Changes(NamedTuple):

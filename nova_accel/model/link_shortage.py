@@ -60,14 +60,14 @@ def find(
     ]
     if not large:
         return shortage_reason.Finding(
-            f'no set of {size} has devices as they are asked for'
+            f'no set that joins {size} has devices as they are asked for'
         )
     if any(_all(groups, [each.free for each in of_set]) for of_set in large):
         return None
     return shortage_reason.Finding(
-        f'the only set of {size} is not free'
+        f'the only set that joins {size} has not as many free'
         if len(large) == 1
-        else f'none of {len(large)} sets of {size} is free',
+        else f'none of {len(large)} sets that join {size} has as many free',
         _nearest(link, size, groups, hosts),
     )
 

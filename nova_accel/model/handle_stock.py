@@ -90,8 +90,8 @@ class Stock:
         not free, the reason
     :param quiet: hostname -> how long ago the host has last reported
     :param policies: resource class -> its policy, if it is not the default
-    :param numa_nodes: those of the host that have the cells of the guest, none
-        if that does not matter
+    :param near: the NUMA nodes that have the guest's cells, by their names;
+        none if that does not matter
     """
 
     def __init__(
@@ -100,13 +100,13 @@ class Stock:
         unusable: Mapping[Slot, Sequence[str]],
         quiet: Mapping[str, datetime.timedelta],
         policies: Mapping[str, str],
-        numa_nodes: frozenset[int] = frozenset(),
+        near: frozenset[str] = frozenset(),
     ) -> None:
         self._kinds = kinds
         self._unusable = unusable
         self._quiet = quiet
         self._policies = policies
-        self._numa_nodes = numa_nodes
+        self._near = near
 
     def check_providers(self, slots: Iterable[Slot]) -> None:
         """Check that each host has reported the providers of its slots.
@@ -204,9 +204,9 @@ class Stock:
             f'{len(ask.arqs)} units of resource provider {ask.rp_uuid} on '
             f'host {ask.hostname} are wanted '
         )
-        if nearness.excludes(group, pool, self._numa_nodes):
+        if nearness.excludes(group, pool, self._near):
             return exceptions.AcceleratorsBusy(
-                wanted + nearness.why_none(pool, self._numa_nodes),
+                wanted + nearness.why_none(pool, self._near),
                 public=nearness.PUBLIC,
             )
         return exceptions.AcceleratorsBusy(
@@ -229,7 +229,7 @@ class Stock:
             [kind.units for kind in kinds],
             unit_choice.policy_of(group, self._policies),
             _missed(kinds),
-            self._numa_nodes,
+            self._near,
         )
 
     def _of_provider(self, hostname: str, rp_uuid: str) -> list[Kind]:

@@ -16,6 +16,7 @@ Only a compute host knows these nodes, once Nova has claimed its processors
 and memory for the guest. nova-scheduler has chosen the pool by then.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 
 from nova_accel.model import device_profile
@@ -34,38 +35,39 @@ FAR = "too few units were free on the NUMA nodes of the guest's cells"
 def is_far(
     group: device_profile.Group,
     units: free_units.FreeUnits,
-    numa_nodes: frozenset[int],
+    near: frozenset[str],
 ) -> bool:
     """Whether units are away from cells that the group wants them near.
 
-    :param numa_nodes: those that have the cells, none if they are unknown
+    :param near: the nodes that have the cells, by their names in
+        :mod:`nova_accel.model.free_units`; none if they are unknown
     """
     return (
         group.numa_affinity is not None
-        and bool(numa_nodes)
-        and units.near not in numa_nodes
+        and bool(near)
+        and units.numa_node not in near
     )
 
 
 def may_serve(
     group: device_profile.Group,
     units: free_units.FreeUnits,
-    numa_nodes: frozenset[int],
+    near: frozenset[str],
 ) -> bool:
     """Whether units are as near as the group requires."""
     return (
         group.numa_affinity is not device_profile.NumaAffinity.REQUIRED
-        or not is_far(group, units, numa_nodes)
+        or not is_far(group, units, near)
     )
 
 
 def excludes(
     group: device_profile.Group,
     pool: Iterable[free_units.FreeUnits],
-    numa_nodes: frozenset[int],
+    near: frozenset[str],
 ) -> bool:
     """Whether too few units of the pool are near, and enough are free."""
-    admitted = [each for each in pool if may_serve(group, each, numa_nodes)]
+    admitted = [each for each in pool if may_serve(group, each, near)]
     return any(
         sum(
             each.free
@@ -78,17 +80,17 @@ def excludes(
 
 
 def why_none(
-    pool: Iterable[free_units.FreeUnits], numa_nodes: frozenset[int]
+    pool: Iterable[free_units.FreeUnits], near: frozenset[str]
 ) -> str:
     """What to say of a pool with too few units near the cells, and the cure.
 
     :param pool: of which enough units are free
     """
     free = [each for each in pool if each.free]
-    near = sum(each.free for each in free if each.near in numa_nodes)
-    others = {each.near for each in free} - numa_nodes
+    amount = sum(each.free for each in free if each.numa_node in near)
+    others = {each.numa_node for each in free} - near
     return (
-        f"on {_named(numa_nodes)}, where the guest's cells are, and {near} "
+        f"on {_named(near)}, where the guest's cells are, and {amount} "
         f'are free there; the others are on {_named(others)}. Let devices of '
         'all NUMA nodes share a pool ("pool": true in [nova_accel] '
         'device_spec), or let the device profile say '
@@ -97,9 +99,9 @@ def why_none(
     )
 
 
-def _named(nodes: Iterable[int | None]) -> str:
-    known = sorted(node for node in nodes if node is not None)
-    names = [f'NUMA node {node}' for node in known]
-    if None in set(nodes):
+def _named(nodes: Collection[str | None]) -> str:
+    known = sorted(free_units.number_of(node) for node in nodes if node)
+    names = [f'NUMA node {number}' for number in known]
+    if None in nodes:
         names.append('an unknown NUMA node')
     return ' and '.join(names) or 'no other'

@@ -123,18 +123,18 @@ def choose(
     pool: Sequence[free_units.FreeUnits],
     policy: Policy = Policy.PACK,
     demand: Mapping[str, float] = _NO_DEMAND,
-    numa_nodes: frozenset[int] = frozenset(),
+    near: frozenset[str] = frozenset(),
 ) -> Choice | None:
     """The best units of a pool for a group; of equals, the first ones.
 
     :param pool: all deployables of one provider
     :param demand: bitstream -> the demand for each idle region that holds it
-    :param numa_nodes: those of the host that have the cells of the guest, none
-        if they are unknown
+    :param near: the NUMA nodes that have the guest's cells, by their names;
+        none if they are unknown
     :returns: None if the pool cannot serve the group
     """
     choices = (
-        _chosen(group, within, policy, demand, numa_nodes)
+        _chosen(group, within, policy, demand, near)
         for within in _places(group, pool)
     )
     return min(
@@ -161,7 +161,7 @@ def _chosen(
     pool: Sequence[free_units.FreeUnits],
     policy: Policy,
     demand: Mapping[str, float],
-    numa_nodes: frozenset[int],
+    near: frozenset[str],
 ) -> Choice | None:
     chosen: dict[str, int] = {}
     costs: list[Cost] = []
@@ -170,7 +170,7 @@ def _chosen(
         of_class = [
             units for units in pool if units.resource_class == resource_class
         ]
-        graded = _graded(group, of_class, demand, numa_nodes)
+        graded = _graded(group, of_class, demand, near)
         fitting = sum(units.free for _grade, units in graded)
         if fitting < amount:
             return None
@@ -186,7 +186,7 @@ def _graded(
     group: device_profile.Group,
     units: Sequence[free_units.FreeUnits],
     demand: Mapping[str, float],
-    numa_nodes: frozenset[int],
+    near: frozenset[str],
 ) -> list[tuple[_Grade, free_units.FreeUnits]]:
     """The deployables that suit and have free units, the best grades first."""
     wanted = group.properties.get('bitstream_id')
@@ -196,7 +196,7 @@ def _graded(
                 each,
                 wanted,
                 demand,
-                nearness.is_far(group, each, numa_nodes),
+                nearness.is_far(group, each, near),
             ),
             each,
         )
@@ -204,7 +204,7 @@ def _graded(
         if each.free > 0
         and group.required <= each.traits
         and group.forbidden.isdisjoint(each.traits)
-        and nearness.may_serve(group, each, numa_nodes)
+        and nearness.may_serve(group, each, near)
     ]
     graded.sort(key=lambda pair: pair[0])
     return graded

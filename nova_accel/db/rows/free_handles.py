@@ -133,7 +133,7 @@ _RANDOM = random.SystemRandom()
 def read(
     connection: sa.Connection,
     wanted: Collection[handle_stock.Slot],
-    numa_nodes: frozenset[int] = frozenset(),
+    numa_nodes: Iterable[int] = (),
 ) -> handle_stock.Stock:
     """The free handles of the providers; reasons too if there are too few.
 
@@ -158,12 +158,13 @@ def read(
         )
     )
     policies = CONF.nova_accel.unit_policies
-    found = handle_stock.Stock(kinds, {}, quiet, policies, numa_nodes)
+    near = free_units.nodes_of(numa_nodes)
+    found = handle_stock.Stock(kinds, {}, quiet, policies, near)
     found.check_providers(amounts)
     if all(found.free(slot) >= amount for slot, amount in amounts.items()):
         return found
     unusable = _unusable(connection.execute(_UNUSABLE, places))
-    return handle_stock.Stock(kinds, unusable, quiet, policies, numa_nodes)
+    return handle_stock.Stock(kinds, unusable, quiet, policies, near)
 
 
 def _kinds(
@@ -191,7 +192,6 @@ def _kinds(
                     row.total,
                     free_units.sets_of(row.numa_node),
                     bitstream_id=row.bitstream_id,
-                    near=row.numa_node,
                 ),
                 [],
                 demand_rows.weight_now(row) if row.weight else 0.0,

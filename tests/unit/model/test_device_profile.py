@@ -77,8 +77,8 @@ MALFORMED = (
     (
         'accel:image_id',
         'd5ca2f11-3108-4426-a11c-a959987565df',
-        'keys are bitstream_id, function_id, function_name, numa_affinity, '
-        'prefetch, single_numa_node',
+        'keys are bitstream_id, function_id, function_name, link, '
+        'numa_affinity, prefetch, single_numa_node',
     ),
     ('accel:bitstream_id', '', 'accel:bitstream_id, it must be a uuid'),
     ('accel:function_id', '../../etc/passwd', 'accel:function_id'),

@@ -46,13 +46,13 @@ def kind(slot, free, number=0, **fields):
     )
 
 
-def stock(*kinds, unusable=None, policies=None, numa_nodes=frozenset()):
+def stock(*kinds, unusable=None, policies=None, near=frozenset()):
     """The stock of kinds, each of which is given with its slot."""
     of_slots = {}
     for slot, each in kinds:
         of_slots.setdefault(slot, []).extend([] if each is None else [each])
     return handle_stock.Stock(
-        of_slots, unusable or {}, {}, policies or {}, numa_nodes
+        of_slots, unusable or {}, {}, policies or {}, near
     )
 
 
@@ -291,10 +291,10 @@ class TestNearCells(testtools.TestCase):
     def stock(self):
         return stock(
             *(
-                (SLOTS[0], kind(SLOTS[0], 1, number, near=near))
-                for number, near in enumerate((0, 1, None))
+                (SLOTS[0], kind(SLOTS[0], 1, number, node=node))
+                for number, node in enumerate(('numa0', 'numa1', None))
             ),
-            numa_nodes=frozenset({1}),
+            near=frozenset({'numa1'}),
         )
 
     def test_required(self):
@@ -333,9 +333,9 @@ class TestNearCells(testtools.TestCase):
         """The one with near units has the lower price."""
         far = SLOTS[2]
         found = stock(
-            (SLOTS[0], kind(SLOTS[0], 1, near=1)),
-            (far, kind(far, 1, near=0)),
-            numa_nodes=frozenset({1}),
+            (SLOTS[0], kind(SLOTS[0], 1, node='numa1')),
+            (far, kind(far, 1, node='numa0')),
+            near=frozenset({'numa1'}),
         )
         for affinity in device_profile.NumaAffinity:
             group = device_profile.Group({'FPGA': 1}, numa_affinity=affinity)

@@ -20,9 +20,15 @@ REQUIRED = device_profile.NumaAffinity.REQUIRED
 PREFERRED = device_profile.NumaAffinity.PREFERRED
 
 
-def units(near, free=1):
+def units(node, free=1):
     return free_units.FreeUnits(
-        f'deployable{near}', 'rp', 'PGPU', frozenset(), free, free, near=near
+        f'deployable{node}',
+        'rp',
+        'PGPU',
+        frozenset(),
+        free,
+        free,
+        node=free_units.node_of(node),
     )
 
 
@@ -40,7 +46,7 @@ class TestNearness(testtools.TestCase):
             (REQUIRED, 0, set(), False),
             (REQUIRED, 0, {1}, True),
         ):
-            found = group(affinity), units(near), frozenset(nodes)
+            found = group(affinity), units(near), free_units.nodes_of(nodes)
             self.assertEqual(is_far, nearness.is_far(*found))
             self.assertEqual(
                 not (is_far and affinity is REQUIRED),
@@ -59,7 +65,7 @@ class TestNearness(testtools.TestCase):
             self.assertEqual(
                 excludes,
                 nearness.excludes(
-                    group(affinity, amount), pool, frozenset(nodes)
+                    group(affinity, amount), pool, free_units.nodes_of(nodes)
                 ),
             )
 
@@ -71,4 +77,6 @@ class TestNearness(testtools.TestCase):
             ([units(None)], {1}, 'the others are on an unknown NUMA node.'),
             ([units(0), units(3, 0)], {1}, 'are on NUMA node 0. Let'),
         ):
-            self.assertIn(expected, nearness.why_none(pool, frozenset(nodes)))
+            self.assertIn(
+                expected, nearness.why_none(pool, free_units.nodes_of(nodes))
+            )

@@ -92,7 +92,6 @@ def pools(draw, most_units=3):
             resource_class=draw(st.sampled_from(['FPGA', 'VGPU'])),
             traits=draw(st.frozensets(st.sampled_from(TRAITS))),
             bitstream_id=draw(st.none() | st.sampled_from(BITSTREAMS)),
-            near=draw(st.sampled_from([None, 0, 1])),
             is_degraded=draw(st.booleans()),
         )
         for number in range(draw(st.integers(0, 6)))
@@ -468,12 +467,12 @@ class TestNearCells(testtools.TestCase):
         pools(),
         POLICIES,
         st.sampled_from(device_profile.NumaAffinity),
-        st.frozensets(st.sampled_from([0, 1, 2])),
+        st.frozensets(st.sampled_from(['numa0', 'numa1', 'numa2'])),
     )
     def test_any_choice(self, asked, pool, policy, affinity, nodes):
         asked = dataclasses.replace(asked, numa_affinity=affinity)
-        choice = unit_choice.choose(asked, pool, policy, numa_nodes=nodes)
-        near = [each for each in pool if not nodes or each.near in nodes]
+        choice = unit_choice.choose(asked, pool, policy, near=nodes)
+        near = [each for each in pool if not nodes or each.numa_node in nodes]
         if affinity == 'required':
             self.assertEqual(
                 unit_choice.choose(asked, near, policy) is None, choice is None
@@ -502,14 +501,14 @@ class TestNearCells(testtools.TestCase):
             self.assertEqual(found, unit_choice.choose(wanted, pool, policy))
         self.assertEqual(
             found,
-            unit_choice.choose(asked, pool, policy, numa_nodes=frozenset({1})),
+            unit_choice.choose(asked, pool, policy, near=frozenset({'numa1'})),
         )
 
     def test_near_before_a_whole_set(self):
         pool = [
-            deployable(0, sets=('numa0',), near=0),
-            deployable(1, sets=('numa0',), near=0),
-            deployable(2, sets=('numa1',), near=1),
+            deployable(0, sets=('numa0',)),
+            deployable(1, sets=('numa0',)),
+            deployable(2, sets=('numa1',)),
         ]
         for affinity, expected in (('preferred', [0, 2]), (None, [0, 1])):
             self.assertEqual(
@@ -517,13 +516,13 @@ class TestNearCells(testtools.TestCase):
                 chosen(
                     group(2, numa_affinity=affinity),
                     pool,
-                    numa_nodes=frozenset({1}),
+                    near=frozenset({'numa1'}),
                 ),
             )
 
     def test_one_node(self):
         pool = [
-            deployable(number, sets=(f'numa{number % 2}',), near=number % 2)
+            deployable(number, sets=(f'numa{number % 2}',))
             for number in range(4)
         ]
         asked = group(
@@ -534,5 +533,5 @@ class TestNearCells(testtools.TestCase):
         for node in (0, 1):
             self.assertEqual(
                 [node, node + 2],
-                chosen(asked, pool, numa_nodes=frozenset({node})),
+                chosen(asked, pool, near=frozenset({f'numa{node}'})),
             )

@@ -414,7 +414,7 @@ class TestAcceleratorMixin(DriverTestCase):
         )
 
     def test_the_api_is_told_the_nodes_of_the_guest_s_cells(self):
-        self.spawn()
+        self.spawn(an_instance())
         self.assertEqual({1}, self.accelerators.attachments.numa_nodes)
 
     def test_spawn_without_a_profile_holds_nothing(self):

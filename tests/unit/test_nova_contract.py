@@ -63,6 +63,9 @@ SIGNATURES = {
             'network_info evacuate block_device_info preserve_ephemeral '
             'accel_uuids reimage_boot_volume',
     },
+    'virt/guest_cells.py': {
+        'nova.virt.libvirt.host:Host.get_capabilities': 'self',
+    },
     'virt/suspend.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.suspend':
             'self context instance',

@@ -16,12 +16,14 @@ Each function turns one kind of facts into sets. Devices are named as libvirt
 names them, see :class:`nova_accel.model.hardware.Device`.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Set
 import dataclasses
 import hashlib
+import re
 from typing import NamedTuple
 
 from nova_accel.model import link_sets
@@ -70,7 +72,7 @@ def _named(
 ) -> Iterator[link_sets.LinkSet]:
     for place, devices in sorted(found.items()):
         if len(devices) > 1:
-            name = place.removeprefix('pci').replace(':', '_')
+            name = re.sub('[:.]', '_', place.removeprefix('pci'))
             yield link_sets.LinkSet(
                 kind, frozenset(devices), name=f'{kind}_{name}'
             )
@@ -167,12 +169,13 @@ def of_partitions(
 
 def overridden(
     sets: Iterable[link_sets.LinkSet],
-    given: Mapping[Kind, Iterable[frozenset[str]]],
+    given: Mapping[Kind, Collection[frozenset[str]]],
     devices: Set[str],
 ) -> Iterator[link_sets.LinkSet]:
     """The sets with those that an operator gives in the place of some.
 
-    A partition is a fact of the hardware, and nobody may say otherwise.
+    A partition is a fact of the hardware. So the operator only chooses which
+    ones are offered, and joins no other devices of the board by NVLink.
 
     :param given: the sets for each kind that the operator rules
     :param devices: those that the operator speaks of
@@ -181,6 +184,13 @@ def overridden(
     for each in sets:
         if each.is_exact:
             partitioned |= each.members
+            if (
+                each.kind in given
+                and len(each.members) > 1
+                and each.members & devices
+                and each.members not in given[each.kind]
+            ):
+                continue
         elif each.kind in given:
             rest = each.members - devices
             if len(rest) > 1:

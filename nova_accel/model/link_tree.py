@@ -64,6 +64,8 @@ def made(
         for each in sorted(found, key=_rank)
         if len(each.members) > 1
         and (complaint := builder.add(each)) is not None
+        # Nobody asks for these.
+        and each.kind is not Kind.ROOT
     )
     return Made(
         link_sets.Tree(

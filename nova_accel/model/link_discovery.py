@@ -84,9 +84,9 @@ def meshes(
     """Disjoint sets of devices of which each two are joined by NVLink.
 
     A pair with a bridge is one, and so is a board on which each device has
-    links to all others. Of other boards, each device is in one set alone, and
-    the sets are as large as they are found to be: a guest gets no two devices
-    that are joined by a third one. A set with a pair that is down keeps its
+    links to all others. A board with fewer links is divided: each device is
+    in one set, and no guest gets two devices that are joined by a third one
+    alone. A set with a pair that is down keeps its
     place, and nobody is promised it.
 
     :param down: the pairs whose links have failed
@@ -119,7 +119,9 @@ def _mesh(
     """A device with peers that are each other's peers, too."""
     mesh = {start}
     near = peers[start] & left
-    for device in sorted(near, key=lambda each: (-len(peers[each] & near), each)):
+    for device in sorted(
+        near, key=lambda each: (-len(peers[each] & near), each)
+    ):
         if mesh <= peers[device]:
             mesh.add(device)
     return frozenset(mesh)

@@ -22,7 +22,6 @@ from nova_accel import exceptions
 from nova_accel.model import link_discovery
 from nova_accel.testing import devices
 from nova_accel.testing import hgx_host
-from nova_accel.virt import wiring
 from nova_accel.virt.publishing import gpu_links
 from nova_accel.virt.publishing import host_links
 from nova_accel.virt.publishing import link_memory
@@ -219,9 +218,7 @@ class TestTree(LinkSetsTestCase):
         ]
         self.start(pool='link', links={'nvlink': halves})
         tree = self.tree()
-        pools = [
-            traits for units, traits in tree.values() if 'PGPU' in units
-        ]
+        pools = [traits for units, traits in tree.values() if 'PGPU' in units]
         self.assertEqual([{'FABRIC', 'NUMA_2', 'PCIE_2'}] * 4, pools)
         promised = frozenset().union(*of_tree(tree))
         self.assertIn('NVLINK_4', promised)
@@ -309,9 +306,7 @@ class TestTree(LinkSetsTestCase):
             if its_number == number
         )
         (device,) = (
-            device
-            for device in self.devices()
-            if device['address'] == address
+            device for device in self.devices() if device['address'] == address
         )
         return device
 

@@ -12,7 +12,7 @@
 
 """The options that say what runs as root for an NVSwitch fabric.
 
-The process of root reads them itself, without Nova's configuration. So nova-compute, which an attacker may
+The process of root reads them itself. So nova-compute, which an attacker may
 have taken over, chooses neither the program nor whom it calls.
 """
 

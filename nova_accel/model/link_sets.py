@@ -22,14 +22,15 @@ import dataclasses
 import enum
 import functools
 
+from nova_accel.model import bounds
 from nova_accel.model import naming
 
 #: The most devices that a request may want joined.
 MAX_SIZE = 64
 
 #: The most sets that a device is in, and the longest name of one.
-MAX_DEPTH = 8
-MAX_NAME = 64
+MAX_DEPTH = bounds.MAX_LINK_SETS
+MAX_NAME = bounds.MAX_LINK_SET
 
 #: NVIDIA's boards number their modules from 1 to 8.
 MAX_MODULE_ID = 255

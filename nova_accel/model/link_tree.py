@@ -68,7 +68,7 @@ def made(
     return Made(
         link_sets.Tree(
             builder.nodes(),
-            frozenset().union(
+            frozenset[str]().union(
                 *(each.members for each in found if each.is_exact)
             ),
         ),

@@ -64,7 +64,10 @@ from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import provisioning
 from nova_accel.virt.holding import reconcile
 from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import gpu_links
+from nova_accel.virt.publishing import host_links
 from nova_accel.virt.publishing import host_providers
+from nova_accel.virt.publishing import link_memory
 from nova_accel.virt.publishing import periodic_work
 from nova_accel.virt.publishing import publication
 from nova_accel.virt.publishing import published_traits
@@ -371,7 +374,9 @@ def _publishing(
     return _Publishing(
         publication.Publisher(
             common.node,
-            functools.partial(_discover, common.hardware, regions),
+            functools.partial(
+                _discover, common.hardware, regions, _links(common)
+            ),
             common.api,
             common.board,
             common.cycle,
@@ -414,8 +419,20 @@ def _steps(
     )
 
 
+def _links(common: _Common) -> host_links.HostLinks:
+    sysfs = common.hardware.sysfs
+    memory = link_memory.LinkMemory(
+        common.state / f'{common.node.nodename}.links.json'
+    )
+    return host_links.HostLinks(
+        sysfs, memory, gpu_links.GpuLinks(sysfs, memory)
+    )
+
+
 def _discover(
-    hardware: _Hardware, regions: host_regions.Regions
+    hardware: _Hardware,
+    regions: host_regions.Regions,
+    links: host_links.HostLinks,
 ) -> discovery.Inventory:
     found = discovery.discover(
         hardware.node_devices,
@@ -425,6 +442,7 @@ def _discover(
         hardware.guests.strangers,
         functools.partial(host_use.HostUse, hardware.sysfs),
     )
+    found = links.joined(found)
     return dataclasses.replace(found, devices=regions.overlaid(found.devices))
 
 

@@ -92,9 +92,8 @@ class GpuLinks:
             or attach_handle.is_another(known.gpus[address].identity, serial)
         }
         since_s = time.monotonic() - self._asked_at
-        if (
-            unknown <= self._asked_for
-            and since_s < (TRY_AGAIN_S if unknown else LOOK_AGAIN_S)
+        if unknown <= self._asked_for and since_s < (
+            TRY_AGAIN_S if unknown else LOOK_AGAIN_S
         ):
             return
         self._asked_at = time.monotonic()

@@ -28,6 +28,7 @@ from nova_accel.model import device_spec
 from nova_accel.model import hardware
 from nova_accel.model import link_discovery
 from nova_accel.model import link_homes
+from nova_accel.model import link_places
 from nova_accel.model import link_sets
 from nova_accel.model import link_tree
 from nova_accel.model import pci_path
@@ -136,11 +137,11 @@ def _joined(
     fault: str | None,
 ) -> hardware.Device:
     """The device with what is known of its links."""
-    names = tuple(node.name for node in tree.path(device.name))
+    nodes = tree.path(device.name)
     traits = tree.pool_traits(pool)
     attributes = dict(device.attributes)
-    if names:
-        attributes['link_sets'] = ' > '.join(names)
+    if nodes:
+        attributes['link_sets'] = ' > '.join(node.name for node in nodes)
     if module_id is not None:
         attributes['module_id'] = str(module_id)
     return dataclasses.replace(
@@ -149,7 +150,12 @@ def _joined(
             dataclasses.replace(deployable, traits=deployable.traits | traits)
             for deployable in device.deployables
         ),
-        link_sets=names,
+        link_sets=tuple(
+            link_places.told(
+                node.name, {each.kind: each.sizes for each in node.sets}
+            )
+            for node in nodes
+        ),
         module_id=module_id,
         fault=device.fault or fault,
         attributes=attributes,

@@ -44,7 +44,6 @@ from nova_accel.virt import os_acc
 from nova_accel.virt import parts
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import guest_partitions
-from nova_accel.virt.fabric import known_partitions
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fabric import partition_journal
 from nova_accel.virt.fpga import host_regions
@@ -243,9 +242,6 @@ def _fabric(
         host_regions.boot_id(),
         partition_journal.Journal(state / 'partitions' / nodename),
         manager,
-        known_partitions.KnownPartitions(
-            state / f'{nodename}.partitions.json', manager
-        ),
         need,
         options.fabric_manager_timeout_s,
         options.fabric_manager_interval_s,
@@ -425,7 +421,10 @@ def _links(common: _Common) -> host_links.HostLinks:
         common.state / f'{common.node.nodename}.links.json'
     )
     return host_links.HostLinks(
-        sysfs, memory, gpu_links.GpuLinks(sysfs, memory)
+        sysfs,
+        memory,
+        gpu_links.GpuLinks(sysfs, memory),
+        common.fabric.partitions if CONF.nova_accel.fabric_manager else None,
     )
 
 

@@ -32,7 +32,6 @@ from nova_accel.host import fabric_manager
 from nova_accel.model import arq_types
 from nova_accel.model import fabric
 from nova_accel.virt.fabric import fabric_need
-from nova_accel.virt.fabric import known_partitions
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fabric import partition_journal
 from nova_accel.virt.fabric import watch
@@ -57,7 +56,6 @@ class GuestPartitions(no_fabric.NoFabric):
         boot_id: str,
         journal: partition_journal.Journal,
         manager: fabric_manager.FabricManager,
-        known: known_partitions.KnownPartitions,
         need: fabric_need.Need,
         wait_s: float,
         interval_s: float,
@@ -66,7 +64,6 @@ class GuestPartitions(no_fabric.NoFabric):
         self._boot_id = boot_id
         self._journal = journal
         self._manager = manager
-        self._known = known
         self._need = need
         self._wait_s = wait_s
         self._watch = watch.Watch(self.repair, interval_s)
@@ -75,7 +72,9 @@ class GuestPartitions(no_fabric.NoFabric):
         self._foreign: frozenset[int] = frozenset()
 
     def partitions(self) -> tuple[fabric.Partition, ...]:
-        return self._known.now()
+        with self._locked():
+            self._list()
+        return self._manager.usable_partitions() or ()
 
     def ready(self, instance_uuid: str, arqs: Iterable[arq_types.Arq]) -> None:
         gpus = self._need.gpus(arqs)

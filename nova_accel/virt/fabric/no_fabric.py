@@ -26,10 +26,9 @@ class NoFabric:
     """
 
     def partitions(self) -> tuple[fabric.Partition, ...]:
-        """The partitions that guests can have; none are active or not.
+        """The partitions that Fabric Manager has, with what faults allow.
 
-        It does not raise. While Fabric Manager does not answer, they are those
-        that it had before.
+        :raises DeviceError: it gave no usable answer.
         """
         return ()
 

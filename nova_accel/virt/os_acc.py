@@ -49,6 +49,7 @@ from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
 from nova_accel.virt import guest_cells
 from nova_accel.virt import server_request
+from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fpga import region_programmer
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.publishing import publication
@@ -81,6 +82,7 @@ class OsAcc:
         programmer: region_programmer.Programmer,
         image: Callable[[str], Mapping[str, Any]],
         cells: guest_cells.GuestCells,
+        fabric: no_fabric.NoFabric,
     ) -> None:
         self._nodename = nodename
         self._board = board
@@ -89,6 +91,7 @@ class OsAcc:
         self._programmer = programmer
         self._image = image
         self._cells = cells
+        self._fabric = fabric
 
     def initialize(self) -> None:
         """Wait until all devices are found and their traits published.
@@ -343,7 +346,10 @@ class OsAcc:
                 server_request.image_properties(instance),
                 is_new=role is arq_types.Role.INCOMING,
             )
-        return self._attachments.plug(instance.uuid, role)
+        plugged = self._attachments.plug(instance.uuid, role)
+        if role is not arq_types.Role.PORT:
+            self._fabric.ready(instance.uuid, plugged)
+        return plugged
 
     def _acquire_one(
         self,

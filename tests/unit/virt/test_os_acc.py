@@ -26,6 +26,7 @@ from nova_accel.model import provider_allocation
 from nova_accel.testing import devices
 from nova_accel.virt import guest_cells
 from nova_accel.virt import os_acc
+from nova_accel.virt.fabric import no_fabric
 from unit.virt import started
 
 CONF = nova_conf.CONF
@@ -79,6 +80,7 @@ class TestOsAcc(started.StartedTestCase):
             self.host.programmer,
             self.image,
             guest_cells.GuestCells(self.libvirt.host),
+            no_fabric.NoFabric(),
         )
         self.images = []
 
@@ -264,6 +266,7 @@ class TestOsAcc(started.StartedTestCase):
             programmer,
             self.image,
             guest_cells.GuestCells(self.libvirt.host),
+            no_fabric.NoFabric(),
         )
         specs = {'accel:function_name': 'gzip'}
         self.plug('FPGA', specs=specs)

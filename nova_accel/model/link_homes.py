@@ -21,6 +21,7 @@ smallest sets share pools.
 from collections.abc import Hashable
 from collections.abc import Mapping
 import hashlib
+import itertools
 from typing import NamedTuple
 
 from nova_accel.model import link_sets
@@ -75,10 +76,11 @@ def homes(
     parts: dict[str, set[Hashable]] = {}
     for device, owner in owners.items():
         path = tree.path(device)
-        for node, below in zip(path, (*path[1:], None), strict=True):
-            parts.setdefault(node.name, set()).add(
-                ('pool', owner) if below is None else ('set', below.name)
-            )
+        for node, below in itertools.pairwise((*path, None)):
+            if node is not None:
+                parts.setdefault(node.name, set()).add(
+                    ('pool', owner) if below is None else ('set', below.name)
+                )
     return {
         device: Home(
             tuple(

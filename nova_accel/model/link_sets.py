@@ -70,9 +70,7 @@ class LinkSet:
         if self.kind is Kind.ROOT or not self.is_able:
             return range(0)
         size = len(self.members)
-        return range(
-            size if self.is_exact else 2, min(size, MAX_SIZE) + 1
-        )
+        return range(size if self.is_exact else 2, min(size, MAX_SIZE) + 1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Pairs(NamedTuple):
 
 
 class GpuLinks:
-    """What is known of the GPUs of one host.
+    """All that is known of the GPUs of one host.
 
     :param ask: tells the GPUs that NVIDIA's driver has
     """
@@ -92,9 +92,8 @@ class GpuLinks:
             or attach_handle.is_another(known.gpus[address].identity, serial)
         }
         since_s = time.monotonic() - self._asked_at
-        if (
-            unknown <= self._asked_for
-            and since_s < (TRY_AGAIN_S if unknown else LOOK_AGAIN_S)
+        if unknown <= self._asked_for and since_s < (
+            TRY_AGAIN_S if unknown else LOOK_AGAIN_S
         ):
             return
         self._asked_at = time.monotonic()
@@ -128,7 +127,7 @@ class GpuLinks:
 
         A device of which nothing is known is left out.
         """
-        found = {}
+        found: dict[str, int | None] = {}
         for device in devices:
             gpu = self._known(device)
             if gpu is not None and not gpu.has_fabric:

@@ -131,7 +131,7 @@ class HostLinks:
         return found
 
     def _fabric(self) -> linked_devices.Fabric | None:
-        """What Fabric Manager offers; if it is away, its last offer.
+        """The offer of Fabric Manager, its last one if it is away.
 
         A partition that it no longer lists counts as not supported.
         """

@@ -57,4 +57,4 @@ MAX_NUMA_NODES = 64
 
 #: The sets of joined devices that a device is in.
 MAX_LINK_SETS = 8
-MAX_LINK_SET = 128
+MAX_LINK_SET = 192

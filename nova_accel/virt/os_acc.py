@@ -242,14 +242,9 @@ class OsAcc:
         :raises AcceleratorError: the instance holds no more than before.
         """
         self.initialize()
-        self._attachments.acquire(
-            instance.uuid,
-            instance.project_id,
-            asked,
-            allocations,
-            role,
-            self._cells.numa_nodes(instance, role),
-        )
+        owner = instance.uuid, instance.project_id
+        near = self._cells.numa_nodes(instance, role)
+        self._attachments.acquire(*owner, asked, allocations, role, near)
 
     def ready(
         self,

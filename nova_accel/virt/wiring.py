@@ -108,6 +108,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     common.cycle.begin(_steps(fpgas, holding, publishing, lost_mdevs))
     return parts.Parts(
         common.node,
+        common.hardware.sysfs,
         common.api,
         common.cycle,
         holding.attachments,

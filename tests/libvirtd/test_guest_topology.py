@@ -16,7 +16,6 @@ import uuid
 
 import libvirt
 from lxml import etree
-from nova import objects
 from nova.virt.libvirt import config as vconfig
 
 from lab import switched_machine
@@ -24,8 +23,6 @@ from libvirtd import base
 from libvirtd import test_guest
 from nova_accel.virt import guest_topology
 from nova_accel.virt import guest_xml
-
-objects.register_all()
 
 
 def a_guest(cells=2, ports=0):
@@ -170,6 +167,4 @@ class TestGuestTopology(base.HostTestCase):
         _wanted, defined = self.define(a_guest(), switched_machine.GPU)
         hostdev = vconfig.LibvirtConfigGuestHostdevPCI()
         hostdev.parse_dom(defined.find('./devices/hostdev'))
-        self.assertEqual(
-            switched_machine.GPU.address, guest_xml.name(hostdev)
-        )
+        self.assertEqual(switched_machine.GPU.address, guest_xml.name(hostdev))

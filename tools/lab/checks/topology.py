@@ -19,6 +19,7 @@ emulates, at the address in the guest that the hostdev has. Guests are not
 bound to the nodes of the host either: this machine may have only one.
 """
 
+from collections.abc import Callable
 from collections.abc import Iterator
 import contextlib
 import copy
@@ -81,6 +82,10 @@ def as_on_the_host(evidence: registry.Evidence) -> None:
             made.make()
             _expect_same(made.boot(), seen)
             evidence('the same after it was stopped, made again and started')
+            made.detach(switched_machine.GPU.address)
+            made.attach(switched_machine.GPU.address)
+            _expect_same(made.paths(), seen)
+            evidence('the same after a GPU was detached and attached')
 
 
 @registry.check('topology')
@@ -190,8 +195,7 @@ class _Guest:
         return self.paths()
 
     def reset(self) -> None:
-        # QEMU goes on in the file where it was.
-        self._seen = len(self._console.read_text())
+        self._forget()
         self._virsh('reset')
 
     def stop(self) -> None:
@@ -199,13 +203,48 @@ class _Guest:
         self._virsh('undefine')
         self._seen = 0
 
+    def detach(self, address: str) -> None:
+        """Take a device away from the running guest, as a suspend does."""
+        self._forget()
+        self._hot_plug('detach-device', address)
+        _model, product = _EMULATED[address]
+        self._wait(lambda found: product not in found)
+
+    def attach(self, address: str) -> None:
+        """Give it back, at the address that the definition has."""
+        self._forget()
+        self._hot_plug('attach-device', address)
+
     def paths(self) -> _Paths:
         """Where the devices are, as the guest reads it in its sysfs."""
+        wanted = {product for _model, product in _EMULATED.values()}
+        found = self._wait(lambda found: wanted <= found.keys())
+        return {
+            address: found[product]
+            for address, (_model, product) in _EMULATED.items()
+        }
+
+    def _hot_plug(self, command: str, address: str) -> None:
+        model, _product = _EMULATED[address]
+        definition = etree.fromstring(
+            self._host.virsh('dumpxml', '--inactive', self._uuid)
+        )
+        (interface,) = definition.xpath(
+            f"./devices/interface[model/@type='{model}']"
+        )
+        path = self._console.with_suffix('.device.xml')
+        path.write_text(etree.tostring(interface, encoding='unicode'))
+        self._host.virsh(command, self._uuid, str(path), '--live')
+
+    def _wait(
+        self, wanted: Callable[[dict[str, pci_path.PciPath]], bool]
+    ) -> dict[str, pci_path.PciPath]:
+        """Wait for a list of the guest's, by PCI id, that is as wanted."""
         found: dict[str, pci_path.PciPath] = {}
 
         def told() -> bool:
-            console = self._console.read_text(errors='replace')
             found.clear()
+            console = self._console.read_text(errors='replace')
             for line in console[self._seen :].splitlines():
                 words = line.split()
                 if words[:1] == ['LAB-PATH'] and len(words) == 4:
@@ -214,7 +253,9 @@ class _Guest:
                         pathlib.PurePosixPath(path).parts, node
                     )
                 if words[:1] == ['LAB-GUEST-END']:
-                    return True
+                    if wanted(found):
+                        return True
+                    found.clear()
             return False
 
         processes.wait_for(
@@ -223,10 +264,12 @@ class _Guest:
             told,
             interval=0.5,
         )
-        return {
-            address: found[product]
-            for address, (_model, product) in _EMULATED.items()
-        }
+        return dict(found)
+
+    def _forget(self) -> None:
+        """What the guest has said until now is of before."""
+        # QEMU goes on in the file where it was.
+        self._seen = len(self._console.read_text(errors='replace'))
 
     _seen = 0
 

@@ -121,6 +121,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     )
     return parts.Parts(
         common.node,
+        common.hardware.sysfs,
         common.api,
         common.cycle,
         holding.attachments,

@@ -189,6 +189,8 @@ class Accelerators:
     It is its own cycle and providers.
     """
 
+    sysfs = None
+
     def __init__(self):
         self.attachments = Attachments()
         self.cycle = self.providers = self
@@ -217,6 +219,7 @@ class NovaDriver:
 
     fails = False
     leaves_guest = False
+    capabilities = {}
     initialised = False
 
     def while_spawning(self):

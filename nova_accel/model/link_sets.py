@@ -30,7 +30,7 @@ MAX_SIZE = 64
 
 #: The most sets that a device is in, and the longest name of one.
 MAX_DEPTH = bounds.MAX_LINK_SETS
-MAX_NAME = bounds.MAX_LINK_SET
+MAX_NAME = 64
 
 #: NVIDIA's boards number their modules from 1 to 8.
 MAX_MODULE_ID = 255

@@ -232,9 +232,7 @@ def _check_sets(asked: asked_parts.Asked, known: frozenset[str]) -> None:
         if trait in known:
             continue
         groups = [
-            each.group
-            for each in asked.groups
-            if each.requester_id in members
+            each.group for each in asked.groups if each.requester_id in members
         ]
         [link] = {group.link for group in groups if group.link}
         raise exceptions.NotFound(

@@ -29,7 +29,7 @@ from rig.benchmark import board_boots
 from rig.loopback import board_cloud
 from rig.loopback import board_host
 
-_BOOTS = 60
+_BOOTS = 30
 
 
 class BoardsTestCase(testtools.TestCase):

@@ -188,7 +188,9 @@ class TestExplainLinks(testtools.TestCase):
         ]
 
     def test_a_whole_set(self) -> None:
-        broken = '4 are wanted and 3 are free in the set that joins 4 by nvlink'
+        broken = (
+            '4 are wanted and 3 are free in the set that joins 4 by nvlink'
+        )
         self.assertEqual(
             [(broken,), (broken,), (), ()], self.reasons(4, (1, 2, 2, 2))
         )

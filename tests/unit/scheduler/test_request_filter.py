@@ -308,15 +308,15 @@ class TestLinks(testtools.TestCase):
         )
         self.placement = self.cloud.placement
 
-    def spec(self, *groups):
-        device_profile.create('profile', groups)
-        return scheduling.request_spec({KEY: 'profile'})
+    def spec(self, *groups, name='profile'):
+        device_profile.create(name, groups)
+        return scheduling.request_spec({KEY: name})
 
-    def asked(self, amount, link='nvlink'):
+    def asked(self, amount, link='nvlink', **kwargs):
         group = {'resources:PGPU': str(amount)}
         if link is not None:
             group['accel:link'] = link
-        return self.spec(group)
+        return self.spec(group, **kwargs)
 
     def groups(self, spec):
         """Id -> resources and traits."""
@@ -402,14 +402,13 @@ class TestLinks(testtools.TestCase):
             (3, 'nvlink', 'PGPU=3 joined by NVLink'),
             (8, 'numa', 'PGPU=8 joined by one NUMA node'),
         ):
-            spec = self.asked(amount, link)
+            spec = self.asked(amount, link, name=link)
             error = self.assertRaises(
                 exception.RequestFilterFailed, merge, spec
             )
             self.assertIn(
-                f'device profile profile: no host has {told}', str(error)
+                f'device profile {link}: no host has {told}', str(error)
             )
-            device_profile.delete(device_profile.get_all()[0]['uuid'])
 
     def test_the_trait_of_the_fabric_need_not_be_there(self):
         """No host may have published one yet."""
@@ -419,9 +418,7 @@ class TestLinks(testtools.TestCase):
 
     def test_a_port_s_profile(self):
         CONF.set_override('cyborg_compatible', True, 'nova_accel')
-        self.addCleanup(
-            CONF.clear_override, 'cyborg_compatible', 'nova_accel'
-        )
+        self.addCleanup(CONF.clear_override, 'cyborg_compatible', 'nova_accel')
         port = uuidutils.generate_uuid()
         device_profile.create(
             'profile',
@@ -438,10 +435,7 @@ class TestLinks(testtools.TestCase):
         )
         merge(spec)
         self.assertEqual(
-            [
-                f'device_profile_{name}{port}'
-                for name in ('0', '1', '0_set')
-            ],
+            [f'device_profile_{name}{port}' for name in ('0', '1', '0_set')],
             [group.requester_id for group in spec.requested_resources],
         )
         self.assertEqual(4, len(self.placement.candidates(spec)))

@@ -48,9 +48,7 @@ class TestSetGroup(testtools.TestCase):
         spec = scheduling.request_spec(groups=[self.of_set])
         [found] = spec.obj_clone().requested_resources
         self.assertIsInstance(found, objects.RequestGroup)
-        self.assertEqual(
-            self.of_set.to_queryparams(), found.to_queryparams()
-        )
+        self.assertEqual(self.of_set.to_queryparams(), found.to_queryparams())
         self.assertEqual('RequestGroup', self.of_set.obj_name())
 
     def test_nova_keeps_it(self):

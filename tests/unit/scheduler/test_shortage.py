@@ -284,7 +284,7 @@ class TestLinks(testtools.TestCase):
         self.useFixture(fixtures.FakeLogger())
         self.cloud = self.useFixture(
             board_cloud.BoardCloud(
-                [board_host.BoardHost(name) for name in ('one', 'two')]
+                [board_host.BoardHost(f'board-{name}') for name in 'ab']
             )
         )
         for size in (2, 4, 8):
@@ -298,10 +298,8 @@ class TestLinks(testtools.TestCase):
         error = self.assertRaises(
             exception.RequestFilterFailed, self.cloud.boot, profile
         )
-        text = str(error)
-        self.assertNotIn('one', text.replace('none', ''))
-        self.assertNotIn('two', text)
-        return text
+        self.assertNotIn('board-', str(error))
+        return str(error)
 
     def test_kind_and_size(self):
         for profile in ('gpu', 'gpus8', 'gpus2'):

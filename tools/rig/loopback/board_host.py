@@ -93,7 +93,10 @@ class BoardHost(reports.SimulatedHost):
         return linked_devices.joined(
             devices,
             linked_devices.Facts(
-                {device.name: self._path(device.address) for device in devices},
+                {
+                    device.name: self._path(device.address)
+                    for device in devices
+                },
                 {},
                 {
                     address.node_device: number

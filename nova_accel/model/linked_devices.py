@@ -272,7 +272,7 @@ def _faults(
                 '[nova_accel] device_spec',
             )
         elif fabric.fault is not None:
-            yield name, f'Fabric Manager does not answer: {fabric.fault}'
+            yield name, fabric.fault
         elif not mine:
             yield (
                 name,

@@ -18,13 +18,9 @@ import re
 from nova import context as nova_context
 
 from functional import base
-from nova_accel import exceptions
-from nova_accel.model import link_discovery
 from nova_accel.testing import devices
+from nova_accel.testing import fabric_manager
 from nova_accel.testing import hgx_host
-from nova_accel.virt.publishing import gpu_links
-from nova_accel.virt.publishing import host_links
-from nova_accel.virt.publishing import link_memory
 
 HOST = 'host1'
 LINK = 'CUSTOM_NOVA_ACCEL_'
@@ -32,51 +28,14 @@ LINK = 'CUSTOM_NOVA_ACCEL_'
 #: What ends the names of providers: of the traits of a line, of their parents.
 DIGESTS = re.compile('(_[0-9a-f]{8})+$')
 
-#: All partitions of an HGX board, as its Fabric Manager lists them.
-PARTITIONS = [
-    *({number} for number in range(1, 9)),
-    {1, 3},
-    {2, 4},
-    {5, 7},
-    {6, 8},
-    {1, 2, 3, 4},
-    {5, 6, 7, 8},
-    set(range(1, 9)),
-]
-
 
 class LinkSetsTestCase(base.AcceleratorTestCase):
     hosts = ()
 
     def setUp(self):
         super().setUp()
-        self.unsupported = []
-        self.fault = None
-        self.partitions = [frozenset(each) for each in PARTITIONS]
+        self.manager = self.useFixture(fabric_manager.FabricManager())
         self.hgx = hgx_host.HgxHost()
-        self.useFixture(
-            base.fixtures.MonkeyPatch(
-                'nova_accel.virt.wiring._links', self.links
-            )
-        )
-
-    def links(self, common):
-        """What the wiring makes with a fabric."""
-        sysfs = common.hardware.sysfs
-        memory = link_memory.LinkMemory(
-            common.state / f'{common.node.nodename}.links.json'
-        )
-        return host_links.HostLinks(
-            sysfs, memory, gpu_links.GpuLinks(sysfs, memory), self.offered
-        )
-
-    def offered(self):
-        if self.fault is not None:
-            raise exceptions.DeviceError(self.fault)
-        return [
-            link_discovery.Partition(each, each not in self.unsupported)
-            for each in self.partitions
-        ]
 
     def lines(self, **keys):
         numbers = {
@@ -226,20 +185,23 @@ class TestTree(LinkSetsTestCase):
 
     def test_what_cannot_be_joined_now(self):
         self.start(pool='link')
-        self.unsupported = [frozenset({1, 2, 3, 4}), frozenset({5, 7})]
+        # Of the modules 1 to 4, and 5 and 7.
+        self.manager.call_unsupported([1, 5])
         self.update()
         wanted = a_tree()
         wanted[WHOLE, 'numa_0'][1].discard('NVLINK_4')
         pair = (WHOLE, 'numa_1', 'root_0000_d7', 'modules_5_7_pgpu_10de_2335')
         wanted[pair][1].discard('NVLINK_2')
         self.assertEqual(wanted, self.tree())
-        self.unsupported = []
+        self.manager.call_unsupported([])
         self.update()
         self.assertEqual(a_tree(), self.tree())
 
     def test_a_module_that_nothing_joins(self):
         self.start(pool='link')
-        self.unsupported = [each for each in self.partitions if 5 in each]
+        self.manager.call_unsupported(
+            [number for number, of in fabric_manager.H100.items() if 5 in of]
+        )
         self.update()
         wanted = a_tree()
         wanted[WHOLE,][1].discard('NVLINK_8')
@@ -255,7 +217,7 @@ class TestTree(LinkSetsTestCase):
 
     def test_fabric_manager_is_away(self):
         self.start(pool='link')
-        self.fault = 'it is being updated'
+        self.manager.stop()
         self.update()
         wanted = a_tree()
         for units, _traits in wanted.values():
@@ -263,13 +225,13 @@ class TestTree(LinkSetsTestCase):
                 units['PGPU'] = 0
         self.assertEqual(wanted, self.tree())
         self.assertIn(
-            'Fabric Manager does not answer: it is being updated',
+            'Fabric Manager does not answer: ',
             self.device_of_module(5)['fault'],
         )
         # A restart changes nothing, as the partitions are remembered.
         self.restart(pool='link')
         self.assertEqual(wanted, self.tree())
-        self.fault = None
+        self.manager.restart()
         self.update()
         self.assertEqual(a_tree(), self.tree())
 

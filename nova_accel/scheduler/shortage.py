@@ -102,7 +102,7 @@ class _Wish(NamedTuple):
 
 
 def _wishes(request_spec: 'objects.RequestSpec') -> list[_Wish]:
-    """What is asked for; each of it may fail on its own."""
+    """All wishes of the request; each of them may fail on its own."""
     groups = {
         group.requester_id: group
         for group in ownership.our_groups(request_spec)

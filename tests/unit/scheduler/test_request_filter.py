@@ -364,6 +364,7 @@ class TestLinks(testtools.TestCase):
             self.groups(spec),
         )
         self.assertEqual([sorted(self.groups(spec))], spec.same_subtree)
+        self.assertEqual('none', spec.flavor.extra_specs['group_policy'])
         self.assertEqual(4, len(self.placement.candidates(spec)))
 
     def test_gpu_and_network_card(self):

@@ -164,7 +164,7 @@ class BoardCloud(fixtures.Fixture):
             tuple(
                 pci_address.PciAddress.parse(
                     '{domain}:{bus}:{device}.{function}'.format(
-                        **arq['attach_handle_info']
+                        **(arq['attach_handle_info'] or {})
                     )
                 )
                 for arq in arqs

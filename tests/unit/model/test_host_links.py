@@ -33,13 +33,9 @@ class TestPlaces(testtools.TestCase):
 
     def test_exact_ones(self):
         self.assertEqual(['board'], self.names('nvlink', 8))
-        self.assertEqual(
-            {'half_0', 'half_1'}, set(self.names('nvlink', 4))
-        )
+        self.assertEqual({'half_0', 'half_1'}, set(self.names('nvlink', 4)))
         self.assertEqual([], self.names('nvlink', 3))
-        self.assertEqual(
-            {'half_0', 'half_1'}, set(self.names('numa', 3))
-        )
+        self.assertEqual({'half_0', 'half_1'}, set(self.names('numa', 3)))
 
     def test_also_those_that_are_not_free(self):
         self.assertEqual(['board'], self.names('nvlink', 8, used=range(8)))
@@ -55,9 +51,7 @@ class TestPlaces(testtools.TestCase):
     def test_small_sets_come_first(self):
         pools = boards.pools()
         large = host_links.HostLinks(pools)
-        self.assertEqual(
-            4, len(large.places('nvlink', 2)[0].rp_uuids) * 4
-        )
+        self.assertEqual(4, len(large.places('nvlink', 2)[0].rp_uuids) * 4)
 
 
 class TestHarm(testtools.TestCase):
@@ -93,7 +87,11 @@ class TestHarm(testtools.TestCase):
     @given(USED, st.sets(st.integers(0, 3), min_size=1))
     def test_it_is_never_less_than_what_is_taken(self, used, numbers):
         links = boards.links(used)
-        free = [number for number in numbers if not used & {number * 2, number * 2 + 1}]
+        free = [
+            number
+            for number in numbers
+            if not used & {number * 2, number * 2 + 1}
+        ]
         if free:
             harm = links.harm(pairs(*free))
             self.assertGreaterEqual(harm.span, 2 * len(free))

@@ -31,7 +31,9 @@ def pools_of(size):
 
 class TestJoined(testtools.TestCase):
     def parts(self, largest, *groups):
-        joined = link_division.joined(dict(enumerate(groups)), pools_of(largest))
+        joined = link_division.joined(
+            dict(enumerate(groups)), pools_of(largest)
+        )
         return joined, [
             [sum(part.resources.values()) for part in joined.parts[index]]
             for index in range(len(groups))
@@ -72,9 +74,7 @@ class TestJoined(testtools.TestCase):
             {0: a_group('numa', PGPU=2), 3: a_group('numa', CUSTOM_NIC=1)},
             largest,
         )
-        self.assertEqual(
-            [({'PGPU': 2}, 3), ({'CUSTOM_NIC': 1}, 3)], asked
-        )
+        self.assertEqual([({'PGPU': 2}, 3), ({'CUSTOM_NIC': 1}, 3)], asked)
 
     def test_too_many_parts(self):
         error = self.assertRaises(
@@ -152,9 +152,7 @@ class TestOffFabric(testtools.TestCase):
         self.assertEqual([0], self.forbidding(a_group(None, CUSTOM_MY_GPU=2)))
         self.assertEqual(
             [0, 1],
-            self.forbidding(
-                a_group(None, PGPU=1), a_group(None, VGPU=1)
-            ),
+            self.forbidding(a_group(None, PGPU=1), a_group(None, VGPU=1)),
         )
 
     def test_a_set_of_the_fabric(self):

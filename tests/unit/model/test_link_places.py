@@ -54,9 +54,18 @@ class TestLinkPlaces(testtools.TestCase):
             self.assertLessEqual(size, link_sets.MAX_SIZE)
 
     def test_what_is_malformed_joins_nothing(self):
-        for text in ('', 'numa_0', 'a nvlink', 'a nvlink=', 'a nvlink=4-',
-                     'a nvlink=-4', 'a nvlink=999', 'a nvlink=5-3',
-                     'a nvlink=\u0664', 'a Nvlink=4'):
+        for text in (
+            '',
+            'numa_0',
+            'a nvlink',
+            'a nvlink=',
+            'a nvlink=4-',
+            'a nvlink=-4',
+            'a nvlink=999',
+            'a nvlink=5-3',
+            'a nvlink=\u0664',
+            'a Nvlink=4',
+        ):
             self.assertEqual(frozenset(), link_places.joins(text), text)
 
     def test_of_places(self):

@@ -32,6 +32,7 @@ from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
+import dataclasses
 import enum
 import itertools
 from typing import Any
@@ -87,7 +88,8 @@ class Place(NamedTuple):
     is_multifunction: bool = False
 
 
-class Controller(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Controller:
     """A controller of type ``pci``.
 
     ``bus_number`` and ``cell`` are for an expander: the number that the guest
@@ -102,7 +104,7 @@ class Controller(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """What the guest gets; ``places`` are those of its functions by name."""
+    """A guest's controllers, and the places of its functions by name."""
 
     controllers: tuple[Controller, ...]
     places: Mapping[str, Place]
@@ -184,14 +186,14 @@ def _roots(
                 branches,
             )
         )
-    # What comes behind the host's name is not compared.
+    # The branches, which cannot be compared, are left out.
     return sorted(found, key=lambda root: root[:4])
 
 
 def _branches(
     functions: Iterable[Function], depth: int = 0
 ) -> tuple[_Branch, ...]:
-    """What is below a root complex, or below a switch.
+    """The branches below a root complex, or below a switch.
 
     :param depth: how many switches of each path are above
     """

@@ -22,6 +22,7 @@ from lxml import etree
 from nova.virt.libvirt import config as vconfig
 
 from nova_accel.model import guest_pcie
+from nova_accel.virt import guest_xml
 
 
 class Controller(vconfig.LibvirtConfigGuestController):
@@ -43,22 +44,18 @@ class Controller(vconfig.LibvirtConfigGuestController):
             )
             if wanted.cell is not None:
                 etree.SubElement(target, 'node').text = str(wanted.cell)
-        place = address(wanted.place).format_dom()
-        if wanted.place.is_multifunction:
-            place.set('multifunction', 'on')
-        element.append(place)
+        element.append(address(wanted.place).format_dom())
         return element
 
 
-def address(
-    place: guest_pcie.Place,
-) -> vconfig.LibvirtConfigGuestDeviceAddressPCI:
+def address(place: guest_pcie.Place) -> guest_xml.Address:
     """A place, as a device's configuration has it."""
-    made = vconfig.LibvirtConfigGuestDeviceAddressPCI()
+    made = guest_xml.Address()
     made.domain = '0x0000'
     made.bus = f'{place.bus:#04x}'
     made.slot = f'{place.slot:#04x}'
     made.function = f'{place.function:#x}'
+    made.is_multifunction = place.is_multifunction
     return made
 
 

@@ -40,7 +40,7 @@ from nova_accel.virt import server_request
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)
 
-#: What the firmware of a guest has room for in any case: OVMF keeps 32 GiB
+#: The firmware of a guest has room for so much in any case: OVMF keeps 32 GiB
 #: for devices if it cannot trust the width of the CPU's addresses.
 _USUAL_MEMORY_BYTES = 16 << 30
 

@@ -22,7 +22,20 @@ from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import pci_address
 
-Address = vconfig.LibvirtConfigGuestDeviceAddressPCI
+
+class Address(vconfig.LibvirtConfigGuestDeviceAddressPCI):
+    """A place in the guest.
+
+    :ivar is_multifunction: whether others may be in the same slot
+    """
+
+    is_multifunction = False
+
+    def format_dom(self) -> Any:
+        element = super().format_dom()
+        if self.is_multifunction:
+            element.set('multifunction', 'on')
+        return element
 
 
 class HostdevPCI(vconfig.LibvirtConfigGuestHostdevPCI):

@@ -20,6 +20,7 @@ import importlib
 import inspect
 import re
 
+from lxml import etree
 import testtools
 
 from nova_accel.model import drift
@@ -741,4 +742,26 @@ class TestNovaContract(testtools.TestCase):
         driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
         self.assertNotIn(
             'index', inspect.getsource(driver._guest_add_pcie_root_ports)
+        )
+
+    def test_a_live_migration_keeps_the_places_in_the_guest(self):
+        """virt/guest_topology.py does nothing for it."""
+        place = (
+            '<address type="pci" domain="0x0000" bus="0x05" slot="0x00" '
+            'function="0x0"/>'
+        )
+        device = (
+            '<devices><hostdev type="pci"><source><address domain="0x0000" '
+            'bus="0x{}" slot="0x00" function="0x0"/></source>'
+            + place
+            + '</hostdev></devices>'
+        )
+        update = _resolve('nova.virt.libvirt.migration:_update_pci_dev_xml')
+        changed = update(
+            etree.fromstring(f'<domain>{device.format("05")}</domain>'),
+            {'0000:05:00.0': '0000:81:00.0'},
+        )
+        self.assertEqual(
+            f'<domain>{device.format("81")}</domain>',
+            etree.tostring(changed, encoding='unicode'),
         )

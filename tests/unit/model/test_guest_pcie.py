@@ -224,7 +224,13 @@ class TestTree(testtools.TestCase):
                 (7, M.ROOT_PORT, (6, 0, 0), None, None),
             ],
             [
-                (each.index, each.model, each.place[:3], *each[3:])
+                (
+                    each.index,
+                    each.model,
+                    each.place[:3],
+                    each.bus_number,
+                    each.cell,
+                )
                 for each in tree.controllers
             ],
         )

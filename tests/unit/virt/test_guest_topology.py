@@ -190,6 +190,23 @@ class TestAdd(testtools.TestCase):
     def test_xml(self):
         self.assertEqual(GOLDEN, ''.join(self.add(a_guest())))
 
+    def test_one_cell(self):
+        """The other root complex is near to none of the guest's memory."""
+        guest = a_guest(cells=1)
+        guest.numatune.memnodes[0].nodeset = [1]
+        targets = [
+            device.split('<target')[1].split('<address')[0].split()
+            for device in self.add(guest)
+            if '<target' in device
+        ]
+        self.assertEqual(
+            [
+                ['busNr="128">', '<node>0</node>', '</target>'],
+                ['busNr="130"/>'],
+            ],
+            targets,
+        )
+
     def test_flat(self):
         self.assert_flat(self.add(a_guest(), an_instance('flat', 'host')))
         self.assert_flat(self.add(a_guest(), an_instance(None)))

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import fcntl
+import io
 import json
 import pathlib
 import sys
@@ -184,6 +185,17 @@ class FabricManager(fixtures.Fixture):
         """Somebody who is not nova-compute does it."""
         with self.changed() as daemon:
             daemon['active'][str(number)] = []
+
+    def ask(self, *arguments: str) -> tuple[int, str]:
+        """Run ``fmpm`` in this process, and so more quickly.
+
+        :returns: its exit status and its output
+        """
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            status = fmpm.main(
+                str(self._state), ['--hostname', ENDPOINT, *arguments]
+            )
+        return status & 0xFF, output.getvalue()
 
     @contextlib.contextmanager
     def changed(self) -> Iterator[dict[str, Any]]:

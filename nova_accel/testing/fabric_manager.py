@@ -22,7 +22,6 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 import contextlib
 import fcntl
-import io
 import json
 import pathlib
 import sys
@@ -191,11 +190,10 @@ class FabricManager(fixtures.Fixture):
 
         :returns: its exit status and its output
         """
-        with contextlib.redirect_stdout(io.StringIO()) as output:
-            status = fmpm.main(
-                str(self._state), ['--hostname', ENDPOINT, *arguments]
-            )
-        return status & 0xFF, output.getvalue()
+        status, said = fmpm.answer(
+            str(self._state), ['--hostname', ENDPOINT, *arguments]
+        )
+        return status & 0xFF, said
 
     @contextlib.contextmanager
     def changed(self) -> Iterator[dict[str, Any]]:

@@ -102,6 +102,8 @@ class TestOneServer(board.BoardTestCase):
 class RandomTestCase(board.BoardTestCase):
     """Guests of all sizes come, change and go, in any order."""
 
+    never_ends_s = 600 + 60 * _SEQUENCES
+
     def sequence(self, seed):
         self.random = random.Random(f'{self.id()} {seed}')
         self.servers = {}

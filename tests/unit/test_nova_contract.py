@@ -57,6 +57,20 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver._is_virtual_mdev':
             'self device_address',
     },
+    'virt/guest_partition.py': {
+        'nova.virt.libvirt.driver:LibvirtDriver.destroy':
+            'self context instance network_info block_device_info '
+            'destroy_disks destroy_secrets',
+        'nova.virt.libvirt.driver:LibvirtDriver.power_off':
+            'self instance timeout retry_interval',
+        'nova.virt.libvirt.driver:LibvirtDriver._soft_reboot':
+            'self instance',
+        'nova.virt.libvirt.driver:LibvirtDriver.snapshot':
+            'self context instance image_id update_task_state',
+        'nova.virt.libvirt.driver:LibvirtDriver.rescue':
+            'self context instance network_info image_meta rescue_password '
+            'block_device_info share_info',
+    },
     'virt/rebuild.py': {
         'nova.virt.driver:ComputeDriver.rebuild':
             'self context instance image_meta injected_files admin_password '

@@ -185,6 +185,16 @@ class FabricManager(fixtures.Fixture):
         with self.changed() as daemon:
             daemon['active'][str(number)] = []
 
+    def ask(self, *arguments: str) -> tuple[int, str]:
+        """Run ``fmpm`` in this process, and so more quickly.
+
+        :returns: its exit status and its output
+        """
+        status, said = fmpm.answer(
+            str(self._state), ['--hostname', ENDPOINT, *arguments]
+        )
+        return status & 0xFF, said
+
     @contextlib.contextmanager
     def changed(self) -> Iterator[dict[str, Any]]:
         """The state of the daemon, as :mod:`nova_accel.testing.fmpm` has it.

@@ -206,7 +206,6 @@ class TestVgpus(board.BoardTestCase):
 
     def test_another_function_of_the_same_gpu(self):
         self.boot('i1', 3)
-        [entry] = self.journal.entries()
         self.need.functions = False
         self.boot('i1', 3)
         self.assertEqual([(10, ('0000:03:00.4',)), (10, ())], self.activated)

@@ -221,14 +221,16 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
             )
             if uuid is not None:
                 deployables.append(
-                    unit_changes.Deployable(
-                        text,
-                        uuid,
-                        provider,
-                        class_,
-                        _traits(traits),
-                        *facts,
-                        link_sets=_link_sets(sets),
+                    unit_changes.Deployable._make(
+                        (
+                            text,
+                            uuid,
+                            provider,
+                            class_,
+                            _traits(traits),
+                            *facts,
+                            _link_sets(sets),
+                        )
                     )
                 )
     return unit_changes.Changes(

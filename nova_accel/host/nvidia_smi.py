@@ -86,7 +86,9 @@ def _run(*arguments: str) -> str:
             f'{output[-500:]}'
         ) from error
     except OSError as error:
-        raise exceptions.DeviceError(f'{called} has failed: {error}') from error
+        raise exceptions.DeviceError(
+            f'{called} has failed: {error}'
+        ) from error
     if len(answer) > MAX_ANSWER:
         raise exceptions.DeviceError(
             f'{called} answers with {len(answer)} characters'

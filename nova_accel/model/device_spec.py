@@ -55,9 +55,7 @@ _BY_LINKS = 'link'
 
 _ADDRESS = {
     'type': 'string',
-    'pattern': (
-        r'^[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7]\Z'
-    ),
+    'pattern': (r'^[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7]\Z'),
 }
 
 # Kind -> sets of joined devices.

@@ -16,12 +16,14 @@ Each function turns one kind of facts into sets. Devices are named as libvirt
 names them, see :class:`nova_accel.model.hardware.Device`.
 """
 
+from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Set
 import dataclasses
 import hashlib
+import re
 from typing import NamedTuple
 
 from nova_accel.model import link_sets
@@ -70,7 +72,7 @@ def _named(
 ) -> Iterator[link_sets.LinkSet]:
     for place, devices in sorted(found.items()):
         if len(devices) > 1:
-            name = place.removeprefix('pci').replace(':', '_')
+            name = re.sub('[:.]', '_', place.removeprefix('pci'))
             yield link_sets.LinkSet(
                 kind, frozenset(devices), name=f'{kind}_{name}'
             )
@@ -82,9 +84,9 @@ def meshes(
     """Disjoint sets of devices of which each two are joined by NVLink.
 
     A pair with a bridge is one, and so is a board on which each device has
-    links to all others. Of other boards, each device is in one set alone, and
-    the sets are as large as they are found to be: a guest gets no two devices
-    that are joined by a third one. A set with a pair that is down keeps its
+    links to all others. A board with fewer links is divided: each device is
+    in one set, and no guest gets two devices that are joined by a third one
+    alone. A set with a pair that is down keeps its
     place, and nobody is promised it.
 
     :param down: the pairs whose links have failed
@@ -117,7 +119,9 @@ def _mesh(
     """A device with peers that are each other's peers, too."""
     mesh = {start}
     near = peers[start] & left
-    for device in sorted(near, key=lambda each: (-len(peers[each] & near), each)):
+    for device in sorted(
+        near, key=lambda each: (-len(peers[each] & near), each)
+    ):
         if mesh <= peers[device]:
             mesh.add(device)
     return frozenset(mesh)
@@ -167,12 +171,13 @@ def of_partitions(
 
 def overridden(
     sets: Iterable[link_sets.LinkSet],
-    given: Mapping[Kind, Iterable[frozenset[str]]],
+    given: Mapping[Kind, Collection[frozenset[str]]],
     devices: Set[str],
 ) -> Iterator[link_sets.LinkSet]:
     """The sets with those that an operator gives in the place of some.
 
-    A partition is a fact of the hardware, and nobody may say otherwise.
+    A partition is a fact of the hardware. So the operator only chooses which
+    ones are offered, and joins no other devices of the board by NVLink.
 
     :param given: the sets for each kind that the operator rules
     :param devices: those that the operator speaks of
@@ -181,6 +186,13 @@ def overridden(
     for each in sets:
         if each.is_exact:
             partitioned |= each.members
+            if (
+                each.kind in given
+                and len(each.members) > 1
+                and each.members & devices
+                and each.members not in given[each.kind]
+            ):
+                continue
         elif each.kind in given:
             rest = each.members - devices
             if len(rest) > 1:

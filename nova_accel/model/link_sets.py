@@ -30,7 +30,7 @@ MAX_SIZE = 64
 
 #: The most sets that a device is in, and the longest name of one.
 MAX_DEPTH = bounds.MAX_LINK_SETS
-MAX_NAME = bounds.MAX_LINK_SET
+MAX_NAME = 64
 
 #: NVIDIA's boards number their modules from 1 to 8.
 MAX_MODULE_ID = 255
@@ -70,9 +70,7 @@ class LinkSet:
         if self.kind is Kind.ROOT or not self.is_able:
             return range(0)
         size = len(self.members)
-        return range(
-            size if self.is_exact else 2, min(size, MAX_SIZE) + 1
-        )
+        return range(size if self.is_exact else 2, min(size, MAX_SIZE) + 1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,7 @@
 """Make the one tree of a host's link sets.
 
 Sets of NVLink are placed first, then those of PCIe switches, of root complexes
-and of NUMA nodes. Of one kind, the larger ones come first. A set that crosses
+and of NUMA nodes. Among those of one kind, the larger ones come first. A set that crosses
 one that has a place gets none.
 
 GPUs are joined by NVLink, and network cards are not. A PCIe switch with some
@@ -64,6 +64,8 @@ def made(
         for each in sorted(found, key=_rank)
         if len(each.members) > 1
         and (complaint := builder.add(each)) is not None
+        # Nobody asks for these.
+        and each.kind is not Kind.ROOT
     )
     return Made(
         link_sets.Tree(
@@ -121,9 +123,7 @@ class _Builder:
         elif any(other.kind is each.kind for other in same.sets):
             return None
         else:
-            after[after.index(same)] = _Place(
-                same.members, (*same.sets, each)
-            )
+            after[after.index(same)] = _Place(same.members, (*same.sets, each))
         after = list(_merged(after))
         changed = [place for place in after if place not in self._places]
         for place in changed:

@@ -44,7 +44,7 @@ _CURE = (
 
 
 class Fabric(NamedTuple):
-    """What Fabric Manager tells.
+    """The answer of Fabric Manager.
 
     ``fault`` is why it does not answer; then the partitions are those of its
     last answer.
@@ -147,9 +147,7 @@ def _joined(
     return dataclasses.replace(
         device,
         deployables=tuple(
-            dataclasses.replace(
-                deployable, traits=deployable.traits | traits
-            )
+            dataclasses.replace(deployable, traits=deployable.traits | traits)
             for deployable in device.deployables
         ),
         link_sets=tuple(
@@ -231,9 +229,7 @@ def _overridden(
                     ]
                     for kind, some in line.links
                 },
-                frozenset(
-                    name for name in linked if lines.get(name) is line
-                ),
+                frozenset(name for name in linked if lines.get(name) is line),
             )
         )
     return sets
@@ -276,7 +272,7 @@ def _faults(
                 '[nova_accel] device_spec',
             )
         elif fabric.fault is not None:
-            yield name, f'Fabric Manager does not answer: {fabric.fault}'
+            yield name, fabric.fault
         elif not mine:
             yield (
                 name,

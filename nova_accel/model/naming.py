@@ -139,7 +139,9 @@ def link_trait(kind: str, size: int) -> str:
 
     :param kind: a :class:`nova_accel.model.link_sets.Kind`
     """
-    return custom_trait(OWNERSHIP_TRAIT.removeprefix('CUSTOM_'), kind, str(size))
+    return custom_trait(
+        OWNERSHIP_TRAIT.removeprefix('CUSTOM_'), kind, str(size)
+    )
 
 
 def network_trait(physical_network: str) -> str:

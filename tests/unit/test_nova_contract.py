@@ -213,6 +213,10 @@ SIGNATURES = {
         'nova.compute.provider_tree:ProviderTree.get_provider_uuids':
             'self name_or_uuid',
     },
+    'scheduler/set_group.py': {
+        'nova.objects.request_spec:RequestGroup.to_queryparams': 'self',
+        'nova.objects.request_spec:RequestGroup.obj_name': '',
+    },
     'scheduler/request_filter.py': {
         'nova.scheduler.request_filter:trace_request_filter': 'fn',
         'nova.scheduler.request_filter:process_reqspec': 'ctxt request_spec',
@@ -366,6 +370,8 @@ ATTRIBUTES = {
     'nova.compute.vm_states': ('BUILDING', 'SHELVED_OFFLOADED'),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
     'nova.scheduler.utils:ResourceRequest': ('XS_KEYPAT', 'XS_RES_PREFIX'),
+    'nova.objects.request_spec:RequestSpec': ('same_subtree',),
+    'nova.objects.request_spec:RequestLevelParams': ('obj_load_attr',),
 }
 
 
@@ -634,6 +640,14 @@ class TestNovaContract(testtools.TestCase):
             _resolve('nova.compute.api:API._check_quota_for_upsize')
         )
         self.assertIn('context, project_id, req_spec, 1, 1)', source)
+
+    def test_nova_names_the_resources_of_a_group_without_any(self):
+        """So a group of ours leaves them out (scheduler/set_group.py)."""
+        group = _resolve('nova.objects.request_spec:RequestGroup')(
+            requester_id='a', required_traits={'CUSTOM_A'}
+        )
+        group.obj_set_defaults()
+        self.assertIn(('resourcesa', ''), group.to_queryparams())
 
     def test_a_resource_request_can_be_limited(self):
         """scheduler/candidates.py"""

@@ -131,7 +131,7 @@ class HostLinks:
         return found
 
     def _fabric(self) -> linked_devices.Fabric | None:
-        """What Fabric Manager offers; if it is away, its last offer.
+        """The offer of Fabric Manager, its last one if it is away.
 
         A partition that it no longer lists counts as not supported.
         """
@@ -148,14 +148,15 @@ class HostLinks:
                     for number in each.module_ids
                 )
             }
-            if not offered:
-                raise exceptions.DeviceError('it lists no partition')
-            if len(offered) > link_discovery.MAX_PARTITIONS:
-                raise exceptions.DeviceError(
-                    f'it lists {len(offered)} partitions'
-                )
         except exceptions.AcceleratorError as error:
-            return linked_devices.Fabric(known.partitions, str(error))
+            return linked_devices.Fabric(
+                known.partitions, f'Fabric Manager does not answer: {error}'
+            )
+        if not 0 < len(offered) <= link_discovery.MAX_PARTITIONS:
+            return linked_devices.Fabric(
+                known.partitions,
+                f'Fabric Manager lists {len(offered)} partitions',
+            )
         self._offered.update(dict.fromkeys(offered))
         self._memory.write(
             known._replace(

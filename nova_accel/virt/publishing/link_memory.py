@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What is known of links when nobody can be asked, kept across restarts.
+"""The links as they were known before, kept across restarts.
 
 A GPU that a guest has tells neither its module id nor its peers, and Fabric
 Manager may be away when nova-compute starts.

@@ -11,7 +11,6 @@
 # under the License.
 
 import pathlib
-import time
 
 import fixtures
 import testtools

@@ -13,12 +13,12 @@
 
 """A simulated ``fmpm``, with the state of a Fabric Manager in a file.
 
-It has the options, the output and the exit statuses of NVIDIA's tool
-(https://github.com/NVIDIA/Fabric-Manager-Client, ``fmpm.cpp``), and the rules
-of the daemon behind it as the Fabric Manager User Guide has them
-(https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide, "Fabric
-Manager SDK", "GPU Partitions", "Resiliency" and "Partition Life Cycle
-Errors"). No such hardware was seen.
+Its options, output and exit statuses are those of NVIDIA's tool
+(https://github.com/NVIDIA/Fabric-Manager-Client, ``fmpm.cpp``). The daemon
+behind it follows the Fabric Manager User Guide
+(https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide): "Fabric
+Manager SDK", "GPU Partitions", "Resiliency" and "Partition Life Cycle Errors".
+No such hardware was seen.
 
 The file named by the first argument is the daemon. ``fabric_manager.py``
 beside this one writes and changes it. This program imports nothing of
@@ -105,7 +105,7 @@ def _parsed(arguments: list[str]) -> tuple[str | None, str, str]:
 
 
 def _refusal(daemon: _Daemon, operation: str) -> int:
-    """What the daemon says to every call as long as it is not ready."""
+    """The answer to every call as long as the daemon is not ready."""
     if daemon['mode'] == 0:
         return NOT_SUPPORTED
     if daemon['not_ready_for'] > 0:

@@ -169,6 +169,23 @@ class TestOsAcc(started.StartedTestCase):
             exceptions.CyborgAgentUnavailable, self.os_acc.initialize
         )
 
+    def test_partitions_are_for_what_is_plugged(self):
+        asked = []
+        self.os_acc._fabric = types.SimpleNamespace(
+            ready=lambda instance_uuid, arqs: asked.append(
+                (instance_uuid, [str(arq.handle.address) for arq in arqs])
+            )
+        )
+        told = self.plug('CUSTOM_QAT')
+        self.assertEqual(
+            [(INSTANCE['uuid'], [each['pci_id'] for each in told])], asked
+        )
+        # Ports have no GPUs.
+        self.os_acc._ready(
+            types.SimpleNamespace(uuid=INSTANCE['uuid']), arq_types.Role.PORT
+        )
+        self.assertEqual(1, len(asked))
+
     def test_functions(self):
         plugged = self.plug('CUSTOM_QAT', 2, key='accel')
         held = self.host.attachments.held.arqs_of(INSTANCE['uuid'])

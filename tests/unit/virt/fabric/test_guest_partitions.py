@@ -348,6 +348,22 @@ class TestStart(board.BoardTestCase):
             self.boot('i1', 1, 3)
             self.need.running.clear()
 
+    def test_a_full_disk(self):
+        self.boot('i1', 1, 3)
+        self.need.running.clear()
+
+        def refuse(path, text):
+            raise exceptions.DiskError('No space left on device')
+
+        with fixtures.MonkeyPatch(
+            'nova_accel.state.durable_file.write', refuse
+        ):
+            self.start('boot2')
+            self.fabric.repair()
+        self.assertIn('still said to be active', self.log.output)
+        self.fabric.repair()
+        self.assertEqual([], self.active)
+
     def test_a_service_vm_that_waits_after_a_reboot_of_the_host(self):
         self.boot('i1', 1, 3)
         self.need.running.clear()

@@ -58,4 +58,4 @@ MAX_NUMA_NODES = 64
 #: The sets of joined devices that a device is in, and the length of the text
 #: of one, see :mod:`nova_accel.model.link_places`.
 MAX_LINK_SETS = 8
-MAX_LINK_SET = 192
+MAX_LINK_SET = 128

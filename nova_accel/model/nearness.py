@@ -82,7 +82,7 @@ def excludes(
 def why_none(
     pool: Iterable[free_units.FreeUnits], near: frozenset[str]
 ) -> str:
-    """What to say of a pool with too few units near the cells, and the cure.
+    """Tell that a pool has too few units near the cells, and the cure.
 
     :param pool: of which enough units are free
     """

@@ -21,7 +21,6 @@ from nova_accel.host import pci_function
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
 
-
 #: The PCI base class of GPUs. NVSwitches are bridges; a guest that had one
 #: could take the links of all others.
 _DISPLAY = '03'

@@ -12,11 +12,11 @@
 
 """A simulated server with eight GPUs that NVSwitches join.
 
-It is made like servers with NVIDIA's HGX H200 board. It has two NUMA nodes with
-two root complexes each. Below each of these is a PCIe switch with two GPUs and
-the network card that belongs to them. The four NVSwitches are at a root port
-of their own. Addresses and module ids are invented. As on real boards, the
-order of the module ids is not the order of the addresses.
+It is made like servers with NVIDIA's HGX H200 board. It has two NUMA nodes
+with two root complexes each. Below each of these is a PCIe switch with two
+GPUs and the network card that belongs to them. The four NVSwitches are at a
+root port of their own. Addresses and module ids are invented. As on real
+boards, the order of the module ids is not the order of the addresses.
 """
 
 import nova.tests.functional  # noqa: F401 isort: skip

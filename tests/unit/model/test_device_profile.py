@@ -77,14 +77,16 @@ MALFORMED = (
     (
         'accel:image_id',
         'd5ca2f11-3108-4426-a11c-a959987565df',
-        'keys are bitstream_id, function_id, function_name, link, prefetch, '
-        'single_numa_node',
+        'keys are bitstream_id, function_id, function_name, link, '
+        'numa_affinity, prefetch, single_numa_node',
     ),
     ('accel:bitstream_id', '', 'accel:bitstream_id, it must be a uuid'),
     ('accel:function_id', '../../etc/passwd', 'accel:function_id'),
     ('accel:function_name', ' ', 'accel:function_name, it must be a name'),
     ('accel:prefetch', 'yes', 'accel:prefetch'),
     ('accel:single_numa_node', '0', 'accel:single_numa_node'),
+    ('accel:numa_affinity', 'true', 'it must be required or preferred'),
+    ('accel:numa_affinity', 'Required', 'it must be required or preferred'),
     ('accel:link', '', 'accel:link, it must be one of nvlink, pcie, numa'),
     ('accel:link', 'root', 'accel:link, it must be one of'),
     ('accel:link', 'NVLINK', 'accel:link, it must be one of'),
@@ -151,6 +153,11 @@ def written(group):
         **(
             {'accel:single_numa_node': 'True'}
             if group.is_on_one_numa_node
+            else {}
+        ),
+        **(
+            {'accel:numa_affinity': str(group.numa_affinity)}
+            if group.numa_affinity
             else {}
         ),
     }

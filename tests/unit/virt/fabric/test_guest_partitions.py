@@ -206,7 +206,6 @@ class TestVgpus(board.BoardTestCase):
 
     def test_another_function_of_the_same_gpu(self):
         self.boot('i1', 3)
-        [entry] = self.journal.entries()
         self.need.functions = False
         self.boot('i1', 3)
         self.assertEqual([(10, ('0000:03:00.4',)), (10, ())], self.activated)
@@ -348,6 +347,22 @@ class TestStart(board.BoardTestCase):
             self.assertEqual({}, self.journaled)
             self.boot('i1', 1, 3)
             self.need.running.clear()
+
+    def test_a_full_disk(self):
+        self.boot('i1', 1, 3)
+        self.need.running.clear()
+
+        def refuse(path, text):
+            raise exceptions.DiskError('No space left on device')
+
+        with fixtures.MonkeyPatch(
+            'nova_accel.state.durable_file.write', refuse
+        ):
+            self.start('boot2')
+            self.fabric.repair()
+        self.assertIn('still said to be active', self.log.output)
+        self.fabric.repair()
+        self.assertEqual([], self.active)
 
     def test_a_service_vm_that_waits_after_a_reboot_of_the_host(self):
         self.boot('i1', 1, 3)

@@ -70,6 +70,11 @@ class TestFit(testtools.TestCase):
         self.assertTrue(self.serves(*others, *parts(4)))
         self.assertFalse(self.serves(*others, *parts(4), used={0}))
 
+    def test_a_set_that_was_tried_in_vain(self):
+        """It has one whole pair, which is free for others again."""
+        for used in ({0}, {7}):
+            self.assertTrue(self.serves(*parts(2, None), *parts(4), used=used))
+
     def test_a_provider_for_each_group(self):
         single = parts(1, None, size=1)
         self.assertTrue(self.serves(*single * 5, used={0, 2, 4}))

@@ -105,16 +105,17 @@ class TestHostLinks(testtools.TestCase):
         self.assertEqual(1, len(found.links.nodes))
 
     def test_a_partition_that_is_listed_no_more(self):
-        before = self.joined(1, 2).links
+        before = self.joined(1, 2, 3).links
+        self.assertEqual(2, len(before.nodes))
         self.partitions = [{1}, {2}]
-        found = self.joined(1, 2)
+        found = self.joined(1, 2, 3)
         self.assertEqual(
-            [node.name for node in before.nodes],
-            [node.name for node in found.links.nodes],
+            [node.members for node in before.nodes],
+            [node.members for node in found.links.nodes],
         )
-        self.assertEqual([{'FABRIC'}] * 2, list(map(links, found.devices)))
+        self.assertEqual([{'FABRIC'}] * 3, list(map(links, found.devices)))
         self.start()
-        [node] = self.joined(1, 2).links.nodes
+        [node] = self.joined(1, 2, 3).links.nodes
         self.assertEqual(
             [link_sets.Kind.ROOT], [each.kind for each in node.sets]
         )

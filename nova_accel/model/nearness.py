@@ -93,8 +93,9 @@ def why_none(
         f"on {_named(near)}, where the guest's cells are, and {amount} "
         f'are free there; the others are on {_named(others)}. Let devices of '
         'all NUMA nodes share a pool ("pool": true in [nova_accel] '
-        'device_spec), or let the device profile say '
-        f'accel:{device_profile.NUMA_AFFINITY}='
+        'device_spec), give the guest cells on all nodes (hw:numa_nodes), or '
+        'let the device profile say accel:'
+        f'{device_profile.NUMA_AFFINITY}='
         f'{device_profile.NumaAffinity.PREFERRED}'
     )
 

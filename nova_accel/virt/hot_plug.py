@@ -72,28 +72,16 @@ def detach(
 def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq]) -> None:
     """Attach those devices that the guest does not have.
 
-    Each gets the address that it has in the guest's definition.
+    Each gets the address that it has in the guest's definition, unless
+    another device has got it meanwhile.
 
     :raises libvirtError: libvirt refused one.
     """
     missing = _hostdevs(arqs, _names(guest), present=False)
-    places = _places(guest) if missing else {}
+    places = _free_places(guest) if missing else {}
     for hostdev in missing:
         hostdev.place = places.get(guest_xml.name(hostdev))
-        try:
-            guest.attach_device(hostdev, live=True)
-        except libvirt_host.libvirt.libvirtError as error:
-            if hostdev.place is None:
-                raise
-            LOG.warning(
-                'Guest %s does not get %s at its old address (%s); libvirt '
-                'chooses another one',
-                guest.uuid,
-                guest_xml.name(hostdev),
-                error,
-            )
-            hostdev.place = None
-            guest.attach_device(hostdev, live=True)
+        guest.attach_device(hostdev, live=True)
 
 
 def attach_missing(
@@ -157,19 +145,38 @@ def _names(guest: libvirt_guest.Guest) -> set[str]:
     }
 
 
-def _places(guest: libvirt_guest.Guest) -> dict[str, guest_xml.Address]:
-    """The addresses of host devices in the guest's definition, by name."""
+def _free_places(
+    guest: libvirt_guest.Guest,
+) -> dict[str, guest_xml.Address]:
+    """The addresses of the host devices in the guest's definition, by name.
+
+    An address that a device of the running guest has is left out.
+    """
+    taken = {
+        _numbers(place)
+        for place in etree.fromstring(guest.get_xml_desc()).iterfind(
+            "./devices/*/address[@type='pci']"
+        )
+    }
     places = {}
     definition = etree.fromstring(guest.get_xml_desc(dump_inactive=True))
     for element in definition.iterfind('./devices/hostdev'):
         parser = _PARSERS.get(element.get('type'))
         place = element.find("./address[@type='pci']")
-        if parser is not None and place is not None:
-            hostdev, address = parser(), guest_xml.Address()
-            hostdev.parse_dom(element)
-            address.parse_dom(place)
-            places[guest_xml.name(hostdev)] = address
+        if parser is None or place is None or _numbers(place) in taken:
+            continue
+        hostdev, address = parser(), guest_xml.Address()
+        hostdev.parse_dom(element)
+        address.parse_dom(place)
+        places[guest_xml.name(hostdev)] = address
     return places
+
+
+def _numbers(place: etree._Element) -> tuple[int, ...]:
+    return tuple(
+        int(place.get(part, '0'), 16)
+        for part in ('domain', 'bus', 'slot', 'function')
+    )
 
 
 def _listed(hostdevs: Iterable[vconfig.LibvirtConfigGuestHostdev]) -> str:

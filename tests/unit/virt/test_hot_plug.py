@@ -85,11 +85,10 @@ class Guest:
         self.devices.append(conf)
 
     def get_xml_desc(self, dump_inactive=False):
-        assert dump_inactive
-        definition = vconfig.LibvirtConfigGuest()
-        definition.virt_type = 'kvm'
-        definition.devices = self.defined
-        return definition.to_xml()
+        config = vconfig.LibvirtConfigGuest()
+        config.virt_type = 'kvm'
+        config.devices = self.defined if dump_inactive else self.devices
+        return config.to_xml()
 
     @property
     def xml(self):
@@ -158,16 +157,12 @@ class TestPlaces(testtools.TestCase):
         self.assertEqual(['0x09', '0x07', None], self.buses())
 
     def test_another_device_is_there(self):
-        attach = self.guest.attach_device
-
-        def refuse(conf, **kwargs):
-            if conf.place is not None and conf.place.bus == '0x07':
-                raise libvirt.libvirt_error('it is in use')
-            attach(conf, **kwargs)
-
-        self.guest.attach_device = refuse
+        (other,) = guest_xml.hostdevs([OTHER])
+        other.place = guest_xml.Address()
+        other.place.bus = '0x7'
+        self.guest.devices = [other]
         hot_plug.attach(self.guest, [PCI, MDEV])
-        self.assertEqual([None, '0x09'], self.buses())
+        self.assertEqual(['0x7', None, '0x09'], self.buses())
 
 
 class TestAttachMissing(testtools.TestCase):

@@ -263,10 +263,19 @@ class GuestPartitions(no_fabric.NoFabric):
 
     def _settle(self, instance_uuid: str) -> None:
         """Deactivate what the instance's guest does not need any more."""
-        needed = self._needed()
-        for entry in self._journal.of_instance(instance_uuid):
-            if entry.number not in needed:
-                self._deactivate_or_warn(entry)
+        try:
+            needed = self._needed()
+            for entry in self._journal.of_instance(instance_uuid):
+                if entry.number not in needed:
+                    self._deactivate_or_warn(entry)
+        except Exception:
+            # A bug here must not fail what Nova has done to the guest.
+            LOG.exception(
+                'The partitions of instance %s stay active until they are '
+                'compared with the guests',
+                instance_uuid,
+                instance_uuid=instance_uuid,
+            )
 
     def _deactivate_or_warn(self, entry: fabric.Entry) -> None:
         try:

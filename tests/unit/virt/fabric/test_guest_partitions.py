@@ -249,6 +249,14 @@ class TestFailures(board.BoardTestCase):
         self.assertIn('stays active: libvirtd is away', self.log.output)
 
 
+    def test_a_bug_does_not_fail_what_nova_does(self):
+        self.boot('i1', 1, 3)
+        self.need.broken = ZeroDivisionError()
+        self.stop('i1')
+        self.assertEqual([3], self.active)
+        self.assertIn('ZeroDivisionError', self.log.output)
+
+
 class TestRepair(board.BoardTestCase):
     def test_a_guest_that_has_died(self):
         self.boot('i1', 1, 3)

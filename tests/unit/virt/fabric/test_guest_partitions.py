@@ -248,7 +248,6 @@ class TestFailures(board.BoardTestCase):
         self.assertEqual([3], self.active)
         self.assertIn('stays active: libvirtd is away', self.log.output)
 
-
     def test_a_bug_does_not_fail_what_nova_does(self):
         self.boot('i1', 1, 3)
         self.need.broken = ZeroDivisionError()

@@ -15,7 +15,7 @@
 from oslo_config import cfg
 from oslo_config import types
 
-from nova_accel.model import unit_choice
+from nova_accel.model.units import unit_choice
 
 GROUP = 'nova_accel'
 

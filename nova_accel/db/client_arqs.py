@@ -37,8 +37,8 @@ from nova_accel.db.rows import client_bindings
 from nova_accel.db.rows import demand_rows
 from nova_accel.db.rows import free_handles
 from nova_accel.model import arq_types
-from nova_accel.model import handle_stock
 from nova_accel.model import paging
+from nova_accel.model.units import handle_stock
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)

@@ -34,8 +34,8 @@ from nova_accel.db import utc_datetime
 from nova_accel.db.rows import attach_handle
 from nova_accel.model import hardware
 from nova_accel.model import naming
-from nova_accel.model import unit_changes
 from nova_accel.model import usability
+from nova_accel.model.units import unit_changes
 
 CONF = conf.CONF
 
@@ -76,7 +76,7 @@ def _rows(
     free: sa.ColumnElement[Any],
     in_use: sa.ColumnElement[Any],
 ) -> sa.Select[Any]:
-    """The columns of :class:`nova_accel.model.unit_changes.Deployable`."""
+    """The columns of a :class:`unit_changes.Deployable`."""
     return sa.select(
         sa.literal_column(str(kind)).label('kind'),
         hostname,

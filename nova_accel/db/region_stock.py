@@ -26,7 +26,7 @@ from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.model import hardware
 from nova_accel.model import region_contents
-from nova_accel.model import stocking
+from nova_accel.model.units import stocking
 
 _TABLE = schema.STOCK_ORDERS
 _HOSTS = schema.HOSTS

@@ -19,9 +19,9 @@ from typing import Protocol
 
 from nova_accel import exceptions
 from nova_accel import privileged
-from nova_accel.model import fabric
-from nova_accel.model import fabric_listing
 from nova_accel.model import pci_address
+from nova_accel.model.links import fabric
+from nova_accel.model.links import fabric_listing
 from nova_accel.privileged import fabric_manager
 
 _Outcome = fabric_listing.Outcome
@@ -106,7 +106,7 @@ class FabricManager:
     ) -> bool:
         """Activate a partition.
 
-        :param functions: see :class:`nova_accel.model.fabric.Entry`
+        :param functions: see :class:`nova_accel.model.links.fabric.Entry`
         :returns: False if it, or one of its GPUs, is in use
         :raises FabricNotReady: as for :meth:`partitions`.
         :raises DeviceError: it refused, or gave no usable answer.
@@ -179,12 +179,10 @@ class FabricManager:
 def _refusal(
     what: str, found: fabric_listing.Outcome, output: str
 ) -> exceptions.FabricError:
-    kind = (
-        exceptions.FabricNotReady
-        if found is _Outcome.NOT_READY
-        else exceptions.FabricError
-    )
-    return kind(
+    reason = (
         f'cannot {what} of the NVSwitch fabric: {found.value} '
         f'({fabric_listing.said(output)})'
     )
+    if found is _Outcome.NOT_READY:
+        return exceptions.FabricNotReady(reason)
+    return exceptions.FabricError(reason)

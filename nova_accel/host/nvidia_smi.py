@@ -30,8 +30,8 @@ from lxml import etree
 from oslo_concurrency import processutils
 
 from nova_accel import exceptions
-from nova_accel.model import link_sets
 from nova_accel.model import pci_address
+from nova_accel.model.links import link_sets
 
 #: How long one command may take. It may have to wake GPUs up.
 TIMEOUT_S = 60

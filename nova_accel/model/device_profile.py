@@ -29,8 +29,8 @@ import re
 import uuid
 
 from nova_accel import exceptions
-from nova_accel.model import link_sets
 from nova_accel.model import naming
+from nova_accel.model.links import link_sets
 
 #: The flavor extra spec with the name of a device profile.
 FLAVOR_KEY = 'nova_accel:device_profile'

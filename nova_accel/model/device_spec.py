@@ -30,9 +30,9 @@ from typing import Any
 import jsonschema
 
 from nova_accel import exceptions
-from nova_accel.model import link_sets
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.links import link_sets
 
 # jsonschema uses Python's re, whose $ accepts a newline at the end.
 _UUID = r'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z'

@@ -25,8 +25,8 @@ from collections.abc import Sequence
 import dataclasses
 
 from nova_accel.model import device_profile
-from nova_accel.model import link_places
 from nova_accel.model import naming
+from nova_accel.model.links import link_places
 
 #: The reason why a unit is not free: a guest has it.
 IN_USE = 'in use'
@@ -40,7 +40,7 @@ class Inventory:
     """The units of one resource class at one provider, as its host says.
 
     ``link_sets`` are the sets of joined devices that all of them are in, see
-    :mod:`nova_accel.model.link_places`.
+    :mod:`nova_accel.model.links.link_places`.
 
     ``units`` maps the reason why units are not free to their number. The
     number of free units has the key None.

@@ -20,7 +20,7 @@ from collections.abc import Collection
 from collections.abc import Iterable
 
 from nova_accel.model import device_profile
-from nova_accel.model import free_units
+from nova_accel.model.units import free_units
 
 #: For the owner of a server that gets no accelerators near its cells.
 PUBLIC = (
@@ -40,7 +40,7 @@ def is_far(
     """Whether units are away from cells that the group wants them near.
 
     :param near: the nodes that have the cells, by their names in
-        :mod:`nova_accel.model.free_units`; none if they are unknown
+        :mod:`nova_accel.model.units.free_units`; none if they are unknown
     """
     return (
         group.numa_affinity is not None

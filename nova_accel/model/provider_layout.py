@@ -27,9 +27,9 @@ import hashlib
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
-from nova_accel.model import link_homes
-from nova_accel.model import link_sets
 from nova_accel.model import naming
+from nova_accel.model.links import link_homes
+from nova_accel.model.links import link_sets
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.model import group_division
-from nova_accel.model import link_division
+from nova_accel.model.links import link_division
 from nova_accel.scheduler import known_stock
 
 

@@ -33,7 +33,7 @@ import time
 from nova import objects
 from nova.scheduler import host_manager
 
-from nova_accel.model import known_units
+from nova_accel.model.units import known_units
 from nova_accel.scheduler import candidate_order
 from nova_accel.scheduler import ownership
 

@@ -24,9 +24,9 @@ from nova import objects
 from nova.scheduler import host_manager
 
 from nova_accel.model import device_profile
-from nova_accel.model import host_links
-from nova_accel.model import known_units
-from nova_accel.model import unit_choice
+from nova_accel.model.links import host_links
+from nova_accel.model.units import known_units
+from nova_accel.model.units import unit_choice
 from nova_accel.scheduler import aggregate_values
 from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import unit_policies

@@ -35,8 +35,8 @@ from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import engine
 from nova_accel.model import device_profile
-from nova_accel.model import link_division
 from nova_accel.model import naming
+from nova_accel.model.links import link_division
 from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import asked_parts
 from nova_accel.scheduler import bitstream_region

@@ -27,10 +27,10 @@ from nova import objects
 from nova.scheduler import request_filter
 
 from nova_accel.model import device_profile
-from nova_accel.model import host_links
-from nova_accel.model import link_division
-from nova_accel.model import link_shortage
 from nova_accel.model import shortage_reason
+from nova_accel.model.links import host_links
+from nova_accel.model.links import link_division
+from nova_accel.model.links import link_shortage
 from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import candidates
 from nova_accel.scheduler import known_stock

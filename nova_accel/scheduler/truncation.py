@@ -28,7 +28,7 @@ from oslo_log import log as logging
 
 from nova_accel import conf
 from nova_accel.model import device_profile
-from nova_accel.model import known_units
+from nova_accel.model.units import known_units
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)

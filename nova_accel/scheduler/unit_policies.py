@@ -17,7 +17,7 @@ from nova.scheduler.filters import utils
 from oslo_log import log as logging
 
 from nova_accel import conf
-from nova_accel.model import unit_choice
+from nova_accel.model.units import unit_choice
 from nova_accel.scheduler import aggregate_values
 
 CONF = conf.CONF

@@ -21,7 +21,7 @@ from nova.scheduler import utils
 from nova.scheduler import weights
 
 from nova_accel import conf
-from nova_accel.model import host_stats
+from nova_accel.model.units import host_stats
 from nova_accel.scheduler import aggregate_values
 from nova_accel.scheduler import attempts
 from nova_accel.scheduler import candidate_order

@@ -21,7 +21,7 @@ from typing import Any
 from lxml import etree
 from nova.virt.libvirt import config as vconfig
 
-from nova_accel.model import guest_pcie
+from nova_accel.model.links import guest_pcie
 from nova_accel.virt import guest_xml
 
 

@@ -12,9 +12,9 @@
 
 """Adds a server's accelerators to its guest, with the PCI tree that it wants.
 
-:mod:`nova_accel.model.guest_pcie` has the rules. The tree depends on nothing
-but the devices, their paths on the host and the guest's NUMA cells. So it
-needs no journal of its own: a guest that is made again gets the same one.
+:mod:`nova_accel.model.links.guest_pcie` has the rules. The tree depends on
+nothing but the devices, their paths on the host and the guest's NUMA cells. So
+it needs no journal of its own: a guest that is made again gets the same one.
 """
 
 from collections.abc import Iterable
@@ -31,8 +31,8 @@ from nova_accel.host import pci_topology
 from nova_accel.host import sysfs_tree
 from nova_accel.model import arq_types
 from nova_accel.model import extra_specs
-from nova_accel.model import guest_pcie
 from nova_accel.model import pci_address
+from nova_accel.model.links import guest_pcie
 from nova_accel.virt import guest_controllers
 from nova_accel.virt import guest_xml
 from nova_accel.virt import server_request

@@ -29,7 +29,7 @@ from nova_accel.db import host_arqs
 from nova_accel.db import programming
 from nova_accel.db import schema
 from nova_accel.model import paging
-from nova_accel.model import unit_changes
+from nova_accel.model.units import unit_changes
 from nova_accel.testing import database
 from nova_accel.testing import reports
 

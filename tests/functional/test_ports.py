@@ -20,7 +20,7 @@ from nova.tests.functional.api import client
 from functional import base
 from nova_accel import exceptions
 from nova_accel.model import device_profile
-from nova_accel.model import handle_stock
+from nova_accel.model.units import handle_stock
 from nova_accel.testing import devices
 
 _COMPAT = device_profile.CYBORG_FLAVOR_KEY
@@ -312,7 +312,7 @@ class TestReschedule(PortTestCase):
 
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.model.handle_stock.Stock.allot', fail_first
+                'nova_accel.model.units.handle_stock.Stock.allot', fail_first
             )
         )
         server = self.boot_with_ports(self._create_flavor(), self.ports[0])

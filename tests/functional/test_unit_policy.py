@@ -27,10 +27,10 @@ from oslo_utils import uuidutils
 import testtools
 
 from nova_accel.model import device_profile
-from nova_accel.model import known_units
 from nova_accel.model import naming
-from nova_accel.model import unit_changes
-from nova_accel.model import unit_choice
+from nova_accel.model.units import known_units
+from nova_accel.model.units import unit_changes
+from nova_accel.model.units import unit_choice
 from nova_accel.scheduler import asked_groups
 from nova_accel.testing import scheduling
 from rig.loopback import bare_scheduler

@@ -32,7 +32,7 @@ from nova_accel.db import region_stock
 from nova_accel.db import turn
 from nova_accel.model import device_profile
 from nova_accel.model import standing_orders
-from nova_accel.model import stocking
+from nova_accel.model.units import stocking
 
 CONF = conf.CONF
 LOG = logging.getLogger(__name__)

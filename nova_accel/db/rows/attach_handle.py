@@ -14,7 +14,7 @@
 
 Handles are always taken in the same way:
 :func:`nova_accel.db.rows.free_handles.read` reads which are free,
-:meth:`nova_accel.model.handle_stock.Stock.allot` decides in memory, and
+:meth:`nova_accel.model.units.handle_stock.Stock.allot` decides in memory, and
 :func:`take` takes them in a single compare-and-set. A transaction that loses
 the race begins again.
 """

@@ -29,8 +29,8 @@ from nova_accel.db.rows import arq_rows
 from nova_accel.db.rows import per_row
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
-from nova_accel.model import handle_stock
 from nova_accel.model import reason
+from nova_accel.model.units import handle_stock
 
 _TABLE = schema.ARQS
 

@@ -31,9 +31,9 @@ from nova_accel.db import clock
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.db.rows import demand_rows
-from nova_accel.model import free_units
-from nova_accel.model import handle_stock
 from nova_accel.model import usability
+from nova_accel.model.units import free_units
+from nova_accel.model.units import handle_stock
 
 CONF = conf.CONF
 

@@ -30,7 +30,7 @@ import tenacity
 from nova_accel import exceptions
 from nova_accel.host import fabric_manager
 from nova_accel.model import arq_types
-from nova_accel.model import fabric
+from nova_accel.model.links import fabric
 from nova_accel.virt.fabric import fabric_need
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fabric import partition_journal

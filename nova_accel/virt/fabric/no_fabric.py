@@ -16,7 +16,7 @@ from collections.abc import Iterable
 import contextlib
 
 from nova_accel.model import arq_types
-from nova_accel.model import fabric
+from nova_accel.model.links import fabric
 
 
 class NoFabric:

@@ -19,7 +19,7 @@ what Fabric Manager is told after its own restart.
 
 import pathlib
 
-from nova_accel.model import fabric
+from nova_accel.model.links import fabric
 from nova_accel.state import record_files
 
 

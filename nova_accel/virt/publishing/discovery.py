@@ -29,10 +29,10 @@ from nova_accel.host import virtual_functions
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
-from nova_accel.model import link_sets
 from nova_accel.model import pci_address
 from nova_accel.model import reason
 from nova_accel.model import region_types
+from nova_accel.model.links import link_sets
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,7 @@ import pathlib
 from typing import Any
 from typing import NamedTuple
 
-from nova_accel.model import link_discovery
+from nova_accel.model.links import link_discovery
 from nova_accel.state import value_file
 
 

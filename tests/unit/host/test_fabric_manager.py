@@ -14,8 +14,8 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.host import fabric_manager
-from nova_accel.model import fabric
 from nova_accel.model import pci_address
+from nova_accel.model.links import fabric
 from nova_accel.privileged import fabric_manager as privileged
 from nova_accel.testing import fabric_manager as simulated
 from nova_accel.testing import fmpm

@@ -14,9 +14,9 @@
 
 from collections.abc import Collection
 
-from nova_accel.model import free_units
-from nova_accel.model import host_links
-from nova_accel.model import unit_changes
+from nova_accel.model.links import host_links
+from nova_accel.model.units import free_units
+from nova_accel.model.units import unit_changes
 
 BOARD = 'board nvlink=8'
 

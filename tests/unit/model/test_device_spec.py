@@ -18,9 +18,9 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import device_spec
-from nova_accel.model import link_sets
 from nova_accel.model import naming
 from nova_accel.model import pci_address
+from nova_accel.model.links import link_sets
 
 DRIVERS = ('pci', 'mdev')
 

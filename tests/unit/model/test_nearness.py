@@ -13,8 +13,8 @@
 import testtools
 
 from nova_accel.model import device_profile
-from nova_accel.model import free_units
 from nova_accel.model import nearness
+from nova_accel.model.units import free_units
 
 REQUIRED = device_profile.NumaAffinity.REQUIRED
 PREFERRED = device_profile.NumaAffinity.PREFERRED

@@ -21,11 +21,11 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
-from nova_accel.model import link_sets
-from nova_accel.model import link_tree
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
+from nova_accel.model.links import link_sets
+from nova_accel.model.links import link_tree
 
 NODE = 'c1'
 NODE_UUID = 'e03b8e31-6a3a-4a2a-a2b2-5a6d5a0f0001'

@@ -19,9 +19,9 @@ import testtools
 
 from nova_accel import conf
 from nova_accel.model import device_profile
-from nova_accel.model import known_units
 from nova_accel.model import naming
-from nova_accel.model import unit_changes
+from nova_accel.model.units import known_units
+from nova_accel.model.units import unit_changes
 from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import candidate_order
 from rig.stubs import stock

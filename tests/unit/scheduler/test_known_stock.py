@@ -21,7 +21,7 @@ import testtools
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import engine
-from nova_accel.model import unit_changes
+from nova_accel.model.units import unit_changes
 from nova_accel.scheduler import known_stock
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -193,7 +193,7 @@ class TestDemand(KnownStockTestCase):
         )
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova_accel.model.known_units.KnownUnits.idle_regions',
+                'nova_accel.model.units.known_units.KnownUnits.idle_regions',
                 lambda _known: self.idle,
             )
         )

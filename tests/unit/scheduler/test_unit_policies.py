@@ -17,7 +17,7 @@ import testtools
 
 from nova_accel import conf
 from nova_accel.conf import scheduler
-from nova_accel.model import unit_choice
+from nova_accel.model.units import unit_choice
 from nova_accel.scheduler import unit_policies
 
 CONF = conf.CONF

@@ -15,7 +15,7 @@ from nova.scheduler import host_manager
 from nova.scheduler import weights
 
 from nova_accel import conf
-from nova_accel.model import host_stats
+from nova_accel.model.units import host_stats
 from nova_accel.scheduler import candidate_filter
 from nova_accel.scheduler import weigher
 from nova_accel.testing import scheduling

@@ -15,7 +15,7 @@ from lxml import etree
 from nova.virt.libvirt import config as vconfig
 import testtools
 
-from nova_accel.model import guest_pcie
+from nova_accel.model.links import guest_pcie
 from nova_accel.virt import guest_controllers
 
 M = guest_pcie.Model

@@ -21,12 +21,12 @@ import dataclasses
 import functools
 
 from nova_accel.model import hardware
-from nova_accel.model import link_discovery
-from nova_accel.model import linked_devices
 from nova_accel.model import pci_address
-from nova_accel.model import pci_path
 from nova_accel.model import provider_allocation
 from nova_accel.model import provider_layout
+from nova_accel.model.links import link_discovery
+from nova_accel.model.links import linked_devices
+from nova_accel.model.links import pci_path
 from nova_accel.testing import hgx_host
 from nova_accel.testing import reports
 

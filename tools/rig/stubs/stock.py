@@ -15,8 +15,8 @@
 import datetime
 from typing import Any
 
-from nova_accel.model import known_units
-from nova_accel.model import unit_changes
+from nova_accel.model.units import known_units
+from nova_accel.model.units import unit_changes
 
 
 class Stock:

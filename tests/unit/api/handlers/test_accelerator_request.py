@@ -21,7 +21,7 @@ from nova_accel import exceptions
 from nova_accel.db import engine
 from nova_accel.db import schema
 from nova_accel.db.rows import free_handles
-from nova_accel.model import handle_stock
+from nova_accel.model.units import handle_stock
 from unit.api import base
 
 CONF = conf.CONF

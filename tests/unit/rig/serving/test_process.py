@@ -31,7 +31,7 @@ class TestProcess(base.BaseTestCase):
         )
 
     def test_waits_until_it_is_so(self) -> None:
-        started = self.start('touch $DIRECTORY/ready; exec sleep 60')
+        started = self.start(': >$DIRECTORY/ready; exec sleep 60')
         started.wait_for((self.directory / 'ready').exists)
         used = started.usage()
         self.assertGreater(used.pss_mb, 0)

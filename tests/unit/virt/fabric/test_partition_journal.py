@@ -16,8 +16,8 @@ import pathlib
 import fixtures
 import testtools
 
-from nova_accel.model import fabric
 from nova_accel.model import pci_address
+from nova_accel.model.links import fabric
 from nova_accel.virt.fabric import partition_journal
 
 ENTRY = fabric.Entry(

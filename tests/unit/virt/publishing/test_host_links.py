@@ -17,14 +17,14 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import device_spec
-from nova_accel.model import link_discovery
-from nova_accel.model import link_sets
+from nova_accel.model.links import link_discovery
+from nova_accel.model.links import link_sets
 from nova_accel.testing import fake_sysfs
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
 from nova_accel.virt.publishing import host_links
 from nova_accel.virt.publishing import link_memory
-from unit.model import test_linked_devices
+from unit.model.links import test_linked_devices
 
 a_gpu = test_linked_devices.a_gpu
 links = test_linked_devices.links

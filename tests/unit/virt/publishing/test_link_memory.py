@@ -15,7 +15,7 @@ import pathlib
 import fixtures
 import testtools
 
-from nova_accel.model import link_discovery
+from nova_accel.model.links import link_discovery
 from nova_accel.virt.publishing import link_memory
 
 KNOWN = link_memory.Known(

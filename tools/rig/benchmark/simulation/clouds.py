@@ -20,8 +20,8 @@ import random
 from typing import NamedTuple
 
 from nova_accel.model import device_profile
-from nova_accel.model import free_units
-from nova_accel.model import unit_choice
+from nova_accel.model.units import free_units
+from nova_accel.model.units import unit_choice
 
 
 def chance(seed: int) -> random.Random:
@@ -106,7 +106,7 @@ class Chooser(abc.ABC):
 class ByPolicy(Chooser):
     """The policy of the product, which compares all hosts.
 
-    ``demand`` is as :func:`nova_accel.model.unit_choice.choose` takes it.
+    ``demand`` is as :func:`unit_choice.choose` takes it.
     """
 
     def __init__(self, cloud: Cloud, chance: random.Random) -> None:

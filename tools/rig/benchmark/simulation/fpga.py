@@ -22,9 +22,9 @@ import itertools
 import random
 from typing import Any
 
-from nova_accel.model import bitstream_stock
 from nova_accel.model import device_profile
-from nova_accel.model import free_units
+from nova_accel.model.units import bitstream_stock
+from nova_accel.model.units import free_units
 from rig.benchmark.simulation import clouds
 
 BITSTREAMS = 20

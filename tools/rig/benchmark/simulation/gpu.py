@@ -21,7 +21,7 @@ import random
 from typing import Any
 
 from nova_accel.model import device_profile
-from nova_accel.model import free_units
+from nova_accel.model.units import free_units
 from rig.benchmark.simulation import clouds
 
 HOSTS = 250

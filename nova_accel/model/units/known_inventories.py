@@ -1,0 +1,81 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Why the units that nova-scheduler knows of are not free."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+
+from nova_accel.model import explanation
+from nova_accel.model import usability
+from nova_accel.model.units import unit_changes
+
+
+def made_of(
+    deployables: Iterable[unit_changes.Deployable],
+    claimed: Mapping[str, Mapping[str, int]],
+    silent: frozenset[str],
+) -> list[explanation.Inventory]:
+    """The inventories of the deployables' providers, without their devices.
+
+    The reasons are in the words for tenants. Units that are claimed and not
+    yet bound are in use.
+
+    :param claimed: provider -> resource class -> units
+    :param silent: the names of the hosts that do not report
+    """
+    units: dict[tuple[str, str, str], dict[str | None, int]] = {}
+    traits: dict[tuple[str, str, str], frozenset[str]] = {}
+    for each in deployables:
+        key = each.hostname, each.rp_uuid, each.resource_class
+        known = traits.get(key)
+        if known is None:
+            traits[key] = each.traits
+        elif known is not each.traits:
+            traits[key] = known | each.traits
+        amounts = units.setdefault(key, {})
+        rest = each.total - each.in_use - each.free
+        for why, amount in (
+            (None, each.free),
+            (explanation.IN_USE, each.in_use),
+            (each.unusable or usability.NOT_CLEAN, rest),
+        ):
+            if amount > 0:
+                amounts[why] = amounts.get(why, 0) + amount
+    found = []
+    for key, amounts in units.items():
+        hostname, rp_uuid, resource_class = key
+        _claim(amounts, claimed.get(rp_uuid, {}).get(resource_class, 0))
+        found.append(
+            explanation.Inventory(
+                hostname,
+                rp_uuid,
+                resource_class,
+                traits[key],
+                (),
+                amounts,
+                hostname in silent,
+            )
+        )
+    return found
+
+
+def _claim(amounts: dict[str | None, int], claimed: int) -> None:
+    """Have free units be in use."""
+    taken = min(claimed, amounts.get(None, 0))
+    if taken:
+        amounts[None] -= taken
+        if not amounts[None]:
+            del amounts[None]
+        amounts[explanation.IN_USE] = (
+            amounts.get(explanation.IN_USE, 0) + taken
+        )

@@ -1,0 +1,133 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""A pool: the units of one provider, and what was found out about it."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+
+from nova_accel.model import device_profile
+from nova_accel.model.units import free_providers
+from nova_accel.model.units import free_units
+from nova_accel.model.units import known_groups
+from nova_accel.model.units import unit_choice
+
+#: How many costs a pool remembers; more groups than these are hardly asked
+#: for before the pool changes.
+_REMEMBERED = 64
+
+
+_Question = tuple[known_groups.Wanted, unit_choice.Policy]
+
+
+class KnownPool:
+    """The deployables of one provider. It never changes.
+
+    A provider that changes gets another pool. So a result that is remembered
+    here can never be an old one.
+    """
+
+    __slots__ = ('_costs', '_demand', '_room', 'linked_on', 'units')
+
+    def __init__(
+        self,
+        deployables: Iterable[free_units.FreeUnits],
+        claimed: Mapping[str, int],
+        demand: Mapping[str, float],
+        linked_on: str | None = None,
+    ) -> None:
+        """Make the pool, of whose units some are claimed.
+
+        :param claimed: resource class -> how many units are not free
+        :param linked_on: the host, if the pool is one of joined devices
+        """
+        self.linked_on = linked_on
+        units: Sequence[free_units.FreeUnits] = tuple(deployables)
+        for resource_class, amount in claimed.items():
+            units = _without(units, resource_class, amount, demand)
+        self.units = units
+        self._demand = demand
+        self._costs: dict[
+            tuple[known_groups.Wanted, unit_choice.Policy],
+            unit_choice.Cost | None,
+        ] = {}
+        self._room: dict[known_groups.Wanted, dict[str, int]] = {}
+
+    @property
+    def holds_bitstreams(self) -> bool:
+        """Whether its costs depend on the demand."""
+        return any(units.bitstream_id is not None for units in self.units)
+
+    def cost(
+        self,
+        wanted: known_groups.Wanted,
+        policy: unit_choice.Policy,
+    ) -> unit_choice.Cost | None:
+        """The cost of serving a group; None if the pool cannot."""
+        key = wanted, policy
+        try:
+            return self._costs[key]
+        except KeyError:
+            pass
+        choice = unit_choice.choose(
+            wanted.group, self.units, policy, self._demand
+        )
+        cost = None if choice is None else choice.cost
+        if len(self._costs) >= _REMEMBERED:
+            self._costs.clear()
+        self._costs[key] = cost
+        return cost
+
+    def room(self, wanted: known_groups.Wanted) -> Mapping[str, int]:
+        """Resource class -> how many free units suit a group."""
+        found = self._room.get(wanted)
+        if found is None:
+            group = wanted.group
+            found = dict.fromkeys(group.resources, 0)
+            for units in self.units:
+                kind = units.resource_class, units.traits
+                if free_providers.suits(group, kind):
+                    found[units.resource_class] += units.free
+            if len(self._room) >= _REMEMBERED:
+                self._room.clear()
+            self._room[wanted] = found
+        return found
+
+
+#: The pool of a provider that nobody knows.
+EMPTY = KnownPool((), {}, {})
+
+
+def _without(
+    pool: Sequence[free_units.FreeUnits],
+    resource_class: str,
+    amount: int,
+    demand: Mapping[str, float],
+) -> Sequence[free_units.FreeUnits]:
+    """The pool after its host has bound what is claimed, as it will choose."""
+    choice = unit_choice.choose(
+        device_profile.Group({resource_class: amount}), pool, demand=demand
+    )
+    return tuple(
+        units
+        if units.resource_class != resource_class
+        else dataclasses.replace(
+            units,
+            # More is claimed than is free: the database lags behind.
+            free=0
+            if choice is None
+            else units.free - choice.units.get(units.deployable_uuid, 0),
+        )
+        for units in pool
+    )

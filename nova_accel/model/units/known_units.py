@@ -1,0 +1,395 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The accelerators of all hosts, as nova-scheduler knows them.
+
+It decides nothing: Placement does. It says which of the candidates is best,
+and whether it is worth asking why there is none.
+"""
+
+import collections
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
+import threading
+
+from nova_accel.model import device_profile
+from nova_accel.model import explanation
+from nova_accel.model.links import host_links
+from nova_accel.model.units import free_providers
+from nova_accel.model.units import free_units
+from nova_accel.model.units import host_fit
+from nova_accel.model.units import known_groups
+from nova_accel.model.units import known_inventories
+from nova_accel.model.units import known_pool
+from nova_accel.model.units import pool_sizes
+from nova_accel.model.units import unit_changes
+from nova_accel.model.units import unit_choice
+from nova_accel.model.units import unit_claims
+
+#: For how many requests the host that could serve them is remembered.
+_REMEMBERED = 256
+
+#: A host or provider -> its deployables by their uuids.
+_Places = dict[str, dict[str, unit_changes.Deployable]]
+
+
+class KnownUnits:
+    """The deployables of all hosts, with pools of their free units.
+
+    Threads may share it. Known pools are read without a lock, and each pool is
+    replaced as a whole.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._deployables: dict[str, unit_changes.Deployable] = {}
+        self._of_host: _Places = {}
+        self._of_provider: _Places = {}
+        self._free = free_providers.FreeProviders()
+        self._sizes = pool_sizes.PoolSizes()
+        self._pools: dict[str, known_pool.KnownPool] = {}
+        self._links: dict[str, host_links.HostLinks] = {}
+        self._claims = unit_claims.UnitClaims()
+        self._silent: frozenset[str] = frozenset()
+        self._demand: Mapping[str, float] = {}
+        self._groups = known_groups.KnownGroups()
+        self._served_by: dict[
+            tuple[bool, tuple[known_groups.Wanted, ...]], str
+        ] = {}
+
+    @property
+    def demand(self) -> Mapping[str, float]:
+        """Bitstream -> the demand for each idle region that holds it."""
+        return self._demand
+
+    @demand.setter
+    def demand(self, demand: Mapping[str, float]) -> None:
+        with self._lock:
+            self._demand = demand
+            self._drop_pools(
+                [
+                    rp_uuid
+                    for rp_uuid, pool in self._pools.items()
+                    if pool.holds_bitstreams
+                ]
+            )
+
+    def idle_regions(self) -> dict[str, int]:
+        """Bitstream -> how many regions hold it and serve nobody."""
+        with self._lock:
+            idle = {
+                (each.bitstream_id, each.device_uuid, each.region)
+                for each in self._deployables.values()
+                if each.bitstream_id is not None
+                and 0 < each.total == each.free
+            }
+        return dict(collections.Counter(region[0] for region in idle))
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """The names of the hosts that do not report."""
+        return self._silent
+
+    def is_silent(self, nodename: str) -> bool:
+        return nodename in self._silent
+
+    def pool(self, rp_uuid: str) -> Sequence[free_units.FreeUnits]:
+        """All deployables of a provider, with the units that are free.
+
+        Units that are claimed and not yet bound are not free. A provider that
+        is not known has no deployables.
+        """
+        return self._pool(rp_uuid).units
+
+    def cost(
+        self,
+        group: device_profile.Group,
+        rp_uuid: str,
+        policy: unit_choice.Policy = unit_choice.Policy.PACK,
+    ) -> unit_choice.Cost | None:
+        """The cost of serving a group by a provider; None if it cannot.
+
+        It is remembered until the provider or the demand changes.
+        """
+        pool = self._pools.get(rp_uuid) or self._pool(rp_uuid)
+        return pool.cost(self._groups.of_object(group), policy)
+
+    def harm(self, amounts: host_links.Amounts) -> host_links.Harm | None:
+        """The harm of a choice to the sets of joined devices of one host.
+
+        :param amounts: what is taken of which pools of the host
+        :returns: None if none of the pools is one of joined devices
+        """
+        for rp_uuid, _class in amounts:
+            pool = self._pools.get(rp_uuid) or self._pool(rp_uuid)
+            if pool.linked_on is not None:
+                return self._links_of(pool.linked_on).harm(amounts)
+        return None
+
+    def links(self) -> list[host_links.HostLinks]:
+        """The link sets of all hosts that report and have some."""
+        with self._lock:
+            hostnames = {
+                each.hostname
+                for each in self._deployables.values()
+                if each.link_sets and each.hostname not in self._silent
+            }
+        return [self._links_of(hostname) for hostname in sorted(hostnames)]
+
+    def largest(self, group: device_profile.Group, joined: int = 0) -> int:
+        """The most units that a provider has for a group, free or not.
+
+        If the group wants one NUMA node, it is the most units on one. It is 0
+        if no provider is known to suit the group.
+
+        :param joined: how many devices have to be joined, if the group has a
+            link
+        """
+        with self._lock:
+            return self._sizes.largest(group, joined)
+
+    def serves(
+        self,
+        groups: Iterable[device_profile.Group],
+        is_isolated: bool = False,
+    ) -> bool:
+        """Whether a host that reports has free units for all of the groups.
+
+        Placement knows better: False is a suspicion, which also falls on some
+        requests with several groups that could be served.
+
+        :param is_isolated: whether each group needs a provider of its own
+        """
+        wanted = self._sorted(groups)
+        # The host that could serve them last time is tried first.
+        served_by = self._served_by
+        hostname = served_by.get((is_isolated, wanted))
+        if hostname is not None and self._host_serves(
+            hostname, wanted, is_isolated
+        ):
+            return True
+        with self._lock:
+            for hostname in self._free.hosts(each.group for each in wanted):
+                if self._host_serves(hostname, wanted, is_isolated):
+                    if len(served_by) >= _REMEMBERED:
+                        served_by.clear()
+                    served_by[is_isolated, wanted] = hostname
+                    return True
+        return False
+
+    def count_hosts(
+        self,
+        groups: Iterable[device_profile.Group],
+        is_isolated: bool = False,
+    ) -> int:
+        """How many hosts could serve the groups, as :meth:`serves` finds."""
+        wanted = self._sorted(groups)
+        with self._lock:
+            hosts = list(self._free.hosts(each.group for each in wanted))
+        return sum(
+            self._host_serves(hostname, wanted, is_isolated)
+            for hostname in hosts
+        )
+
+    def inventories(
+        self, resource_classes: Collection[str]
+    ) -> list[explanation.Inventory]:
+        """All inventories of the classes, and why units are not free."""
+        with self._lock:
+            deployables = [
+                each
+                for each in self._deployables.values()
+                if each.resource_class in resource_classes
+            ]
+            claimed = {
+                rp_uuid: self._claims.of(rp_uuid)
+                for rp_uuid in {each.rp_uuid for each in deployables}
+            }
+        return known_inventories.made_of(deployables, claimed, self._silent)
+
+    def _sorted(
+        self, groups: Iterable[device_profile.Group]
+    ) -> tuple[known_groups.Wanted, ...]:
+        """The groups; those that ask for most choose first."""
+        return tuple(
+            self._groups.of_contents(group)
+            for group in sorted(
+                groups,
+                key=lambda group: (
+                    len(group.required),
+                    sum(group.resources.values()),
+                ),
+                reverse=True,
+            )
+        )
+
+    def claim(
+        self,
+        consumer: str,
+        rp_uuid: str,
+        resource_class: str,
+        amount: int,
+        now: float,
+    ) -> None:
+        """Count units as taken until their host binds them, or for a while.
+
+        A new claim of the same consumer, provider and class takes the place of
+        the one before; of nothing it withdraws it.
+
+        :param now: seconds of the same clock as for :meth:`apply`
+        """
+        with self._lock:
+            self._drop_pools(
+                self._claims.add(
+                    consumer, rp_uuid, resource_class, amount, now
+                )
+            )
+
+    def apply(self, changes: unit_changes.Changes, now: float) -> None:
+        """Learn of changes; the same ones may be told again.
+
+        :param now: seconds of a clock that never goes back
+        """
+        with self._lock:
+            touched: set[str] = set()
+            of_hosts = changes.of_hosts
+            for hostname in list(
+                self._of_host if changes.is_all else of_hosts
+            ):
+                here = {each.uuid for each in of_hosts.get(hostname, ())}
+                for uuid in self._of_host.get(hostname, {}).keys() - here:
+                    touched |= self._put(uuid, None)
+            for deployables in (*of_hosts.values(), changes.others):
+                for deployable in deployables:
+                    uuid = deployable.uuid
+                    if self._deployables.get(uuid) != deployable:
+                        touched |= self._put(uuid, deployable)
+            self._silent = changes.silent
+            for rp_uuid in touched:
+                self._sort(rp_uuid)
+            self._drop_pools(touched | self._claims.expire(now))
+
+    def _put(
+        self, uuid: str, deployable: unit_changes.Deployable | None
+    ) -> set[str]:
+        """Replace a deployable, or forget it.
+
+        :returns: the providers that have changed
+        """
+        touched = set()
+        before = self._deployables.pop(uuid, None)
+        if before is not None:
+            touched.add(before.rp_uuid)
+            self._links.pop(before.hostname, None)
+            for places, place in self._places(before):
+                del places[place][uuid]
+                if not places[place]:
+                    del places[place]
+            self._claims.bind(
+                before.rp_uuid,
+                before.resource_class,
+                before.free - (0 if deployable is None else deployable.free),
+            )
+        if deployable is not None:
+            touched.add(deployable.rp_uuid)
+            self._links.pop(deployable.hostname, None)
+            self._deployables[uuid] = deployable
+            for places, place in self._places(deployable):
+                places.setdefault(place, {})[uuid] = deployable
+        return touched
+
+    def _places(
+        self, deployable: unit_changes.Deployable
+    ) -> tuple[tuple[_Places, str], ...]:
+        return (
+            (self._of_host, deployable.hostname),
+            (self._of_provider, deployable.rp_uuid),
+        )
+
+    def _sort(self, rp_uuid: str) -> None:
+        hostname = ''
+        kinds = set()
+        deployables = self._of_provider.get(rp_uuid, {}).values()
+        self._sizes.put(rp_uuid, deployables)
+        for deployable in deployables:
+            if deployable.free > 0:
+                hostname = deployable.hostname
+                kinds.add((deployable.resource_class, deployable.traits))
+        self._free.put(rp_uuid, hostname, kinds)
+
+    def _drop_pools(self, rp_uuids: Iterable[str]) -> None:
+        for rp_uuid in rp_uuids:
+            pool = self._pools.pop(rp_uuid, None)
+            if pool is not None and pool.linked_on is not None:
+                self._links.pop(pool.linked_on, None)
+
+    def _pool(self, rp_uuid: str) -> known_pool.KnownPool:
+        found = self._pools.get(rp_uuid)
+        if found is not None:
+            return found
+        with self._lock:
+            deployables = self._of_provider.get(rp_uuid)
+            if deployables is None:
+                return known_pool.EMPTY
+            made = known_pool.KnownPool(
+                (deployable.units() for deployable in deployables.values()),
+                self._claims.of(rp_uuid),
+                self._demand,
+                _linked_on(deployables.values()),
+            )
+            self._pools[rp_uuid] = made
+            return made
+
+    def _links_of(self, hostname: str) -> host_links.HostLinks:
+        found = self._links.get(hostname)
+        if found is not None:
+            return found
+        with self._lock:
+            made = host_links.HostLinks(
+                {
+                    rp_uuid: self._pool(rp_uuid).units
+                    for rp_uuid in {
+                        each.rp_uuid
+                        for each in self._of_host.get(hostname, {}).values()
+                        if each.link_sets
+                    }
+                }
+            )
+            self._links[hostname] = made
+            return made
+
+    def _host_serves(
+        self,
+        hostname: str,
+        groups: Sequence[known_groups.Wanted],
+        is_isolated: bool,
+    ) -> bool:
+        """Whether each group finds a provider, in the order given.
+
+        :param is_isolated: whether each group needs a provider of its own
+        """
+        return hostname not in self._silent and host_fit.Fit(
+            tuple(self._free.of_host(hostname)),
+            lambda rp_uuid, wanted: self._pool(rp_uuid).room(wanted),
+            is_isolated,
+        ).serves(groups, lambda: self._links_of(hostname))
+
+
+def _linked_on(
+    deployables: Iterable[unit_changes.Deployable],
+) -> str | None:
+    """The host of joined devices; None for devices that are not joined."""
+    return next(
+        (each.hostname for each in deployables if each.link_sets), None
+    )

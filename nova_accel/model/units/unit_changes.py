@@ -1,0 +1,89 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Changes of the accelerators of all hosts, as the database tells them."""
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+import datetime
+from typing import NamedTuple
+
+from nova_accel.model.units import free_units
+
+
+class Deployable(NamedTuple):
+    """A deployable of a host, with the number of its units.
+
+    ``traits`` are all that its provider has by it, also those that hosts do
+    not report. ``total`` is how many units its host reports, and ``free`` how
+    many of these a guest can have: none of a device that is disabled or
+    faulty. ``in_use`` is how many guests have. ``unusable`` says in the words
+    for tenants why no guest can have a unit of the device, None if one can.
+    ``link_sets`` are the sets of joined devices that the device is in, the
+    largest first, as :mod:`nova_accel.model.links.link_places` writes them.
+    """
+
+    hostname: str
+    uuid: str
+    rp_uuid: str
+    resource_class: str
+    traits: frozenset[str]
+    device_uuid: str
+    numa_node: int | None
+    region: str | None
+    bitstream_id: str | None
+    total: int
+    free: int
+    in_use: int = 0
+    unusable: str | None = None
+    link_sets: tuple[str, ...] = ()
+
+    def units(self) -> free_units.FreeUnits:
+        """Its units, as the choice between them sees them."""
+        return free_units.FreeUnits(
+            self.uuid,
+            self.rp_uuid,
+            self.resource_class,
+            self.traits,
+            self.free,
+            self.total,
+            self._sets,
+            self.region,
+            self.bitstream_id,
+            node=(
+                free_units.node_of(self.numa_node) if self.link_sets else None
+            ),
+        )
+
+    @property
+    def _sets(self) -> tuple[str, ...]:
+        """The link sets say more than the NUMA node, which may be one."""
+        if self.link_sets:
+            return (*self.link_sets, self.device_uuid)
+        return free_units.sets_of(self.numa_node, self.device_uuid)
+
+
+class Changes(NamedTuple):
+    """The changes since a moment of the database's clock.
+
+    ``of_hosts`` has all deployables of the hosts that have changed, also of a
+    host that has none. ``others`` are deployables of which a unit has changed;
+    the other deployables of their hosts are as before. ``silent`` are the
+    names of all hosts that do not report. With ``is_all``, there is nothing
+    but what this tells. ``at`` is the database's time.
+    """
+
+    at: datetime.datetime
+    is_all: bool
+    of_hosts: Mapping[str, Sequence[Deployable]]
+    others: Sequence[Deployable] = ()
+    silent: frozenset[str] = frozenset()

@@ -190,7 +190,7 @@ class _Comparison:
             )
 
     def _remedy(self, binding: _Binding) -> str:
-        """What frees a binding that nobody needs."""
+        """The way to free a binding that nobody needs."""
         host = self._hosts.get(binding.hostname)
         if binding.role is None:
             return 'nova-accel-manage audit --fix'
@@ -342,7 +342,7 @@ class _Comparison:
             Kind.OVERCOUNTED,
             hostname,
             consumer,
-            # Of a pool, nobody knows which device is meant.
+            # Nobody knows which device of a pool is meant.
             held or (of_provider if len(devices) == 1 else []),
             f'{placement} {name}',
             bound if exists else 'Nova has no such server',
@@ -403,7 +403,7 @@ def find(
 
 
 def lasting(before: Iterable[Drift], after: Iterable[Drift]) -> list[Drift]:
-    """What was found twice, which nothing explains that came in between."""
+    """The drift that was found twice, so that no change explains it."""
     first = set(before)
     return [found for found in after if found in first]
 

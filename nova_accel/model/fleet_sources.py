@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What the sources say of the whole fleet.
+"""The words of the sources about the whole fleet.
 
 The sources are the database of accelerators, Nova's databases, and Placement.
 """

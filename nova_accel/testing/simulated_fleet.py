@@ -41,7 +41,7 @@ _NAMESPACE = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
 
 
 class SimulatedFleet:
-    """What the sources say.
+    """The sources of a simulated fleet.
 
     Servers of one to three units use most of it. Some hosts have something to
     look at: a fault, a failed cleaning, or they are silent. Others have

@@ -42,6 +42,7 @@ from typing import TypeAlias
 import warnings
 
 from nova_accel import exceptions
+from rig.benchmark import fleet
 
 _TIMES = 500
 _VFS = 8
@@ -78,6 +79,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_scheduler(commands)
     _add_claims(commands)
     _add_api(commands)
+    fleet.add_to(commands)
     return parser.parse_args(argv)
 
 

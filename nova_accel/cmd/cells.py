@@ -24,6 +24,7 @@ from nova.db.api import api as api_db
 from nova.db.main import api as main_db
 from nova.db.main import models
 from nova.objects import fields
+import oslo_messaging as messaging
 import sqlalchemy as sa
 
 from nova_accel import exceptions
@@ -41,6 +42,8 @@ def connect() -> None:
 
     Nova's configuration must have been read.
     """
+    # The mapping of a cell refers to an option that Nova registers with RPC.
+    messaging.TransportURL.parse(nova_conf.CONF)
     main_db.configure(nova_conf.CONF)
     api_db.configure(nova_conf.CONF)
     objects.register_all()

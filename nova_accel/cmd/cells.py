@@ -71,7 +71,7 @@ def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
 
 
 def read(uuids: Collection[str]) -> fleet_sources.Nova:
-    """What Nova says of the instances, of moves and of its PCI devices.
+    """Nova's words about the instances, moves and its PCI devices.
 
     It takes three statements for each cell, and one for all.
 
@@ -169,7 +169,7 @@ def _in_no_cell(context: Any, uuids: Collection[str]) -> Iterator[str]:
 
 @main_db.pick_context_manager_reader
 def _passed_through(context: Any) -> dict[tuple[str, str], str]:
-    """What Nova's PCI tracker has given away in a cell.
+    """The functions that Nova's PCI tracker has given away in a cell.
 
     :returns: (hypervisor, PCI address) -> instance uuid
     """

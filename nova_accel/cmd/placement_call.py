@@ -11,7 +11,7 @@
 # under the License.
 
 
-"""What an administrator's command asks Placement."""
+"""The questions of an administrator's command to Placement."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _VERSION = '1.22'
 
 
 def allocations(rp_uuid: str) -> dict[str, dict[str, int]]:
-    """Who has allocations of a provider: consumer -> class -> amount.
+    """The allocations of a provider: consumer -> class -> amount.
 
     A provider that does not exist has none.
 

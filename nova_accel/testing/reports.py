@@ -41,6 +41,7 @@ class SimulatedHost:
     :param faults: (PCI bus of an FPGA, its fault) for each FPGA with a fault
     :param serials: (PCI bus of an FPGA, its serial number), likewise
     :param function_traits: those of the functions
+    :param link_sets: those that all devices are in
     """
 
     hostname: str = 'compute-1'
@@ -51,6 +52,7 @@ class SimulatedHost:
     faults: tuple[tuple[int, str], ...] = ()
     serials: tuple[tuple[int, str], ...] = ()
     function_traits: tuple[str, ...] = ()
+    link_sets: tuple[str, ...] = ()
 
     @property
     def node_uuid(self) -> str:
@@ -76,6 +78,7 @@ class SimulatedHost:
                 address=pci_address.PciAddress(0, bus, 0, 0),
                 fault=dict(self.faults).get(bus),
                 attributes={'firmware': '1.2.3'},
+                link_sets=self.link_sets,
                 deployables=tuple(
                     self._region(bus, number) for number in range(regions)
                 ),
@@ -97,6 +100,7 @@ class SimulatedHost:
             numa_node=self.numa_node,
             address=address,
             pooled=True,
+            link_sets=self.link_sets,
             deployables=(
                 hardware.Deployable(
                     'qat',

@@ -30,7 +30,8 @@ from nova.virt.libvirt import driver as libvirt_driver
 from nova_accel.client import our_allocations
 from nova_accel.host import libvirt_devices
 from nova_accel.virt import faults
-from nova_accel.virt import guest_xml
+from nova_accel.virt import guest_partition
+from nova_accel.virt import guest_topology
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
 from nova_accel.virt import rebuild
@@ -62,8 +63,10 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         self.os_acc = self._accelerators.os_acc
         self._rpc_agent = wiring.agent(self._accelerators)
         self._rpc_agent.start()
+        self._accelerators.fabric.watch()
 
     def cleanup_host(self, host: str) -> None:
+        self._accelerators.fabric.end()
         self._rpc_agent.stop()
         super().cleanup_host(host)
 
@@ -185,8 +188,15 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             if not self.os_acc.owns_mdev(uuid)
         ]
         guest = super()._get_guest_config(*bound.args[1:], **bound.kwargs)
-        for hostdev in guest_xml.hostdevs(arqs):
-            guest.add_device(hostdev)
+        if arqs:
+            with self._translated(instance):
+                guest_topology.add(
+                    guest,
+                    instance,
+                    arqs,
+                    self._accelerators.sysfs,
+                    self.capabilities,
+                )
         return guest
 
     def _vgpu_allocations(self, allocations: dict[str, Any]) -> Any:
@@ -237,6 +247,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
 
 
 class LibvirtDriver(
+    guest_partition.GuestPartitionMixin,
     migration.MigrationMixin,
     live_migration.LiveMigrationMixin,
     AcceleratorMixin,

@@ -19,6 +19,7 @@ destroys guests in the order in which Nova's does.
 import contextlib
 import types
 from typing import Any
+from typing import ClassVar
 
 from nova import exception
 from nova.compute import power_state
@@ -29,6 +30,7 @@ from nova.virt.libvirt import guest as libvirt_guest
 from nova.virt.libvirt import host as libvirt_host
 
 from nova_accel.virt import driver as accelerator_driver
+from nova_accel.virt import guest_partition
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration as migration_module
 from nova_accel.virt import suspend
@@ -41,6 +43,7 @@ class LibvirtDriver:
     """What the mixins are mixed into."""
 
     supported_vgpu_types: tuple[str, ...] = ()
+    capabilities: ClassVar[dict[str, bool]] = {}
 
     def __init__(self, host: libvirt_host.Host) -> None:
         self._host = host
@@ -261,6 +264,7 @@ class LibvirtDriver:
 
 
 class Driver(
+    guest_partition.GuestPartitionMixin,
     migration_module.MigrationMixin,
     live_migration.LiveMigrationMixin,
     accelerator_driver.AcceleratorMixin,

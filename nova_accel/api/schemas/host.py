@@ -85,22 +85,19 @@ _DEVICE = scalars.strict_object(
         'product': scalars.TEXT,
         'address': _PCI_ADDRESS,
         'driver': scalars.NAME,
-        'numa_node': {
-            'anyOf': [
-                {
-                    'type': 'integer',
-                    'minimum': 0,
-                    'maximum': bounds.MAX_NUMA_NODE,
-                },
-                {'type': 'null'},
-            ]
-        },
+        'numa_node': {'anyOf': [scalars.NUMA_NODE, {'type': 'null'}]},
         'fault': {'anyOf': [scalars.REASON, {'type': 'null'}]},
         'attributes': {
             'type': 'object',
             'propertyNames': scalars.NAME,
             'additionalProperties': scalars.TEXT,
             'maxProperties': bounds.MAX_ATTRIBUTES,
+        },
+        'link_sets': {
+            'type': 'array',
+            'items': scalars.NAME | {'maxLength': bounds.MAX_LINK_SET},
+            'uniqueItems': True,
+            'maxItems': bounds.MAX_LINK_SETS,
         },
         'deployables': {
             'type': 'array',
@@ -110,6 +107,7 @@ _DEVICE = scalars.strict_object(
     },
     'fault',
     'attributes',
+    'link_sets',
 )
 
 #: A number of a 32-bit column.

@@ -27,6 +27,7 @@ from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.virt import driver
 from nova_accel.virt import os_acc
+from nova_accel.virt.fabric import no_fabric
 from rig.stubs import nova_records
 
 OURS = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
@@ -97,7 +98,10 @@ class Attachments:
     def hold(self, role=arq_types.Role.ACTIVE):
         self.roles[role] = (ARQ,)
 
-    def acquire(self, instance_uuid, project_id, profile, allocations, role):
+    def acquire(
+        self, instance_uuid, project_id, profile, allocations, role, numa_nodes
+    ):
+        self.numa_nodes = numa_nodes
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
         if profile not in self.serves:
@@ -133,6 +137,13 @@ class Attachments:
 
     def release(self, instance_uuid, role=arq_types.Role.ACTIVE):
         return len(self.roles.pop(role, ()))
+
+
+class Cells:
+    """The cells of all guests are on one node."""
+
+    def numa_nodes(self, instance, role):
+        return frozenset({1})
 
 
 class Programmer:
@@ -178,9 +189,12 @@ class Accelerators:
     It is its own cycle and providers.
     """
 
+    sysfs = None
+
     def __init__(self):
         self.attachments = Attachments()
         self.cycle = self.providers = self
+        self.fabric = no_fabric.NoFabric()
         self.cycles = 0
         self.busy = False
 
@@ -205,6 +219,7 @@ class NovaDriver:
 
     fails = False
     leaves_guest = False
+    capabilities = {}
     initialised = False
 
     def while_spawning(self):
@@ -288,6 +303,8 @@ class DriverTestCase(testtools.TestCase):
             self.accelerators.attachments,
             self.programmer,
             {},
+            Cells(),
+            no_fabric.NoFabric(),
         )
         tree = self.driver.provider_tree = nova_tree.ProviderTree()
         tree.new_root('here', NODE)
@@ -401,6 +418,10 @@ class TestAcceleratorMixin(DriverTestCase):
                 for allocation in self.accelerators.attachments.allocations
             ],
         )
+
+    def test_the_api_is_told_the_nodes_of_the_guest_s_cells(self):
+        self.spawn(an_instance())
+        self.assertEqual({1}, self.accelerators.attachments.numa_nodes)
 
     def test_spawn_without_a_profile_holds_nothing(self):
         self.spawn(an_instance(profile=None))

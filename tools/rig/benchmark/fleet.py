@@ -23,13 +23,14 @@ from typing import TypeVar
 from nova_accel.cmd import fleet_map
 from nova_accel.model import fleet
 from nova_accel.testing import simulated_fleet
+from rig.benchmark import subcommands
 
 _TIMES = 5
 
 _R = TypeVar('_R')
 
 
-def add_to(commands: Any) -> None:
+def add(commands: subcommands.Commands) -> None:
     """Add the command to those of argparse."""
     command = commands.add_parser(
         'fleet',

@@ -175,15 +175,7 @@ def _check(
             ),
         )
     elif why is not None:
-        yield Finding(
-            *names,
-            why,
-            (
-                'nova-accel-manage host forget, if the host will not come back'
-                if of_host['is_silent']
-                else 'the host will unplug and free them'
-            ),
-        )
+        yield Finding(*names, why, drift.remedy(of_host['is_silent']))
     elif (
         server is not None
         and not server.is_busy

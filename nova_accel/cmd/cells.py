@@ -14,15 +14,27 @@
 """The servers in the databases of Nova's cells."""
 
 from collections.abc import Collection
+from collections.abc import Iterator
+from typing import Any
 
 from nova import conf as nova_conf
 from nova import context as nova_context
 from nova import objects
 from nova.db.api import api as api_db
 from nova.db.main import api as main_db
+from nova.db.main import models
+from nova.objects import fields
+import oslo_messaging as messaging
+import sqlalchemy as sa
 
 from nova_accel import exceptions
 from nova_accel.model import drift
+from nova_accel.model import fleet_sources
+
+_GIVEN_AWAY = (
+    fields.PciDeviceStatus.CLAIMED,
+    fields.PciDeviceStatus.ALLOCATED,
+)
 
 
 def connect() -> None:
@@ -30,6 +42,8 @@ def connect() -> None:
 
     Nova's configuration must have been read.
     """
+    # The mapping of a cell refers to an option that Nova registers with RPC.
+    messaging.TransportURL.parse(nova_conf.CONF)
     main_db.configure(nova_conf.CONF)
     api_db.configure(nova_conf.CONF)
     objects.register_all()
@@ -40,24 +54,87 @@ def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
 
     It takes two statements for each cell.
 
-    Migrations are read first. If one ends meanwhile, the instance is already
-    on the host where it stays.
-
     :raises ConfigurationError: Nova knows of no cell.
     """
     context = nova_context.get_admin_context()
+    migrating, found = _moves_and_instances(context, uuids, [])
+    moving = {*migrating.values()}
+    return {
+        uuid: drift.Server(
+            host=instance.host,
+            vm_state=instance.vm_state,
+            task_state=instance.task_state,
+            is_migrating=uuid in moving,
+        )
+        for uuid, instance in found.items()
+    }
+
+
+def read(uuids: Collection[str]) -> fleet_sources.Nova:
+    """Nova's words about the instances, moves and its PCI devices.
+
+    It takes three statements for each cell, and one for all.
+
+    :param uuids: of instances, or of other consumers in Placement
+    :raises ConfigurationError: Nova knows of no cell.
+    """
+    context = nova_context.get_admin_context()
+    migrating, found = _moves_and_instances(context, uuids, ['flavor'])
+    moving = {*migrating.values()}
+    passed_through = {}
+    for cell in _cells(context):
+        with nova_context.target_cell(context, cell) as cell_context:
+            passed_through.update(_passed_through(cell_context))
+    return fleet_sources.Nova(
+        servers={
+            uuid: fleet_sources.Server(
+                host=instance.host,
+                vm_state=instance.vm_state,
+                task_state=instance.task_state,
+                is_migrating=uuid in moving,
+                name=instance.display_name or '',
+                flavor=instance.flavor.name,
+                image=instance.image_ref or '',
+            )
+            for uuid, instance in found.items()
+        },
+        consumers={
+            *migrating,
+            *_in_no_cell(context, set(uuids).difference(found)),
+        },
+        passed_through=passed_through,
+    )
+
+
+def _cells(context: Any) -> Any:
+    """:raises ConfigurationError: Nova knows of no cell."""
     cells = objects.CellMappingList.get_all(context)
     if not cells:
         raise exceptions.ConfigurationError(
             '[api_database] connection: Nova has no cells there, so that all '
             'servers would look deleted'
         )
-    migrating: set[str] = set()
-    found = {}
+    return cells
+
+
+def _moves_and_instances(
+    context: Any, uuids: Collection[str], expected: list[str]
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Unfinished migrations, and the existing ones of the instances.
+
+    Migrations are read first. If one ends meanwhile, the instance is already
+    on the host where it stays.
+
+    :param expected: further attributes of instances
+    :returns: migration uuid -> instance uuid; instance uuid -> instance
+    """
+    cells = _cells(context)
+    migrating: dict[str, str] = {}
+    found: dict[str, Any] = {}
     for cell in cells:
         with nova_context.target_cell(context, cell) as cell_context:
             migrating.update(
-                migration.instance_uuid
+                (migration.uuid, migration.instance_uuid)
                 for migration in objects.MigrationList.get_by_filters(
                     cell_context, {'status': sorted(drift.UNFINISHED)}
                 )
@@ -65,25 +142,50 @@ def servers(uuids: Collection[str]) -> dict[str, drift.Server]:
     for cell in cells:
         with nova_context.target_cell(context, cell) as cell_context:
             found.update(
-                {
-                    instance.uuid: instance
-                    for instance in objects.InstanceList.get_by_filters(
-                        cell_context,
-                        {
-                            'uuid': sorted(uuids),
-                            'deleted': False,
-                            'soft_deleted': True,
-                        },
-                        expected_attrs=[],
-                    )
-                }
+                (instance.uuid, instance)
+                for instance in objects.InstanceList.get_by_filters(
+                    cell_context,
+                    {
+                        'uuid': sorted(uuids),
+                        'deleted': False,
+                        'soft_deleted': True,
+                    },
+                    expected_attrs=expected,
+                )
             )
+    return migrating, found
+
+
+def _in_no_cell(context: Any, uuids: Collection[str]) -> Iterator[str]:
+    """The instances that Nova is about to create."""
+    if not uuids:
+        return
+    for mapping in objects.InstanceMappingList.get_by_instance_uuids(
+        context, sorted(uuids)
+    ):
+        if not mapping.queued_for_delete:
+            yield mapping.instance_uuid
+
+
+@main_db.pick_context_manager_reader
+def _passed_through(context: Any) -> dict[tuple[str, str], str]:
+    """The functions that Nova's PCI tracker has given away in a cell.
+
+    :returns: (hypervisor, PCI address) -> instance uuid
+    """
+    device, node = models.PciDevice, models.ComputeNode
     return {
-        uuid: drift.Server(
-            host=instance.host,
-            vm_state=instance.vm_state,
-            task_state=instance.task_state,
-            is_migrating=uuid in migrating,
+        (hostname, address): uuid
+        for hostname, address, uuid in context.session.execute(
+            sa.select(
+                node.hypervisor_hostname, device.address, device.instance_uuid
+            )
+            .join(node, node.id == device.compute_node_id)
+            .where(
+                device.deleted == 0,
+                node.deleted == 0,
+                device.status.in_(_GIVEN_AWAY),
+                device.instance_uuid.is_not(None),
+            )
         )
-        for uuid, instance in found.items()
     }

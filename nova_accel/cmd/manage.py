@@ -24,6 +24,7 @@ from nova import config as nova_config
 
 from nova_accel.cmd import audit
 from nova_accel.cmd import explain
+from nova_accel.cmd import fleet
 from nova_accel.cmd import host
 from nova_accel.db import migration
 
@@ -68,6 +69,8 @@ class Manage(app.App):
         commands.add_command('db version', DbVersion)
         commands.add_command('audit', audit.Audit)
         commands.add_command('explain', explain.Explain)
+        commands.add_command('fleet list', fleet.List)
+        commands.add_command('fleet map', fleet.Map)
         commands.add_command('host forget', host.Forget)
         commands.add_command('host remove', host.Remove)
         super().__init__(

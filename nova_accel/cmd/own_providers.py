@@ -14,13 +14,9 @@
 
 from typing import Any
 
-from keystoneauth1 import exceptions as ks_exceptions
-from nova.scheduler.client import report
-
 from nova_accel import exceptions
+from nova_accel.cmd import placement_call
 from nova_accel.model import naming
-
-_VERSION = '1.22'
 
 
 def remove(node_uuid: str) -> list[str]:
@@ -33,7 +29,7 @@ def remove(node_uuid: str) -> list[str]:
     :raises ServiceUnavailable: Placement gave no usable answer; repeating the
         call continues
     """
-    found: list[dict[str, Any]] = _call(
+    found: list[dict[str, Any]] = placement_call.call(
         'get',
         f'/resource_providers?in_tree={node_uuid}'
         f'&required={naming.OWNERSHIP_TRAIT}',
@@ -44,7 +40,9 @@ def remove(node_uuid: str) -> list[str]:
     for provider in sorted(
         found, key=lambda provider: provider['uuid'] in parents
     ):
-        _call('delete', f'/resource_providers/{provider["uuid"]}')
+        placement_call.call(
+            'delete', f'/resource_providers/{provider["uuid"]}'
+        )
     return sorted(provider['name'] for provider in found)
 
 
@@ -53,9 +51,7 @@ def _check_unused(providers: list[dict[str, Any]]) -> None:
     consumers = {
         consumer
         for provider in providers
-        for consumer in _call(
-            'get', f'/resource_providers/{provider["uuid"]}/allocations'
-        )['allocations']
+        for consumer in placement_call.allocations(provider['uuid'])
     }
     if consumers:
         raise exceptions.Conflict(
@@ -63,26 +59,3 @@ def _check_unused(providers: list[dict[str, Any]]) -> None:
             f'migrations: {", ".join(sorted(consumers))}. Migrate or delete '
             'them first'
         )
-
-
-def _call(method: str, path: str) -> Any:
-    client = report.report_client_singleton()
-    # Nova's client sends no microversion when it deletes, and needs none.
-    version = {'version': _VERSION} if method == 'get' else {}
-    try:
-        answer = getattr(client, method)(path, **version)
-    except ks_exceptions.ClientException as error:
-        raise exceptions.ServiceUnavailable(
-            f'Placement gave no usable answer: {error}'
-        ) from error
-    if answer.status_code == 404 and method == 'delete':
-        return None
-    if answer.status_code == 409:
-        raise exceptions.Conflict(
-            f'Placement does not delete {path}: {answer.text}'
-        )
-    if answer.status_code >= 400:
-        raise exceptions.ServiceUnavailable(
-            f'Placement answered {answer.status_code} to {path}'
-        )
-    return answer.json() if answer.content else None

@@ -139,6 +139,18 @@ def leak(
     return None
 
 
+def remedy(is_silent: bool) -> str:
+    """What frees the accelerators of a host that nobody needs any more.
+
+    :param is_silent: whether the host has stopped reporting
+    """
+    return (
+        'nova-accel-manage host forget, if the host will not come back'
+        if is_silent
+        else 'the host will unplug and free them'
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class Host:
     """The state of one host and of its instances in Nova, read in this order.

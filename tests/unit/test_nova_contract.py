@@ -177,6 +177,25 @@ SIGNATURES = {
         '.remove_resources_from_instance_allocation':
             'self context consumer_uuid resources',
     },
+    'cmd/cells.py': {
+        'nova.context:target_cell': 'context cell_mapping',
+        'nova.db.main.api:pick_context_manager_reader': 'f',
+        'nova.objects.cell_mapping:CellMappingList.get_all': 'context',
+        'nova.objects.instance:InstanceList.get_by_filters':
+            'context filters sort_key sort_dir limit marker expected_attrs '
+            'use_slave sort_keys sort_dirs',
+        'nova.objects.instance_mapping:InstanceMappingList'
+        '.get_by_instance_uuids': 'context uuids',
+        'nova.objects.migration:MigrationList.get_by_filters':
+            'context filters sort_keys sort_dirs limit marker',
+    },
+    'cmd/placement_call.py': {
+        'nova.scheduler.client.report:report_client_singleton': '',
+        'nova.scheduler.client.report:SchedulerReportClient.delete':
+            'self url version global_request_id',
+        'nova.scheduler.client.report:SchedulerReportClient.get':
+            'self url version global_request_id',
+    },
     'host/all_guests.py': {
         'nova.virt.libvirt.host:Host.list_guests': 'self only_running',
         'nova.virt.libvirt.guest:Guest.get_config': 'self',
@@ -369,6 +388,19 @@ ATTRIBUTES = {
         'default_trusted_certificate_ids',
         'enable_certificate_validation',
     ),
+    'nova.db.main.models:PciDevice': (
+        'address',
+        'compute_node_id',
+        'deleted',
+        'instance_uuid',
+        'status',
+    ),
+    'nova.db.main.models:ComputeNode': (
+        'deleted',
+        'hypervisor_hostname',
+        'id',
+    ),
+    'nova.objects.fields:PciDeviceStatus': ('ALLOCATED', 'CLAIMED'),
     'nova.compute.power_state': ('PAUSED', 'RUNNING'),
     'nova.compute.task_states': (
         'REBUILDING',

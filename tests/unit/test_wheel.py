@@ -40,7 +40,7 @@ import importlib, pathlib, pkgutil, sys
 
 class Refuses:
     names = {'ddt', 'fixtures', 'gabbi', 'hypothesis', 'oslotest',
-             'placement', 'requests_mock', 'rich', 'stestr', 'testresources',
+             'placement', 'requests_mock', 'stestr', 'testresources',
              'testscenarios', 'testtools', 'wsgi_intercept'}
 
     def find_spec(self, name, path=None, target=None):

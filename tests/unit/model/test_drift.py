@@ -383,3 +383,9 @@ class TestStaleConsumers(testtools.TestCase):
             ),
         ):
             self.assertEqual([], self.stale(found), found)
+
+
+class TestRemedy(testtools.TestCase):
+    def test_a_host_that_reports_helps_itself(self) -> None:
+        self.assertIn('the host will', drift.remedy(False))
+        self.assertIn('host forget', drift.remedy(True))

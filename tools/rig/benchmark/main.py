@@ -44,6 +44,7 @@ from typing import Any
 import warnings
 
 from nova_accel import exceptions
+from rig.benchmark import fleet
 from rig.benchmark import placement_commands
 from rig.benchmark import subcommands
 
@@ -79,6 +80,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     _add_scheduler(commands)
     _add_claims(commands)
     _add_api(commands)
+    fleet.add(commands)
     return parser.parse_args(argv)
 
 

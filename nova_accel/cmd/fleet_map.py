@@ -1,0 +1,288 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""The map of the fleet: one HTML file without scripts.
+
+Jinja2 escapes whatever tenants, devices and hosts have named.
+"""
+
+import collections
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
+import datetime
+import itertools
+from typing import NamedTuple
+
+import jinja2
+
+from nova_accel.model import fleet
+from nova_accel.model import fleet_drift
+from nova_accel.model import reason
+
+#: The letter of a state beside its colour. The two states of a healthy fleet
+#: have none.
+LETTERS = {
+    fleet.State.USED: '',
+    fleet.State.FREE: '',
+    fleet.State.DRAINED: 'D',
+    fleet.State.UNCLEAN: 'C',
+    fleet.State.FAULTY: 'F',
+    fleet.State.UNKNOWN: '?',
+    fleet.State.GONE: 'G',
+}
+
+#: The bar of more units is too narrow for letters, and to point at one of
+#: them: the table of the host has them large.
+_LETTERED = 8
+
+
+class Cell(NamedTuple):
+    """A unit in the bar of its device."""
+
+    state: str
+    letter: str
+    title: str
+
+
+class Device(NamedTuple):
+    """A device, with a bar."""
+
+    address: str
+    product: str
+    numa_node: str
+    is_drifted: bool
+    cells: list[Cell]
+    states: str
+    whys: list[str]
+    drifts: list[fleet_drift.Drift]
+    servers: str
+
+    @property
+    def is_lettered(self) -> bool:
+        return len(self.cells) <= _LETTERED
+
+
+class Host(NamedTuple):
+    """A host; ``words`` say what is to be looked at."""
+
+    anchor: str
+    name: str
+    devices: list[Device]
+    used: str
+    total: int
+    words: list[str]
+    products: str
+
+
+class Group(NamedTuple):
+    """Hosts with the same products, at which nobody has to look."""
+
+    products: str
+    hosts: list[Host]
+
+
+class Total(NamedTuple):
+    """The sums of one product and class."""
+
+    product: str
+    resource_class: str
+    devices: int
+    used_percent: int
+    counts: list[int]
+
+
+def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
+    """The map as HTML."""
+    of_host: dict[str, list[fleet.Row]] = {
+        host.name: [] for host in found.hosts
+    }
+    for row in found.rows:
+        of_host.setdefault(row.device.hostname, []).append(row)
+    drifts: dict[str | None, list[fleet_drift.Drift]] = {}
+    for drift in found.drifts:
+        drifts.setdefault(drift.hostname, []).append(drift)
+    silent = {host.name for host in found.hosts if host.is_silent}
+    hosts = [
+        _host(f'h{number}', name, rows, drifts.get(name, []), name in silent)
+        for number, (name, rows) in enumerate(sorted(of_host.items()))
+    ]
+    return (
+        _environment()
+        .get_template('fleet_map.html')
+        .render(
+            now=now,
+            fleet=found,
+            devices=len({row.device.uuid for row in found.rows}),
+            units=sum(row.unit is not None for row in found.rows),
+            states=list(LETTERS.items()),
+            totals=list(_totals(found.rows)),
+            hosts=hosts,
+            anchors={host.name: host.anchor for host in hosts},
+            to_look_at=[host for host in hosts if host.words],
+            groups=_groups(host for host in hosts if not host.words),
+        )
+    )
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader('nova_accel.cmd'),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters['printable'] = reason.printable
+    return environment
+
+
+def _totals(rows: Iterable[fleet.Row]) -> Iterator[Total]:
+    counts: dict[tuple[str, str], collections.Counter[fleet.State]] = {}
+    devices: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        key = (
+            row.device.product,
+            '' if row.unit is None else row.unit.resource_class,
+        )
+        devices.setdefault(key, set()).add(row.device.uuid)
+        counted = counts.setdefault(key, collections.Counter())
+        if row.unit is not None:
+            counted[row.state] += 1
+    for key in sorted(counts):
+        total = counts[key].total()
+        yield Total(
+            *key,
+            devices=len(devices[key]),
+            used_percent=(
+                round(100 * counts[key][fleet.State.USED] / total)
+                if total
+                else 0
+            ),
+            counts=[counts[key][state] for state in LETTERS],
+        )
+
+
+def _host(
+    anchor: str,
+    name: str,
+    rows: Sequence[fleet.Row],
+    drifts: Sequence[fleet_drift.Drift],
+    is_silent: bool,
+) -> Host:
+    by_device: dict[str, list[fleet.Row]] = {}
+    for row in rows:
+        by_device.setdefault(row.device.uuid, []).append(row)
+    of_device: dict[str, list[fleet_drift.Drift]] = {}
+    for drift in drifts:
+        for uuid in drift.devices:
+            of_device.setdefault(uuid, []).append(drift)
+    products = collections.Counter(
+        some[0].device.product for some in by_device.values()
+    )
+    used = sum(row.state is fleet.State.USED for row in rows)
+    return Host(
+        anchor,
+        name,
+        [
+            _device(some, of_device.get(uuid, []))
+            for uuid, some in by_device.items()
+        ],
+        '?' if is_silent else str(used),
+        sum(row.unit is not None for row in rows),
+        _words(rows, drifts, is_silent),
+        ', '.join(
+            f'{amount} {product}'
+            for product, amount in sorted(products.items())
+        ),
+    )
+
+
+def _words(
+    rows: Iterable[fleet.Row],
+    drifts: Iterable[fleet_drift.Drift],
+    is_silent: bool,
+) -> list[str]:
+    """The reasons to look at a host: drift, then states."""
+    alarms = collections.Counter(row.state for row in rows if row.is_alarm)
+    kinds = dict.fromkeys(drift.kind for drift in drifts)
+    if fleet_drift.Kind.GONE in kinds:
+        del alarms[fleet.State.GONE]
+    return [
+        *map(str, kinds),
+        *(
+            ['silent']
+            if is_silent
+            else [f'{alarms[state]} {state}' for state in sorted(alarms)]
+        ),
+    ]
+
+
+def _device(
+    rows: Sequence[fleet.Row], drifts: list[fleet_drift.Drift]
+) -> Device:
+    device = rows[0].device
+    states = collections.Counter(
+        str(row.state) if row.unit is not None else f'{row.state}, no units'
+        for row in rows
+    )
+    return Device(
+        device.address,
+        device.product,
+        '' if device.numa_node is None else str(device.numa_node),
+        bool(drifts),
+        [Cell(row.state, LETTERS[row.state], _title(row)) for row in rows],
+        ', '.join(f'{amount} {state}' for state, amount in states.items()),
+        list(dict.fromkeys(row.why for row in rows if row.why)),
+        drifts,
+        ', '.join(
+            dict.fromkeys(name for row in rows if (name := _server_name(row)))
+        ),
+    )
+
+
+def _server_name(row: fleet.Row) -> str:
+    """The name of the server, its uuid if Nova does not know it."""
+    if row.server is not None and row.server.name:
+        return row.server.name
+    return (row.arq and row.arq.instance_uuid) or ''
+
+
+def _title(row: fleet.Row) -> str:
+    """All that is known of a unit, for the one who points at it."""
+    lines = [f'{row.state}: {row.why}' if row.why else str(row.state)]
+    if row.unit is not None:
+        lines.append(f'{row.unit.part} {row.unit.address}')
+        lines.append(f'unit {row.unit.uuid}')
+    else:
+        lines.append(f'device {row.device.uuid}')
+    if row.arq is not None:
+        lines.append(f'ARQ {row.arq.uuid}')
+        lines.append(
+            f'server {_server_name(row)} {row.arq.instance_uuid or ""}'
+        )
+    if row.server is not None:
+        lines.append(f'flavor {row.server.flavor}')
+        if row.server.image:
+            lines.append(f'image {row.server.image}')
+    return '\n'.join(map(reason.printable, lines))
+
+
+def _groups(hosts: Iterable[Host]) -> list[Group]:
+    return [
+        Group(products, list(some))
+        for products, some in itertools.groupby(
+            sorted(hosts, key=lambda host: (host.products, host.name)),
+            key=lambda host: host.products,
+        )
+    ]

@@ -1,0 +1,180 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""The words of the sources about the whole fleet.
+
+The sources are the database of accelerators, Nova's databases, and Placement.
+"""
+
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+from typing import NamedTuple
+
+from nova_accel.model import arq_types
+from nova_accel.model import drift
+from nova_accel.model import host_binding
+from nova_accel.model import usability
+
+
+class Host(NamedTuple):
+    """A host that has reported.
+
+    ``name`` is Nova's name of the hypervisor, ``service_host`` its name in
+    Nova's RPC. A silent host has not reported for long.
+    """
+
+    name: str
+    service_host: str
+    is_silent: bool
+
+
+class Device(NamedTuple):
+    """A card. ``name`` is libvirt's, ``status`` what an administrator wants.
+
+    ``address`` is a PCI address in sysfs' form, as in :class:`Unit`.
+    """
+
+    uuid: str
+    hostname: str
+    name: str
+    address: str
+    product: str
+    numa_node: int | None
+    status: str
+    fault: str | None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Its host and its PCI address."""
+        return self.hostname, self.address
+
+
+class Arq(NamedTuple):
+    """An ARQ that is bound, or that holds a unit.
+
+    ``hostname`` and ``instance_uuid`` are None if it is bound to nothing.
+    """
+
+    uuid: str
+    state: str
+    role: str | None
+    hostname: str | None
+    instance_uuid: str | None
+    resource_class: str
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether its state says that it has a unit."""
+        return self.state in host_binding.HOLDING
+
+    @property
+    def typed_role(self) -> arq_types.Role | None:
+        return None if self.role is None else arq_types.Role(self.role)
+
+
+class Unit(NamedTuple):
+    """A part of a device that one guest can get, and the ARQ that has it.
+
+    ``part`` is its FPGA region, or its deployable. ``address`` is its PCI
+    function, or the parent of its mediated device.
+    """
+
+    uuid: str
+    device_uuid: str
+    part: str
+    resource_class: str
+    rp_uuid: str
+    address: str
+    condition: usability.Condition
+    arq: Arq | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Server(drift.Server):
+    """A server, with what people call it.
+
+    ``image`` is a uuid, empty for a server that boots from a volume.
+    """
+
+    name: str = ''
+    flavor: str = ''
+    image: str = ''
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether Nova neither runs an operation on it nor moves it."""
+        return not (self.is_busy or self.is_migrating)
+
+
+class Ours(NamedTuple):
+    """The database of accelerators.
+
+    ``unheld`` are the ARQs that are bound to a host and have no unit.
+    """
+
+    hosts: Sequence[Host]
+    devices: Sequence[Device]
+    units: Sequence[Unit]
+    unheld: Sequence[Arq]
+
+    @property
+    def instance_uuids(self) -> set[str]:
+        """The servers of all ARQs."""
+        arqs = [*(unit.arq for unit in self.units), *self.unheld]
+        return {
+            arq.instance_uuid
+            for arq in arqs
+            if arq is not None and arq.instance_uuid is not None
+        }
+
+
+class Nova(NamedTuple):
+    """Nova's databases.
+
+    ``servers`` are the existing ones that were asked for. ``consumers`` are
+    uuids that Nova knows and that are none of them: unfinished migrations, and
+    servers that are in no cell yet. ``passed_through`` has (hypervisor, PCI
+    address) -> instance uuid for each function that Nova's own PCI tracker
+    has given to a server.
+    """
+
+    servers: Mapping[str, Server]
+    consumers: Collection[str] = ()
+    passed_through: Mapping[tuple[str, str], str] = {}
+
+
+class Provider(NamedTuple):
+    """A resource provider that has our trait."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None
+
+
+class Placement(NamedTuple):
+    """Our providers, and who has allocations of them.
+
+    ``allocations`` has provider uuid -> consumer -> class -> amount, for each
+    provider that was asked.
+    """
+
+    providers: Sequence[Provider]
+    allocations: Mapping[str, Mapping[str, Mapping[str, int]]]
+
+    @property
+    def consumers(self) -> set[str]:
+        return {
+            consumer for held in self.allocations.values() for consumer in held
+        }

@@ -1,0 +1,249 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+"""A simulated fleet of any size, with one drift of each kind if wanted.
+
+It is what the sources say, without a database: the same for the same size.
+"""
+
+import itertools
+import random
+
+from nova_accel.model import fleet_drift
+from nova_accel.model import fleet_sources
+from nova_accel.model import hardware
+from nova_accel.model import naming
+from nova_accel.model import usability
+
+#: Product, resource class, units of a device, the name of its parts.
+PRODUCTS = (
+    ('NVIDIA H200', 'PGPU', 1, 'gpu'),
+    ('NVIDIA L40S', 'VGPU', 8, 'vgpu'),
+    ('AMD Alveo U250', 'FPGA', 3, 'region'),
+    ('Intel QAT 4xxx', 'CUSTOM_QAT', 16, 'qat'),
+    ('NVIDIA BlueField-3', 'CUSTOM_NIC', 8, 'vf'),
+    ('Samsung PM9A3', 'CUSTOM_SSD', 1, 'nvme'),
+)
+
+DEVICES_OF_A_HOST = 8
+
+_NAMESPACE = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
+
+
+class SimulatedFleet:
+    """The sources of a simulated fleet.
+
+    Servers of one to three units use most of it. Some hosts have something to
+    look at: a fault, a failed cleaning, or they are silent. Others have
+    drained devices.
+
+    :ivar drifted: kind -> whose drift :meth:`drift` has made
+    """
+
+    def __init__(self, devices: int = 2000) -> None:
+        self._random = random.Random(devices)  # noqa: S311
+        self.hosts: list[fleet_sources.Host] = []
+        self.devices: dict[str, fleet_sources.Device] = {}
+        self.units: list[fleet_sources.Unit] = []
+        self.unheld: list[fleet_sources.Arq] = []
+        self.servers: dict[str, fleet_sources.Server] = {}
+        self.passed_through: dict[tuple[str, str], str] = {}
+        self.providers: list[fleet_sources.Provider] = []
+        self.allocations: dict[str, dict[str, dict[str, int]]] = {}
+        self.drifted: dict[fleet_drift.Kind, str] = {}
+        for number in range(0, devices, DEVICES_OF_A_HOST):
+            self._add_host(
+                number // DEVICES_OF_A_HOST,
+                min(DEVICES_OF_A_HOST, devices - number),
+            )
+
+    @property
+    def ours(self) -> fleet_sources.Ours:
+        return fleet_sources.Ours(
+            self.hosts, list(self.devices.values()), self.units, self.unheld
+        )
+
+    @property
+    def nova(self) -> fleet_sources.Nova:
+        return fleet_sources.Nova(
+            self.servers, passed_through=self.passed_through
+        )
+
+    @property
+    def placement(self) -> fleet_sources.Placement:
+        return fleet_sources.Placement(self.providers, self.allocations)
+
+    def drift(self) -> None:
+        """Make one drift of each kind, each of another server."""
+        for kind in fleet_drift.Kind:
+            place = next(
+                place
+                for place in itertools.count(len(self.drifted) * 400 + 8)
+                if self._is_plain(self.units[place])
+            )
+            self.drifted[kind] = self._make(kind, place)
+
+    def _uuid(self, *parts: object) -> str:
+        return naming.derived_uuid(_NAMESPACE, *map(str, parts))
+
+    def _add_host(self, number: int, devices: int) -> None:
+        name = f'cmp-{number // 16:02d}-{number % 16:02d}.example'
+        host = fleet_sources.Host(name, f'{name}.service', number % 80 == 79)
+        self.hosts.append(host)
+        root = fleet_sources.Provider(self._uuid(name), f'{name}_accel', None)
+        self.providers.append(root)
+        units: list[fleet_sources.Unit] = []
+        for slot in range(devices):
+            units += self._add_device(number, slot, root)
+        self.units += self._boot(host, units)
+
+    def _add_device(
+        self, host: int, slot: int, root: fleet_sources.Provider
+    ) -> list[fleet_sources.Unit]:
+        """:returns: its units, which no server has yet"""
+        product, resource_class, amount, part = PRODUCTS[host % len(PRODUCTS)]
+        bus = f'0000:{16 + 8 * slot:02x}'
+        hostname = self.hosts[host].name
+        is_drained = slot > 5 and host % 40 == 7
+        device = fleet_sources.Device(
+            self._uuid(hostname, bus),
+            hostname,
+            f'pci_0000_{16 + 8 * slot:02x}_00_0',
+            f'{bus}:00.0',
+            product,
+            slot // 4,
+            (
+                hardware.Status.MAINTAINING
+                if is_drained
+                else hardware.Status.ENABLED
+            ),
+            'it does not answer' if not slot and host % 40 == 12 else None,
+        )
+        self.devices[device.uuid] = device
+        provider = fleet_sources.Provider(
+            self._uuid(device.uuid, 'provider'),
+            f'{hostname}_accel_{device.name}',
+            root.uuid,
+        )
+        self.providers.append(provider)
+        self.allocations[provider.uuid] = {}
+        is_clean = slot != 1 or host % 80 != 35
+        condition = usability.Condition(
+            True,
+            device.status,
+            device.fault,
+            is_clean,
+            None if is_clean else 'it refuses',
+        )
+        return [
+            fleet_sources.Unit(
+                self._uuid(device.uuid, number),
+                device.uuid,
+                f'{part}{number:02d}',
+                resource_class,
+                provider.uuid,
+                f'{bus}:{(number + 1) // 8:02x}.{(number + 1) % 8}',
+                condition,
+                None,
+            )
+            for number in range(amount)
+        ]
+
+    def _boot(
+        self, host: fleet_sources.Host, units: list[fleet_sources.Unit]
+    ) -> list[fleet_sources.Unit]:
+        """The units, of which servers have most."""
+        booted: list[fleet_sources.Unit] = []
+        while units:
+            amount = self._random.randint(1, 3)
+            some, units = units[:amount], units[amount:]
+            if self._random.random() < 0.7 and not any(
+                unit.condition.reason for unit in some
+            ):
+                some = self._server(host, some)
+            booted += some
+        return booted
+
+    def _server(
+        self, host: fleet_sources.Host, units: list[fleet_sources.Unit]
+    ) -> list[fleet_sources.Unit]:
+        uuid = self._uuid('server', len(self.servers))
+        self.servers[uuid] = fleet_sources.Server(
+            host.service_host,
+            'active',
+            name=f'train-{len(self.servers):04d}',
+            flavor=f'accel.{len(units)}',
+            image=self._uuid('image'),
+        )
+        for unit in units:
+            held = self.allocations[unit.rp_uuid].setdefault(uuid, {})
+            held[unit.resource_class] = held.get(unit.resource_class, 0) + 1
+        return [
+            unit._replace(
+                arq=fleet_sources.Arq(
+                    self._uuid('arq', unit.uuid),
+                    'Bound',
+                    'active',
+                    host.name,
+                    uuid,
+                    unit.resource_class,
+                )
+            )
+            for unit in units
+        ]
+
+    def _is_plain(self, unit: fleet_sources.Unit) -> bool:
+        """Whether a server has it, and its host is well."""
+        hostname = self.devices[unit.device_uuid].hostname
+        return unit.arq is not None and all(
+            host.name != hostname or not host.is_silent for host in self.hosts
+        )
+
+    def _make(self, kind: fleet_drift.Kind, place: int) -> str:
+        """:returns: whose drift it is"""
+        unit = self.units[place]
+        arq = unit.arq
+        assert arq is not None
+        uuid = arq.instance_uuid
+        assert uuid is not None
+        match kind:
+            case fleet_drift.Kind.LEAK:
+                del self.servers[uuid]
+            case fleet_drift.Kind.ELSEWHERE:
+                self.servers[uuid] = fleet_sources.Server(
+                    self.hosts[-1].service_host, 'active', name='moved'
+                )
+            case fleet_drift.Kind.MISSING:
+                self.units[place] = unit._replace(arq=None)
+                self.unheld.append(arq)
+            case fleet_drift.Kind.GONE:
+                self.units[place] = unit._replace(
+                    condition=usability.Condition(
+                        False, hardware.Status.ENABLED, None, True, None
+                    )
+                )
+            case fleet_drift.Kind.UNCOUNTED:
+                del self.allocations[unit.rp_uuid][uuid]
+            case fleet_drift.Kind.OVERCOUNTED:
+                self.allocations[unit.rp_uuid][uuid][unit.resource_class] += 1
+            case fleet_drift.Kind.NOBODYS:
+                uuid = self._uuid('nobody')
+                self.providers.append(
+                    fleet_sources.Provider(uuid, 'gone_accel_pci', None)
+                )
+            case fleet_drift.Kind.DOUBLE:
+                uuid = self._uuid('passed through')
+                self.passed_through[
+                    self.devices[unit.device_uuid].hostname, unit.address
+                ] = uuid
+        return uuid

@@ -1,0 +1,164 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+
+import dataclasses
+from typing import Any
+
+import testtools
+
+from nova_accel.model import fleet
+from nova_accel.model import fleet_drift
+from nova_accel.model import hardware
+from nova_accel.model import usability
+from nova_accel.testing import simulated_fleet
+
+State = fleet.State
+
+CLEAN = usability.Condition(True, hardware.Status.ENABLED, None, True, None)
+MAINTAINING = hardware.Status.MAINTAINING
+
+
+class TestJoin(testtools.TestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.simulated = simulated_fleet.SimulatedFleet(24)
+
+    def join(self) -> fleet.Fleet:
+        return fleet.join(self.simulated.ours, self.simulated.nova)
+
+    def row_of(self, is_held: bool, **condition: Any) -> fleet.Row:
+        """The row of a unit in a condition."""
+        place, unit = next(
+            (place, unit)
+            for place, unit in enumerate(self.simulated.units)
+            if (unit.arq is not None) == is_held
+        )
+        self.simulated.units[place] = unit._replace(
+            condition=dataclasses.replace(CLEAN, **condition)
+        )
+        return next(
+            row
+            for row in self.join().rows
+            if row.unit is not None and row.unit.uuid == unit.uuid
+        )
+
+    def test_each_unit_has_a_row(self) -> None:
+        found = self.join()
+        self.assertEqual(
+            {unit.uuid for unit in self.simulated.units},
+            {row.unit.uuid for row in found.rows if row.unit is not None},
+        )
+        self.assertEqual(len(self.simulated.units), len(found.rows))
+        self.assertEqual(3, len(found.hosts))
+        self.assertEqual((), found.drifts)
+        self.assertFalse(found.is_placement_asked)
+
+    def test_in_order(self) -> None:
+        rows = self.join().rows
+        self.simulated.units.reverse()
+        self.simulated.hosts.reverse()
+        self.assertEqual(rows, self.join().rows)
+
+    def test_who_has_it(self) -> None:
+        row = self.row_of(True)
+        self.assertIs(State.USED, row.state)
+        assert row.arq is not None and row.server is not None
+        self.assertIs(
+            self.simulated.servers[row.arq.instance_uuid or ''], row.server
+        )
+        self.assertIsNone(self.row_of(False).server)
+
+    def test_states(self) -> None:
+        cases: tuple[tuple[bool, dict[str, Any], State, bool], ...] = (
+            (False, {}, State.FREE, False),
+            (True, {}, State.USED, False),
+            (False, {'status': MAINTAINING}, State.DRAINED, False),
+            (True, {'status': MAINTAINING}, State.USED, False),
+            (False, {'is_clean': False}, State.UNCLEAN, False),
+            (
+                False,
+                {'is_clean': False, 'unclean_reason': 'stuck'},
+                State.UNCLEAN,
+                True,
+            ),
+            (False, {'fault': 'hot'}, State.FAULTY, True),
+            (True, {'fault': 'hot'}, State.FAULTY, True),
+            (True, {'is_present': False}, State.GONE, True),
+        )
+        for is_held, condition, state, is_alarm in cases:
+            row = self.row_of(is_held, **condition)
+            self.assertEqual((state, is_alarm), (row.state, row.is_alarm))
+        self.assertEqual('hot', self.row_of(False, fault='hot').why)
+        self.assertEqual(
+            'disabled by an administrator',
+            self.row_of(True, status=MAINTAINING).why,
+        )
+
+    def test_of_a_silent_host_nothing_is_known(self) -> None:
+        self.simulated.hosts = [
+            host._replace(is_silent=True) for host in self.simulated.hosts
+        ]
+        self.assertEqual(
+            {(State.UNKNOWN, True)},
+            {(row.state, row.is_alarm) for row in self.join().rows},
+        )
+
+    def test_devices_without_units(self) -> None:
+        self.simulated.units, self.simulated.servers = [], {}
+        (one, *_rest) = self.simulated.devices.values()
+        cases: tuple[tuple[dict[str, Any], State, bool], ...] = (
+            ({}, State.UNKNOWN, False),
+            ({'fault': 'hot'}, State.FAULTY, True),
+            ({'status': MAINTAINING}, State.DRAINED, False),
+        )
+        for change, state, is_alarm in cases:
+            self.simulated.devices = {one.uuid: one._replace(**change)}
+            (row,) = self.join().rows
+            self.assertEqual((state, is_alarm), (row.state, row.is_alarm))
+            self.assertIsNone(row.unit)
+            self.assertIsNone(row.arq)
+
+
+class TestLargeFleet(testtools.TestCase):
+    """2,000 devices, with one drift of each kind."""
+
+    def test_all_are_found_and_none_is_false(self) -> None:
+        simulated = simulated_fleet.SimulatedFleet(2000)
+        self.assertEqual(
+            (),
+            fleet.join(
+                simulated.ours, simulated.nova, simulated.placement
+            ).drifts,
+        )
+        simulated.drift()
+        found = fleet.join(simulated.ours, simulated.nova, simulated.placement)
+        self.assertEqual(2000, len({row.device.uuid for row in found.rows}))
+        self.assertEqual(
+            sorted(simulated.drifted.items()),
+            [(drift.kind, drift.whose) for drift in found.drifts],
+        )
+        self.assertEqual({*fleet_drift.Kind}, {*simulated.drifted})
+
+    def test_without_placement(self) -> None:
+        simulated = simulated_fleet.SimulatedFleet(2000)
+        simulated.drift()
+        found = fleet.join(simulated.ours, simulated.nova)
+        self.assertEqual(
+            {*fleet_drift.Kind}
+            - {
+                fleet_drift.Kind.UNCOUNTED,
+                fleet_drift.Kind.OVERCOUNTED,
+                fleet_drift.Kind.NOBODYS,
+            },
+            {drift.kind for drift in found.drifts},
+        )

@@ -218,6 +218,19 @@ class DeviceError(AcceleratorError):
     PUBLIC = 'an accelerator has failed: try again, or ask an administrator'
 
 
+class FabricError(DeviceError):
+    """Fabric Manager refused, or gave no usable answer."""
+
+    PUBLIC = (
+        'the links between its accelerators could not be set up: try again, '
+        'or ask an administrator'
+    )
+
+
+class FabricNotReady(FabricError):
+    """Fabric Manager starts, or waits to be told what is active."""
+
+
 class RefusedByHost(AcceleratorError):
     """A host's refusal, in the form of :mod:`nova_accel.model.host_rpc`."""
 

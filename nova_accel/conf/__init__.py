@@ -19,6 +19,7 @@ from nova_accel.conf import bitstreams
 from nova_accel.conf import client
 from nova_accel.conf import compute
 from nova_accel.conf import database
+from nova_accel.conf import fabric
 from nova_accel.conf import scheduler
 
 CONF = nova.conf.CONF
@@ -28,4 +29,5 @@ bitstreams.register_opts(CONF)
 client.register_opts(CONF)
 compute.register_opts(CONF)
 database.register_opts(CONF)
+fabric.register_opts(CONF)
 scheduler.register_opts(CONF)

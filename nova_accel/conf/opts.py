@@ -19,9 +19,10 @@ from nova_accel.conf import bitstreams
 from nova_accel.conf import client
 from nova_accel.conf import compute
 from nova_accel.conf import database
+from nova_accel.conf import fabric
 from nova_accel.conf import scheduler
 
-_MODULES = (api, bitstreams, client, compute, database, scheduler)
+_MODULES = (api, bitstreams, client, compute, database, fabric, scheduler)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:

@@ -46,6 +46,7 @@ class _Deployable(TypedDict):
     hostname: str
     status: str
     fault: str | None
+    link_sets: list[str] | None
     is_silent: bool
 
 
@@ -118,6 +119,7 @@ def _read(
                     _DEVICES.c.hostname,
                     _DEVICES.c.status,
                     _DEVICES.c.fault,
+                    _DEVICES.c.link_sets,
                     host.is_silent(CONF.nova_accel.host_silence_s).label(
                         'is_silent'
                     ),
@@ -187,4 +189,5 @@ def _units(
         is_silent=bool(deployable['is_silent']),
         why_not_free=why_not_free,
         amount=amount,
+        link_sets=tuple(deployable['link_sets'] or ()),
     )

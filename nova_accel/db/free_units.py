@@ -95,6 +95,8 @@ def _rows(
         ).label('free'),
         sa.func.coalesce(in_use, 0).label('in_use'),
         _UNUSABLE.label('unusable'),
+        # As a text, too.
+        sa.type_coerce(_DEVICES.c.link_sets, sa.Text).label('link_sets'),
     ).select_from(source)
 
 
@@ -110,7 +112,7 @@ def _count(what: sa.ColumnElement[int]) -> sa.ScalarSelect[int]:
 def _short(kind: int, text: sa.ColumnElement[str]) -> sa.Select[Any]:
     """A row that has only one value."""
     return sa.select(
-        sa.literal_column(str(kind)), text, *[sa.null() for _ in range(12)]
+        sa.literal_column(str(kind)), text, *[sa.null() for _ in range(13)]
     )
 
 
@@ -208,7 +210,7 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
     others: list[unit_changes.Deployable] = []
     silent = set()
     at = ''
-    for kind, text, uuid, provider, class_, traits, *facts in rows:
+    for kind, text, uuid, provider, class_, traits, *facts, sets in rows:
         if kind == _SILENT:
             silent.add(text)
         elif kind == _CLOCK:
@@ -219,8 +221,16 @@ def _parsed(rows: Any, is_all: bool) -> unit_changes.Changes:
             )
             if uuid is not None:
                 deployables.append(
-                    unit_changes.Deployable(
-                        text, uuid, provider, class_, _traits(traits), *facts
+                    unit_changes.Deployable._make(
+                        (
+                            text,
+                            uuid,
+                            provider,
+                            class_,
+                            _traits(traits),
+                            *facts,
+                            _link_sets(sets),
+                        )
                     )
                 )
     return unit_changes.Changes(
@@ -238,3 +248,8 @@ def _traits(text: str) -> frozenset[str]:
     return frozenset(
         {*json.loads(text), naming.OWNERSHIP_TRAIT, naming.OWNER_TRAIT}
     )
+
+
+@functools.lru_cache(maxsize=4096)
+def _link_sets(text: str | None) -> tuple[str, ...]:
+    return tuple(json.loads(text or '[]') or ())

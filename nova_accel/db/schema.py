@@ -117,6 +117,8 @@ DEVICES = _table(
     sa.Column('status', sa.String(16), nullable=False),
     sa.Column('fault', sa.Text),
     sa.Column('attributes', types.JsonEncodedDict(mysql_as_medium=True)),
+    # The sets of joined devices that it is in, the largest first.
+    sa.Column('link_sets', types.JsonEncodedList),
     *_times(),
 )
 

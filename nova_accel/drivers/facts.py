@@ -104,6 +104,7 @@ class Facts:
             numa_node=self.function.numa_node,
             pooled=pooled if self.spec.pool is None else self.spec.pool,
             pooled_by_numa_node=self.spec.pool_by_numa_node,
+            pooled_by_links=self.spec.pool_by_links,
             operator_traits=self.spec.traits,
             attributes=_attributes(self.function),
         )

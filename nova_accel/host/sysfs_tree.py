@@ -105,6 +105,23 @@ class Sysfs:
             return self._path(address, attribute).readlink().name
         return None
 
+    def real_path(
+        self, address: pci_address.PciAddress
+    ) -> tuple[str, ...] | None:
+        """The parts of the function's path below sysfs' root.
+
+        They name the root complex, the bridges above it, and the function.
+
+        :returns: None if there is no such function
+        :raises DeviceError: it cannot be read.
+        """
+        with _unless_absent(f'the path of {address}'):
+            path = self._path(address, '.').resolve(strict=True)
+            root = self.root.resolve(strict=True)
+            if path.is_relative_to(root):
+                return path.relative_to(root).parts
+        return None
+
     def identity(
         self, address: pci_address.PciAddress, directory: str
     ) -> str | None:

@@ -51,3 +51,7 @@ MAX_TRAITS = 1024
 MAX_FURTHER_FUNCTIONS = 255
 
 MAX_NUMA_NODE = 1023
+
+#: The sets of joined devices that a device is in.
+MAX_LINK_SETS = 8
+MAX_LINK_SET = 128

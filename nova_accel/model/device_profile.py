@@ -28,6 +28,7 @@ import re
 import uuid
 
 from nova_accel import exceptions
+from nova_accel.model import link_sets
 from nova_accel.model import naming
 
 #: The flavor extra spec with the name of a device profile.
@@ -55,6 +56,16 @@ PREFETCH = 'prefetch'
 #: NUMA node.
 SINGLE_NUMA_NODE = 'single_numa_node'
 
+#: The ``accel:`` key that says how the units of a group have to be joined.
+LINK = 'link'
+
+#: Its values. Nothing that a guest runs cares for root complexes alone.
+LINKS = (
+    link_sets.Kind.NVLINK,
+    link_sets.Kind.PCIE,
+    link_sets.Kind.NUMA,
+)
+
 _BOOLEANS = {'true': True, 'false': False}
 
 #: A server's request: the name of a device profile, or groups that are in no
@@ -70,7 +81,11 @@ MAX_UNITS = 64
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """One request group, which a single resource provider serves."""
+    """One request group, which a single resource provider serves.
+
+    ``link`` is one of :data:`LINKS`. All groups of a profile with the same one
+    are joined in one set of devices. None if that does not matter.
+    """
 
     resources: Mapping[str, int]
     required: frozenset[str] = frozenset()
@@ -78,6 +93,7 @@ class Group:
     properties: Mapping[str, str] = dataclasses.field(default_factory=dict)
     is_prefetched: bool = False
     is_on_one_numa_node: bool = False
+    link: str | None = None
 
     def units(self) -> Iterator[str]:
         """The resource class of each accelerator request of this group."""
@@ -97,6 +113,15 @@ def requester_id(
     """
     number = f'{index}' if part is None else f'{index}_{part}'
     return f'device_profile_{number}{port_uuid}'
+
+
+def set_requester_id(index: int, port_uuid: str = '') -> str:
+    """The id of the group of the set that joins units, in Nova.
+
+    :param index: of the first group that is joined
+    :param port_uuid: as for :func:`requester_id`
+    """
+    return f'device_profile_{index}_set{port_uuid}'
 
 
 def check_name(name: str) -> None:
@@ -146,7 +171,26 @@ def parse_groups(raw: Sequence[Mapping[str, str]]) -> tuple[Group, ...]:
         raise exceptions.InvalidDeviceProfile(
             'A device profile needs at least one group'
         )
-    return tuple(_parse_group(group) for group in raw)
+    groups = tuple(_parse_group(group) for group in raw)
+    _check_links(groups)
+    return groups
+
+
+def _check_links(groups: Sequence[Group]) -> None:
+    for link in LINKS:
+        joined = [group for group in groups if group.link == link]
+        amount = sum(sum(group.resources.values()) for group in joined)
+        if amount == 1:
+            raise exceptions.InvalidDeviceProfile(
+                f'accel:{LINK}={link} joins two units or more: let the group '
+                'ask for more units, or give another group of the profile '
+                f'accel:{LINK}={link}, too'
+            )
+        if amount > link_sets.MAX_SIZE:
+            raise exceptions.InvalidDeviceProfile(
+                f'accel:{LINK}={link} joins {link_sets.MAX_SIZE} units at '
+                f'most, and the profile asks for {amount}'
+            )
 
 
 def _parse_group(raw: Mapping[str, str]) -> Group:
@@ -179,6 +223,13 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
     is_on_one_numa_node = _boolean(
         SINGLE_NUMA_NODE, accel.pop(SINGLE_NUMA_NODE, 'false')
     )
+    link = _link(accel.pop(LINK, None))
+    if link is not None and is_on_one_numa_node:
+        raise exceptions.InvalidDeviceProfile(
+            f'A device profile group can have either accel:{LINK} or '
+            f'accel:{SINGLE_NUMA_NODE}; accel:{LINK}='
+            f'{link_sets.Kind.NUMA} joins units by their NUMA node'
+        )
     properties = _properties(accel)
     if is_prefetched and 'bitstream_id' not in properties:
         raise exceptions.InvalidDeviceProfile(
@@ -191,14 +242,24 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
         properties,
         is_prefetched,
         is_on_one_numa_node,
+        link,
     )
+
+
+def _link(value: str | None) -> str | None:
+    if value is not None and value not in LINKS:
+        raise exceptions.InvalidDeviceProfile(
+            f'Invalid value {value!r} of accel:{LINK}, it must be one of '
+            + ', '.join(LINKS)
+        )
+    return value
 
 
 def _properties(accel: Mapping[str, str]) -> dict[str, str]:
     for name in accel:
         if name not in PROPERTIES:
             known = ', '.join(
-                sorted([*PROPERTIES, PREFETCH, SINGLE_NUMA_NODE])
+                sorted([*PROPERTIES, LINK, PREFETCH, SINGLE_NUMA_NODE])
             )
             raise exceptions.InvalidDeviceProfile(
                 f'Unknown device profile group key accel:{name}, the accel: '

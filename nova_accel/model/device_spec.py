@@ -30,6 +30,7 @@ from typing import Any
 import jsonschema
 
 from nova_accel import exceptions
+from nova_accel.model import link_sets
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 
@@ -48,6 +49,49 @@ class Unit(enum.StrEnum):
 
 # The value of ``pool`` for pools that have one NUMA node each.
 _BY_NUMA_NODE = 'numa'
+
+# The value of ``pool`` for pools below the providers of joined devices.
+_BY_LINKS = 'link'
+
+_ADDRESS = {
+    'type': 'string',
+    'pattern': (r'^[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7]\Z'),
+}
+
+# Kind -> sets of joined devices.
+_LINKS = {
+    'type': 'object',
+    'minProperties': 1,
+    'propertyNames': {'enum': ['nvlink', 'numa', 'pcie']},
+    'additionalProperties': {
+        'type': 'array',
+        'maxItems': 64,
+        'items': {
+            'type': 'array',
+            'items': _ADDRESS,
+            'minItems': 2,
+            'maxItems': link_sets.MAX_SIZE,
+        },
+    },
+}
+
+# Address -> number on its NVSwitch board, null without one.
+_MODULE_IDS = {
+    'type': 'object',
+    'minProperties': 1,
+    'maxProperties': link_sets.MAX_SIZE,
+    'propertyNames': _ADDRESS,
+    'additionalProperties': {
+        'anyOf': [
+            {
+                'type': 'integer',
+                'minimum': 0,
+                'maximum': link_sets.MAX_MODULE_ID,
+            },
+            {'type': 'null'},
+        ]
+    },
+}
 
 # Type -> number of units, in the order of the JSON text.
 _UNITS = {
@@ -82,7 +126,9 @@ SCHEMA = {
                 'pattern': r'^CUSTOM_[A-Z0-9_]{1,248}\Z',
             },
         },
-        'pool': {'enum': [False, True, _BY_NUMA_NODE]},
+        'pool': {'enum': [False, True, _BY_NUMA_NODE, _BY_LINKS]},
+        'links': _LINKS,
+        'module_ids': _MODULE_IDS,
         'mdev_type': {'type': 'string', 'minLength': 1},
         'mdev_types': _UNITS,
         'vgpu_types': _UNITS | {'propertyNames': {'pattern': r'^[0-9]+\Z'}},
@@ -124,6 +170,9 @@ SCHEMA = {
 
 _VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
+#: The addresses of joined devices.
+Members = frozenset[pci_address.PciAddress]
+
 
 @dataclasses.dataclass(frozen=True)
 class DeviceSpec:
@@ -131,7 +180,11 @@ class DeviceSpec:
 
     ``address`` may have ``*`` for any of its parts. ``pool`` None lets the
     driver decide whether its devices are interchangeable.
-    ``pool_by_numa_node`` says that those of a pool share a NUMA node.
+    ``pool_by_numa_node`` says that those of a pool share a NUMA node, and
+    ``pool_by_links`` that providers of joined devices are above the pools.
+    ``links`` are the sets of joined devices that the operator names, for each
+    kind, and ``module_ids`` the numbers of devices on their NVSwitch board,
+    None for one that is on no such board.
     ``traits`` include the trait of the physical network. ``unit`` is what is
     handed over together with a function. ``sriov_numvfs`` is how many virtual
     functions each physical one is to have, None to leave them as they are.
@@ -153,6 +206,9 @@ class DeviceSpec:
     traits: frozenset[str] = frozenset()
     pool: bool | None = None
     pool_by_numa_node: bool = False
+    pool_by_links: bool = False
+    links: tuple[tuple[link_sets.Kind, tuple[Members, ...]], ...] = ()
+    module_ids: tuple[tuple[pci_address.PciAddress, int | None], ...] = ()
     mdev_type: str | None = None
     mdev_types: tuple[tuple[str, int], ...] = ()
     vgpu_types: tuple[tuple[str, int], ...] = ()
@@ -253,6 +309,15 @@ def _parse_line(line: str, drivers: list[str]) -> DeviceSpec:
     ):
         if (value.get('clean') == method) != (key in value):
             raise refuse(f'"clean": "{method}" and "{key}" need each other')
+    if 'links' in value and value.get('pool') != _BY_LINKS:
+        raise refuse(f'"links" needs "pool": "{_BY_LINKS}"')
+    numbers = [
+        number
+        for number in value.get('module_ids', {}).values()
+        if number is not None
+    ]
+    if len(set(numbers)) < len(numbers):
+        raise refuse('two devices of "module_ids" have the same number')
     if value['driver'] not in drivers:
         raise refuse(
             f'unknown driver {value["driver"]!r}, the installed '
@@ -278,6 +343,19 @@ def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
         )
     if result.get('pool') == _BY_NUMA_NODE:
         result |= {'pool': True, 'pool_by_numa_node': True}
+    if result.get('pool') == _BY_LINKS:
+        result |= {'pool': True, 'pool_by_links': True}
+    result['links'] = tuple(
+        (
+            link_sets.Kind(kind),
+            tuple(frozenset(map(_address, members)) for members in sets),
+        )
+        for kind, sets in result.get('links', {}).items()
+    )
+    result['module_ids'] = tuple(
+        (_address(address), None if number is None else int(number))
+        for address, number in result.get('module_ids', {}).items()
+    )
     result['clean_command'] = tuple(result.get('clean_command', ()))
     result['traits'] = frozenset(result.get('traits', ()))
     if 'unit' in result:
@@ -289,3 +367,7 @@ def _normalised(value: Mapping[str, Any]) -> dict[str, Any]:
         # Functions of two networks are not interchangeable.
         result['traits'] |= {naming.network_trait(result['physical_network'])}
     return result
+
+
+def _address(text: str) -> pci_address.PciAddress:
+    return pci_address.PciAddress.parse(text)

@@ -25,6 +25,7 @@ from collections.abc import Sequence
 import dataclasses
 
 from nova_accel.model import device_profile
+from nova_accel.model import link_places
 from nova_accel.model import naming
 
 #: The reason why a unit is not free: a guest has it.
@@ -38,6 +39,9 @@ _OF_ALL = frozenset({naming.OWNER_TRAIT, naming.OWNERSHIP_TRAIT})
 class Inventory:
     """The units of one resource class at one provider, as its host says.
 
+    ``link_sets`` are the sets of joined devices that all of them are in, see
+    :mod:`nova_accel.model.link_places`.
+
     ``units`` maps the reason why units are not free to their number. The
     number of free units has the key None.
     """
@@ -49,6 +53,7 @@ class Inventory:
     device_uuids: tuple[str, ...]
     units: Mapping[str | None, int]
     is_silent: bool = False
+    link_sets: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -71,17 +76,39 @@ class Candidate:
 
 
 def explain(
-    group: device_profile.Group, inventories: Iterable[Inventory]
+    group: device_profile.Group,
+    inventories: Iterable[Inventory],
+    joined: int = 0,
 ) -> list[Candidate]:
-    """The inventories of the group's resource classes, in the order given."""
-    return [
-        Candidate(inventory, tuple(_reasons(group, inventory)))
+    """The inventories of the group's resource classes, in the order given.
+
+    A group with a link is served by a set of devices of one host, which may
+    have several providers.
+
+    :param joined: how many units all groups with the same link ask for
+    """
+    there = [
+        inventory
         for inventory in inventories
         if inventory.resource_class in group.resources
     ]
+    return [
+        Candidate(
+            inventory,
+            (
+                *_misfits(group, inventory),
+                *(
+                    _too_few(group, inventory)
+                    if group.link is None
+                    else _not_joined(group, inventory, there, joined)
+                ),
+            ),
+        )
+        for inventory in there
+    ]
 
 
-def _reasons(
+def _misfits(
     group: device_profile.Group, inventory: Inventory
 ) -> Iterable[str]:
     others = sorted(group.resources.keys() - {inventory.resource_class})
@@ -95,6 +122,11 @@ def _reasons(
         yield f'forbidden traits: {", ".join(forbidden)}'
     if inventory.is_silent:
         yield 'its host does not report'
+
+
+def _too_few(
+    group: device_profile.Group, inventory: Inventory
+) -> Iterable[str]:
     wanted = group.resources[inventory.resource_class]
     if inventory.total < wanted:
         yield f'{wanted} are wanted and it has {inventory.total}'
@@ -102,6 +134,40 @@ def _reasons(
         yield (
             f'{wanted} are wanted and {inventory.units.get(None, 0)} are '
             f'free ({_not_free(inventory.units)})'
+        )
+
+
+def _not_joined(
+    group: device_profile.Group,
+    inventory: Inventory,
+    there: Sequence[Inventory],
+    joined: int,
+) -> Iterable[str]:
+    """Why no set that the provider is in can serve the group."""
+    join = (group.link, joined)
+    sets = {
+        place
+        for place in inventory.link_sets
+        if join in link_places.joins(place)
+    }
+    if not sets:
+        yield f'no set that joins {joined} by {group.link} has it'
+        return
+    wanted = group.resources[inventory.resource_class]
+    free = max(
+        sum(
+            other.free
+            for other in there
+            if other.hostname == inventory.hostname
+            and place in other.link_sets
+            and not list(_misfits(group, other))
+        )
+        for place in sets
+    )
+    if free < wanted:
+        yield (
+            f'{wanted} are wanted and {free} are free in the set that joins '
+            f'{joined} by {group.link}'
         )
 
 
@@ -123,6 +189,7 @@ class Units:
     is_silent: bool
     why_not_free: str | None
     amount: int
+    link_sets: tuple[str, ...] = ()
 
 
 def inventories(units: Sequence[Units]) -> list[Inventory]:
@@ -148,6 +215,7 @@ def inventories(units: Sequence[Units]) -> list[Inventory]:
                 # A deployable may have no units at the moment.
                 {why: amount for why, amount in amounts.items() if amount},
                 any(part.is_silent for part in parts),
+                parts[0].link_sets,
             )
         )
     return found

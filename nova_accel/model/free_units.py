@@ -28,6 +28,7 @@ class FreeUnits:
     ``free`` is how many units a guest can have now, ``total`` how many there
     are. ``traits`` are the deployable's own. ``sets`` are the sets of devices
     that it is in, the largest first, for example its NUMA node and its device.
+    ``node`` is its NUMA node where the sets are those of links.
     ``region`` is the name of its FPGA region, None without one.
     ``bitstream_id`` is what the region holds, None if it holds nothing that is
     known.
@@ -43,6 +44,7 @@ class FreeUnits:
     region: str | None = None
     bitstream_id: str | None = None
     is_degraded: bool = False
+    node: str | None = None
 
     @property
     def numa_node(self) -> str | None:
@@ -51,8 +53,15 @@ class FreeUnits:
         If no node is known, that is one more: a machine without NUMA tells
         none for any device.
         """
+        if self.node is not None:
+            return self.node
         found = self.sets[:1]
         return found[0] if found and found[0].startswith(_NUMA_NODE) else None
+
+
+def node_of(numa_node: int | None) -> str | None:
+    """The name of a NUMA node, None if no node is known."""
+    return None if numa_node is None else f'{_NUMA_NODE}{numa_node}'
 
 
 def sets_of(numa_node: int | None, *others: str) -> tuple[str, ...]:
@@ -60,6 +69,5 @@ def sets_of(numa_node: int | None, *others: str) -> tuple[str, ...]:
 
     :param others: the sets within the NUMA node, the largest first
     """
-    if numa_node is None:
-        return others
-    return f'{_NUMA_NODE}{numa_node}', *others
+    node = node_of(numa_node)
+    return others if node is None else (node, *others)

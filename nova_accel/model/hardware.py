@@ -74,6 +74,11 @@ class Device:
     healthy; a faulty device is published as reserved. ``attributes`` are for
     people to read: firmware, memory, link. ``regions`` are its programmable
     parts. ``shell`` is its static part, None if no shell can be loaded.
+
+    ``pooled_by_links`` says that its provider is below those of the sets of
+    joined devices. ``link_sets`` are these sets, the largest first, as
+    :mod:`nova_accel.model.link_places` writes them. ``module_id`` is its number on an NVSwitch board, None without one.
+    The core sets the last two.
     """
 
     name: str
@@ -95,6 +100,9 @@ class Device:
     )
     regions: tuple[programmable.Region, ...] = ()
     shell: programmable.Region | None = None
+    pooled_by_links: bool = False
+    link_sets: tuple[str, ...] = ()
+    module_id: int | None = None
 
     @property
     def addresses(self) -> frozenset[pci_address.PciAddress]:
@@ -125,7 +133,9 @@ class Device:
         :param node_uuid: the uuid of the compute node
         :param rp_uuids: (device name, deployable name) -> provider uuid
         """
-        return {
+        # An API of an earlier release knows no link sets.
+        links = {'link_sets': list(self.link_sets)} if self.link_sets else {}
+        return links | {
             'uuid': naming.derived_uuid(node_uuid, self.name),
             'name': self.name,
             'type': self.type,

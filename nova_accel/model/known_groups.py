@@ -24,6 +24,7 @@ _Contents = tuple[
     frozenset[str],
     frozenset[tuple[str, str]],
     bool,
+    str | None,
 ]
 
 
@@ -50,6 +51,7 @@ class KnownGroups:
             group.forbidden,
             frozenset(group.properties.items()),
             group.is_on_one_numa_node,
+            group.link,
         )
         found = self._by_contents.get(contents)
         if found is None:

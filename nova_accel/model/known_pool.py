@@ -38,15 +38,19 @@ class KnownPool:
     here can never be an old one.
     """
 
-    __slots__ = ('_costs', '_demand', '_room', 'units')
+    __slots__ = ('_costs', '_demand', '_room', 'linked_on', 'units')
 
     def __init__(
         self,
         deployables: Iterable[free_units.FreeUnits],
         claimed: Mapping[str, int],
         demand: Mapping[str, float],
+        linked_on: str | None = None,
     ) -> None:
-        """:param claimed: resource class -> how many units are not free"""
+        """:param claimed: resource class -> how many units are not free
+        :param linked_on: the host, if the pool is one of joined devices
+        """
+        self.linked_on = linked_on
         units: Sequence[free_units.FreeUnits] = tuple(deployables)
         for resource_class, amount in claimed.items():
             units = _without(units, resource_class, amount, demand)

@@ -27,6 +27,8 @@ from nova_accel.model import device_profile
 from nova_accel.model import explanation
 from nova_accel.model import free_providers
 from nova_accel.model import free_units
+from nova_accel.model import host_fit
+from nova_accel.model import host_links
 from nova_accel.model import known_groups
 from nova_accel.model import known_inventories
 from nova_accel.model import known_pool
@@ -57,6 +59,7 @@ class KnownUnits:
         self._free = free_providers.FreeProviders()
         self._sizes = pool_sizes.PoolSizes()
         self._pools: dict[str, known_pool.KnownPool] = {}
+        self._links: dict[str, host_links.HostLinks] = {}
         self._claims = unit_claims.UnitClaims()
         self._silent: frozenset[str] = frozenset()
         self._demand: Mapping[str, float] = {}
@@ -122,14 +125,39 @@ class KnownUnits:
         pool = self._pools.get(rp_uuid) or self._pool(rp_uuid)
         return pool.cost(self._groups.of_object(group), policy)
 
-    def largest(self, group: device_profile.Group) -> int:
+    def harm(self, amounts: host_links.Amounts) -> host_links.Harm | None:
+        """The harm of a choice to the sets of joined devices of one host.
+
+        :param amounts: what is taken of which pools of the host
+        :returns: None if none of the pools is one of joined devices
+        """
+        for rp_uuid, _class in amounts:
+            pool = self._pools.get(rp_uuid) or self._pool(rp_uuid)
+            if pool.linked_on is not None:
+                return self._links_of(pool.linked_on).harm(amounts)
+        return None
+
+    def links(self) -> list[host_links.HostLinks]:
+        """The link sets of all hosts that report and have some."""
+        with self._lock:
+            hostnames = {
+                each.hostname
+                for each in self._deployables.values()
+                if each.link_sets and each.hostname not in self._silent
+            }
+        return [self._links_of(hostname) for hostname in sorted(hostnames)]
+
+    def largest(self, group: device_profile.Group, joined: int = 0) -> int:
         """The most units that a provider has for a group, free or not.
 
         If the group wants one NUMA node, it is the most units on one. It is 0
         if no provider is known to suit the group.
+
+        :param joined: how many devices have to be joined, if the group has a
+            link
         """
         with self._lock:
-            return self._sizes.largest(group)
+            return self._sizes.largest(group, joined)
 
     def serves(
         self,
@@ -263,6 +291,7 @@ class KnownUnits:
         before = self._deployables.pop(uuid, None)
         if before is not None:
             touched.add(before.rp_uuid)
+            self._links.pop(before.hostname, None)
             for places, place in self._places(before):
                 del places[place][uuid]
                 if not places[place]:
@@ -274,6 +303,7 @@ class KnownUnits:
             )
         if deployable is not None:
             touched.add(deployable.rp_uuid)
+            self._links.pop(deployable.hostname, None)
             self._deployables[uuid] = deployable
             for places, place in self._places(deployable):
                 places.setdefault(place, {})[uuid] = deployable
@@ -300,7 +330,9 @@ class KnownUnits:
 
     def _drop_pools(self, rp_uuids: Iterable[str]) -> None:
         for rp_uuid in rp_uuids:
-            self._pools.pop(rp_uuid, None)
+            pool = self._pools.pop(rp_uuid, None)
+            if pool is not None and pool.linked_on is not None:
+                self._links.pop(pool.linked_on, None)
 
     def _pool(self, rp_uuid: str) -> known_pool.KnownPool:
         found = self._pools.get(rp_uuid)
@@ -314,38 +346,50 @@ class KnownUnits:
                 (deployable.units() for deployable in deployables.values()),
                 self._claims.of(rp_uuid),
                 self._demand,
+                _linked_on(deployables.values()),
             )
             self._pools[rp_uuid] = made
+            return made
+
+    def _links_of(self, hostname: str) -> host_links.HostLinks:
+        found = self._links.get(hostname)
+        if found is not None:
+            return found
+        with self._lock:
+            made = host_links.HostLinks(
+                {
+                    rp_uuid: self._pool(rp_uuid).units
+                    for rp_uuid in {
+                        each.rp_uuid
+                        for each in self._of_host.get(hostname, {}).values()
+                        if each.link_sets
+                    }
+                }
+            )
+            self._links[hostname] = made
             return made
 
     def _host_serves(
         self,
         hostname: str,
-        groups: Iterable[known_groups.Wanted],
+        groups: Sequence[known_groups.Wanted],
         is_isolated: bool,
     ) -> bool:
         """Whether each group finds a provider, in the order given.
 
         :param is_isolated: whether each group needs a provider of its own
         """
-        if hostname in self._silent:
-            return False
-        taken: dict[tuple[str, str], int] = {}
-        used: set[str] = set()
-        for wanted in groups:
-            asked = wanted.group.resources.items()
-            for rp_uuid in tuple(self._free.of_host(hostname)):
-                room = self._pool(rp_uuid).room(wanted)
-                if rp_uuid not in used and all(
-                    room[name] - taken.get((rp_uuid, name), 0) >= amount
-                    for name, amount in asked
-                ):
-                    break
-            else:
-                return False
-            if is_isolated:
-                used.add(rp_uuid)
-            for name, amount in asked:
-                key = rp_uuid, name
-                taken[key] = taken.get(key, 0) + amount
-        return True
+        return hostname not in self._silent and host_fit.Fit(
+            tuple(self._free.of_host(hostname)),
+            lambda rp_uuid, wanted: self._pool(rp_uuid).room(wanted),
+            is_isolated,
+        ).serves(groups, lambda: self._links_of(hostname))
+
+
+def _linked_on(
+    deployables: Iterable[unit_changes.Deployable],
+) -> str | None:
+    """The host of joined devices; None for devices that are not joined."""
+    return next(
+        (each.hostname for each in deployables if each.link_sets), None
+    )

@@ -38,6 +38,10 @@ OWNERSHIP_TRAIT = 'CUSTOM_NOVA_ACCEL'
 #: The owner trait that the vGPU specification asks for.
 OWNER_TRAIT = os_traits.OWNER_CYBORG
 
+#: Every pool of devices that work only in an active partition of a fabric has
+#: this trait, and no other provider has it.
+FABRIC_TRAIT = f'{OWNERSHIP_TRAIT}_FABRIC'
+
 #: Device type -> resource class, a standard one where it exists.
 RESOURCE_CLASSES = {
     'AICHIP': 'CUSTOM_AICHIP',
@@ -128,6 +132,16 @@ def vgpu_traits(
             vgpu_trait(vendor, product_id, ' '.join(words[1:] or words))
         )
     return frozenset(traits)
+
+
+def link_trait(kind: str, size: int) -> str:
+    """``CUSTOM_NOVA_ACCEL_<KIND>_<SIZE>``: gives so many joined devices.
+
+    :param kind: a :class:`nova_accel.model.link_sets.Kind`
+    """
+    return custom_trait(
+        OWNERSHIP_TRAIT.removeprefix('CUSTOM_'), kind, str(size)
+    )
 
 
 def network_trait(physical_network: str) -> str:

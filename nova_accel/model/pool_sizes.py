@@ -22,18 +22,23 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from nova_accel.model import device_profile
+from nova_accel.model import link_places
 from nova_accel.model import unit_changes
 
 
 class _Kind(NamedTuple):
+    """``joins`` are those of all sets that the provider is in."""
+
     resource_class: str
     traits: frozenset[str]
+    joins: frozenset[link_places.Join]
 
-    def suits(self, group: device_profile.Group) -> bool:
+    def suits(self, group: device_profile.Group, joined: int) -> bool:
         return (
             group.resources.keys() == {self.resource_class}
             and group.required <= self.traits
             and group.forbidden.isdisjoint(self.traits)
+            and (group.link is None or (group.link, joined) in self.joins)
         )
 
 
@@ -73,11 +78,14 @@ class PoolSizes:
         for kind, size in after.items():
             self._sizes[kind][size] += 1
 
-    def largest(self, group: device_profile.Group) -> int:
+    def largest(self, group: device_profile.Group, joined: int = 0) -> int:
         """The most units that one provider has, of those that suit the group.
 
         If the group wants one NUMA node, it is the most units on one. It is 0
         if none suits, also because only Placement knows a required trait.
+
+        :param joined: how many devices have to be joined, if the group has a
+            link
         """
         return max(
             (
@@ -85,7 +93,7 @@ class PoolSizes:
                 if group.is_on_one_numa_node
                 else size.whole
                 for kind, sizes in self._sizes.items()
-                if kind.suits(group)
+                if kind.suits(group, joined)
                 for size in sizes
             ),
             default=0,
@@ -103,6 +111,7 @@ def _measured(
         _Kind(
             resource_class,
             frozenset().union(*(each.traits for each in of_class)),
+            link_places.of_places(of_class[0].link_sets),
         ): _size(of_class)
         for resource_class, of_class in of_classes.items()
     }

@@ -24,8 +24,11 @@ import dataclasses
 import functools
 import hashlib
 
+from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model import link_homes
+from nova_accel.model import link_sets
 from nova_accel.model import naming
 
 
@@ -44,6 +47,9 @@ class Units:
     total: int
     reserved: int = 0
 
+
+#: The length of a name that stands for one that is too long.
+SHORT_NAME = 16
 
 #: Resource provider uuid -> resource class -> units.
 Inventories = Mapping[str, Mapping[str, Units]]
@@ -101,18 +107,29 @@ class Layout:
         }
 
 
+_NO_LINKS = link_sets.Tree()
+
+
 def layout(
-    nodename: str, node_uuid: str, devices: Iterable[hardware.Device]
+    nodename: str,
+    node_uuid: str,
+    devices: Iterable[hardware.Device],
+    tree: link_sets.Tree = _NO_LINKS,
 ) -> Layout:
     """The resource providers of a host's devices.
 
     Interchangeable devices share one pooled provider. Any other device has its
-    own. If it has several deployables, each has a provider below that.
+    own. If it has several deployables, each has a provider below that. Devices
+    that are pooled by their links are below the providers of their sets.
 
+    :param tree: the link sets of the devices
     :raises InvalidName: a provider's name would be too long for Placement.
     """
-    builder = _Builder(nodename, node_uuid)
-    for device in sorted(devices, key=lambda device: device.address):
+    found = sorted(devices, key=lambda device: device.address)
+    builder = _Builder(
+        nodename, node_uuid, link_homes.homes(owners(found), tree)
+    )
+    for device in found:
         if len(device.deployables) == 1:
             builder.add_whole(device, device.deployables[0])
         elif device.deployables:
@@ -123,9 +140,15 @@ def layout(
 class _Builder:
     """A layout to which one device after the other is added."""
 
-    def __init__(self, nodename: str, node_uuid: str) -> None:
+    def __init__(
+        self,
+        nodename: str,
+        node_uuid: str,
+        homes: Mapping[str, link_homes.Home],
+    ) -> None:
         self._nodename = nodename
         self._node_uuid = node_uuid
+        self._homes = homes
         self._providers: dict[str, Provider] = {}
         # By the name of the provider and the resource class.
         self._handles: dict[
@@ -137,22 +160,47 @@ class _Builder:
         self, device: hardware.Device, deployable: hardware.Deployable
     ) -> None:
         """Add a device that has one deployable."""
-        path = pool(device, deployable) if device.pooled else (device.name,)
+        home = self._homes.get(device.name, link_homes.NOWHERE)
+        path = (
+            (*home.prefix, *pool(device, deployable))
+            if device.pooled
+            else (device.name,)
+        )
         self._rp_uuids[device.name, deployable.name] = self._add(
-            path, None, deployable.traits, deployable
+            (*path, *home.suffix),
+            self._parent(home),
+            deployable.traits,
+            deployable,
         )
 
     def add_parts(self, device: hardware.Device) -> None:
         """Add a device, with a provider for each of its deployables."""
+        home = self._homes.get(device.name, link_homes.NOWHERE)
         shared = frozenset.intersection(
             *(deployable.traits for deployable in device.deployables)
         )
-        parent = self._add((device.name,), None, shared)
+        parent = self._add(
+            (device.name, *home.suffix), self._parent(home), shared
+        )
         for deployable in device.deployables:
             path = device.name, deployable.name
             self._rp_uuids[path] = self._add(
-                path, parent, deployable.traits, deployable
+                (*path, *home.suffix), parent, deployable.traits, deployable
             )
+
+    def _parent(self, home: link_homes.Home) -> str | None:
+        """Add the providers of the sets above a home.
+
+        :returns: the uuid of the smallest one, None if there is none
+        """
+        parent = None
+        for depth, node in enumerate(home.parents):
+            parent = self._add(
+                (node.name, *link_homes.suffix(home.parents[:depth])),
+                parent,
+                node.traits,
+            )
+        return parent
 
     def layout(self) -> Layout:
         return Layout(
@@ -171,6 +219,19 @@ class _Builder:
             self._rp_uuids,
         )
 
+    def _name(self, path: tuple[str, ...]) -> str:
+        """The name of a provider; with links, a short one if need be.
+
+        :raises InvalidName: the name is too long for Placement.
+        """
+        try:
+            return naming.provider_name(self._nodename, *path)
+        except exceptions.InvalidName:
+            if not self._homes:
+                raise
+            digest = hashlib.sha256('/'.join(path).encode()).hexdigest()
+            return naming.provider_name(self._nodename, digest[:SHORT_NAME])
+
     def _add(
         self,
         path: tuple[str, ...],
@@ -182,7 +243,7 @@ class _Builder:
 
         :returns: the provider's uuid
         """
-        name = naming.provider_name(self._nodename, *path)
+        name = self._name(path)
         uuid = naming.derived_uuid(self._node_uuid, 'provider', *path)
         units = self._handles.setdefault(name, {})
         if deployable is not None:
@@ -197,6 +258,19 @@ class _Builder:
             {},
         )
         return uuid
+
+
+def owners(devices: Iterable[hardware.Device]) -> dict[str, tuple[str, ...]]:
+    """Device -> the first parts of its provider's name, if links decide."""
+    return {
+        device.name: (
+            pool(device, device.deployables[0])
+            if len(device.deployables) == 1
+            else (device.name,)
+        )
+        for device in devices
+        if device.pooled_by_links and device.deployables
+    }
 
 
 def pool(

@@ -122,7 +122,12 @@ class _Host:
             vendor=reason.told(device.vendor, bounds.MAX_TEXT),
             product=reason.told(device.product, bounds.MAX_TEXT),
         )
-        if len(deployables) == 1 and found.pooled:
+        if found.pooled_by_links:
+            # Names with links are longer, and become so short if need be.
+            naming.provider_name(
+                self._nodename, '0' * provider_layout.SHORT_NAME
+            )
+        elif len(deployables) == 1 and found.pooled:
             self._claim_pool(provider_layout.pool(found, deployables[0]))
         if device.deployables and not deployables:
             found = dataclasses.replace(

@@ -23,12 +23,19 @@ import collections
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+import types
 from typing import NamedTuple
 
 from nova_accel.model import device_profile
 from nova_accel.model import explanation
 from nova_accel.model import naming
 from nova_accel.model import usability
+
+#: GPUs of a fabric, without ``accel:link``.
+_FABRIC = (
+    'a fabric joins all of them, and gives several to one server only if the '
+    'device profile has accel:link=nvlink'
+)
 
 _SILENT = 'on hosts that do not report'
 
@@ -48,34 +55,49 @@ class Finding(NamedTuple):
         return f'{self.cause}, nearest: {self.nearest}'
 
 
+class Unmet(NamedTuple):
+    """The units that are wanted in words, and why there are none."""
+
+    wanted: str
+    finding: Finding
+
+
+_NOTHING_JOINED: Mapping[str, Unmet] = types.MappingProxyType({})
+
 #: Placement has nothing free, and the hosts have.
-_CLAIMED = Finding('the free ones are being handed out')
+CLAIMED = Finding('the free ones are being handed out')
 
 
 def alone(
     groups: Mapping[str, device_profile.Group],
     inventories: Sequence[explanation.Inventory],
     max_length: int,
+    joined: Mapping[str, Unmet] = _NOTHING_JOINED,
 ) -> str:
     """Why the groups cannot be served, each by itself.
 
     :param groups: by their names
     :param inventories: all that is known of the groups' resource classes
+    :param joined: groups that are to be joined, by the name of the first one
     :returns: at most ``max_length`` characters, with the causes
     """
-    findings = {
-        name: find(group, inventories) or _CLAIMED
-        for name, group in groups.items()
-    }
+    unmet = dict(joined)
+    for name, group in groups.items():
+        unmet[name] = Unmet(
+            _wanted(group), find(group, inventories) or CLAIMED
+        )
     return _first_short(
         max_length,
         '; '.join(
-            f'{name} ({_wanted(groups[name])}): {finding}'
-            for name, finding in findings.items()
+            f'{name} ({each.wanted}): {each.finding}'
+            for name, each in sorted(unmet.items())
         ),
-        '; '.join(f'{name}: {finding}' for name, finding in findings.items()),
         '; '.join(
-            f'{name}: {finding.cause}' for name, finding in findings.items()
+            f'{name}: {each.finding}' for name, each in sorted(unmet.items())
+        ),
+        '; '.join(
+            f'{name}: {each.finding.cause}'
+            for name, each in sorted(unmet.items())
         ),
     )
 
@@ -191,6 +213,8 @@ def _why_unsuited(
     everywhere = frozenset.intersection(
         group.forbidden, *(each.traits for each in there)
     )
+    if naming.FABRIC_TRAIT in everywhere:
+        return _FABRIC
     if everywhere:
         return (
             f'each {resource_class} has {_some(everywhere)}, '
@@ -245,6 +269,8 @@ def _without_a_trait(
     if not free:
         return None
     [(trait, amount)] = free.most_common(1)
+    if trait == naming.FABRIC_TRAIT:
+        return f'{amount} free with accel:link=nvlink'
     return (
         f'{amount} free '
         f'{"with" if trait in group.forbidden else "without"} {trait}'
@@ -260,7 +286,10 @@ def _wanted(group: device_profile.Group) -> str:
                 for resource_class, amount in sorted(group.resources.items())
             ),
             *sorted(group.required - {naming.OWNERSHIP_TRAIT}),
-            *(f'no {trait}' for trait in sorted(group.forbidden)),
+            *(
+                f'no {trait}'
+                for trait in sorted(group.forbidden - {naming.FABRIC_TRAIT})
+            ),
         ]
     )
 

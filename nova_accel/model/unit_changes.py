@@ -28,6 +28,8 @@ class Deployable(NamedTuple):
     many of these a guest can have: none of a device that is disabled or
     faulty. ``in_use`` is how many guests have. ``unusable`` says in the words
     for tenants why no guest can have a unit of the device, None if one can.
+    ``link_sets`` are the sets of joined devices that the device is in, the
+    largest first, as :mod:`nova_accel.model.link_places` writes them.
     """
 
     hostname: str
@@ -43,6 +45,7 @@ class Deployable(NamedTuple):
     free: int
     in_use: int = 0
     unusable: str | None = None
+    link_sets: tuple[str, ...] = ()
 
     def units(self) -> free_units.FreeUnits:
         """Its units, as the choice between them sees them."""
@@ -53,10 +56,20 @@ class Deployable(NamedTuple):
             self.traits,
             self.free,
             self.total,
-            free_units.sets_of(self.numa_node, self.device_uuid),
+            self._sets,
             self.region,
             self.bitstream_id,
+            node=(
+                free_units.node_of(self.numa_node) if self.link_sets else None
+            ),
         )
+
+    @property
+    def _sets(self) -> tuple[str, ...]:
+        """The link sets say more than the NUMA node, which may be one."""
+        if self.link_sets:
+            return (*self.link_sets, self.device_uuid)
+        return free_units.sets_of(self.numa_node, self.device_uuid)
 
 
 class Changes(NamedTuple):

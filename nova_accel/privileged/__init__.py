@@ -65,3 +65,11 @@ processes_pctxt = priv_context.PrivContext(
         capabilities.CAP_DAC_READ_SEARCH,
     ],
 )
+
+# Fabric Manager listens on TCP, or on a socket that belongs to root.
+fabric_pctxt = priv_context.PrivContext(
+    'nova_accel',
+    cfg_section='nova_accel_fabric',
+    pypath=f'{__name__}.fabric_pctxt',
+    capabilities=[],
+)

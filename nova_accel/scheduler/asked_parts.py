@@ -13,31 +13,90 @@
 """The groups of a device profile as Placement is asked for them.
 
 A group that is larger than every pool of devices becomes several groups.
+Groups that have to be joined become groups beside the one of the set that
+joins them, or a group whose provider is such a set.
 """
 
-from collections.abc import Iterable
 from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+import dataclasses
+from typing import NamedTuple
 
+from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.model import group_division
+from nova_accel.model import link_division
 from nova_accel.scheduler import known_stock
 
-#: The id of a group in Nova, and the group.
-Asked = tuple[str, device_profile.Group]
+
+class Group(NamedTuple):
+    """A group for one provider.
+
+    ``group`` is that of the profile, or a part of it. ``trait`` is the one
+    that the provider has to have as a set of joined devices.
+    """
+
+    requester_id: str
+    group: device_profile.Group
+    trait: str | None = None
+
+
+class Set(NamedTuple):
+    """A set of joined devices: a provider that is above those of groups."""
+
+    requester_id: str
+    trait: str
+    members: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What Placement is asked for."""
+
+    groups: Sequence[Group]
+    sets: Sequence[Set] = ()
+
+    @property
+    def link_traits(self) -> Mapping[str, tuple[str, ...]]:
+        """The trait of each set -> the groups that it joins."""
+        return {
+            **{
+                group.trait: (group.requester_id,)
+                for group in self.groups
+                if group.trait is not None
+            },
+            **{each.trait: each.members for each in self.sets},
+        }
 
 
 def whole(
-    groups: Iterable[device_profile.Group], port_uuid: str = ''
-) -> Iterator[Asked]:
-    """The groups as they are.
+    groups: Sequence[device_profile.Group], port_uuid: str = ''
+) -> Asked:
+    """The groups as they are, since Nova's client for Cyborg knows them.
 
     :param port_uuid: the port that has the profile, empty for the flavor's
+    :raises NotFound: a joined group is larger than every pool
     """
+    found = _Found(port_uuid)
     for index, group in enumerate(groups):
-        yield device_profile.requester_id(index, port_uuid), group
+        if group.link is None:
+            found.add(index, (group,))
+    for link, members in link_division.by_link(groups).items():
+        joined = link_division.joined(members, _largest)
+        for index, parts in joined.parts.items():
+            if len(parts) > 1:
+                raise exceptions.NotFound(
+                    f'no pool of devices has '
+                    f'{link_division.told(link, [members[index]])}, and '
+                    f'{device_profile.CYBORG_FLAVOR_KEY} takes no more than a '
+                    f'pool: use {device_profile.FLAVOR_KEY} in the flavor'
+                )
+        found.join(joined)
+    return found.asked()
 
 
-def placeable(groups: Iterable[device_profile.Group]) -> Iterator[Asked]:
+def placeable(groups: Sequence[device_profile.Group]) -> Asked:
     """The groups, or their parts.
 
     A group stays whole if no size of a pool is known for it: the database
@@ -46,21 +105,82 @@ def placeable(groups: Iterable[device_profile.Group]) -> Iterator[Asked]:
 
     :raises NotFound: a group is too large; the text names it
     """
+    found = _Found()
     for index, group in enumerate(groups):
-        parts = group_division.placeable(index, group, _largest(group))
-        for number, part in enumerate(parts):
-            yield (
-                device_profile.requester_id(
-                    index, part=number if len(parts) > 1 else None
-                ),
-                part,
+        if group.link is None:
+            found.add(
+                index,
+                group_division.placeable(index, group, _largest(group)),
+            )
+    for members in link_division.by_link(groups).values():
+        found.join(link_division.joined(members, _largest))
+    return found.asked()
+
+
+class _Found:
+    """The groups and sets, while they are collected."""
+
+    def __init__(self, port_uuid: str = '') -> None:
+        self._port_uuid = port_uuid
+        self._groups: dict[int, list[Group]] = {}
+        self._sets: list[Set] = []
+
+    def add(
+        self,
+        index: int,
+        parts: Sequence[device_profile.Group],
+        trait: str | None = None,
+    ) -> None:
+        self._groups[index] = [
+            Group(requester_id, part, trait)
+            for requester_id, part in zip(
+                self._ids(index, len(parts)), parts, strict=True
+            )
+        ]
+
+    def join(self, joined: link_division.Joined) -> None:
+        trait = joined.trait if joined.is_one else None
+        for index, parts in joined.parts.items():
+            self.add(index, parts, trait)
+        if not joined.is_one:
+            self._sets.append(
+                Set(
+                    device_profile.set_requester_id(
+                        min(joined.parts), self._port_uuid
+                    ),
+                    joined.trait,
+                    tuple(
+                        group.requester_id
+                        for index in joined.parts
+                        for group in self._groups[index]
+                    ),
+                )
             )
 
+    def _ids(self, index: int, parts: int) -> Iterator[str]:
+        for number in range(parts):
+            yield device_profile.requester_id(
+                index, self._port_uuid, number if parts > 1 else None
+            )
 
-def _largest(group: device_profile.Group) -> int:
+    def asked(self) -> Asked:
+        """What was found, in the order of the profile."""
+        return Asked(
+            [
+                group
+                for _index, groups in sorted(self._groups.items())
+                for group in groups
+            ],
+            self._sets,
+        )
+
+
+def _largest(group: device_profile.Group, joined: int = 0) -> int:
     """The most units that a pool has for the group; 0 if that is unknown.
 
     The database is asked only if the group is too large by what is known.
+
+    :param joined: how many devices have to be joined, if the group has a link
     """
     wanted = sum(group.resources.values())
     if wanted == 1:
@@ -68,7 +188,7 @@ def _largest(group: device_profile.Group) -> int:
     largest = 0
     for max_age_s in (known_stock.DECIDING_S, known_stock.FRESH_S):
         known = known_stock.current(max_age_s)
-        largest = 0 if known is None else known.largest(group)
+        largest = 0 if known is None else known.largest(group, joined)
         if largest >= wanted:
             break
     return largest

@@ -12,7 +12,7 @@
 
 """The order of allocation candidates, by what is known of free units."""
 
-import collections
+from collections.abc import Hashable
 from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ from nova import objects
 from nova.scheduler import host_manager
 
 from nova_accel.model import device_profile
+from nova_accel.model import host_links
 from nova_accel.model import known_units
 from nova_accel.model import unit_choice
 from nova_accel.scheduler import aggregate_values
@@ -101,7 +102,7 @@ class Order:
                 len(self._used & candidate['allocations'].keys()),
             )
         )
-        return candidates
+        return candidates if len(self._asked) == 1 else _distinct(candidates)
 
     def fit(
         self, host: host_manager.HostState, candidate: Candidate | None
@@ -130,25 +131,43 @@ class Order:
             if cost is None:
                 return _DOUBTFUL
             costs.append(cost)
+        amounts = self._amounts(candidate)
         if len(costs) == 1:
             [cost] = costs
-        elif self._fit_together(known, candidate):
+        elif all(
+            amount <= _free(known, *place) for place, amount in amounts.items()
+        ):
             cost = unit_choice.together(costs)
         else:
             return _DOUBTFUL
+        harm = known.harm(amounts)
+        if harm is not None:
+            cost = self._with_harm(cost, harm, host)
+            return Fit(False, cost, cost.left)
         return Fit(False, cost, self._left.get(id(vars(host)), cost.left))
 
-    def _fit_together(
-        self, known: known_units.KnownUnits, candidate: Candidate
-    ) -> bool:
-        """Whether providers that serve several groups have room for all."""
-        amounts: collections.Counter[tuple[str, str]] = collections.Counter()
+    def _amounts(self, candidate: Candidate) -> dict[tuple[str, str], int]:
+        """(Provider, class) -> the units that all groups take of it."""
+        amounts: dict[tuple[str, str], int] = {}
         for asked in self._asked:
             [rp_uuid] = candidate['mappings'][asked.requester_id]
             for resource_class, amount in asked.group.resources.items():
-                amounts[rp_uuid, resource_class] += amount
-        return all(
-            amount <= _free(known, *place) for place, amount in amounts.items()
+                key = rp_uuid, resource_class
+                amounts[key] = amounts.get(key, 0) + amount
+        return amounts
+
+    def _with_harm(
+        self,
+        cost: unit_choice.Cost,
+        harm: host_links.Harm,
+        host: host_manager.HostState,
+    ) -> unit_choice.Cost:
+        """The cost, by the sets of the whole host and not of single pools."""
+        is_packed = all(asked.sign(host) > 0 for asked in self._asked)
+        return cost._replace(
+            span=harm.span,
+            broken=harm.broken if is_packed else 0,
+            left=harm.left if is_packed else -harm.left,
         )
 
     def _left_by(
@@ -182,6 +201,22 @@ class Order:
                     for candidate in candidates
                 },
             )
+
+
+def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, without later ones that allocate the same.
+
+    Placement tells all ways to give equal providers to the parts of a group.
+    If one of them cannot be claimed, the others cannot be either.
+    """
+    found: dict[Hashable, Candidate] = {}
+    for candidate in candidates:
+        key = frozenset(
+            (uuid, *sorted(allocation['resources'].items()))
+            for uuid, allocation in candidate['allocations'].items()
+        )
+        found.setdefault(key, candidate)
+    return list(found.values())
 
 
 def _free(

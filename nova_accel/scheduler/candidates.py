@@ -38,14 +38,20 @@ def ask(
     groups: 'Sequence[objects.RequestGroup]',
     group_policy: str | None = None,
     limit: int | None = None,
+    same_subtree: Sequence[Sequence[str]] = (),
 ) -> Answer | None:
     """The candidates that serve the groups, regardless of other groups.
 
     :param group_policy: needed for two groups or more
+    :param same_subtree: the ids of groups whose providers are in one subtree
     :returns: None if Placement gave no answer
     """
     request = utils.ResourceRequest.from_request_groups(
-        groups, objects.RequestLevelParams(), group_policy
+        groups,
+        objects.RequestLevelParams(
+            same_subtree=[list(ids) for ids in same_subtree]
+        ),
+        group_policy,
     )
     if limit is not None:
         request._limit = limit

@@ -38,11 +38,25 @@ def is_ours(group: 'objects.RequestGroup') -> bool:
 def our_groups(
     request_spec: 'objects.RequestSpec',
 ) -> 'list[objects.RequestGroup]':
-    """The groups of the request that only our providers can serve."""
+    """The groups of the request that only our providers can serve.
+
+    The groups of sets of joined devices are not among them.
+    """
     return [
         group
         for group in request_spec.requested_resources or ()
-        if is_ours(group)
+        if is_ours(group) and group.resources
+    ]
+
+
+def our_sets(
+    request_spec: 'objects.RequestSpec',
+) -> 'list[objects.RequestGroup]':
+    """The groups of the request for our sets of joined devices."""
+    return [
+        group
+        for group in request_spec.requested_resources or ()
+        if is_ours(group) and not group.resources
     ]
 
 

@@ -17,7 +17,9 @@ migration, evacuation; not a rebuild). It changes nova-scheduler's own copy of
 the request, which nobody saves.
 """
 
+from collections.abc import Iterator
 from collections.abc import Sequence
+import dataclasses
 from typing import NamedTuple
 
 from nova import context as nova_context
@@ -33,12 +35,14 @@ from nova_accel import exceptions
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import engine
 from nova_accel.model import device_profile
+from nova_accel.model import link_division
 from nova_accel.model import naming
 from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import asked_parts
 from nova_accel.scheduler import bitstream_region
 from nova_accel.scheduler import limits
 from nova_accel.scheduler import ownership
+from nova_accel.scheduler import set_group
 from nova_accel.scheduler import shortage
 from nova_accel.scheduler import traits
 
@@ -79,7 +83,7 @@ def merge_device_profile(
     suffixes = ownership.exposed_suffixes(request_spec)
     groups = ownership.exposed_groups(request_spec)
     if suffixes or groups:
-        traits.ensure_ownership(ctxt)
+        traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
         _keep_away(request_spec, suffixes, groups)
     return bool(served or suffixes or groups)
 
@@ -143,8 +147,10 @@ def _merge(
     served: _Served,
 ) -> None:
     try:
-        groups = _placeable(ctxt, _load(served.name), served)
-        merged = _merged(request_spec, groups, served.replace)
+        asked = _placeable(ctxt, _load(served.name), served)
+        merged = _merged(
+            request_spec, list(_request_groups(asked)), served.replace
+        )
     except exceptions.AcceleratorError as error:
         LOG.warning(
             'Device profile %s cannot be scheduled: %s', served.name, error
@@ -153,6 +159,8 @@ def _merge(
             reason=f'device profile {served.name}: {error.public}'
         ) from error
     request_spec.requested_resources = merged
+    for each in asked.sets:
+        set_group.join(request_spec, [each.requester_id, *each.members])
     _set_group_policy(request_spec)
 
 
@@ -174,48 +182,85 @@ def _placeable(
     ctxt: nova_context.RequestContext,
     groups: Sequence[device_profile.Group],
     served: _Served,
-) -> 'list[objects.RequestGroup]':
-    """The groups as Nova's objects, with traits that Placement knows."""
-    traits.ensure_ownership(ctxt)
-    groups = bitstream_region.require(ctxt, groups)
-    known = frozenset({naming.OWNERSHIP_TRAIT})
+) -> asked_parts.Asked:
+    """What Placement is asked for, with traits that it knows.
+
+    Traits that are forbidden and that no provider has are left out.
+    """
+    traits.ensure(ctxt, naming.OWNERSHIP_TRAIT)
+    groups = link_division.off_fabric(bitstream_region.require(ctxt, groups))
     required = frozenset().union(*(group.required for group in groups))
     forbidden = frozenset().union(*(group.forbidden for group in groups))
-    if required | forbidden:
-        known |= traits.known(ctxt, required | forbidden)
     if naming.OWNERSHIP_TRAIT in forbidden:
         raise exceptions.InvalidDeviceProfile(
             f'it forbids {naming.OWNERSHIP_TRAIT}, which every accelerator has'
         )
+    if naming.FABRIC_TRAIT in forbidden:
+        traits.ensure(ctxt, naming.FABRIC_TRAIT)
+    asked = (
+        # Nova's client for Cyborg knows whole groups alone.
+        asked_parts.whole(groups, served.port_uuid)
+        if served.replace
+        else asked_parts.placeable(groups)
+    )
+    wanted = required | forbidden | asked.link_traits.keys()
+    known = frozenset({naming.OWNERSHIP_TRAIT})
+    if wanted:
+        known |= traits.known(ctxt, wanted)
     if required - known:
         raise exceptions.NotFound(
             'no accelerator has a trait that it requires: '
             + ', '.join(sorted(required - known))
         )
-    return [
-        _request_group(requester_id, group, known)
-        for requester_id, group in (
-            # Nova's client for Cyborg knows whole groups alone.
-            asked_parts.whole(groups, served.port_uuid)
-            if served.replace
-            else asked_parts.placeable(groups)
-        )
-    ]
-
-
-def _request_group(
-    requester_id: str, group: device_profile.Group, known: frozenset[str]
-) -> 'objects.RequestGroup':
-    made = objects.RequestGroup(
-        use_same_provider=True,
-        requester_id=requester_id,
-        resources=dict(group.resources),
-        required_traits={*group.required, naming.OWNERSHIP_TRAIT},
-        # A trait that no provider has need not be forbidden.
-        forbidden_traits=set(group.forbidden & known),
+    _check_sets(asked, known)
+    return dataclasses.replace(
+        asked,
+        groups=[
+            each._replace(
+                group=dataclasses.replace(
+                    each.group, forbidden=each.group.forbidden & known
+                )
+            )
+            for each in asked.groups
+        ],
     )
-    asked_groups.remember(made, group)
-    return made
+
+
+def _check_sets(asked: asked_parts.Asked, known: frozenset[str]) -> None:
+    """:raises NotFound: no set of a host has ever been able to join so many"""
+    for trait, members in asked.link_traits.items():
+        if trait in known:
+            continue
+        groups = [
+            each.group
+            for each in asked.groups
+            if each.requester_id in members
+        ]
+        [link] = {group.link for group in groups if group.link}
+        raise exceptions.NotFound(
+            f'no host has {link_division.told(link, groups)}'
+        )
+
+
+def _request_groups(
+    asked: asked_parts.Asked,
+) -> 'Iterator[objects.RequestGroup]':
+    for requester_id, group, trait in asked.groups:
+        made = objects.RequestGroup(
+            use_same_provider=True,
+            requester_id=requester_id,
+            resources=dict(group.resources),
+            required_traits={
+                *group.required,
+                naming.OWNERSHIP_TRAIT,
+                *([] if trait is None else [trait]),
+            },
+            forbidden_traits=set(group.forbidden),
+        )
+        asked_groups.remember(made, group)
+        yield made
+    for each in asked.sets:
+        yield set_group.make(each.requester_id, each.trait)
 
 
 def _merged(

@@ -19,12 +19,17 @@ is not asked a second time.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from nova import context as nova_context
 from nova import exception
 from nova import objects
 from nova.scheduler import request_filter
 
+from nova_accel.model import device_profile
+from nova_accel.model import host_links
+from nova_accel.model import link_division
+from nova_accel.model import link_shortage
 from nova_accel.model import shortage_reason
 from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import candidates
@@ -49,13 +54,13 @@ def explain_shortage(
     :raises RequestFilterFailed: the reason names the device profile, the
         groups, the cause and the nearest miss
     """
-    groups = ownership.our_groups(request_spec)
-    if not groups:
+    wishes = _wishes(request_spec)
+    if not wishes:
         return False
     policy = ownership.extra_specs(request_spec).get('group_policy', 'none')
-    if not _is_suspected(groups, policy):
+    if not _is_suspected(wishes, policy):
         return True
-    found = candidates.ask(ctxt, groups, policy, limit=1)
+    found = _ask(ctxt, wishes, policy)
     if found is None:
         # Nova gets no answer either, and says so itself. One reason is a trait
         # that Placement had, and has no more.
@@ -63,14 +68,83 @@ def explain_shortage(
         return True
     if found.requests:
         return True
-    unmet = _unmet(ctxt, groups)
+    unmet = _unmet(ctxt, wishes)
     names = {
-        ownership.profile_name(request_spec, group)
-        for group in unmet or groups
+        ownership.profile_name(request_spec, wish.groups[0])
+        for wish in unmet or wishes
     }
     beginning = f'device profile {", ".join(sorted(names))}: '
     raise exception.RequestFilterFailed(
-        reason=beginning + _why(unmet, groups, _room(beginning))
+        reason=beginning + _why(unmet, wishes, _room(beginning))
+    )
+
+
+class _Wish(NamedTuple):
+    """A group, or groups that are joined by the provider of a set."""
+
+    groups: 'tuple[objects.RequestGroup, ...]'
+    of_set: 'objects.RequestGroup | None' = None
+
+    @property
+    def all(self) -> 'list[objects.RequestGroup]':
+        return [*self.groups, *([] if self.of_set is None else [self.of_set])]
+
+    @property
+    def asked(self) -> dict[str, device_profile.Group]:
+        """Id -> group of the profile, or part of one."""
+        return {
+            group.requester_id: asked_groups.of(group)
+            for group in self.groups
+        }
+
+    @property
+    def is_joined(self) -> bool:
+        return any(group.link for group in self.asked.values())
+
+
+def _wishes(request_spec: 'objects.RequestSpec') -> list[_Wish]:
+    """What is asked for; each of it may fail on its own."""
+    groups = {
+        group.requester_id: group
+        for group in ownership.our_groups(request_spec)
+    }
+    wishes = []
+    for of_set in ownership.our_sets(request_spec):
+        members: set[str] = set().union(
+            *(
+                subtree
+                for subtree in request_spec.same_subtree
+                if of_set.requester_id in subtree
+            )
+        )
+        wishes.append(
+            _Wish(
+                tuple(
+                    groups.pop(requester_id)
+                    for requester_id in list(groups)
+                    if requester_id in members
+                ),
+                of_set,
+            )
+        )
+    return [*wishes, *(_Wish((group,)) for group in groups.values())]
+
+
+def _ask(
+    ctxt: nova_context.RequestContext,
+    wishes: Sequence[_Wish],
+    policy: str | None,
+) -> candidates.Answer | None:
+    return candidates.ask(
+        ctxt,
+        [group for wish in wishes for group in wish.all],
+        policy,
+        limit=1,
+        same_subtree=[
+            [group.requester_id for group in wish.all]
+            for wish in wishes
+            if wish.of_set is not None
+        ],
     )
 
 
@@ -82,15 +156,15 @@ def _room(beginning: str) -> int:
 
 
 def _why(
-    unmet: 'Sequence[objects.RequestGroup]',
-    groups: 'Sequence[objects.RequestGroup]',
-    max_length: int,
+    unmet: Sequence[_Wish], wishes: Sequence[_Wish], max_length: int
 ) -> str:
-    """Why some groups cannot be met alone, or else all groups together."""
-    asked = {
-        group.requester_id: asked_groups.of(group) for group in unmet or groups
-    }
+    """Why some wishes cannot be met alone, or else all of them together."""
     known = known_stock.current()
+    asked = {
+        name: group
+        for wish in unmet or wishes
+        for name, group in wish.asked.items()
+    }
     if known is None:
         return (
             f'no device has {", ".join(asked)} free'
@@ -100,29 +174,59 @@ def _why(
     inventories = known.inventories(
         {name for group in asked.values() for name in group.resources}
     )
-    tell = shortage_reason.alone if unmet else shortage_reason.together
-    return tell(asked, inventories, max_length)
+    if not unmet:
+        return shortage_reason.together(asked, inventories, max_length)
+    links = known.links() if any(wish.is_joined for wish in unmet) else []
+    return shortage_reason.alone(
+        {
+            name: group
+            for name, group in asked.items()
+            if group.link is None
+        },
+        inventories,
+        max_length,
+        {
+            _name(wish): _unmet_join(tuple(wish.asked.values()), links)
+            for wish in unmet
+            if wish.is_joined
+        },
+    )
 
 
-def _is_suspected(
-    groups: 'Sequence[objects.RequestGroup]', policy: str
-) -> bool:
+def _name(wish: _Wish) -> str:
+    """The groups of a joined wish, without the numbers of their parts."""
+    if wish.of_set is None:
+        return str(wish.groups[0].requester_id)
+    return str(wish.of_set.requester_id).replace('_set', '', 1)
+
+
+def _unmet_join(
+    groups: Sequence[device_profile.Group],
+    links: Sequence[host_links.HostLinks],
+) -> shortage_reason.Unmet:
+    [link] = {group.link for group in groups if group.link}
+    return shortage_reason.Unmet(
+        link_division.told(link, groups),
+        link_shortage.find(groups, links) or shortage_reason.CLAIMED,
+    )
+
+
+def _is_suspected(wishes: Sequence[_Wish], policy: str) -> bool:
     """Whether no host seems to have enough; not if nothing is known."""
     known = known_stock.current(known_stock.FRESH_S)
     return known is not None and not known.serves(
-        map(asked_groups.of, groups),
+        [group for wish in wishes for group in wish.asked.values()],
         is_isolated=policy == 'isolate',
     )
 
 
 def _unmet(
-    ctxt: nova_context.RequestContext,
-    groups: 'Sequence[objects.RequestGroup]',
-) -> 'list[objects.RequestGroup]':
-    """The groups that no device of any host can serve, each on its own."""
+    ctxt: nova_context.RequestContext, wishes: Sequence[_Wish]
+) -> list[_Wish]:
+    """The wishes that no host can serve, each on its own."""
     unmet = []
-    for group in groups:
-        found = candidates.ask(ctxt, [group], limit=1)
+    for wish in wishes:
+        found = _ask(ctxt, [wish], 'none' if wish.of_set else None)
         if found is not None and not found.requests:
-            unmet.append(group)
+            unmet.append(wish)
     return unmet

@@ -125,22 +125,22 @@ def of_region(
     return frozenset()
 
 
-def ensure_ownership(context: nova_context.RequestContext) -> None:
-    """Create our trait, even before any of our providers exists.
+def ensure(context: nova_context.RequestContext, trait: str) -> None:
+    """Create a trait of ours, even before any of our providers exists.
 
     :raises RequestFilterFailed: Placement gave no usable answer
     """
     client = report.report_client_singleton()
     remembered = _known(client).names
-    if not remembered.get(naming.OWNERSHIP_TRAIT):
+    if not remembered.get(trait):
         _ask(
             client.put,
-            f'/traits/{naming.OWNERSHIP_TRAIT}',
+            f'/traits/{trait}',
             None,
             version=_VERSION,
             global_request_id=context.global_id,
         )
-        remembered.put(naming.OWNERSHIP_TRAIT, True)
+        remembered.put(trait, True)
 
 
 def _ask(method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -13,6 +13,7 @@
 """A sysfs in a directory, for the hosts that tests simulate."""
 
 from collections.abc import Callable
+from collections.abc import Iterable
 import pathlib
 from typing import Any
 
@@ -56,17 +57,31 @@ class FakeSysfs(fixtures.Fixture):
         :param attributes: a name stands for a path, with ``__`` for ``/``:
             ``nvidia__current_vgpu_type``
         """
-        name = str(address)
-        function = self.root / 'devices/pci0000:00' / name
-        if not function.is_dir():
-            function.mkdir()
-            (self.root / 'bus/pci/devices' / name).symlink_to(
-                pathlib.Path('../../../devices/pci0000:00', name)
-            )
+        link = self.root / 'bus/pci/devices' / str(address)
+        if not link.is_symlink():
+            self.place(address)
+        function = link.resolve()
         for attribute, value in attributes.items():
             path = function / attribute.replace('__', '/')
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f'{value}\n')
+
+    def place(
+        self,
+        address: pci_address.PciAddress | str,
+        root: str = 'pci0000:00',
+        bridges: Iterable[pci_address.PciAddress | str] = (),
+    ) -> None:
+        """Add a PCI function at its place in the tree of the host.
+
+        :param root: its root complex, as sysfs names it: ``pci0000:15``
+        :param bridges: those above it, from the root port down
+        """
+        below = pathlib.Path('devices', root, *map(str, bridges), str(address))
+        (self.root / below).mkdir(parents=True, exist_ok=True)
+        (self.root / 'bus/pci/devices' / str(address)).symlink_to(
+            pathlib.Path('../../..', below)
+        )
 
     def remove(self, address: pci_address.PciAddress | str) -> None:
         """Remove a function: its attributes cannot be reached any more."""

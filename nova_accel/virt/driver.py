@@ -30,6 +30,7 @@ from nova.virt.libvirt import driver as libvirt_driver
 from nova_accel.client import our_allocations
 from nova_accel.host import libvirt_devices
 from nova_accel.virt import faults
+from nova_accel.virt import guest_partition
 from nova_accel.virt import guest_xml
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
@@ -62,8 +63,10 @@ class AcceleratorMixin(rebuild.RebuildMixin):
         self.os_acc = self._accelerators.os_acc
         self._rpc_agent = wiring.agent(self._accelerators)
         self._rpc_agent.start()
+        self._accelerators.fabric.watch()
 
     def cleanup_host(self, host: str) -> None:
+        self._accelerators.fabric.end()
         self._rpc_agent.stop()
         super().cleanup_host(host)
 
@@ -237,6 +240,7 @@ class AcceleratorMixin(rebuild.RebuildMixin):
 
 
 class LibvirtDriver(
+    guest_partition.GuestPartitionMixin,
     migration.MigrationMixin,
     live_migration.LiveMigrationMixin,
     AcceleratorMixin,

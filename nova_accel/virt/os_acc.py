@@ -48,6 +48,7 @@ from nova_accel.model import host_view
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
 from nova_accel.virt import server_request
+from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fpga import region_programmer
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.publishing import publication
@@ -78,6 +79,7 @@ class OsAcc:
         attachments: attaching.Attachments,
         programmer: region_programmer.Programmer,
         image: Callable[[str], Mapping[str, Any]],
+        fabric: no_fabric.NoFabric,
     ) -> None:
         self._nodename = nodename
         self._board = board
@@ -85,6 +87,7 @@ class OsAcc:
         self._attachments = attachments
         self._programmer = programmer
         self._image = image
+        self._fabric = fabric
 
     def initialize(self) -> None:
         """Wait until all devices are found and their traits published.
@@ -334,7 +337,10 @@ class OsAcc:
                 server_request.image_properties(instance),
                 is_new=role is arq_types.Role.INCOMING,
             )
-        return self._attachments.plug(instance.uuid, role)
+        plugged = self._attachments.plug(instance.uuid, role)
+        if role is not arq_types.Role.PORT:
+            self._fabric.ready(instance.uuid, plugged)
+        return plugged
 
     def _acquire_one(
         self,

@@ -18,6 +18,7 @@ from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
 from nova_accel.model import host_view
 from nova_accel.virt import os_acc
+from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fpga import region_programmer
 from nova_accel.virt.fpga import region_stock
 from nova_accel.virt.holding import attaching
@@ -38,3 +39,4 @@ class Parts:
     stock: region_stock.Stock
     bitstreams: store.Store
     os_acc: os_acc.OsAcc
+    fabric: no_fabric.NoFabric

@@ -31,6 +31,7 @@ from nova_accel.drivers import base
 from nova_accel.drivers import catalogue
 from nova_accel.drivers import loading
 from nova_accel.host import all_guests
+from nova_accel.host import fabric_manager
 from nova_accel.host import host_use
 from nova_accel.host import libvirt_devices
 from nova_accel.host import nova_claims
@@ -41,6 +42,10 @@ from nova_accel.model import host_view
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
+from nova_accel.virt.fabric import fabric_need
+from nova_accel.virt.fabric import guest_partitions
+from nova_accel.virt.fabric import no_fabric
+from nova_accel.virt.fabric import partition_journal
 from nova_accel.virt.fpga import host_regions
 from nova_accel.virt.fpga import known_types
 from nova_accel.virt.fpga import programming_history
@@ -54,10 +59,14 @@ from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import cleaning
 from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import provisioning
 from nova_accel.virt.holding import reconcile
 from nova_accel.virt.publishing import discovery
+from nova_accel.virt.publishing import gpu_links
+from nova_accel.virt.publishing import host_links
 from nova_accel.virt.publishing import host_providers
+from nova_accel.virt.publishing import link_memory
 from nova_accel.virt.publishing import periodic_work
 from nova_accel.virt.publishing import publication
 from nova_accel.virt.publishing import published_traits
@@ -95,6 +104,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     publishing = _publishing(common, fpgas.regions, holding)
 
     common.hardware.virtual_functions.make(common.hardware.specs)
+    common.fabric.begin()
     holding.attachments.finish_interrupted()
     lost_mdevs = provisioning.Provisioning(
         common.api,
@@ -105,7 +115,9 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     publishing.publisher.refresh()
     for record in fpgas.regions.recover():
         fpgas.history.note(record)
-    common.cycle.begin(_steps(fpgas, holding, publishing, lost_mdevs))
+    common.cycle.begin(
+        _steps(common.fabric, fpgas, holding, publishing, lost_mdevs)
+    )
     return parts.Parts(
         common.node,
         common.api,
@@ -122,7 +134,9 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
             holding.attachments,
             fpgas.programmer,
             _image,
+            common.fabric,
         ),
+        common.fabric,
     )
 
 
@@ -183,6 +197,7 @@ class _Common:
     cycle: periodic_work.Cycle
     journal: attach_journal.Journal
     held: holdings.Held
+    fabric: no_fabric.NoFabric
 
 
 def _common(host: libvirt_host.Host, service_host: str) -> _Common:
@@ -196,15 +211,40 @@ def _common(host: libvirt_host.Host, service_host: str) -> _Common:
     )
     state = pathlib.Path(CONF.state_path) / 'nova_accel'
     journal = attach_journal.Journal(state / node.nodename)
+    board = host_view.Board(host_view.View(node.uuid))
+    held = holdings.Held(journal)
     return _Common(
         node,
         state,
         hardware,
         api,
-        host_view.Board(host_view.View(node.uuid)),
+        board,
         periodic_work.Cycle(CONF.nova_accel.report_interval_s),
         journal,
-        holdings.Held(journal),
+        held,
+        _fabric(
+            node.nodename,
+            state,
+            fabric_need.Need(board, held, hardware.guests),
+        ),
+    )
+
+
+def _fabric(
+    nodename: str, state: pathlib.Path, need: fabric_need.Need
+) -> no_fabric.NoFabric:
+    options = CONF.nova_accel
+    if not options.fabric_manager:
+        return no_fabric.NoFabric()
+    manager = fabric_manager.FabricManager(options.fabric_manager_timeout_s)
+    return guest_partitions.GuestPartitions(
+        nodename,
+        host_regions.boot_id(),
+        partition_journal.Journal(state / 'partitions' / nodename),
+        manager,
+        need,
+        options.fabric_manager_timeout_s,
+        options.fabric_manager_interval_s,
     )
 
 
@@ -292,8 +332,12 @@ def _holding(common: _Common, stock: region_stock.Stock) -> _Holding:
         common.journal,
         common.held,
         common.api,
-        common.board,
-        hardware.drivers,
+        plugging.Plugs(
+            common.node.nodename,
+            common.board,
+            hardware.drivers,
+            common.fabric.let_go,
+        ),
         cleaner,
     )
     return _Holding(
@@ -326,7 +370,9 @@ def _publishing(
     return _Publishing(
         publication.Publisher(
             common.node,
-            functools.partial(_discover, common.hardware, regions),
+            functools.partial(
+                _discover, common.hardware, regions, _links(common)
+            ),
             common.api,
             common.board,
             common.cycle,
@@ -344,6 +390,7 @@ def _publishing(
 
 
 def _steps(
+    fabric: no_fabric.NoFabric,
     fpgas: _Fpgas,
     holding: _Holding,
     publishing: _Publishing,
@@ -352,6 +399,7 @@ def _steps(
     """The steps of each cycle, in their order."""
     return (
         (_UNPUBLISHED, publishing.publisher.refresh),
+        ('Partitions are not compared with the guests', fabric.repair),
         ('How accelerators were cleaned is not told', holding.cleaner.tell),
         ('What was programmed is not told', fpgas.history.tell),
         (_UNPUBLISHED, publishing.publisher.report),
@@ -367,8 +415,23 @@ def _steps(
     )
 
 
+def _links(common: _Common) -> host_links.HostLinks:
+    sysfs = common.hardware.sysfs
+    memory = link_memory.LinkMemory(
+        common.state / f'{common.node.nodename}.links.json'
+    )
+    return host_links.HostLinks(
+        sysfs,
+        memory,
+        gpu_links.GpuLinks(sysfs, memory),
+        common.fabric.partitions if CONF.nova_accel.fabric_manager else None,
+    )
+
+
 def _discover(
-    hardware: _Hardware, regions: host_regions.Regions
+    hardware: _Hardware,
+    regions: host_regions.Regions,
+    links: host_links.HostLinks,
 ) -> discovery.Inventory:
     found = discovery.discover(
         hardware.node_devices,
@@ -378,6 +441,7 @@ def _discover(
         hardware.guests.strangers,
         functools.partial(host_use.HostUse, hardware.sysfs),
     )
+    found = links.joined(found)
     return dataclasses.replace(found, devices=regions.overlaid(found.devices))
 
 

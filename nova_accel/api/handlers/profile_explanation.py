@@ -29,6 +29,7 @@ from nova_accel.api.handlers import device_profile as device_profile_handler
 from nova_accel.db import explanation as explanation_db
 from nova_accel.model import device_profile
 from nova_accel.model import explanation
+from nova_accel.model import link_division
 from nova_accel.model import paging as paging_model
 
 #: How many hosts a page has, unless the client asks for another number.
@@ -132,6 +133,9 @@ def _shown(
         }
         for number, group in enumerate(raw)
     ]
+    joined: dict[str | None, list[device_profile.Group]] = {}
+    for each in groups:
+        joined.setdefault(each.link, []).append(each)
     of_hosts: dict[str, list[explanation.Inventory]] = {}
     for inventory in inventories:
         of_hosts.setdefault(inventory.hostname, []).append(inventory)
@@ -141,7 +145,9 @@ def _shown(
             [
                 _provider(candidate)
                 for candidate in explanation.explain(
-                    group, of_hosts.get(hostname, ())
+                    group,
+                    of_hosts.get(hostname, ()),
+                    link_division.amount(joined.get(group.link, ())),
                 )
             ]
             for group in groups

@@ -102,6 +102,12 @@ _DEVICE = scalars.strict_object(
             'additionalProperties': scalars.TEXT,
             'maxProperties': bounds.MAX_ATTRIBUTES,
         },
+        'link_sets': {
+            'type': 'array',
+            'items': scalars.NAME | {'maxLength': bounds.MAX_LINK_SET},
+            'uniqueItems': True,
+            'maxItems': bounds.MAX_LINK_SETS,
+        },
         'deployables': {
             'type': 'array',
             'items': _DEPLOYABLE,
@@ -110,6 +116,7 @@ _DEVICE = scalars.strict_object(
     },
     'fault',
     'attributes',
+    'link_sets',
 )
 
 #: A number of a 32-bit column.

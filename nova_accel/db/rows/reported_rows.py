@@ -39,7 +39,11 @@ _DEPLOYABLE_FACTS = ('uuid', 'name', 'rp_uuid', 'resource_class', 'traits')
 _HANDLE_FACTS = ('uuid', 'type', 'info')
 
 #: The fields that a nova-compute older than the API leaves out.
-_DEVICE_DEFAULTS: Mapping[str, Any] = {'fault': None, 'attributes': {}}
+_DEVICE_DEFAULTS: Mapping[str, Any] = {
+    'fault': None,
+    'attributes': {},
+    'link_sets': [],
+}
 _DEPLOYABLE_DEFAULTS: Mapping[str, Any] = {
     'is_cleaned': False,
     'region': None,

@@ -30,12 +30,10 @@ from oslo_log import log as logging
 
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
-from nova_accel.drivers import base
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
-from nova_accel.model import host_view
 from nova_accel.model import provider_allocation
 from nova_accel.model import reshape
 from nova_accel.virt.holding import attach_journal
@@ -54,7 +52,6 @@ class Attachments:
     """The bindings of one host.
 
     :param held: answers from the same journal
-    :param drivers: name -> device driver
     :param cleaner: is told which ARQs were just given back to the API
     """
 
@@ -64,15 +61,14 @@ class Attachments:
         journal: attach_journal.Journal,
         held: holdings.Held,
         api: accelerator_api.AcceleratorApi,
-        board: host_view.Board,
-        drivers: Mapping[str, base.Driver],
+        plugs: plugging.Plugs,
         cleaner: cleaning.Cleaner,
     ) -> None:
         self.held = held
         self._nodename = nodename
         self._journal = journal
         self._api = api
-        self._plugs = plugging.Plugs(nodename, board, drivers)
+        self._plugs = plugs
         self._cleaner = cleaner
         self._moves = role_changes.RoleChanges(journal, api, self._plugs)
         # Bindings that have to be released, with their attempts. The journal

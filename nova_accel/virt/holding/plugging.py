@@ -12,6 +12,7 @@
 
 """Plugging the devices of ARQs through their drivers."""
 
+from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
 import contextlib
@@ -29,6 +30,8 @@ class Plugs:
     """The devices of one host, and their drivers.
 
     :param drivers: name -> device driver
+    :param let_go: is told the uuid of each attach handle that no guest has
+        any more, before it is unplugged
     """
 
     def __init__(
@@ -36,10 +39,12 @@ class Plugs:
         nodename: str,
         board: host_view.Board,
         drivers: Mapping[str, base.Driver],
+        let_go: Callable[[str], None],
     ) -> None:
         self._nodename = nodename
         self._board = board
         self._drivers = drivers
+        self._let_go = let_go
 
     def plug(self, arq: arq_types.Arq) -> None:
         """Make the device of an ARQ ready to go into a guest.
@@ -62,6 +67,7 @@ class Plugs:
 
         :raises DeviceError: it refused.
         """
+        self._let_go(handle.uuid)
         driver = self._driver_of(handle.uuid)
         # All that was made of a device has gone with it.
         if driver is not None:

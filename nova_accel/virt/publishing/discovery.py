@@ -29,6 +29,7 @@ from nova_accel.host import virtual_functions
 from nova_accel.model import attach_handle
 from nova_accel.model import device_spec
 from nova_accel.model import hardware
+from nova_accel.model import link_sets
 from nova_accel.model import pci_address
 from nova_accel.model import reason
 from nova_accel.model import region_types
@@ -39,10 +40,16 @@ class Inventory:
     """The accelerators of the host, and why other devices are refused.
 
     ``refused`` has texts for the operator. Each of them names one device.
+    ``lines`` maps the name of a device to its line. ``links`` are the sets of
+    joined devices.
     """
 
     devices: tuple[hardware.Device, ...] = ()
     refused: tuple[str, ...] = ()
+    lines: Mapping[str, device_spec.DeviceSpec] = dataclasses.field(
+        default_factory=dict
+    )
+    links: link_sets.Tree = dataclasses.field(default_factory=link_sets.Tree)
 
 
 def discover(
@@ -77,7 +84,9 @@ def discover(
         if spec is not None:
             search.add(function, spec)
     return Inventory(
-        tuple(search.devices), (*host.unreadable, *search.refused)
+        tuple(search.devices),
+        (*host.unreadable, *search.refused),
+        search.lines,
     )
 
 
@@ -108,6 +117,7 @@ class _Search:
     ) -> None:
         self.devices: list[hardware.Device] = []
         self.refused: list[str] = []
+        self.lines: dict[str, device_spec.DeviceSpec] = {}
         self._host = host
         self._drivers = drivers
         self._claims = claims
@@ -186,6 +196,7 @@ class _Search:
         self.devices.append(
             self._without_the_hosts(self._free_units(device, spec), spec)
         )
+        self.lines[device.name] = spec
         self._uses.update(dict.fromkeys(self._uses_of(device), owner))
 
     def _refuse(
@@ -317,7 +328,8 @@ def _identified(
 ) -> hardware.Device:
     """The device, with the serial number of its card in each handle.
 
-    A handle keeps an identity that the driver has set.
+    A handle keeps an identity that the driver has set. Links are not the
+    driver's to tell.
     """
 
     def identity(handle: attach_handle.AttachHandle) -> str | None:
@@ -332,6 +344,8 @@ def _identified(
 
     return dataclasses.replace(
         device,
+        link_sets=(),
+        module_id=None,
         deployables=tuple(
             dataclasses.replace(
                 deployable,

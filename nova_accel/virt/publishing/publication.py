@@ -72,7 +72,10 @@ class Publisher:
             self._node.uuid,
             published.devices,
             provider_layout.layout(
-                self._node.nodename, self._node.uuid, published.devices
+                self._node.nodename,
+                self._node.uuid,
+                published.devices,
+                inventory.links,
             ),
         )
         if view != self._board.view:

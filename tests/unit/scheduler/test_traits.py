@@ -40,14 +40,14 @@ class TestTraits(testtools.TestCase):
 
     def test_ownership_trait_is_made(self):
         self.assertNotIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
-        traits.ensure_ownership(self.context)
+        traits.ensure(self.context, naming.OWNERSHIP_TRAIT)
         self.assertIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
 
     def test_ownership_trait_that_is_there(self):
         self.placement.add_provider(
             'host', {'VCPU': 1}, traits=[naming.OWNERSHIP_TRAIT]
         )
-        traits.ensure_ownership(self.context)
+        traits.ensure(self.context, naming.OWNERSHIP_TRAIT)
         self.assertIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
 
     def count_requests(self, call):
@@ -122,11 +122,11 @@ class TestTraits(testtools.TestCase):
         self.assertEqual({trait}, find())
 
     def test_a_placement_is_asked_once(self):
-        traits.ensure_ownership(self.context)
+        traits.ensure(self.context, naming.OWNERSHIP_TRAIT)
         self.placement.client.delete(
             f'/traits/{naming.OWNERSHIP_TRAIT}', version='1.6'
         )
-        traits.ensure_ownership(self.context)
+        traits.ensure(self.context, naming.OWNERSHIP_TRAIT)
         self.assertNotIn(naming.OWNERSHIP_TRAIT, self.placement.traits)
 
 
@@ -141,7 +141,7 @@ class TestPlacementAway(testtools.TestCase):
         self.placement.use(url)
         for ask in (
             lambda: traits.known(self.context, ['CUSTOM_A']),
-            lambda: traits.ensure_ownership(self.context),
+            lambda: traits.ensure(self.context, naming.OWNERSHIP_TRAIT),
         ):
             error = self.assertRaises(exception.RequestFilterFailed, ask)
             self.assertIn('Placement could not be asked', str(error))

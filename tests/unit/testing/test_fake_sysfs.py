@@ -38,6 +38,17 @@ class TestFakeSysfs(testtools.TestCase):
         self.fake.remove(GPU)
         self.assertEqual((), self.fake.sysfs.names(self.address))
 
+    def test_a_place_in_the_tree(self):
+        self.fake.place(GPU, 'pci0000:3a', ['0000:3a:01.0'])
+        self.fake.set(GPU, numa_node='1')
+        self.assertEqual('1', self.fake.sysfs.read(self.address, 'numa_node'))
+        path = (self.fake.root / 'bus/pci/devices' / GPU).resolve()
+        self.assertEqual(
+            self.fake.root.resolve()
+            / f'devices/pci0000:3a/0000:3a:01.0/{GPU}',
+            path,
+        )
+
     def test_a_shorter_value_replaces_a_longer_one(self):
         self.fake.set(GPU, sriov_numvfs='16')
         self.fake.sysfs.write(self.address, 'sriov_numvfs', '4')

@@ -27,6 +27,7 @@ from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.virt import driver
 from nova_accel.virt import os_acc
+from nova_accel.virt.fabric import no_fabric
 from rig.stubs import nova_records
 
 OURS = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
@@ -181,6 +182,7 @@ class Accelerators:
     def __init__(self):
         self.attachments = Attachments()
         self.cycle = self.providers = self
+        self.fabric = no_fabric.NoFabric()
         self.cycles = 0
         self.busy = False
 
@@ -288,6 +290,7 @@ class DriverTestCase(testtools.TestCase):
             self.accelerators.attachments,
             self.programmer,
             {},
+            no_fabric.NoFabric(),
         )
         tree = self.driver.provider_tree = nova_tree.ProviderTree()
         tree.new_root('here', NODE)

@@ -25,6 +25,7 @@ from nova_accel.model import fpga_bitstream
 from nova_accel.model import provider_allocation
 from nova_accel.testing import devices
 from nova_accel.virt import os_acc
+from nova_accel.virt.fabric import no_fabric
 from unit.virt import started
 
 CONF = nova_conf.CONF
@@ -76,6 +77,7 @@ class TestOsAcc(started.StartedTestCase):
             self.host.attachments,
             self.host.programmer,
             self.image,
+            no_fabric.NoFabric(),
         )
         self.images = []
 
@@ -260,6 +262,7 @@ class TestOsAcc(started.StartedTestCase):
             self.host.attachments,
             programmer,
             self.image,
+            no_fabric.NoFabric(),
         )
         specs = {'accel:function_name': 'gzip'}
         self.plug('FPGA', specs=specs)

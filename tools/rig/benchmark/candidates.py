@@ -48,7 +48,7 @@ _NUMA_NODES = 2
 _OF_THE_HOST = {'VCPU': 64, 'MEMORY_MB': 65536}
 
 
-class _TimedPlacement(scheduling.Placement):
+class TimedPlacement(scheduling.Placement):
     """A Placement that knows its CPU time.
 
     :ivar cpu_s: of all answers so far, without the work of the client
@@ -127,15 +127,15 @@ def _functions(amount: int) -> list[hardware.Device]:
 def _measured(
     hosts: int, devices: Sequence[hardware.Device], times: int
 ) -> dict[str, Any]:
-    with _TimedPlacement() as placement:
+    with TimedPlacement() as placement:
         providers = _add_host(placement, devices)
-        _copy_host(hosts - 1)
+        copy_host(hosts - 1)
         # Garbage is not looked for in what Nova has imported.
         gc.collect()
         gc.freeze()
         candidates, milliseconds = {}, {}
         for name, groups in (('one_group', 1), ('two_groups', 2)):
-            candidates[name], milliseconds[name] = _asked(
+            candidates[name], milliseconds[name] = asked(
                 placement, _request(groups), times
             )
     return {
@@ -158,7 +158,7 @@ def _add_host(
     return len(layout.providers)
 
 
-def _copy_host(times: int) -> None:
+def copy_host(times: int) -> None:
     """Copy all providers that Placement has, with all that is theirs."""
     providers = models.ResourceProvider.__table__
     engine = db_api.get_placement_engine()
@@ -196,8 +196,8 @@ def _request(groups: int) -> 'objects.RequestSpec':
     )
 
 
-def _asked(
-    placement: _TimedPlacement,
+def asked(
+    placement: TimedPlacement,
     request_spec: 'objects.RequestSpec',
     times: int,
 ) -> tuple[int, float]:

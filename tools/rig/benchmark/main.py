@@ -18,6 +18,9 @@ process with their databases, on loopback, over a simulated host.
 
 ``candidates`` measures Placement alone, with thousands of hosts.
 
+``boards`` boots servers on NVSwitch boards and compares what they get with
+what the boards can join.
+
 ``scheduler`` measures nova-scheduler in a cloud of many hosts, with a real
 Placement and databases in this process. ``scheduler --simulate`` shows how
 well devices are chosen, in clouds that it simulates.
@@ -38,17 +41,15 @@ import statistics
 import sys
 import time
 from typing import Any
-from typing import TypeAlias
 import warnings
 
 from nova_accel import exceptions
+from rig.benchmark import placement_commands
+from rig.benchmark import subcommands
 
 _TIMES = 500
 _VFS = 8
 _HOST = 'compute1'
-
-#: The subcommands of a parser, of which argparse has no public type.
-_Commands: TypeAlias = 'argparse._SubParsersAction[argparse.ArgumentParser]'
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,14 +75,14 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True, metavar='COMMAND')
     _add_report(commands)
     _add_fpga(commands)
-    _add_candidates(commands)
+    placement_commands.add(commands)
     _add_scheduler(commands)
     _add_claims(commands)
     _add_api(commands)
     return parser.parse_args(argv)
 
 
-def _add_report(commands: _Commands) -> None:
+def _add_report(commands: subcommands.Commands) -> None:
     command = commands.add_parser(
         'report',
         help=(
@@ -113,7 +114,7 @@ def _add_database(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_claims(commands: _Commands) -> None:
+def _add_claims(commands: subcommands.Commands) -> None:
     command = commands.add_parser(
         'claims',
         help=(
@@ -124,14 +125,14 @@ def _add_claims(commands: _Commands) -> None:
     command.set_defaults(measure=_claims)
     command.add_argument(
         '--boots',
-        type=_positive,
+        type=subcommands.positive,
         default=10_000,
         metavar='N',
         help='how many servers are scheduled (default: 10000)',
     )
 
 
-def _add_fpga(commands: _Commands) -> None:
+def _add_fpga(commands: subcommands.Commands) -> None:
     command = commands.add_parser(
         'fpga',
         help=(
@@ -143,58 +144,35 @@ def _add_fpga(commands: _Commands) -> None:
     command.set_defaults(measure=_fpga)
     command.add_argument(
         '--bitstream-mb',
-        type=_positive,
+        type=subcommands.positive,
         default=64,
         metavar='N',
         help='size of the bitstream in MiB (default: 64)',
     )
     command.add_argument(
         '--times',
-        type=_positive,
+        type=subcommands.positive,
         default=9,
         metavar='N',
         help='how often that is measured; the median counts (default: 9)',
     )
     command.add_argument(
         '--image-s',
-        type=_positive,
+        type=subcommands.positive,
         default=10,
         metavar='N',
         help='seconds that the image is downloaded (default: 10)',
     )
     command.add_argument(
         '--program-s',
-        type=_positive,
+        type=subcommands.positive,
         default=8,
         metavar='N',
         help='seconds that the FPGA is programmed (default: 8)',
     )
 
 
-def _add_candidates(commands: _Commands) -> None:
-    command = commands.add_parser(
-        'candidates',
-        help=(
-            'how long Placement looks for the hosts that can serve a request, '
-            'with their devices pooled, pooled by NUMA node and apart'
-        ),
-    )
-    command.set_defaults(measure=_candidates)
-    for name, default, what in (
-        ('hosts', 1000, 'the number of hosts'),
-        ('devices', 8, 'the number of devices of each host'),
-        ('times', 9, 'how often a request is measured; the fastest counts'),
-    ):
-        command.add_argument(
-            f'--{name}',
-            type=_positive,
-            default=default,
-            metavar='N',
-            help=f'{what} (default: {default})',
-        )
-
-
-def _add_scheduler(commands: _Commands) -> None:
+def _add_scheduler(commands: subcommands.Commands) -> None:
     command = commands.add_parser(
         'scheduler',
         help=(
@@ -206,7 +184,7 @@ def _add_scheduler(commands: _Commands) -> None:
     command.set_defaults(measure=_scheduler)
     command.add_argument(
         '--hosts',
-        type=_positive,
+        type=subcommands.positive,
         nargs='+',
         default=[1000, 10000],
         metavar='N',
@@ -217,7 +195,7 @@ def _add_scheduler(commands: _Commands) -> None:
     )
     command.add_argument(
         '--rounds',
-        type=_positive,
+        type=subcommands.positive,
         default=9,
         metavar='N',
         help='how often each is measured; the median counts (default: 9)',
@@ -233,7 +211,7 @@ def _add_scheduler(commands: _Commands) -> None:
     )
 
 
-def _add_api(commands: _Commands) -> None:
+def _add_api(commands: subcommands.Commands) -> None:
     command = commands.add_parser(
         'api',
         help=(
@@ -246,7 +224,7 @@ def _add_api(commands: _Commands) -> None:
     command.set_defaults(measure=_api)
     command.add_argument(
         '--others',
-        type=_natural,
+        type=subcommands.natural,
         nargs='+',
         default=[0, 1000, 100000],
         metavar='N',
@@ -254,7 +232,7 @@ def _add_api(commands: _Commands) -> None:
     )
     command.add_argument(
         '--clients',
-        type=_positive,
+        type=subcommands.positive,
         nargs='+',
         default=[1, 8],
         metavar='N',
@@ -262,7 +240,7 @@ def _add_api(commands: _Commands) -> None:
     )
     command.add_argument(
         '--seconds',
-        type=_positive,
+        type=subcommands.positive,
         default=7,
         metavar='N',
         help='that each of it is measured (default: 7)',
@@ -288,20 +266,6 @@ def _multiple(text: str) -> int:
     return number
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number <= 0:
-        raise argparse.ArgumentTypeError(f'not above zero: {text}')
-    return number
-
-
-def _natural(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f'below zero: {text}')
-    return number
-
-
 def _api(arguments: argparse.Namespace) -> dict[str, Any]:
     from rig.benchmark import api
     from rig.benchmark import cycle as benchmark_cycle
@@ -314,14 +278,6 @@ def _api(arguments: argparse.Namespace) -> dict[str, Any]:
     from rig.benchmark import peer
 
     return peer.compared(scale)
-
-
-def _candidates(arguments: argparse.Namespace) -> dict[str, Any]:
-    from rig.benchmark import candidates
-
-    return candidates.figures(
-        arguments.hosts, arguments.devices, arguments.times
-    )
 
 
 def _scheduler(arguments: argparse.Namespace) -> dict[str, Any]:

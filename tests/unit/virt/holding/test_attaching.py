@@ -35,6 +35,7 @@ from nova_accel.testing import reports
 from nova_accel.virt.holding import attach_journal
 from nova_accel.virt.holding import attaching
 from nova_accel.virt.holding import holdings
+from nova_accel.virt.holding import plugging
 
 HOST = 'compute-1'
 INSTANCE = '5a4f0b62-9b7e-4a52-8d4f-2a8c8a6d8a01'
@@ -114,8 +115,9 @@ class TestAttachments(testtools.TestCase):
             entries,
             holdings.Held(entries),
             self.api.client(HOST),
-            self,
-            {'fake': self.driver},
+            plugging.Plugs(
+                HOST, self, {'fake': self.driver}, lambda uuid: None
+            ),
             types.SimpleNamespace(released=self.note_released),
         )
 

@@ -47,6 +47,7 @@ class TestPlugs(testtools.TestCase):
             'compute-1',
             types.SimpleNamespace(view=self.view),
             {'fake': self.driver},
+            lambda uuid: self.calls.append(('let_go', uuid)),
         )
 
     def test_the_driver_of_the_device_does_it(self):
@@ -57,6 +58,7 @@ class TestPlugs(testtools.TestCase):
             [
                 ('plug', HANDLE),
                 ('check_migratable', HANDLE),
+                ('let_go', 'handle'),
                 ('unplug', HANDLE),
             ],
             self.calls,
@@ -69,14 +71,16 @@ class TestPlugs(testtools.TestCase):
             self.assertIn('is gone from compute-1', str(error))
         # Nothing of it is left to be unplugged.
         self.plugs.unplug(HANDLE)
-        self.assertEqual([], self.calls)
+        self.assertEqual([('let_go', 'handle')], self.calls)
 
     def test_the_one_after_one_that_refuses_stays_plugged(self):
         def refuse(handle):
             raise exceptions.DeviceError('stuck')
 
         self.plugs.unplug_all([ARQ, ARQ])
-        self.assertEqual([('unplug', HANDLE)] * 2, self.calls)
+        self.assertEqual(
+            [('let_go', 'handle'), ('unplug', HANDLE)] * 2, self.calls
+        )
         self.driver.unplug = refuse
         self.assertRaises(
             exceptions.DeviceError, self.plugs.unplug_all, [ARQ, ARQ]

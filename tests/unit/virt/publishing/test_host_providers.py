@@ -111,8 +111,7 @@ class ProvidersTestCase(testtools.TestCase):
             self.journal,
             holdings.Held(self.journal),
             None,
-            self,
-            {},
+            None,
             self,
         )
         self.providers = host_providers.Providers(

@@ -1,0 +1,220 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Ask Fabric Manager for partitions of NVSwitches, as root.
+
+Each function runs one program to its end, one at a time on this host. It
+returns the exit status and what the program has written, with its errors.
+"""
+
+from collections.abc import Sequence
+import io
+import math
+import os
+import pathlib
+import select
+import subprocess
+import sys
+import time
+
+from oslo_config import cfg
+
+from nova_accel import fabric_options
+from nova_accel import privileged
+from nova_accel.model import pci_address
+from nova_accel.privileged import fabric_library
+
+#: A directory of root that a reboot empties; callers cannot choose it.
+RUN = pathlib.Path('/run')
+
+#: ``FM_MAX_FABRIC_PARTITIONS`` and ``FM_MAX_NUM_GPUS`` of ``nv_fm_types.h``.
+_PARTITIONS = range(64)
+_MAX_GPUS = 16
+
+#: A list of 64 partitions of 16 GPUs has less than 400 KiB.
+_MAX_OUTPUT = 1 << 20
+
+_LONGEST_S = 600
+_KILL_AFTER_S = 5
+
+#: The exit status of ``flock`` when another program still runs. Neither the
+#: tool's own statuses nor those of ``timeout`` are near it.
+BUSY = 200
+
+#: The exit statuses of ``timeout``: the time was over, or it had to kill.
+TIMED_OUT = (124, 137)
+
+
+@privileged.fabric_pctxt.entrypoint
+def partitions(timeout_s: float) -> tuple[int, str]:
+    """List all partitions.
+
+    As for all functions here:
+
+    :param timeout_s: the seconds that the program may take
+    :raises ValueError: an argument is malformed, or the output has no end.
+    :raises OSError: the program cannot be started, or does not end.
+    """
+    return _ask(timeout_s, '-l')
+
+
+@privileged.fabric_pctxt.entrypoint
+def unsupported(timeout_s: float) -> tuple[int, str]:
+    """List the partitions that a fault has taken away."""
+    return _ask(timeout_s, '--list-unsupported-partitions')
+
+
+@privileged.fabric_pctxt.entrypoint
+def failed(timeout_s: float) -> tuple[int, str]:
+    """List the GPUs and switches with links that are down."""
+    return _ask(timeout_s, '--get-nvlink-failed-devices')
+
+
+@privileged.fabric_pctxt.entrypoint
+def activate(
+    number: int, functions: Sequence[str], timeout_s: float
+) -> tuple[int, str]:
+    """Activate a partition.
+
+    :param functions: the address of a virtual function of each GPU, in the
+        partition's order; empty for whole GPUs
+    """
+    if not functions:
+        return _ask(timeout_s, '-a', _partition(number))
+    if len(functions) > _MAX_GPUS:
+        raise ValueError(f'{len(functions)} virtual functions')
+    options = cfg.CONF[fabric_options.GROUP]
+    return _run(
+        timeout_s,
+        sys.executable,
+        '-I',
+        fabric_library.__file__,
+        options.fabric_manager_library,
+        _endpoint(),
+        _partition(number),
+        *map(_address, functions),
+    )
+
+
+@privileged.fabric_pctxt.entrypoint
+def deactivate(number: int, timeout_s: float) -> tuple[int, str]:
+    """Deactivate a partition."""
+    return _ask(timeout_s, '-d', _partition(number))
+
+
+@privileged.fabric_pctxt.entrypoint
+def tell(numbers: Sequence[int], timeout_s: float) -> tuple[int, str]:
+    """Say which partitions are active, to a Fabric Manager that waits."""
+    # The tool goes on forever if it reads a number twice.
+    listed = ','.join(_partition(number) for number in sorted(set(numbers)))
+    return _ask(timeout_s, '--set-activated-list', listed)
+
+
+def _ask(timeout_s: float, *arguments: str) -> tuple[int, str]:
+    endpoint = _endpoint()
+    return _run(
+        timeout_s,
+        cfg.CONF[fabric_options.GROUP].fabric_manager_command,
+        *(
+            ('--unix-domain-socket', endpoint)
+            if endpoint.startswith('/')
+            else ('--hostname', endpoint)
+        ),
+        *arguments,
+    )
+
+
+def _endpoint() -> str:
+    endpoint: str | None = cfg.CONF[fabric_options.GROUP].fabric_manager
+    if not endpoint:
+        raise ValueError('[nova_accel] fabric_manager is not set')
+    return endpoint
+
+
+def _partition(number: int) -> str:
+    if number not in _PARTITIONS:
+        raise ValueError(f'{number!r} is no partition')
+    return str(int(number))
+
+
+def _address(text: str) -> str:
+    try:
+        return str(pci_address.PciAddress.parse(text))
+    except Exception as error:
+        # Only builtin exceptions reach the caller, which is another process.
+        raise ValueError(str(error)) from error
+
+
+def _run(timeout_s: float, *command: str) -> tuple[int, str]:
+    """Run a program after all others that were begun.
+
+    A program that a killed process has left still has the lock. It is waited
+    for, so it changes nothing after a later one.
+    """
+    if not 0 < timeout_s <= _LONGEST_S:
+        raise ValueError(f'{timeout_s} s is no time limit')
+    seconds = math.ceil(timeout_s)
+    lock = RUN / 'nova_accel-fabric.lock'
+    # Anybody who may read the file could hold the lock.
+    os.close(
+        os.open(
+            lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+    )
+    reader, writer = os.pipe()
+    with os.fdopen(reader, 'rb', buffering=0) as output:
+        try:
+            process = subprocess.Popen(  # noqa: S603
+                [  # noqa: S607
+                    'flock',
+                    f'--wait={seconds}',
+                    f'--conflict-exit-code={BUSY}',
+                    str(lock),
+                    # It ends the program's children, too.
+                    'timeout',
+                    f'--kill-after={_KILL_AFTER_S}',
+                    str(seconds),
+                    *command,
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=writer,
+                stderr=subprocess.STDOUT,
+            )
+        finally:
+            os.close(writer)
+        try:
+            said = _read(output, 2 * seconds + 2 * _KILL_AFTER_S)
+            return process.wait(_KILL_AFTER_S), said.decode(errors='replace')
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(f'{command[0]} cannot be ended') from error
+        finally:
+            process.kill()
+
+
+def _read(stream: io.RawIOBase, timeout_s: float) -> bytes:
+    """All that a program writes.
+
+    :raises ValueError: it is more than any list has.
+    :raises TimeoutError: it goes on for too long.
+    """
+    deadline = time.monotonic() + timeout_s
+    found = b''
+    while True:
+        left_s = deadline - time.monotonic()
+        if left_s <= 0 or not select.select([stream], [], [], left_s)[0]:
+            raise TimeoutError(f'no end of output after {timeout_s} s')
+        chunk = stream.read(65536)
+        if not chunk:
+            return found
+        found += chunk
+        if len(found) > _MAX_OUTPUT:
+            raise ValueError(f'more than {_MAX_OUTPUT} bytes of output')

@@ -1,0 +1,83 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Request groups for sets of joined devices.
+
+The provider of a set has no inventory. Placement takes a group without
+resources, if it is in a ``same_subtree`` with others (since microversion
+1.36). Nova sends an empty list of resources for such a group, which Placement
+refuses. So these groups write their own part of the query.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+
+from nova import objects
+from nova.objects import request_spec as nova_request_spec
+
+from nova_accel.model import naming
+
+
+class SetGroup(nova_request_spec.RequestGroup):
+    """A request group that has traits and no resources.
+
+    For Nova it is a RequestGroup. It lives in nova-scheduler only.
+    """
+
+    @classmethod
+    def obj_name(cls) -> str:
+        return str(nova_request_spec.RequestGroup.obj_name())
+
+    def to_queryparams(self) -> list[tuple[str, str]]:
+        """As Nova's, without the resources."""
+        return [
+            (name, value)
+            for name, value in super().to_queryparams()
+            if value or not name.startswith('resources')
+        ]
+
+
+def make(requester_id: str, trait: str) -> SetGroup:
+    """The group of a set that has the trait."""
+    return SetGroup(
+        use_same_provider=True,
+        requester_id=requester_id,
+        resources={},
+        required_traits={trait, naming.OWNERSHIP_TRAIT},
+        forbidden_traits=set(),
+    )
+
+
+def join(
+    request_spec: 'objects.RequestSpec', requester_ids: Iterable[str]
+) -> None:
+    """Have the providers of groups be in one subtree.
+
+    The same again changes nothing.
+    """
+    ids = sorted(requester_ids)
+    level = request_spec.request_level_params
+    if ids not in level.same_subtree:
+        level.same_subtree = [*level.same_subtree, ids]
+
+
+def subtrees(
+    request_spec: 'objects.RequestSpec',
+    groups: 'Sequence[objects.RequestGroup]',
+) -> list[list[str]]:
+    """The subtrees of the request that are of these groups alone."""
+    ids = {group.requester_id for group in groups}
+    return [
+        list(subtree)
+        for subtree in request_spec.same_subtree
+        if ids.issuperset(subtree)
+    ]

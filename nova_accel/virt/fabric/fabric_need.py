@@ -1,0 +1,105 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""Which GPUs guests get, and which guests need a partition at a moment."""
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from nova_accel.host import all_guests
+from nova_accel.model import arq_types
+from nova_accel.model import fabric
+from nova_accel.model import hardware
+from nova_accel.model import host_view
+from nova_accel.model import pci_address
+from nova_accel.virt.holding import holdings
+
+_Role = arq_types.Role
+
+
+class Gpus(NamedTuple):
+    """The GPUs of one guest that the fabric joins.
+
+    ``handles`` are the uuids of their attach handles, ``functions`` the
+    virtual functions of those that are shared out as vGPUs.
+    """
+
+    module_ids: frozenset[int]
+    handles: frozenset[str]
+    functions: Mapping[int, pci_address.PciAddress]
+
+
+class Need:
+    """Answers for one host.
+
+    :param held: what instances hold
+    """
+
+    def __init__(
+        self,
+        board: host_view.Board,
+        held: holdings.Held,
+        guests: all_guests.Guests,
+    ) -> None:
+        self._board = board
+        self._held = held
+        self._guests = guests
+
+    def gpus(self, arqs: Iterable[arq_types.Arq]) -> Gpus:
+        """Those of the ARQs' devices that need a partition.
+
+        A card that is shared by several guests needs none: NVLink belongs to
+        one function at a time, and MIG has none.
+        """
+        handles: set[str] = set()
+        module_ids: set[int] = set()
+        functions: dict[int, pci_address.PciAddress] = {}
+        devices = self._devices()
+        for arq in arqs:
+            device = devices.get(arq.handle.uuid)
+            if device is None or device.module_id is None:
+                continue
+            if sum(1 for _handle in device.handles) > 1:
+                continue
+            handles.add(arq.handle.uuid)
+            module_ids.add(device.module_id)
+            if arq.handle.address != device.address:
+                functions[device.module_id] = arq.handle.address
+        return Gpus(frozenset(module_ids), frozenset(handles), functions)
+
+    def has(self, entry: fabric.Entry, is_busy: bool) -> bool:
+        """Whether a guest has the partition, or is about to get it.
+
+        :param is_busy: Nova works on the guest, which may not run meanwhile
+        :raises DeviceError: libvirt or the journal does not say.
+        """
+        if entry.handles & self._handles(entry, _Role.INCOMING):
+            return True
+        return bool(entry.handles & self._handles(entry, _Role.ACTIVE)) and (
+            is_busy or entry.instance_uuid in self._guests.running()
+        )
+
+    def _handles(
+        self, entry: fabric.Entry, role: arq_types.Role
+    ) -> frozenset[str]:
+        return frozenset(
+            arq.handle.uuid
+            for arq in self._held.arqs_of(entry.instance_uuid, role)
+        )
+
+    def _devices(self) -> Mapping[str, hardware.Device]:
+        return {
+            handle.uuid: device
+            for device in self._board.view.devices
+            for handle in device.handles
+        }

@@ -1,0 +1,374 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The partitions of NVSwitches, active exactly while their guests run.
+
+A partition is activated before the guest starts, and deactivated after it is
+gone. The host's journal has each step before and after. All steps of a host
+are taken one after the other, because they change the same switches.
+"""
+
+import collections
+from collections.abc import Iterable
+from collections.abc import Iterator
+import contextlib
+import dataclasses
+
+from oslo_concurrency import lockutils
+from oslo_log import log as logging
+import tenacity
+
+from nova_accel import exceptions
+from nova_accel.host import fabric_manager
+from nova_accel.model import arq_types
+from nova_accel.model import fabric
+from nova_accel.virt.fabric import fabric_need
+from nova_accel.virt.fabric import no_fabric
+from nova_accel.virt.fabric import partition_journal
+from nova_accel.virt.fabric import watch
+
+LOG = logging.getLogger(__name__)
+
+_Step = fabric.Step
+_RETRY_AFTER_S = 1
+
+
+class GuestPartitions(no_fabric.NoFabric):
+    """The partitions of one host's guests.
+
+    :param boot_id: the kernel's name of this boot of the host
+    :param need: knows which GPUs guests get, and which guests run
+    :param wait_s: how long the start of a guest waits for Fabric Manager
+    """
+
+    def __init__(
+        self,
+        nodename: str,
+        boot_id: str,
+        journal: partition_journal.Journal,
+        manager: fabric_manager.FabricManager,
+        need: fabric_need.Need,
+        wait_s: float,
+        interval_s: float,
+    ) -> None:
+        self._nodename = nodename
+        self._boot_id = boot_id
+        self._journal = journal
+        self._manager = manager
+        self._need = need
+        self._wait_s = wait_s
+        self._watch = watch.Watch(self.repair, interval_s)
+        # Instance -> how many calls of Nova work on its guest.
+        self._busy: collections.Counter[str] = collections.Counter()
+        self._foreign: frozenset[int] = frozenset()
+
+    def partitions(self) -> tuple[fabric.Partition, ...]:
+        with self._locked():
+            self._list()
+        return self._manager.usable_partitions() or ()
+
+    def ready(self, instance_uuid: str, arqs: Iterable[arq_types.Arq]) -> None:
+        gpus = self._need.gpus(arqs)
+        if not gpus.handles:
+            return
+        with self._locked():
+            partitions = self._list(self._wait_s)
+            if partitions is None:
+                LOG.warning(
+                    'Instance %s gets no partition of NVSwitches: Fabric '
+                    'Manager does not manage any',
+                    instance_uuid,
+                )
+                return
+            try:
+                wanted = self._wanted(instance_uuid, gpus, partitions)
+                self._make_way(wanted)
+                self._activate(wanted)
+            except exceptions.AcceleratorError as error:
+                LOG.error(
+                    'The guest of instance %s does not start, because its '
+                    'GPUs cannot be joined: %s',
+                    instance_uuid,
+                    error,
+                    instance_uuid=instance_uuid,
+                )
+                raise
+
+    def let_go(self, handle_uuid: str) -> None:
+        if not any(self._with(handle_uuid)):
+            return
+        with self._locked():
+            for entry in self._with(handle_uuid):
+                self._deactivate_or_warn(entry)
+
+    @contextlib.contextmanager
+    def during(self, instance_uuid: str) -> Iterator[None]:
+        with self._locked_for(instance_uuid):
+            self._busy[instance_uuid] += 1
+        try:
+            yield
+        finally:
+            with self._locked_for(instance_uuid):
+                self._busy[instance_uuid] -= 1
+                if not self._busy[instance_uuid]:
+                    del self._busy[instance_uuid]
+                    self._settle(instance_uuid)
+
+    def begin(self) -> None:
+        with self._locked():
+            for entry in self._journal.entries():
+                if entry.boot_id != self._boot_id:
+                    self._journal.write(
+                        dataclasses.replace(entry, step=_Step.DEACTIVATING)
+                    )
+
+    def repair(self) -> None:
+        with self._locked():
+            partitions = self._list()
+            if partitions is None:
+                return
+            entries = self._journal.entries()
+            found = fabric.repairs(partitions, entries, self._needed())
+            for entry in (*found.deactivate, *found.forget):
+                self._deactivate_or_warn(entry)
+            for entry in found.activate:
+                self._activate_again(entry)
+            self._tell_foreign(found.foreign)
+
+    def watch(self) -> None:
+        self._watch.begin()
+
+    def end(self) -> None:
+        self._watch.end()
+
+    def _wanted(
+        self,
+        instance_uuid: str,
+        gpus: fabric_need.Gpus,
+        partitions: Iterable[fabric.Partition],
+    ) -> fabric.Entry:
+        """:raises DeviceError: the GPUs are no partition."""
+        partition = fabric.exact(partitions, gpus.module_ids)
+        return fabric.Entry(
+            partition.number,
+            partition.module_ids,
+            instance_uuid,
+            _Step.ACTIVATING,
+            self._boot_id,
+            gpus.handles,
+            fabric.in_order(partition, gpus.functions),
+        )
+
+    def _make_way(self, wanted: fabric.Entry) -> None:
+        """Deactivate what guests that are gone have left.
+
+        :raises Conflict: a guest that is not gone has one of the GPUs.
+        :raises DeviceError: Fabric Manager refuses.
+        """
+        for entry in self._journal.entries():
+            if not (
+                entry.module_ids & wanted.module_ids
+                or entry.number == wanted.number
+                or entry.instance_uuid == wanted.instance_uuid
+            ):
+                continue
+            is_own = entry.instance_uuid == wanted.instance_uuid
+            if is_own and _is_same(entry, wanted):
+                continue
+            if not is_own and self._is_needed(entry):
+                raise exceptions.Conflict(
+                    f'instance {entry.instance_uuid} has partition '
+                    f'{entry.number} ({fabric.modules(entry.module_ids)}) of '
+                    'the NVSwitch fabric'
+                )
+            self._deactivate(entry)
+
+    def _activate(self, wanted: fabric.Entry) -> None:
+        """:raises AcceleratorError: the partition is not active."""
+        partitions = self._list() or ()
+        partition = fabric.exact(partitions, wanted.module_ids)
+        is_ours = any(
+            _is_same(entry, wanted) for entry in self._journal.entries()
+        )
+        in_the_way = list(fabric.conflicts(partition, partitions))
+        if partition.is_active and not is_ours:
+            in_the_way.append(partition)
+        if in_the_way:
+            raise exceptions.Conflict(
+                f'{in_the_way[0]} of the NVSwitch fabric is active, and '
+                'nova-compute has not activated it: deactivate it with '
+                f'"fmpm -d {in_the_way[0].number}" when nobody uses its GPUs'
+            )
+        if not partition.is_active:
+            self._journal.write(wanted)
+            try:
+                self._ask_to_activate(wanted)
+            except BaseException:
+                # Fabric Manager may have done it, or a part of it.
+                self._deactivate_or_warn(wanted)
+                raise
+        self._journal.write(dataclasses.replace(wanted, step=_Step.ACTIVE))
+
+    def _ask_to_activate(self, wanted: fabric.Entry) -> None:
+        self._manager.activate(wanted.number, wanted.functions)
+        if not self._is_active(wanted):
+            raise exceptions.FabricError(
+                f'partition {wanted.number} of the NVSwitch fabric is not '
+                'active, although Fabric Manager was asked to activate it'
+            )
+
+    def _activate_again(self, entry: fabric.Entry) -> None:
+        """Give a running guest back what a restart has taken from it."""
+        LOG.warning(
+            'Partition %s of the NVSwitch fabric is not active any more, but '
+            'instance %s has it; activating it again. Its guest may need a '
+            'reboot. Was Fabric Manager restarted without '
+            'FABRIC_MODE_RESTART=1, or is fabric_manager_command older than '
+            'April 2026?',
+            entry.number,
+            entry.instance_uuid,
+            instance_uuid=entry.instance_uuid,
+        )
+        try:
+            self._ask_to_activate(entry)
+            self._journal.write(dataclasses.replace(entry, step=_Step.ACTIVE))
+        except exceptions.AcceleratorError as error:
+            LOG.error(
+                'The GPUs of instance %s are not joined: %s',
+                entry.instance_uuid,
+                error,
+                instance_uuid=entry.instance_uuid,
+            )
+
+    def _settle(self, instance_uuid: str) -> None:
+        """Deactivate what the instance's guest does not need any more."""
+        needed = self._needed()
+        for entry in self._journal.of_instance(instance_uuid):
+            if entry.number not in needed:
+                self._deactivate_or_warn(entry)
+
+    def _deactivate_or_warn(self, entry: fabric.Entry) -> None:
+        try:
+            self._deactivate(entry)
+        except exceptions.AcceleratorError as error:
+            LOG.warning(
+                'Partition %s of the NVSwitch fabric is not deactivated yet, '
+                'although instance %s does not need it; trying again later: '
+                '%s',
+                entry.number,
+                entry.instance_uuid,
+                error,
+                instance_uuid=entry.instance_uuid,
+            )
+
+    def _deactivate(self, entry: fabric.Entry) -> None:
+        """:raises AcceleratorError: it may still be active."""
+        self._journal.write(
+            dataclasses.replace(entry, step=_Step.DEACTIVATING)
+        )
+        if self._is_active(entry):
+            self._manager.deactivate(entry.number)
+            if self._is_active(entry):
+                raise exceptions.FabricError(
+                    f'partition {entry.number} of the NVSwitch fabric is '
+                    'active, although Fabric Manager was asked to deactivate '
+                    'it'
+                )
+        self._journal.remove(entry)
+
+    def _is_active(self, entry: fabric.Entry) -> bool:
+        return any(
+            entry.is_of(each) and each.is_active for each in self._list() or ()
+        )
+
+    def _list(self, wait_s: float = 0) -> tuple[fabric.Partition, ...] | None:
+        """:raises DeviceError: Fabric Manager is not ready in time."""
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(exceptions.FabricNotReady),
+            wait=tenacity.wait_fixed(_RETRY_AFTER_S),
+            stop=tenacity.stop_after_delay(wait_s),
+            reraise=True,
+        )(self._list_or_tell)
+
+    def _list_or_tell(self) -> tuple[fabric.Partition, ...] | None:
+        try:
+            return self._manager.partitions()
+        except exceptions.FabricNotReady:
+            # Fabric Manager does not say whether it starts or waits.
+            active = fabric.told(self._journal.entries(), self._needed())
+            if not self._manager.tell(active):
+                raise
+            LOG.warning(
+                'Fabric Manager was restarted, and is told that the '
+                'partitions %s are active',
+                list(active),
+            )
+            return self._manager.partitions()
+
+    def _tell_foreign(self, foreign: Iterable[fabric.Partition]) -> None:
+        numbers = frozenset(each.number for each in foreign)
+        for number in sorted(numbers - self._foreign):
+            LOG.warning(
+                'Partition %s of the NVSwitch fabric is active, and '
+                'nova-compute has not activated it: no guest gets its GPUs',
+                number,
+            )
+        self._foreign = numbers
+
+    def _is_needed(self, entry: fabric.Entry) -> bool:
+        """:raises AcceleratorError: libvirt, or the journal, does not say."""
+        return self._need.has(entry, is_busy=entry.instance_uuid in self._busy)
+
+    def _needed(self) -> frozenset[int]:
+        """The partitions that guests have, or may have."""
+        found = set()
+        for entry in self._journal.entries():
+            try:
+                if self._is_needed(entry):
+                    found.add(entry.number)
+            except exceptions.AcceleratorError as error:
+                LOG.warning(
+                    'Partition %s of the NVSwitch fabric stays active: %s',
+                    entry.number,
+                    error,
+                    instance_uuid=entry.instance_uuid,
+                )
+                found.add(entry.number)
+        return frozenset(found)
+
+    def _with(self, handle_uuid: str) -> list[fabric.Entry]:
+        return [
+            entry
+            for entry in self._journal.entries()
+            if handle_uuid in entry.handles
+        ]
+
+    def _locked_for(
+        self, instance_uuid: str
+    ) -> contextlib.AbstractContextManager[object]:
+        """The lock, if the instance has a partition that could be lost."""
+        if self._journal.of_instance(instance_uuid):
+            return self._locked()
+        return contextlib.nullcontext()
+
+    def _locked(self) -> contextlib.AbstractContextManager[object]:
+        return lockutils.lock(f'nova_accel-{self._nodename}-fabric')
+
+
+def _is_same(one: fabric.Entry, other: fabric.Entry) -> bool:
+    """Whether both are the same guest's partition, with the same functions."""
+    return (
+        one.instance_uuid == other.instance_uuid
+        and one.number == other.number
+        and one.module_ids == other.module_ids
+        and one.functions == other.functions
+    )

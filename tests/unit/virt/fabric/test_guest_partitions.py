@@ -1,0 +1,368 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import fixtures
+
+from nova_accel import exceptions
+from nova_accel.testing import fabric_manager as simulated
+from nova_accel.testing import fmpm
+from unit.virt.fabric import board
+
+
+class TestGuests(board.BoardTestCase):
+    def test_active_while_the_guest_runs(self):
+        self.boot('i1', 1, 3)
+        self.assertEqual([3], self.active)
+        self.assertEqual({3: ('i1', 'active')}, self.journaled)
+        self.boot('i2', 2)
+        self.assertEqual([3, 8], self.active)
+        self.stop('i1')
+        self.assertEqual([8], self.active)
+        self.assertEqual({8: ('i2', 'active')}, self.journaled)
+        self.boot('i1', 1, 3)
+        self.assertEqual([3, 8], self.active)
+
+    def test_each_size(self):
+        for number, modules in simulated.H100.items():
+            self.boot('i', *modules)
+            self.assertEqual([number], self.active)
+            self.stop('i')
+            self.assertEqual([], self.active)
+
+    def test_a_reboot_asks_for_nothing_twice(self):
+        self.boot('i1', 1, 3)
+        before = len(self.daemon.calls)
+        with self.fabric.during('i1'):
+            self.need.running.discard('i1')
+            with self.fabric.during('i1'):
+                """Nova destroys the guest in a call of its own."""
+            self.assertEqual([3], self.active)
+            self.ready('i1', 1, 3)
+            self.need.running.add('i1')
+        self.assertEqual([3], self.active)
+        self.assertEqual({'-l'}, {c[0] for c in self.daemon.calls[before:]})
+
+    def test_a_guest_without_gpus(self):
+        self.boot('i1')
+        self.stop('i1')
+        self.fabric.let_go('handle of something else')
+        self.assertEqual([], self.daemon.calls)
+
+    def test_a_boot_that_fails(self):
+        def fail():
+            with self.fabric.during('i1'):
+                self.ready('i1', 1, 3)
+                raise ValueError
+
+        self.assertRaises(ValueError, fail)
+        self.assertEqual([], self.active)
+        self.assertEqual({}, self.journaled)
+
+    def test_what_is_given_back_is_not_active(self):
+        self.boot('i1', 1, 3)
+        with self.fabric.during('i1'):
+            self.need.running.discard('i1')
+            self.fabric.let_go('handle3')
+            self.assertEqual([], self.active)
+            # Another guest may get it at once.
+            self.boot('i2', 1, 2, 3, 4)
+        self.assertEqual([1], self.active)
+
+    def test_other_gpus_after_a_resize(self):
+        self.boot('i1', 1)
+        self.stop('i1')
+        self.boot('i1', 5, 7)
+        self.assertEqual([5], self.active)
+        self.stop('i1')
+        self.boot('i1', 1)
+        self.assertEqual([7], self.active)
+
+    def test_a_guest_that_will_arrive(self):
+        self.need.arriving.add('i1')
+        self.ready('i1', 1, 3)
+        self.fabric.repair()
+        self.assertEqual([3], self.active)
+        self.need.arriving.discard('i1')
+        self.fabric.repair()
+        self.assertEqual([], self.active)
+
+
+class TestRefusals(board.BoardTestCase):
+    def refused(self, error, *modules, instance='i1'):
+        found = self.assertRaises(error, self.boot, instance, *modules)
+        self.need.running.discard(instance)
+        return str(found)
+
+    def test_no_partition(self):
+        text = self.refused(exceptions.DeviceError, 2, 3)
+        self.assertIn('modules 2, 3 are no partition', text)
+        self.assertEqual({}, self.journaled)
+
+    def test_another_guest(self):
+        self.boot('other', 1)
+        text = self.refused(exceptions.Conflict, 1, 3)
+        self.assertIn('instance other has partition 7 (module 1)', text)
+        self.assertEqual([7], self.active)
+        self.assertEqual({7: ('other', 'active')}, self.journaled)
+
+    def test_what_a_guest_that_is_gone_has_left(self):
+        self.boot('other', 1)
+        self.need.running.discard('other')
+        self.boot('i1', 1, 3)
+        self.assertEqual([3], self.active)
+
+    def test_somebody_else(self):
+        for number in (3, 7, 1):
+            self.daemon.activate(number)
+            text = self.refused(exceptions.Conflict, 1, 3)
+            self.assertIn(f'partition {number} (', text)
+            self.assertIn(f'fmpm -d {number}', text)
+            self.assertEqual([number], self.active)
+            self.assertEqual({}, self.journaled)
+            self.daemon.reset()
+
+    def test_fabric_manager_refuses(self):
+        self.daemon.refuse('-a')
+        text = self.refused(exceptions.FabricError, 1, 3)
+        self.assertIn('Failed to activate partition. fmReturn: -2', text)
+        self.assertEqual({}, self.journaled)
+
+    def test_a_link_is_down(self):
+        self.daemon.break_link(3)
+        for modules in ((1, 3), (1, 2, 3, 4)):
+            text = self.refused(exceptions.DeviceError, *modules)
+            self.assertIn('is not usable', text)
+        self.boot('i1', 2, 4)
+        # It is used alone, where it needs no link.
+        self.boot('i3', 3)
+        self.assertEqual([4, 9], self.active)
+
+    def test_a_tool_that_does_nothing(self):
+        with self.daemon.changed() as state:
+            state['pretends'] = True
+        text = self.refused(exceptions.FabricError, 1, 3)
+        self.assertIn('is not active, although', text)
+        self.assertEqual({}, self.journaled)
+
+    def test_nobody_answers(self):
+        self.daemon.stop()
+        text = self.refused(exceptions.FabricError, 1, 3)
+        self.assertIn('Failed to connect', text)
+
+    def test_no_nvswitches(self):
+        with self.daemon.changed() as state:
+            state['mode'] = 0
+        self.boot('i1', 2, 3)
+        self.assertEqual({}, self.journaled)
+        self.fabric.repair()
+
+    def test_not_ready_yet(self):
+        # Each time Fabric Manager is asked, and told.
+        self.daemon.be_not_ready_for(6)
+        self.boot('i1', 1, 3)
+        self.assertEqual([3], self.active)
+
+    def test_never_ready(self):
+        self.start(wait_s=0.05)
+        self.daemon.be_not_ready_for(1000)
+        self.refused(exceptions.FabricNotReady, 1, 3)
+        self.assertEqual({}, self.journaled)
+
+
+class TestVgpus(board.BoardTestCase):
+    board = simulated.B200
+
+    def setUp(self):
+        super().setUp()
+        self.need.functions = True
+        self.activated = []
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.fabric_manager.activate', self.activate
+            )
+        )
+
+    def activate(self, number, functions, timeout_s):
+        self.activated.append((number, tuple(functions)))
+        self.daemon.activate(number)
+        return fmpm.SUCCESS, ''
+
+    def test_functions_in_the_order_of_the_partition(self):
+        with self.daemon.changed() as state:
+            state['partitions']['4'] = [2, 1]
+        self.boot('i1', 1, 2)
+        self.assertEqual(
+            [(4, ('0000:02:00.4', '0000:01:00.4'))], self.activated
+        )
+
+    def test_another_function_of_the_same_gpu(self):
+        self.boot('i1', 3)
+        [entry] = self.journal.entries()
+        self.need.functions = False
+        self.boot('i1', 3)
+        self.assertEqual([(10, ('0000:03:00.4',)), (10, ())], self.activated)
+
+
+class TestFailures(board.BoardTestCase):
+    def test_what_is_not_deactivated_is_tried_again(self):
+        for fault in (
+            self.daemon.stop,
+            lambda: self.daemon.be_not_ready_for(8),
+            lambda: self.daemon.refuse('-d'),
+        ):
+            self.boot('i1', 1, 3)
+            fault()
+            self.stop('i1')
+            self.assertEqual([3], self.active)
+            self.assertEqual({3: ('i1', 'deactivating')}, self.journaled)
+            self.assertIn('is not deactivated yet', self.log.output)
+            with self.daemon.changed() as state:
+                state.update(is_running=True, not_ready_for=0, refused={})
+            self.fabric.repair()
+            self.assertEqual([], self.active)
+            self.assertEqual({}, self.journaled)
+
+    def test_no_gpu_of_it_goes_to_another_guest_meanwhile(self):
+        self.boot('i1', 1, 3)
+        self.daemon.refuse('-d')
+        self.stop('i1')
+        self.assertRaises(exceptions.FabricError, self.boot, 'i2', 1)
+        self.need.running.discard('i2')
+        self.daemon.refuse('-d', 0)
+        self.boot('i2', 1)
+        self.assertEqual([7], self.active)
+
+    def test_libvirt_does_not_say(self):
+        self.boot('i1', 1, 3)
+        self.need.broken = exceptions.DeviceError('libvirtd is away')
+        self.stop('i1')
+        self.fabric.repair()
+        self.assertEqual([3], self.active)
+        self.assertIn('stays active: libvirtd is away', self.log.output)
+
+
+class TestRepair(board.BoardTestCase):
+    def test_a_guest_that_has_died(self):
+        self.boot('i1', 1, 3)
+        self.boot('i2', 2)
+        self.need.running.discard('i1')
+        self.fabric.repair()
+        self.assertEqual([8], self.active)
+
+    def test_a_guest_that_nova_works_on(self):
+        self.boot('i1', 1, 3)
+        with self.fabric.during('i1'):
+            self.need.running.discard('i1')
+            self.fabric.repair()
+            self.assertEqual([3], self.active)
+        self.assertEqual([], self.active)
+
+    def test_fabric_manager_was_restarted(self):
+        self.boot('i1', 1, 3)
+        self.boot('i2', 2)
+        self.daemon.restart()
+        before = len(self.daemon.calls)
+        self.fabric.repair()
+        self.assertEqual([3, 8], self.active)
+        self.assertEqual(
+            [['-l'], ['--set-activated-list', '3,8'], ['-l']],
+            self.daemon.calls[before:],
+        )
+        self.assertIn('told that the partitions [3, 8]', self.log.output)
+
+    def test_fabric_manager_was_restarted_without_guests(self):
+        self.daemon.restart()
+        self.assertEqual(15, len(self.fabric.partitions()))
+        self.assertIn(['--set-activated-list', ''], self.daemon.calls)
+
+    def test_a_boot_after_a_restart_of_fabric_manager(self):
+        self.boot('i1', 1, 3)
+        self.daemon.restart()
+        self.boot('i2', 2)
+        self.assertEqual([3, 8], self.active)
+
+    def test_fabric_manager_has_forgotten(self):
+        self.boot('i1', 1, 3)
+        self.daemon.reset()
+        self.fabric.repair()
+        self.assertEqual([3], self.active)
+        self.assertIn('not active any more', self.log.output)
+        self.assertIn('instance i1', self.log.output)
+
+    def test_a_tool_of_before_april_2026(self):
+        with self.daemon.changed() as state:
+            state['has_old_tool'] = True
+        self.boot('i1', 1, 3)
+        self.daemon.restart()
+        self.fabric.repair()
+        self.assertEqual([3], self.active)
+        self.assertIn('older than April 2026', self.log.output)
+
+    def test_one_guest_that_cannot_be_helped(self):
+        self.boot('i1', 1, 3)
+        self.boot('i2', 2)
+        self.daemon.reset()
+        self.daemon.break_link(3)
+        self.fabric.repair()
+        self.assertEqual([8], self.active)
+        self.assertIn('GPUs of instance i1 are not joined', self.log.output)
+
+    def test_what_somebody_else_has_activated(self):
+        self.daemon.activate(5)
+        self.fabric.repair()
+        self.fabric.repair()
+        self.assertEqual([5], self.active)
+        self.assertEqual(1, self.log.output.count('no guest gets its GPUs'))
+
+    def test_nobody_answers(self):
+        self.daemon.stop()
+        self.assertRaises(exceptions.FabricError, self.fabric.repair)
+
+
+class TestStart(board.BoardTestCase):
+    def test_restart_of_nova_compute(self):
+        self.boot('i1', 1, 3)
+        self.start()
+        self.fabric.repair()
+        self.assertEqual([3], self.active)
+        self.assertEqual({3: ('i1', 'active')}, self.journaled)
+
+    def test_host_reboot(self):
+        self.boot('i1', 1, 3)
+        self.need.running.clear()
+        for has_kept in (False, True):
+            if not has_kept:
+                self.daemon.reset()
+            self.start('boot2')
+            self.fabric.repair()
+            self.assertEqual([], self.active)
+            self.assertEqual({}, self.journaled)
+            self.boot('i1', 1, 3)
+            self.need.running.clear()
+
+    def test_a_service_vm_that_waits_after_a_reboot_of_the_host(self):
+        self.boot('i1', 1, 3)
+        self.need.running.clear()
+        self.daemon.restart()
+        self.start('boot2')
+        self.fabric.repair()
+        self.assertEqual([], self.active)
+        self.assertIn(['--set-activated-list', ''], self.daemon.calls)
+
+    def test_guests_that_nova_starts_after_a_reboot(self):
+        self.boot('i1', 1, 3)
+        self.need.running.clear()
+        self.daemon.reset()
+        self.start('boot2')
+        self.boot('i1', 1, 3)
+        self.assertEqual([3], self.active)
+        self.assertEqual({3: ('i1', 'active')}, self.journaled)

@@ -1,0 +1,33 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The types of ``tools/bench``'s arguments."""
+
+import argparse
+from typing import TypeAlias
+
+#: The subcommands of a parser, of which argparse has no public type.
+Commands: TypeAlias = 'argparse._SubParsersAction[argparse.ArgumentParser]'
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number <= 0:
+        raise argparse.ArgumentTypeError(f'not above zero: {text}')
+    return number
+
+
+def natural(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f'below zero: {text}')
+    return number

@@ -24,6 +24,9 @@ from nova_accel.api import route
 from nova_accel.api import router
 from nova_accel.api import routes
 from nova_accel.db import engine
+from nova_accel.model import host_contract
+
+_CONTRACT = str(host_contract.NEWEST)
 
 
 class Application:
@@ -43,9 +46,12 @@ class Application:
 
     def _answer(self, request: webob.Request) -> webob.Response:
         try:
-            return self._router.match(request).handler(request)
+            answer = self._router.match(request).handler(request)
         except Exception as fault:
-            return errors.answer(request, fault)
+            answer = errors.answer(request, fault)
+        if request.environ.get('PATH_INFO', '').startswith(errors.OWN_PATHS):
+            answer.headers[host_contract.HEADER] = _CONTRACT
+        return answer
 
 
 def factory(

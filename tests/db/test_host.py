@@ -147,6 +147,36 @@ class TestReport(base.DatabaseTestCase):
         del before['hosts']
         self.assertEqual(before, after)
 
+    def test_an_upgraded_host_has_another_contract(self) -> None:
+        """It is noted even where nothing else of the report is new."""
+        other = reports.SimulatedHost('compute-2')
+        other.report()
+        for contract in (0, 1, 1, 0):
+            self.tell(contract)
+            self.assertEqual(
+                [
+                    ('compute-1', contract),
+                    ('compute-2', 0),
+                ][contract:],
+                host.get_contracts(1),
+            )
+            self.assertEqual([], host.get_contracts(0))
+
+    def tell(self, contract: int) -> None:
+        """As the client does, which sends devices only where they help."""
+        facts: dict[str, Any] = {
+            'hostname': 'compute-1',
+            'node_uuid': TWO_FPGAS.node_uuid,
+            'service_host': 'compute-1.service',
+            'digest': 'digest',
+            'orders_seen': 0,
+            'contract': contract,
+        }
+        try:
+            host.report(devices=None, **facts)
+        except exceptions.NotFound:
+            host.report(devices=TWO_FPGAS.reported(), **facts)
+
     def test_devices_come_and_go(self) -> None:
         TWO_FPGAS.report()
         both = self.inventory()

@@ -149,7 +149,7 @@ class TestReport(base.DatabaseTestCase):
 
     def test_an_upgraded_host_has_another_contract(self) -> None:
         """It is noted even where nothing else of the report is new."""
-        other = reports.SimulatedHost('compute-2')
+        other = reports.SimulatedHost('compute-2', contract=0)
         other.report()
         for contract in (0, 1, 1, 0):
             self.tell(contract)
@@ -335,7 +335,7 @@ class TestReport(base.DatabaseTestCase):
 
     def test_attach_handle_of_another_host(self) -> None:
         TWO_FPGAS.report()
-        other = reports.SimulatedHost('compute-2')
+        other = reports.SimulatedHost('compute-2', contract=0)
         [device] = [
             found.to_report(other.node_uuid, other.layout().rp_uuids)
             for found in other.devices()
@@ -369,7 +369,7 @@ class TestForget(base.DatabaseTestCase):
         super().setUp()
         self.host = TWO_FPGAS
         self.make_profile()
-        reports.SimulatedHost('compute-2').report()
+        reports.SimulatedHost('compute-2', contract=0).report()
         self.without = self.everything()
         self.host.report()
         host_arqs.acquire(self.request(self.host.allocated(bus=1)))

@@ -74,6 +74,19 @@ def _die_before(number: int, words: tuple[str, ...]) -> None:
     sa.event.listen(sa.Engine, 'before_cursor_execute', count)
 
 
+def _tell_and_die(descriptor: int) -> None:
+    """As :func:`_die_before`, and tell of each change before that."""
+
+    def tell(
+        connection: Any, cursor: Any, statement: str, *_arguments: Any
+    ) -> None:
+        if statement.lstrip().startswith(_CHANGES):
+            os.write(descriptor, b'.')
+
+    sa.event.listen(sa.Engine, 'before_cursor_execute', tell)
+    _die_before(9, _CHANGES)
+
+
 def _die_when_sent() -> None:
     """From now on, kill this process when MySQL has got a change to make."""
     connection = pymysql.connections.Connection
@@ -197,7 +210,12 @@ class TestMigration(testtools.TestCase):
         self.assert_schema()
 
     def test_one_of_three_controllers_is_killed(self) -> None:
-        first = self.begin(functools.partial(_die_before, 9, _CHANGES))
+        begun, tell = os.pipe()
+        self.addCleanup(os.close, begun)
+        self.addCleanup(os.close, tell)
+        first = self.begin(functools.partial(_tell_and_die, tell))
+        # The others come when it has the lock.
+        os.read(begun, 1)
         others = [self.begin() for _other in range(2)]
         self.assertTrue(self.is_killed(first))
         self.assertEqual([False, False], list(map(self.is_killed, others)))

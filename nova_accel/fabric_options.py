@@ -25,7 +25,7 @@ OPTS = [
         'fabric_manager',
         regex=(
             r'^(/[^\s]{1,240}|\[[0-9A-Fa-f:]{2,45}\](:[0-9]{1,5})?|'
-            r'[0-9A-Za-z][0-9A-Za-z.-]{0,200}(:[0-9]{1,5})?)$'
+            r'[0-9A-Za-z][0-9A-Za-z.-]{0,200}(:[0-9]{1,5})?)\Z'
         ),
         help="""
 Where NVIDIA's Fabric Manager of this host's NVSwitches listens for commands:

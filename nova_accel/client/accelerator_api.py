@@ -249,11 +249,14 @@ class AcceleratorApi:
         project_id: str,
         asked: device_profile.Asked,
         allocations: Iterable[provider_allocation.ProviderAllocation],
+        numa_nodes: frozenset[int] = frozenset(),
     ) -> tuple[arq_types.Arq, ...]:
         """Create, match and bind the ARQs of an instance on this host.
 
         :param attempt: a number that grows with each attempt at the same
             binding; the API refuses an older one than it knows
+        :param numa_nodes: those of this host that have the guest's cells, none
+            if they do not matter
         :returns: the bound ARQs, the same ones for the same attempt; ARQs of
             groups without a profile have an empty profile name
         :raises AcceleratorError: nothing is held (StaleAttempt, NotFound,
@@ -270,6 +273,8 @@ class AcceleratorApi:
                 if isinstance(asked, str)
                 else 'groups': asked,
                 'providers': provider_allocation.to_dict(allocations),
+                # An older API knows no such key.
+                **({'numa_nodes': sorted(numa_nodes)} if numa_nodes else {}),
             },
         )
         return _arqs(answer)

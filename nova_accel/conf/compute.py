@@ -86,6 +86,21 @@ names are parts of the devices' traits, so a new name changes the traits that
 device profiles have to ask for. The file is read when nova-compute starts.
 """,
     ),
+    cfg.StrOpt(
+        'pci_topology',
+        default='flat',
+        choices=[
+            ('flat', 'each accelerator is below the one root complex'),
+            ('host', 'root complexes, switches and NUMA nodes as on the host'),
+        ],
+        help="""
+The PCI Express tree that a guest sees of its accelerators, if neither its
+flavor nor its image has the property ``nova_accel:pci_topology``. Programs
+such as NCCL choose by it how devices reach each other. ``host`` needs the
+machine type q35. Guests that exist get another tree at their next hard reboot
+or start, and their accelerators then have other PCI addresses.
+""",
+    ),
     cfg.IntOpt(
         'report_interval_s',
         default=30,

@@ -74,7 +74,8 @@ class Request:
     ``hostname`` is Nova's nodename. A larger ``attempt`` is a newer one.
     ``allocations`` are those that the instance has of our providers.
     ``groups``, in their stored form, replace those of the device profile, if
-    there are any.
+    there are any. ``numa_nodes`` are those of the host that have the cells of
+    the guest, none if they do not matter.
     """
 
     instance_uuid: str
@@ -86,6 +87,7 @@ class Request:
     allocations: tuple[provider_allocation.ProviderAllocation, ...]
     image_uuid: str | None = None
     groups: Sequence[Mapping[str, str]] = ()
+    numa_nodes: frozenset[int] = frozenset()
 
     @property
     def key(self) -> fence.Key:
@@ -328,6 +330,7 @@ def _bind(connection: sa.Connection, request: Request) -> None:
             for resource_class, amount in allocation.resources.items()
             for _unit in range(amount)
         ],
+        request.numa_nodes,
     )
     groups = group_division.placed(
         device_profile.parse_groups(profile['groups']), request.allocations

@@ -86,7 +86,7 @@ HOSTS = _table(
     sa.Column(
         'reported_at', utc_datetime.UtcDateTime, nullable=False, index=True
     ),
-    # What its last report kept to: model/host_contract.py.
+    # The contract that its last report kept to: model/host_contract.py.
     sa.Column('contract', sa.Integer, nullable=False, server_default='0'),
     # The revision of the host's orders: which devices are disabled, and which
     # attach handles are unclean.

@@ -22,6 +22,11 @@ from nova_accel.model import device_spec
 from nova_accel.model import hardware
 
 
+#: The PCI base class of GPUs. NVSwitches are bridges; a guest that had one
+#: could take the links of all others.
+_DISPLAY = '03'
+
+
 class NvidiaGpuDriver(pci_kind.PciKindDriver):
     """A GPU with the audio, USB and USB-C functions of its card, as one unit.
 
@@ -46,6 +51,10 @@ class NvidiaGpuDriver(pci_kind.PciKindDriver):
         if function.address.function != 0:
             raise exceptions.DeviceError(
                 'it is not function 0 of its slot, and only that is the GPU'
+            )
+        if not (function.class_code or _DISPLAY).startswith(_DISPLAY):
+            raise exceptions.DeviceError(
+                f'it is no GPU: its PCI class is {function.class_code}'
             )
         mdevs = sum(mdev.parent == function.address for mdev in host.mdevs)
         if mdevs:

@@ -28,7 +28,7 @@ _Outcome = fabric_listing.Outcome
 
 
 class Client(Protocol):
-    """Whoever speaks with Fabric Manager: here a tool and a library.
+    """An interface to Fabric Manager: here a tool and a library.
 
     Each call gets the seconds that it may take. It returns the library's
     return value as an exit status, and what was said.

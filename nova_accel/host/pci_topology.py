@@ -15,6 +15,7 @@
 from nova_accel import exceptions
 from nova_accel.host import sysfs_tree
 from nova_accel.model import pci_address
+from nova_accel.model import pci_memory
 from nova_accel.model import pci_path
 
 
@@ -40,3 +41,13 @@ def path(
             f'sysfs has {parts[-1]!r:.64} in the place of {address}'
         )
     return found
+
+
+def memory_bytes(
+    sysfs: sysfs_tree.Sysfs, address: pci_address.PciAddress
+) -> int:
+    """The bytes of address space that a PCI function takes, 0 if unknown.
+
+    :raises DeviceError: the host tells something unusable of it.
+    """
+    return pci_memory.memory_bytes(sysfs.read(address, 'resource') or '')

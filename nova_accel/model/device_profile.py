@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 import dataclasses
+import enum
 import re
 import uuid
 
@@ -56,6 +57,10 @@ PREFETCH = 'prefetch'
 #: NUMA node.
 SINGLE_NUMA_NODE = 'single_numa_node'
 
+#: The ``accel:`` key that says whether units have to be near the guest's NUMA
+#: cells.
+NUMA_AFFINITY = 'numa_affinity'
+
 #: The ``accel:`` key that says how the units of a group have to be joined.
 LINK = 'link'
 
@@ -79,6 +84,16 @@ NO_PROFILE = ''
 MAX_UNITS = 64
 
 
+class NumaAffinity(enum.StrEnum):
+    """Whether units are on the host's NUMA nodes that have the guest's cells.
+
+    With ``PREFERRED`` they are if such units are free.
+    """
+
+    REQUIRED = 'required'
+    PREFERRED = 'preferred'
+
+
 @dataclasses.dataclass(frozen=True)
 class Group:
     """One request group, which a single resource provider serves.
@@ -94,6 +109,7 @@ class Group:
     is_prefetched: bool = False
     is_on_one_numa_node: bool = False
     link: str | None = None
+    numa_affinity: NumaAffinity | None = None
 
     def units(self) -> Iterator[str]:
         """The resource class of each accelerator request of this group."""
@@ -223,6 +239,7 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
     is_on_one_numa_node = _boolean(
         SINGLE_NUMA_NODE, accel.pop(SINGLE_NUMA_NODE, 'false')
     )
+    numa_affinity = _numa_affinity(accel.pop(NUMA_AFFINITY, None))
     link = _link(accel.pop(LINK, None))
     if link is not None and is_on_one_numa_node:
         raise exceptions.InvalidDeviceProfile(
@@ -243,6 +260,7 @@ def _parse_group(raw: Mapping[str, str]) -> Group:
         is_prefetched,
         is_on_one_numa_node,
         link,
+        numa_affinity,
     )
 
 
@@ -255,11 +273,31 @@ def _link(value: str | None) -> str | None:
     return value
 
 
+def _numa_affinity(value: str | None) -> NumaAffinity | None:
+    if value is None:
+        return None
+    try:
+        return NumaAffinity(value)
+    except ValueError as error:
+        raise exceptions.InvalidDeviceProfile(
+            f'Invalid value {value!r} of accel:{NUMA_AFFINITY}, it must be '
+            + ' or '.join(NumaAffinity)
+        ) from error
+
+
 def _properties(accel: Mapping[str, str]) -> dict[str, str]:
     for name in accel:
         if name not in PROPERTIES:
             known = ', '.join(
-                sorted([*PROPERTIES, LINK, PREFETCH, SINGLE_NUMA_NODE])
+                sorted(
+                    [
+                        *PROPERTIES,
+                        LINK,
+                        NUMA_AFFINITY,
+                        PREFETCH,
+                        SINGLE_NUMA_NODE,
+                    ]
+                )
             )
             raise exceptions.InvalidDeviceProfile(
                 f'Unknown device profile group key accel:{name}, the accel: '

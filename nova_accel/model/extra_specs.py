@@ -19,8 +19,23 @@ resources and traits of the compute node, which are left to Placement.
 
 from collections.abc import Collection
 from collections.abc import Mapping
+import enum
+from typing import Any
 
+from nova_accel import exceptions
 from nova_accel.model import device_profile
+
+#: The key of a flavor or an image that says what PCI tree a guest gets.
+PCI_TOPOLOGY = 'nova_accel:pci_topology'
+
+
+class PciTopology(enum.StrEnum):
+    """The PCI tree of a guest."""
+
+    #: Each device is where libvirt puts it, below one root complex.
+    FLAT = 'flat'
+    #: The devices that are near to each other on the host are so in the guest.
+    HOST = 'host'
 
 
 def profile(extra_specs: Mapping[str, str]) -> str | None:
@@ -65,3 +80,30 @@ def group(
         },
         **programming(extra_specs),
     }
+
+
+def pci_topology(
+    extra_specs: Mapping[str, str],
+    image_properties: Mapping[str, Any],
+    default: str,
+) -> PciTopology:
+    """The PCI tree that a server's guest is to have.
+
+    The flavor comes before the image. An empty value is ignored.
+
+    :raises InvalidRequest: there is no such PCI tree.
+    """
+    for source, values in (
+        ('flavor', extra_specs),
+        ('image', image_properties),
+    ):
+        value = values.get(PCI_TOPOLOGY)
+        if value:
+            try:
+                return PciTopology(value)
+            except ValueError:
+                raise exceptions.InvalidRequest.for_all(
+                    f'{PCI_TOPOLOGY} of the {source} is {value!r:.64}: it '
+                    f'can be {" or ".join(PciTopology)}'
+                ) from None
+    return PciTopology(default)

@@ -114,7 +114,7 @@ class Entry:
 
 
 class Repairs(NamedTuple):
-    """What makes the fabric as the guests need it.
+    """The steps that make the fabric as the guests need it.
 
     ``activate`` are the partitions that running guests have lost.
     ``deactivate`` are those whose guests are gone, ``forget`` the entries of

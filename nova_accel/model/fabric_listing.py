@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What Fabric Manager's client says, in bounds and without trust.
+"""The answers of Fabric Manager's client, read in bounds, without trust.
 
 The tool is NVIDIA's ``fmpm`` (https://github.com/NVIDIA/Fabric-Manager-Client,
 ``fmpm.cpp``). Its exit status is the low byte of the library's return value,
@@ -46,7 +46,7 @@ _MALFORMED = (KeyError, TypeError, ValueError, RecursionError)
 
 
 class Outcome(enum.Enum):
-    """What an exit status means for the one who asked."""
+    """The meaning of an exit status for the one who asked."""
 
     DONE = 'done'
     #: The partition is active already, or a GPU is in another active one.
@@ -78,7 +78,7 @@ _OUTCOMES = {
 
 
 class Unusable(NamedTuple):
-    """What takes partitions away.
+    """The faults that take partitions away.
 
     ``numbers`` are partitions that Fabric Manager calls unsupported. ``gpus``
     are uuids and addresses of GPUs that have links that are down.

@@ -12,6 +12,7 @@
 
 """The free units of one deployable, as the choice between them sees them."""
 
+from collections.abc import Iterable
 import dataclasses
 
 _NUMA_NODE = 'numa'
@@ -62,6 +63,16 @@ class FreeUnits:
 def node_of(numa_node: int | None) -> str | None:
     """The name of a NUMA node, None if no node is known."""
     return None if numa_node is None else f'{_NUMA_NODE}{numa_node}'
+
+
+def nodes_of(numa_nodes: Iterable[int]) -> frozenset[str]:
+    """The names of NUMA nodes."""
+    return frozenset(f'{_NUMA_NODE}{number}' for number in numa_nodes)
+
+
+def number_of(node: str) -> int:
+    """The number in the name of a NUMA node."""
+    return int(node.removeprefix(_NUMA_NODE))
 
 
 def sets_of(numa_node: int | None, *others: str) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from nova_accel import exceptions
 from nova_accel.model import bitstream_stock
 from nova_accel.model import device_profile
 from nova_accel.model import free_units
+from nova_accel.model import nearness
 from nova_accel.model import unit_choice
 
 
@@ -89,6 +90,8 @@ class Stock:
         not free, the reason
     :param quiet: hostname -> how long ago the host has last reported
     :param policies: resource class -> its policy, if it is not the default
+    :param near: the NUMA nodes that have the guest's cells, by their names;
+        none if that does not matter
     """
 
     def __init__(
@@ -97,11 +100,13 @@ class Stock:
         unusable: Mapping[Slot, Sequence[str]],
         quiet: Mapping[str, datetime.timedelta],
         policies: Mapping[str, str],
+        near: frozenset[str] = frozenset(),
     ) -> None:
         self._kinds = kinds
         self._unusable = unusable
         self._quiet = quiet
         self._policies = policies
+        self._near = near
 
     def check_providers(self, slots: Iterable[Slot]) -> None:
         """Check that each host has reported the providers of its slots.
@@ -148,7 +153,8 @@ class Stock:
         """Set a handle aside for each ARQ, or none at all.
 
         :raises AcceleratorsBusy: fewer are free than wanted, on one NUMA node
-            if a group wants that; says why others cannot be used
+            or near the guest's cells if a group wants that; says why others
+            cannot be used
         """
         self._check_amounts(slot for ask in asks for slot in ask.slots)
         allotted = Allotment({}, {})
@@ -173,12 +179,7 @@ class Stock:
         )
         choice = self._choice(ask.hostname, ask.rp_uuid, group)
         if choice is None:
-            # Enough units are free, but the group wants one NUMA node.
-            raise exceptions.AcceleratorsBusy(
-                f'{len(ask.arqs)} units of resource provider {ask.rp_uuid} on '
-                f'host {ask.hostname} are wanted on one NUMA node, and no '
-                'node has as many free'
-            )
+            raise self._badly_placed(ask, group)
         arqs: dict[str, list[str]] = {}
         for arq_uuid, resource_class in ask.arqs.items():
             arqs.setdefault(resource_class, []).append(arq_uuid)
@@ -191,6 +192,26 @@ class Stock:
             kind.units = dataclasses.replace(
                 kind.units, free=kind.units.free - amount
             )
+
+    def _badly_placed(
+        self, ask: Ask, group: device_profile.Group
+    ) -> exceptions.AcceleratorsBusy:
+        """Enough units are free, but not on the NUMA nodes that are wanted."""
+        pool = [
+            kind.units for kind in self._of_provider(ask.hostname, ask.rp_uuid)
+        ]
+        wanted = (
+            f'{len(ask.arqs)} units of resource provider {ask.rp_uuid} on '
+            f'host {ask.hostname} are wanted '
+        )
+        if nearness.excludes(group, pool, self._near):
+            return exceptions.AcceleratorsBusy(
+                wanted + nearness.why_none(pool, self._near),
+                public=nearness.PUBLIC,
+            )
+        return exceptions.AcceleratorsBusy(
+            f'{wanted}on one NUMA node, and no node has as many free'
+        )
 
     def _choice(
         self, hostname: str, rp_uuid: str, group: device_profile.Group
@@ -208,6 +229,7 @@ class Stock:
             [kind.units for kind in kinds],
             unit_choice.policy_of(group, self._policies),
             _missed(kinds),
+            self._near,
         )
 
     def _of_provider(self, hostname: str, rp_uuid: str) -> list[Kind]:

@@ -77,8 +77,8 @@ class Device:
 
     ``pooled_by_links`` says that its provider is below those of the sets of
     joined devices. ``link_sets`` are these sets, the largest first, as
-    :mod:`nova_accel.model.link_places` writes them. ``module_id`` is its number on an NVSwitch board, None without one.
-    The core sets the last two.
+    :mod:`nova_accel.model.link_places` writes them. ``module_id`` is its
+    number on an NVSwitch board, None without one. The core sets the last two.
     """
 
     name: str

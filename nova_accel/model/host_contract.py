@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What hosts and the API tell each other, by the number of a contract.
+"""Contracts by which hosts and the API tell each other of devices.
 
 A host is upgraded before or after the API. Both know the contracts up to that
 of their own release. A host's report keeps to the newest contract that both

@@ -105,8 +105,8 @@ class HostLinks:
     def harm(self, amounts: Amounts) -> Harm:
         """The harm of taking so many units of each pool.
 
-        A pool gives those of its units that a binding would choose. Of pools
-        that are not of joined devices nothing is taken.
+        A pool gives those of its units that a binding would choose. Pools
+        without joined devices do not count.
         """
         key = frozenset(amounts.items())
         found = self._harms.get(key)

@@ -47,7 +47,9 @@ class KnownPool:
         demand: Mapping[str, float],
         linked_on: str | None = None,
     ) -> None:
-        """:param claimed: resource class -> how many units are not free
+        """Make the pool, of whose units some are claimed.
+
+        :param claimed: resource class -> how many units are not free
         :param linked_on: the host, if the pool is one of joined devices
         """
         self.linked_on = linked_on

@@ -55,7 +55,7 @@ def _joined(sizes: Mapping[str, range]) -> list[str]:
 def joins(place: str) -> frozenset[Join]:
     """The joins that a place can give.
 
-    What is malformed or larger than a request may be gives none.
+    A malformed part gives none, and neither do sizes that no request has.
     """
     _name, *texts = place.split(' ')
     found: set[Join] = set()

@@ -121,7 +121,8 @@ class Tree:
     def pool_traits(self, devices: frozenset[str]) -> frozenset[str]:
         """The traits of a pool of devices that are in the same nodes.
 
-        An exact set counts only if the pool is all of it.
+        An exact set counts only if the pool is all of it, as it has no other
+        size.
         """
         if not devices:
             return frozenset()
@@ -129,11 +130,7 @@ class Tree:
             naming.link_trait(each.kind, size)
             for node in self.path(min(devices))
             for each in node.sets
-            if (
-                each.members == devices
-                if each.is_exact
-                else each.members >= devices
-            )
+            if each.members >= devices
             for size in each.sizes
             if size <= len(devices)
         }

@@ -13,8 +13,8 @@
 """Make the one tree of a host's link sets.
 
 Sets of NVLink are placed first, then those of PCIe switches, of root complexes
-and of NUMA nodes. Among those of one kind, the larger ones come first. A set that crosses
-one that has a place gets none.
+and of NUMA nodes. Among those of one kind, the larger ones come first. A set
+that crosses one that has a place gets none.
 
 GPUs are joined by NVLink, and network cards are not. A PCIe switch with some
 GPUs of an NVLink set and a network card would cross that set. But it only

@@ -16,6 +16,7 @@ The weigher compares hosts by it, the host filter the candidates of a host, and
 a binding takes the units that it names:
 
 * Healthy units come before degraded ones.
+* Units near the guest's NUMA cells come first, if the group wants them so.
 * An FPGA region that holds the wanted bitstream comes first, then an empty
   region, then the one whose bitstream is missed least.
 * Units that lie in one small set come first.
@@ -34,6 +35,7 @@ from typing import NamedTuple
 
 from nova_accel.model import device_profile
 from nova_accel.model import free_units
+from nova_accel.model import nearness
 from nova_accel.model import unit_sets
 
 # Each part of a price has so many bits, of which the sums of the parts of many
@@ -54,7 +56,8 @@ class Policy(enum.StrEnum):
 class Cost(NamedTuple):
     """The cost of a choice; the smaller one is better, on any host.
 
-    ``degraded`` units are chosen. ``programmed`` regions have to be
+    ``degraded`` units are chosen, and ``far`` ones are away from the guest's
+    cells although the group wants them near. ``programmed`` regions have to be
     programmed, and ``erased`` ones lose a bitstream, whose demand is
     ``missed``. ``span`` is the number of deployables in the smallest set that
     has all units. ``broken`` is the size of the largest set that was wholly
@@ -62,6 +65,7 @@ class Cost(NamedTuple):
     """
 
     degraded: int = 0
+    far: int = 0
     programmed: int = 0
     erased: int = 0
     missed: float = 0.0
@@ -94,6 +98,7 @@ class _Grade(NamedTuple):
     """The cost of one unit, whatever is chosen beside it."""
 
     degraded: int
+    far: int
     programmed: int
     erased: int
     missed: float
@@ -118,15 +123,18 @@ def choose(
     pool: Sequence[free_units.FreeUnits],
     policy: Policy = Policy.PACK,
     demand: Mapping[str, float] = _NO_DEMAND,
+    near: frozenset[str] = frozenset(),
 ) -> Choice | None:
     """The best units of a pool for a group; of equals, the first ones.
 
     :param pool: all deployables of one provider
     :param demand: bitstream -> the demand for each idle region that holds it
+    :param near: the NUMA nodes that have the guest's cells, by their names;
+        none if they are unknown
     :returns: None if the pool cannot serve the group
     """
     choices = (
-        _chosen(group, within, policy, demand)
+        _chosen(group, within, policy, demand, near)
         for within in _places(group, pool)
     )
     return min(
@@ -153,6 +161,7 @@ def _chosen(
     pool: Sequence[free_units.FreeUnits],
     policy: Policy,
     demand: Mapping[str, float],
+    near: frozenset[str],
 ) -> Choice | None:
     chosen: dict[str, int] = {}
     costs: list[Cost] = []
@@ -161,7 +170,7 @@ def _chosen(
         of_class = [
             units for units in pool if units.resource_class == resource_class
         ]
-        graded = _graded(group, of_class, demand)
+        graded = _graded(group, of_class, demand, near)
         fitting = sum(units.free for _grade, units in graded)
         if fitting < amount:
             return None
@@ -177,15 +186,25 @@ def _graded(
     group: device_profile.Group,
     units: Sequence[free_units.FreeUnits],
     demand: Mapping[str, float],
+    near: frozenset[str],
 ) -> list[tuple[_Grade, free_units.FreeUnits]]:
     """The deployables that suit and have free units, the best grades first."""
     wanted = group.properties.get('bitstream_id')
     graded = [
-        (_grade(each, wanted, demand), each)
+        (
+            _grade(
+                each,
+                wanted,
+                demand,
+                nearness.is_far(group, each, near),
+            ),
+            each,
+        )
         for each in units
         if each.free > 0
         and group.required <= each.traits
         and group.forbidden.isdisjoint(each.traits)
+        and nearness.may_serve(group, each, near)
     ]
     graded.sort(key=lambda pair: pair[0])
     return graded
@@ -195,11 +214,13 @@ def _grade(
     units: free_units.FreeUnits,
     wanted: str | None,
     demand: Mapping[str, float],
+    is_far: bool,
 ) -> _Grade:
     held = units.bitstream_id
     is_erased = held is not None and held != wanted
     return _Grade(
         int(units.is_degraded),
+        int(is_far),
         int(wanted is not None and held != wanted),
         int(is_erased),
         demand.get(held, 0.0) if is_erased and held is not None else 0.0,
@@ -233,6 +254,7 @@ def _best(
     left = root.free - amount
     return Cost(
         sum(grade.degraded for grade in grades),
+        sum(grade.far for grade in grades),
         sum(grade.programmed for grade in grades),
         sum(grade.erased for grade in grades),
         sum(grade.missed for grade in grades),
@@ -246,6 +268,7 @@ def together(costs: Sequence[Cost]) -> Cost:
     """The cost of the units of all classes of a group, or of all groups."""
     return Cost(
         sum(cost.degraded for cost in costs),
+        sum(cost.far for cost in costs),
         sum(cost.programmed for cost in costs),
         sum(cost.erased for cost in costs),
         sum(cost.missed for cost in costs),
@@ -259,6 +282,8 @@ def _why(group: device_profile.Group, cost: Cost, others: int) -> str:
     reasons = [f'others fitted: {others}']
     if cost.degraded:
         reasons.insert(0, 'too few healthy units were free')
+    if cost.far:
+        reasons.insert(0, nearness.FAR)
     return '; '.join((*_reasons(group, cost), *reasons))
 
 

@@ -52,7 +52,7 @@ class Set(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """What Placement is asked for."""
+    """All that Placement is asked for."""
 
     groups: Sequence[Group]
     sets: Sequence[Set] = ()
@@ -164,7 +164,7 @@ class _Found:
             )
 
     def asked(self) -> Asked:
-        """What was found, in the order of the profile."""
+        """All that was found, in the order of the profile."""
         return Asked(
             [
                 group

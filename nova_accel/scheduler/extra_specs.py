@@ -18,6 +18,7 @@ Nova refuses any other key in a namespace that has a validator.
 from nova.api.validation.extra_specs import base
 
 from nova_accel.model import device_profile
+from nova_accel.model import extra_specs
 
 
 def register() -> list[base.ExtraSpecValidator]:
@@ -35,5 +36,18 @@ def register() -> list[base.ExtraSpecValidator]:
                 'description': 'The name of a device profile.',
                 'pattern': device_profile.NAME_PATTERN,
             },
-        )
+        ),
+        base.ExtraSpecValidator(
+            name=extra_specs.PCI_TOPOLOGY,
+            description=(
+                'The PCI Express tree that the guest sees of its '
+                'accelerators: ``host`` for root complexes, switches and '
+                'NUMA nodes as on the host, ``flat`` for one root complex.'
+            ),
+            value={
+                'type': str,
+                'description': 'The PCI Express tree.',
+                'enum': [str(value) for value in extra_specs.PciTopology],
+            },
+        ),
     ]

@@ -183,7 +183,7 @@ def _placeable(
     groups: Sequence[device_profile.Group],
     served: _Served,
 ) -> asked_parts.Asked:
-    """What Placement is asked for, with traits that it knows.
+    """All that Placement is asked for, with traits that it knows.
 
     Traits that are forbidden and that no provider has are left out.
     """
@@ -232,9 +232,7 @@ def _check_sets(asked: asked_parts.Asked, known: frozenset[str]) -> None:
         if trait in known:
             continue
         groups = [
-            each.group
-            for each in asked.groups
-            if each.requester_id in members
+            each.group for each in asked.groups if each.requester_id in members
         ]
         [link] = {group.link for group in groups if group.link}
         raise exceptions.NotFound(
@@ -295,6 +293,10 @@ def _set_group_policy(request_spec: 'objects.RequestSpec') -> None:
 
     Nova sets one itself, unless the flavor has two numbered groups.
     """
+    if ownership.our_sets(request_spec):
+        # Nova would log a warning and do the same.
+        _default_to_none(request_spec)
+        return
     suffixes = {
         suffix
         for _prefix, suffix, _name, _value in ownership.flavor_groups(
@@ -302,8 +304,13 @@ def _set_group_policy(request_spec: 'objects.RequestSpec') -> None:
         )
         if suffix
     }
+    if len(suffixes) > 1:
+        _default_to_none(request_spec)
+
+
+def _default_to_none(request_spec: 'objects.RequestSpec') -> None:
     policy = ownership.extra_specs(request_spec).get('group_policy')
-    if len(suffixes) > 1 and policy not in _GROUP_POLICIES:
+    if policy not in _GROUP_POLICIES:
         ownership.add_extra_specs(request_spec, {'group_policy': 'none'})
 
 

@@ -93,8 +93,7 @@ class _Wish(NamedTuple):
     def asked(self) -> dict[str, device_profile.Group]:
         """Id -> group of the profile, or part of one."""
         return {
-            group.requester_id: asked_groups.of(group)
-            for group in self.groups
+            group.requester_id: asked_groups.of(group) for group in self.groups
         }
 
     @property
@@ -103,7 +102,7 @@ class _Wish(NamedTuple):
 
 
 def _wishes(request_spec: 'objects.RequestSpec') -> list[_Wish]:
-    """What is asked for; each of it may fail on its own."""
+    """All wishes of the request; each of them may fail on its own."""
     groups = {
         group.requester_id: group
         for group in ownership.our_groups(request_spec)
@@ -178,11 +177,7 @@ def _why(
         return shortage_reason.together(asked, inventories, max_length)
     links = known.links() if any(wish.is_joined for wish in unmet) else []
     return shortage_reason.alone(
-        {
-            name: group
-            for name, group in asked.items()
-            if group.link is None
-        },
+        {name: group for name, group in asked.items() if group.link is None},
         inventories,
         max_length,
         {

@@ -48,7 +48,7 @@ H100: Mapping[int, tuple[int, ...]] = {
     **{module + 6: (module,) for module in range(1, 9)},
 }
 
-#: Of an HGX B200. Its pairs are other ones, and so are its numbers.
+#: The same of an HGX B200, with other pairs and other numbers.
 B200: Mapping[int, tuple[int, ...]] = {
     1: (1, 2, 3, 4, 5, 6, 7, 8),
     2: (1, 2, 3, 4),
@@ -185,11 +185,21 @@ class FabricManager(fixtures.Fixture):
         with self.changed() as daemon:
             daemon['active'][str(number)] = []
 
+    def ask(self, *arguments: str) -> tuple[int, str]:
+        """Run ``fmpm`` in this process, and so more quickly.
+
+        :returns: its exit status and its output
+        """
+        status, said = fmpm.answer(
+            str(self._state), ['--hostname', ENDPOINT, *arguments]
+        )
+        return status & 0xFF, said
+
     @contextlib.contextmanager
     def changed(self) -> Iterator[dict[str, Any]]:
         """The state of the daemon, as :mod:`nova_accel.testing.fmpm` has it.
 
-        What the body changes is kept.
+        All that the body changes is kept.
         """
         with self._state.open('r+', encoding='utf-8') as file:
             fcntl.flock(file, fcntl.LOCK_EX)

@@ -13,12 +13,12 @@
 
 """A simulated ``fmpm``, with the state of a Fabric Manager in a file.
 
-It has the options, the output and the exit statuses of NVIDIA's tool
-(https://github.com/NVIDIA/Fabric-Manager-Client, ``fmpm.cpp``), and the rules
-of the daemon behind it as the Fabric Manager User Guide has them
-(https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide, "Fabric
-Manager SDK", "GPU Partitions", "Resiliency" and "Partition Life Cycle
-Errors"). No such hardware was seen.
+Its options, output and exit statuses are those of NVIDIA's tool
+(https://github.com/NVIDIA/Fabric-Manager-Client, ``fmpm.cpp``). The daemon
+behind it follows the Fabric Manager User Guide
+(https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide): "Fabric
+Manager SDK", "GPU Partitions", "Resiliency" and "Partition Life Cycle Errors".
+No such hardware was seen.
 
 The file named by the first argument is the daemon. ``fabric_manager.py``
 beside this one writes and changes it. This program imports nothing of
@@ -45,37 +45,47 @@ _MAX_PARTITIONS = 64
 _NO_ADDRESS = '00000000:00:00.0'
 
 _Daemon = dict[str, Any]
+#: The library's return value, and a text or a list that is printed.
+_Answer = tuple[int, Any]
 
 
-def main(path: str, arguments: list[str]) -> int:
-    """Do what the arguments say to the daemon in the file."""
+def answer(path: str, arguments: list[str]) -> tuple[int, str]:
+    """Do what the arguments say to the daemon in the file.
+
+    :returns: what the library returns, and what the tool says
+    """
     with open(path, 'r+', encoding='utf-8') as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         daemon = json.load(file)
         daemon['calls'].append(arguments)
-        try:
-            return _do(daemon, arguments)
-        finally:
-            file.seek(0)
-            json.dump(daemon, file)
-            file.truncate()
+        status, value = _done(daemon, arguments)
+        file.seek(0)
+        json.dump(daemon, file)
+        file.truncate()
+    if isinstance(value, str):
+        return status, f'{value}\n' if value else ''
+    # The format of jsoncpp's StyledWriter, which sorts the keys.
+    return status, json.dumps(
+        value, indent=3, sort_keys=True, separators=(',', ' : ')
+    )
 
 
-def _do(daemon: _Daemon, arguments: list[str]) -> int:
+def _done(daemon: _Daemon, arguments: list[str]) -> _Answer:
     operation, value, endpoint = _parsed(arguments)
     if operation is None:
-        print('Invalid argument.\n', file=sys.stderr)
-        return BADPARAM
+        return BADPARAM, 'Invalid argument.\n'
     if not daemon['is_running'] or endpoint != daemon['endpoint']:
-        print('Failed to connect to Fabric Manager instance.')
-        return CONNECTION_NOT_VALID
+        return (
+            CONNECTION_NOT_VALID,
+            'Failed to connect to Fabric Manager instance.',
+        )
     what, do = _OPERATIONS[operation]
-    status = _refusal(daemon, operation)
+    status, said = _refusal(daemon, operation), ''
     if status == SUCCESS:
-        status = do(daemon, value)
+        status, said = do(daemon, value)
     if status != SUCCESS:
-        print(f'Failed to {what}. fmReturn: {status}')
-    return status
+        return status, f'Failed to {what}. fmReturn: {status}'
+    return status, said
 
 
 def _parsed(arguments: list[str]) -> tuple[str | None, str, str]:
@@ -95,7 +105,7 @@ def _parsed(arguments: list[str]) -> tuple[str | None, str, str]:
 
 
 def _refusal(daemon: _Daemon, operation: str) -> int:
-    """What the daemon says to every call as long as it is not ready."""
+    """The answer to every call as long as the daemon is not ready."""
     if daemon['mode'] == 0:
         return NOT_SUPPORTED
     if daemon['not_ready_for'] > 0:
@@ -108,7 +118,7 @@ def _refusal(daemon: _Daemon, operation: str) -> int:
     return SUCCESS
 
 
-def _list(daemon: _Daemon, _value: str) -> int:
+def _list(daemon: _Daemon, _value: str) -> _Answer:
     partitions = [
         {
             'gpuInfo': [
@@ -120,15 +130,12 @@ def _list(daemon: _Daemon, _value: str) -> int:
         }
         for number, modules in _supported(daemon).items()
     ]
-    _print(
-        {
-            'maxNumPartitions': len(daemon['partitions']),
-            'numPartitions': len(partitions),
-            'partitionInfo': partitions,
-            'version': 16974860,
-        }
-    )
-    return SUCCESS
+    return SUCCESS, {
+        'maxNumPartitions': len(daemon['partitions']),
+        'numPartitions': len(partitions),
+        'partitionInfo': partitions,
+        'version': 16974860,
+    }
 
 
 def _gpu(daemon: _Daemon, module: int, size: int) -> dict[str, Any]:
@@ -144,7 +151,7 @@ def _gpu(daemon: _Daemon, module: int, size: int) -> dict[str, Any]:
     }
 
 
-def _list_unsupported(daemon: _Daemon, _value: str) -> int:
+def _list_unsupported(daemon: _Daemon, _value: str) -> _Answer:
     partitions = [
         {
             'gpuPhysicalIds': daemon['partitions'][str(number)],
@@ -153,81 +160,75 @@ def _list_unsupported(daemon: _Daemon, _value: str) -> int:
         }
         for number in daemon['unsupported']
     ]
-    _print(
-        {
-            'numPartitions': len(partitions),
-            'partitionInfo': partitions,
-            'version': 16781320,
-        }
-    )
-    return SUCCESS
+    return SUCCESS, {
+        'numPartitions': len(partitions),
+        'partitionInfo': partitions,
+        'version': 16781320,
+    }
 
 
-def _failed_devices(daemon: _Daemon, _value: str) -> int:
+def _failed_devices(daemon: _Daemon, _value: str) -> _Answer:
     # Not while Fabric Manager runs with FABRIC_MODE_RESTART=1.
     if daemon['was_restarted']:
-        return NOT_SUPPORTED
-    _print(
-        {
-            'gpuInfo': [
-                {
-                    'numPorts': count,
-                    'pciBusId': _NO_ADDRESS,
-                    'portNum': list(range(count)),
-                    'uuid': _uuid(daemon, int(module)),
-                }
-                for module, count in daemon['links_down'].items()
-            ],
-            'numGpus': len(daemon['links_down']),
-            'numSwitches': 0,
-            'switchInfo': [],
-            'version': 16796592,
-        }
-    )
-    return SUCCESS
+        return NOT_SUPPORTED, ''
+    return SUCCESS, {
+        'gpuInfo': [
+            {
+                'numPorts': count,
+                'pciBusId': _NO_ADDRESS,
+                'portNum': list(range(count)),
+                'uuid': _uuid(daemon, int(module)),
+            }
+            for module, count in daemon['links_down'].items()
+        ],
+        'numGpus': len(daemon['links_down']),
+        'numSwitches': 0,
+        'switchInfo': [],
+        'version': 16796592,
+    }
 
 
-def _activate(daemon: _Daemon, value: str) -> int:
+def _activate(daemon: _Daemon, value: str) -> _Answer:
     number = int(value)
     modules = _supported(daemon).get(number)
     if modules is None:
-        return BADPARAM
+        return BADPARAM, ''
     if number in _active(daemon) or any(
         set(modules) & set(daemon['partitions'][active])
         for active in daemon['active']
     ):
-        return IN_USE
+        return IN_USE, ''
     if len(modules) > 1 and any(
         daemon['links_down'].get(str(module)) for module in modules
     ):
-        return NVLINK_ERROR
+        return NVLINK_ERROR, ''
     if not daemon['pretends']:
         daemon['active'][str(number)] = []
-    return SUCCESS
+    return SUCCESS, ''
 
 
-def _deactivate(daemon: _Daemon, value: str) -> int:
+def _deactivate(daemon: _Daemon, value: str) -> _Answer:
     if str(int(value)) not in daemon['partitions']:
-        return BADPARAM
+        return BADPARAM, ''
     if int(value) not in _active(daemon):
-        return UNINITIALIZED
+        return UNINITIALIZED, ''
     if not daemon['pretends']:
         del daemon['active'][str(int(value))]
-    return SUCCESS
+    return SUCCESS, ''
 
 
-def _set_activated(daemon: _Daemon, value: str) -> int:
+def _set_activated(daemon: _Daemon, value: str) -> _Answer:
     if not daemon['waits_for_list']:
-        return NOT_SUPPORTED
+        return NOT_SUPPORTED, ''
     numbers = value.split(',') if value else []
     if not all(number in daemon['partitions'] for number in numbers):
-        return BADPARAM
+        return BADPARAM, ''
     # A defect until April 2026: the tool does not count what it reads.
     told = [] if daemon['has_old_tool'] else numbers
     # Fabric Manager takes the routes of all others away.
     daemon['active'] = {number: [] for number in told}
     daemon['waits_for_list'] = False
-    return SUCCESS
+    return SUCCESS, ''
 
 
 def _uuid(daemon: _Daemon, module: int) -> str:
@@ -247,11 +248,6 @@ def _active(daemon: _Daemon) -> set[int]:
     return {int(number) for number in daemon['active']}
 
 
-def _print(value: dict[str, Any]) -> None:
-    # The format of jsoncpp's StyledWriter, which sorts the keys.
-    print(json.dumps(value, indent=3, sort_keys=True, separators=(',', ' : ')))
-
-
 _OPERATIONS = {
     '-l': ('get partition list', _list),
     '-a': ('activate partition', _activate),
@@ -265,4 +261,6 @@ _OPERATIONS = {
 }
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    _status, _said = answer(sys.argv[1], sys.argv[2:])
+    sys.stdout.write(_said)
+    sys.exit(_status)

@@ -12,8 +12,8 @@
 
 """A simulated server with eight GPUs that NVSwitches join.
 
-It is made like servers with NVIDIA's HGX H200 board: two NUMA nodes, each with
-two root complexes, and below each of these one PCIe switch with two GPUs and
+It is made like servers with NVIDIA's HGX H200 board. It has two NUMA nodes with
+two root complexes each. Below each of these is a PCIe switch with two GPUs and
 the network card that belongs to them. The four NVSwitches are at a root port
 of their own. Addresses and module ids are invented. As on real boards, the
 order of the module ids is not the order of the addresses.

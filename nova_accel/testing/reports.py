@@ -43,6 +43,7 @@ class SimulatedHost:
     :param serials: (PCI bus of an FPGA, its serial number), likewise
     :param function_traits: those of the functions
     :param contract: that it reports by
+    :param link_sets: those that all devices are in
     """
 
     hostname: str = 'compute-1'
@@ -54,6 +55,7 @@ class SimulatedHost:
     serials: tuple[tuple[int, str], ...] = ()
     function_traits: tuple[str, ...] = ()
     contract: int = host_contract.NEWEST
+    link_sets: tuple[str, ...] = ()
 
     @property
     def node_uuid(self) -> str:
@@ -79,6 +81,7 @@ class SimulatedHost:
                 address=pci_address.PciAddress(0, bus, 0, 0),
                 fault=dict(self.faults).get(bus),
                 attributes={'firmware': '1.2.3'},
+                link_sets=self.link_sets,
                 deployables=tuple(
                     self._region(bus, number) for number in range(regions)
                 ),
@@ -100,6 +103,7 @@ class SimulatedHost:
             numa_node=self.numa_node,
             address=address,
             pooled=True,
+            link_sets=self.link_sets,
             deployables=(
                 hardware.Deployable(
                     'qat',

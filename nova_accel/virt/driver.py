@@ -31,7 +31,7 @@ from nova_accel.client import our_allocations
 from nova_accel.host import libvirt_devices
 from nova_accel.virt import faults
 from nova_accel.virt import guest_partition
-from nova_accel.virt import guest_xml
+from nova_accel.virt import guest_topology
 from nova_accel.virt import live_migration
 from nova_accel.virt import migration
 from nova_accel.virt import rebuild
@@ -188,8 +188,15 @@ class AcceleratorMixin(rebuild.RebuildMixin):
             if not self.os_acc.owns_mdev(uuid)
         ]
         guest = super()._get_guest_config(*bound.args[1:], **bound.kwargs)
-        for hostdev in guest_xml.hostdevs(arqs):
-            guest.add_device(hostdev)
+        if arqs:
+            with self._translated(instance):
+                guest_topology.add(
+                    guest,
+                    instance,
+                    arqs,
+                    self._accelerators.sysfs,
+                    self.capabilities,
+                )
         return guest
 
     def _vgpu_allocations(self, allocations: dict[str, Any]) -> Any:

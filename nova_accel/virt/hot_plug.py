@@ -19,6 +19,7 @@ changed: its definition keeps the devices, for its next start.
 from collections.abc import Callable
 from collections.abc import Iterable
 
+from lxml import etree
 from nova.virt.libvirt import config as vconfig
 from nova.virt.libvirt import guest as libvirt_guest
 from nova.virt.libvirt import host as libvirt_host
@@ -27,12 +28,16 @@ import tenacity
 
 from nova_accel import exceptions
 from nova_accel.model import arq_types
-from nova_accel.model import pci_address
 from nova_accel.virt import guest_xml
 
 LOG = logging.getLogger(__name__)
 
 _POLL_INTERVAL_S = 0.5
+
+_PARSERS = {
+    'pci': vconfig.LibvirtConfigGuestHostdevPCI,
+    'mdev': vconfig.LibvirtConfigGuestHostdevMDEV,
+}
 
 
 def detach(
@@ -67,9 +72,15 @@ def detach(
 def attach(guest: libvirt_guest.Guest, arqs: Iterable[arq_types.Arq]) -> None:
     """Attach those devices that the guest does not have.
 
+    Each gets the address that it has in the guest's definition, unless
+    another device has got it meanwhile.
+
     :raises libvirtError: libvirt refused one.
     """
-    for hostdev in _hostdevs(arqs, _names(guest), present=False):
+    missing = _hostdevs(arqs, _names(guest), present=False)
+    places = _free_places(guest) if missing else {}
+    for hostdev in missing:
+        hostdev.place = places.get(guest_xml.name(hostdev))
         guest.attach_device(hostdev, live=True)
 
 
@@ -111,18 +122,18 @@ def _hostdevs(
     arqs: Iterable[arq_types.Arq],
     names: set[str],
     present: bool,
-) -> list[vconfig.LibvirtConfigGuestHostdev]:
+) -> list[guest_xml.HostdevPCI | guest_xml.HostdevMDEV]:
     return [
         hostdev
         for hostdev in guest_xml.hostdevs(arqs)
-        if (_name(hostdev) in names) == present
+        if (guest_xml.name(hostdev) in names) == present
     ]
 
 
 def _names(guest: libvirt_guest.Guest) -> set[str]:
     """The names of the devices that the running guest has."""
     return {
-        _name(device)
+        guest_xml.name(device)
         for device in guest.get_config().devices
         if isinstance(
             device,
@@ -134,24 +145,39 @@ def _names(guest: libvirt_guest.Guest) -> set[str]:
     }
 
 
-def _name(hostdev: vconfig.LibvirtConfigGuestHostdev) -> str:
-    """The PCI address, or the uuid of the mediated device."""
-    if isinstance(hostdev, vconfig.LibvirtConfigGuestHostdevMDEV):
-        return str(hostdev.uuid)
-    return str(
-        pci_address.PciAddress(
-            *(
-                int(part, 16)
-                for part in (
-                    hostdev.domain,
-                    hostdev.bus,
-                    hostdev.slot,
-                    hostdev.function,
-                )
-            )
+def _free_places(
+    guest: libvirt_guest.Guest,
+) -> dict[str, guest_xml.Address]:
+    """The addresses of the host devices in the guest's definition, by name.
+
+    An address that a device of the running guest has is left out.
+    """
+    taken = {
+        _numbers(place)
+        for place in etree.fromstring(guest.get_xml_desc()).iterfind(
+            "./devices/*/address[@type='pci']"
         )
+    }
+    places = {}
+    definition = etree.fromstring(guest.get_xml_desc(dump_inactive=True))
+    for element in definition.iterfind('./devices/hostdev'):
+        parser = _PARSERS.get(element.get('type'))
+        place = element.find("./address[@type='pci']")
+        if parser is None or place is None or _numbers(place) in taken:
+            continue
+        hostdev, address = parser(), guest_xml.Address()
+        hostdev.parse_dom(element)
+        address.parse_dom(place)
+        places[guest_xml.name(hostdev)] = address
+    return places
+
+
+def _numbers(place: etree._Element) -> tuple[int, ...]:
+    return tuple(
+        int(place.get(part, '0'), 16)
+        for part in ('domain', 'bus', 'slot', 'function')
     )
 
 
 def _listed(hostdevs: Iterable[vconfig.LibvirtConfigGuestHostdev]) -> str:
-    return ', '.join(map(_name, hostdevs))
+    return ', '.join(map(guest_xml.name, hostdevs))

@@ -47,6 +47,7 @@ from nova_accel.model import fpga_bitstream
 from nova_accel.model import host_view
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
+from nova_accel.virt import guest_cells
 from nova_accel.virt import server_request
 from nova_accel.virt.fabric import no_fabric
 from nova_accel.virt.fpga import region_programmer
@@ -69,6 +70,7 @@ class OsAcc:
     """The accelerators of one host, for its servers.
 
     :param image: returns an image by its uuid, as Nova's image API has it
+    :param cells: knows the NUMA nodes of guests
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class OsAcc:
         attachments: attaching.Attachments,
         programmer: region_programmer.Programmer,
         image: Callable[[str], Mapping[str, Any]],
+        cells: guest_cells.GuestCells,
         fabric: no_fabric.NoFabric,
     ) -> None:
         self._nodename = nodename
@@ -87,6 +90,7 @@ class OsAcc:
         self._attachments = attachments
         self._programmer = programmer
         self._image = image
+        self._cells = cells
         self._fabric = fabric
 
     def initialize(self) -> None:
@@ -238,9 +242,9 @@ class OsAcc:
         :raises AcceleratorError: the instance holds no more than before.
         """
         self.initialize()
-        self._attachments.acquire(
-            instance.uuid, instance.project_id, asked, allocations, role
-        )
+        owner = instance.uuid, instance.project_id
+        near = self._cells.numa_nodes(instance, role)
+        self._attachments.acquire(*owner, asked, allocations, role, near)
 
     def ready(
         self,
@@ -444,6 +448,7 @@ class OsAcc:
             project_id=info['project_id'],
             user_id=None,
             flavor=objects.Flavor(extra_specs=dict(specs)),
+            numa_topology=None,
             # An image asks for a bitstream by the same names.
             system_metadata=utils.get_system_metadata_from_image(
                 {**image, 'properties': {**properties, **to_program}}

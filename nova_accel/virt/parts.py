@@ -16,6 +16,7 @@ import dataclasses
 
 from nova_accel.bitstreams import store
 from nova_accel.client import accelerator_api
+from nova_accel.host import sysfs_tree
 from nova_accel.model import host_view
 from nova_accel.virt import os_acc
 from nova_accel.virt.fabric import no_fabric
@@ -31,6 +32,7 @@ class Parts:
     """The parts of one host, made by :mod:`nova_accel.virt.wiring`."""
 
     node: host_view.Node
+    sysfs: sysfs_tree.Sysfs
     api: accelerator_api.AcceleratorApi
     cycle: periodic_work.Cycle
     attachments: attaching.Attachments

@@ -20,6 +20,7 @@ own devices before a suspend, and attaches them after the resume. These hooks
 do the same with ours. The instance holds its accelerators all the time.
 """
 
+from collections.abc import Iterable
 from collections.abc import Iterator
 import contextlib
 from typing import Any
@@ -95,6 +96,16 @@ class SuspendMixin(hooks.Hooks):
             raise exception.InstanceFaultRollback(
                 exception.InstanceResumeFailure(reason=faults.public(error))
             ) from error
+
+    def _attach_mediated_devices(
+        self, guest: libvirt_guest.Guest, devs: Iterable[Any]
+    ) -> None:
+        # Nova lets libvirt choose their addresses, which may be those of
+        # others of the guest. Ours are attached after the resume.
+        super()._attach_mediated_devices(
+            guest,
+            [dev for dev in devs if not self.os_acc.owns_mdev(dev.uuid)],
+        )
 
     def _resume_guest_after_snapshot(
         self,

@@ -39,6 +39,7 @@ from nova_accel.host import sysfs_tree
 from nova_accel.host import virtual_functions
 from nova_accel.model import device_spec
 from nova_accel.model import host_view
+from nova_accel.virt import guest_cells
 from nova_accel.virt import hot_plug
 from nova_accel.virt import os_acc
 from nova_accel.virt import parts
@@ -120,6 +121,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
     )
     return parts.Parts(
         common.node,
+        common.hardware.sysfs,
         common.api,
         common.cycle,
         holding.attachments,
@@ -134,6 +136,7 @@ def start(host: libvirt_host.Host, service_host: str) -> parts.Parts:
             holding.attachments,
             fpgas.programmer,
             _image,
+            guest_cells.GuestCells(host),
             common.fabric,
         ),
         common.fabric,

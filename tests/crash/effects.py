@@ -28,6 +28,7 @@ import sqlalchemy as sa
 from nova_accel import exceptions
 from nova_accel.client import accelerator_api
 from nova_accel.drivers import mdev
+from nova_accel.host import fabric_manager
 from nova_accel.state import durable_file
 from nova_accel.testing import accelerator_api as api_fixture
 from nova_accel.testing import fake_fpga
@@ -99,6 +100,16 @@ _KINDS = (
             (mdev.MdevDriver, ('plug', 'unplug')),
         ),
         lambda: exceptions.DeviceError('the device is stuck'),
+    ),
+    _Kind(
+        'fabric',
+        (
+            (
+                fabric_manager.FabricManager,
+                ('activate', 'deactivate', 'tell'),
+            ),
+        ),
+        lambda: exceptions.FabricError('Fabric Manager is stuck'),
     ),
     _Kind(
         'guest',

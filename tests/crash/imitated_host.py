@@ -19,6 +19,7 @@ destroys guests in the order in which Nova's does.
 import contextlib
 import types
 from typing import Any
+from typing import ClassVar
 
 from nova import exception
 from nova.compute import power_state
@@ -42,6 +43,7 @@ class LibvirtDriver:
     """What the mixins are mixed into."""
 
     supported_vgpu_types: tuple[str, ...] = ()
+    capabilities: ClassVar[dict[str, bool]] = {}
 
     def __init__(self, host: libvirt_host.Host) -> None:
         self._host = host

@@ -94,6 +94,7 @@ class Nova:
             node=host.name,
             flavor=flavor(**{key: profile}),
             old_flavor=None,
+            numa_topology=None,
             new_flavor=None,
             get_network_info=list,
             vm_state=vm_states.BUILDING,

@@ -16,6 +16,7 @@ import testscenarios
 
 from db import base
 from nova_accel import conf
+from nova_accel import exceptions
 from nova_accel.db import client_arqs
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
@@ -53,13 +54,16 @@ class TestChoice(base.DatabaseTestCase):
                 .order_by(_DEVICES.c.name)
             ).all()
 
-    def acquired(self, amount: int = 1, profile: str = 'one') -> set[int]:
+    def acquired(
+        self, amount: int = 1, profile: str = 'one', **wanted: object
+    ) -> set[int]:
         """The numbers of the functions that another server gets."""
         return self.numbers(
             host_arqs.acquire(
                 self.request(
                     self.host.allocated_functions(amount),
                     device_profile_name=profile,
+                    **wanted,
                 )
             )
         )
@@ -123,6 +127,27 @@ class TestChoice(base.DatabaseTestCase):
         two = self.acquired(2, 'two')
         self.assertLess(two, {0, 1, 2})
         self.assertEqual({0, 1, 2} - two, self.acquired())
+
+    def test_near_the_cells_of_the_guest(self) -> None:
+        self.put_on_nodes(0, 0, 0, 1)
+        for affinity in ('required', 'preferred'):
+            self.make_profile(
+                {**base.QAT, 'accel:numa_affinity': affinity}, name=affinity
+            )
+        near = frozenset({1, 2})
+        self.assertEqual({3}, self.acquired(1, 'required', numa_nodes=near))
+        fault = self.assertRaises(
+            exceptions.AcceleratorsBusy,
+            self.acquired,
+            1,
+            'required',
+            numa_nodes=near,
+        )
+        self.assertIn('on NUMA node 1 and NUMA node 2, where', str(fault))
+        for profile in ('preferred', 'one'):
+            self.assertLess(
+                self.acquired(1, profile, numa_nodes=near), {0, 1, 2}
+            )
 
     def test_spread(self) -> None:
         CONF.set_override(

@@ -145,6 +145,27 @@ class TestRead(FreeUnitsTestCase):
             3, sum(each.resource_class == 'CUSTOM_QAT' for each in here)
         )
 
+    def test_link_sets(self) -> None:
+        self.host.report()
+        linked = dataclasses.replace(self.host, link_sets=('four', 'two'))
+        found = self.changes(linked.report)
+        for each in found.of_hosts['compute-1']:
+            self.assertEqual(('four', 'two'), each.link_sets)
+        found = self.changes(self.host.report)
+        self.assertEqual(
+            {()}, {each.link_sets for each in found.of_hosts['compute-1']}
+        )
+
+    def test_link_sets_that_an_older_release_has_written(self) -> None:
+        self.host.report()
+        with self.database.engine.begin() as connection:
+            connection.execute(
+                sa.update(schema.DEVICES).values(link_sets=sa.null())
+            )
+        for since in (None, _LONG_AGO):
+            for each in free_units.read(since).of_hosts['compute-1']:
+                self.assertEqual((), each.link_sets)
+
     def test_the_clock_is_that_of_the_database(self) -> None:
         before = self.now()
         found = free_units.read(None).at

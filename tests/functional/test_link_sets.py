@@ -13,6 +13,8 @@
 """Devices below the sets that join them, in a real Placement."""
 
 import json
+import os
+import pathlib
 import re
 
 from nova import context as nova_context
@@ -42,12 +44,21 @@ class LinkSetsTestCase(base.AcceleratorTestCase):
             str(address): number
             for address, number in self.hgx.module_ids.items()
         }
-        return hgx_host.device_spec(**{'module_ids': numbers, **keys})
+        keys = {'module_ids': numbers, **keys}
+        return hgx_host.device_spec(
+            **{key: value for key, value in keys.items() if value is not None}
+        )
 
     def start(self, **keys):
-        info = devices.pci_info(gpus=0, fpgas=0, qats=0)
-        self.hgx.install(info, self.sysfs)
-        self.start_accelerated_compute(HOST, info, self.lines(**keys))
+        self.install()
+        self.start_host(**keys)
+
+    def install(self):
+        self.info = devices.pci_info(gpus=0, fpgas=0, qats=0)
+        self.hgx.install(self.info, self.sysfs)
+
+    def start_host(self, **keys):
+        self.start_accelerated_compute(HOST, self.info, self.lines(**keys))
 
     def restart(self, **keys):
         self.flags(device_spec=list(self.lines(**keys)), group='nova_accel')
@@ -254,6 +265,56 @@ class TestTree(LinkSetsTestCase):
                 for device in self.devices()
             ),
         )
+
+    def test_module_ids_are_learnt(self):
+        """By nvidia-smi, while NVIDIA's driver has the GPUs."""
+        self.make_nvidia_smi()
+        self.install()
+        self.bind('nvidia')
+        self.start_host(pool='link', module_ids=None)
+        self.assertEqual(a_tree(), self.tree())
+        # A guest may have a GPU when nova-compute is started again.
+        self.bind('vfio-pci')
+        (self.programs / 'nvidia-smi').unlink()
+        self.restart(pool='link', module_ids=None)
+        self.update()
+        self.assertEqual(a_tree(), self.tree())
+
+    def bind(self, driver):
+        for gpu in self.hgx.gpus:
+            link = self.sysfs.root / f'bus/pci/devices/{gpu}/driver'
+            link.unlink(missing_ok=True)
+            link.symlink_to(f'../../../bus/pci/drivers/{driver}')
+
+    def make_nvidia_smi(self):
+        """It tells GPUs whose links all end at NVSwitches."""
+        self.programs = pathlib.Path(
+            self.useFixture(base.fixtures.TempDir()).path
+        )
+        self.useFixture(
+            base.fixtures.EnvironmentVariable(
+                'PATH', f'{self.programs}:{os.environ["PATH"]}'
+            )
+        )
+        gpus = ''.join(
+            f'<gpu id="0000{gpu}"><uuid>GPU-{number}</uuid>'
+            f'<gpu_module_id>{number}</gpu_module_id></gpu>'
+            for gpu, number in self.hgx.module_ids.items()
+        )
+        links = ''.join(
+            f'GPU {index}: NVIDIA H200 (UUID: GPU-{number})\n'
+            '\t Link 0: Remote Device 00000000:B3:00.0: Link 0\n'
+            for index, number in enumerate(self.hgx.module_ids.values())
+        )
+        for name, text in (('q', gpus), ('nvlink', links)):
+            (self.programs / name).write_text(text)
+        program = self.programs / 'nvidia-smi'
+        program.write_text(
+            '#!/bin/sh\n'
+            f'[ "$1" = nvlink ] && exec cat {self.programs}/nvlink\n'
+            f'echo "<log>$(cat {self.programs}/q)</log>"\n'
+        )
+        program.chmod(0o755)
 
     def devices(self):
         return [

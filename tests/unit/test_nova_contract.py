@@ -20,6 +20,7 @@ import importlib
 import inspect
 import re
 
+from lxml import etree
 import testtools
 
 from nova_accel.model import drift
@@ -56,12 +57,29 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver._is_virtual_mdev':
             'self device_address',
     },
+    'virt/guest_partition.py': {
+        'nova.virt.libvirt.driver:LibvirtDriver.destroy':
+            'self context instance network_info block_device_info '
+            'destroy_disks destroy_secrets',
+        'nova.virt.libvirt.driver:LibvirtDriver.power_off':
+            'self instance timeout retry_interval',
+        'nova.virt.libvirt.driver:LibvirtDriver._soft_reboot':
+            'self instance',
+        'nova.virt.libvirt.driver:LibvirtDriver.snapshot':
+            'self context instance image_id update_task_state',
+        'nova.virt.libvirt.driver:LibvirtDriver.rescue':
+            'self context instance network_info image_meta rescue_password '
+            'block_device_info share_info',
+    },
     'virt/rebuild.py': {
         'nova.virt.driver:ComputeDriver.rebuild':
             'self context instance image_meta injected_files admin_password '
             'allocations bdms detach_block_devices attach_block_devices '
             'network_info evacuate block_device_info preserve_ephemeral '
             'accel_uuids reimage_boot_volume',
+    },
+    'virt/guest_cells.py': {
+        'nova.virt.libvirt.host:Host.get_capabilities': 'self',
     },
     'virt/suspend.py': {
         'nova.virt.libvirt.driver:LibvirtDriver.suspend':
@@ -76,12 +94,28 @@ SIGNATURES = {
         'nova.virt.libvirt.driver:LibvirtDriver'
         '._resume_guest_after_snapshot':
             'self context live_snapshot original_power_state instance guest',
+        'nova.virt.libvirt.driver:LibvirtDriver._attach_mediated_devices':
+            'self guest devs',
         'nova.virt.libvirt.host:Host.get_guest': 'self instance',
         'nova.virt.libvirt.guest:Guest.get_power_state': 'self host',
         'nova.exception:InstanceFaultRollback.__init__':
             'self inner_exception',
     },
+    'virt/guest_controllers.py': {
+        'nova.virt.libvirt.config:LibvirtConfigGuestController.format_dom':
+            'self',
+        'nova.virt.libvirt.config:LibvirtConfigGuestPCIeRootController'
+        '.__init__': 'self kwargs',
+    },
+    'virt/guest_xml.py': {
+        'nova.virt.libvirt.config:LibvirtConfigGuestDeviceAddressPCI'
+        '.format_dom': 'self',
+        'nova.virt.libvirt.config:LibvirtConfigGuestDeviceAddressPCI'
+        '.parse_dom': 'self xmldoc',
+    },
     'virt/hot_plug.py': {
+        'nova.virt.libvirt.guest:Guest.get_xml_desc':
+            'self dump_inactive dump_sensitive dump_migratable',
         'nova.virt.libvirt.guest:Guest.get_config': 'self',
         'nova.virt.libvirt.guest:Guest.attach_device':
             'self conf persistent live',
@@ -198,6 +232,10 @@ SIGNATURES = {
             'self name_or_uuid',
         'nova.compute.provider_tree:ProviderTree.get_provider_uuids':
             'self name_or_uuid',
+    },
+    'scheduler/set_group.py': {
+        'nova.objects.request_spec:RequestGroup.to_queryparams': 'self',
+        'nova.objects.request_spec:RequestGroup.obj_name': '',
     },
     'scheduler/request_filter.py': {
         'nova.scheduler.request_filter:trace_request_filter': 'fn',
@@ -352,6 +390,8 @@ ATTRIBUTES = {
     'nova.compute.vm_states': ('BUILDING', 'SHELVED_OFFLOADED'),
     'nova.scheduler.request_filter': ('ALL_REQUEST_FILTERS',),
     'nova.scheduler.utils:ResourceRequest': ('XS_KEYPAT', 'XS_RES_PREFIX'),
+    'nova.objects.request_spec:RequestSpec': ('same_subtree',),
+    'nova.objects.request_spec:RequestLevelParams': ('obj_load_attr',),
 }
 
 
@@ -621,6 +661,14 @@ class TestNovaContract(testtools.TestCase):
         )
         self.assertIn('context, project_id, req_spec, 1, 1)', source)
 
+    def test_nova_names_the_resources_of_a_group_without_any(self):
+        """So a group of ours leaves them out (scheduler/set_group.py)."""
+        group = _resolve('nova.objects.request_spec:RequestGroup')(
+            requester_id='a', required_traits={'CUSTOM_A'}
+        )
+        group.obj_set_defaults()
+        self.assertIn(('resourcesa', ''), group.to_queryparams())
+
     def test_a_resource_request_can_be_limited(self):
         """scheduler/candidates.py"""
         request = _resolve('nova.scheduler.utils:ResourceRequest')
@@ -672,4 +720,62 @@ class TestNovaContract(testtools.TestCase):
         self.assertEqual(1, source.count('self._get_guest_config('))
         self.assertIn(
             'self._get_guest_config(', inspect.getsource(driver._get_guest_xml)
+        )
+
+    def test_what_a_guests_configuration_has(self):
+        """virt/guest_topology.py, virt/guest_controllers.py"""
+        config = _resolve('nova.virt.libvirt.config')
+        for name, attributes in (
+            ('Guest', 'devices cpu numatune os_mach_type virt_type'),
+            ('GuestCPU', 'numa maxphysaddr'),
+            ('GuestCPUNUMA', 'cells'),
+            ('GuestNUMATune', 'memnodes'),
+            ('GuestNUMATuneMemNode', 'cellid nodeset'),
+            ('GuestCPUMaxPhysAddr', 'mode bits'),
+            ('GuestController', 'type index model'),
+            ('GuestDeviceAddressPCI', 'domain bus slot function'),
+        ):
+            made = getattr(config, f'LibvirtConfig{name}')()
+            for attribute in attributes.split():
+                self.assertTrue(hasattr(made, attribute), (name, attribute))
+
+    def test_the_cells_of_a_guest_and_their_nodes(self):
+        """virt/guest_topology.py: a memnode has the host's numbers."""
+        driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
+        self.assertIn(
+            'set_numa_memnode(tnode, guest_node_id, host_cell.id)',
+            inspect.getsource(driver._get_guest_numa_config),
+        )
+        self.assertIn(
+            "'supports_address_space_passthrough'",
+            inspect.getsource(driver._update_host_specific_capabilities),
+        )
+
+    def test_nova_does_not_number_its_pci_controllers(self):
+        """virt/guest_controllers.py takes what libvirt will give them."""
+        driver = _resolve('nova.virt.libvirt.driver:LibvirtDriver')
+        self.assertNotIn(
+            'index', inspect.getsource(driver._guest_add_pcie_root_ports)
+        )
+
+    def test_a_live_migration_keeps_the_places_in_the_guest(self):
+        """virt/guest_topology.py does nothing for it."""
+        place = (
+            '<address type="pci" domain="0x0000" bus="0x05" slot="0x00" '
+            'function="0x0"/>'
+        )
+        device = (
+            '<devices><hostdev type="pci"><source><address domain="0x0000" '
+            'bus="0x{}" slot="0x00" function="0x0"/></source>'
+            + place
+            + '</hostdev></devices>'
+        )
+        update = _resolve('nova.virt.libvirt.migration:_update_pci_dev_xml')
+        changed = update(
+            etree.fromstring(f'<domain>{device.format("05")}</domain>'),
+            {'0000:05:00.0': '0000:81:00.0'},
+        )
+        self.assertEqual(
+            f'<domain>{device.format("81")}</domain>',
+            etree.tostring(changed, encoding='unicode'),
         )

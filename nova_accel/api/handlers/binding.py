@@ -99,6 +99,7 @@ def acquire(req: webob.Request) -> webob.Response:
         else (),
         allocations=provider_allocation.from_dict(body['providers']),
         image_uuid=body.get('image_uuid'),
+        numa_nodes=frozenset(map(int, body.get('numa_nodes', ()))),
     )
     with arq_notification.acquiring(context, wanted) as bound:
         bound.extend(host_arqs.acquire(wanted))

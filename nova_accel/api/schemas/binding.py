@@ -17,6 +17,7 @@ from nova_accel.api.schemas import device_profile
 from nova_accel.api.schemas import scalars
 from nova_accel.model import arq_types
 from nova_accel.model import attempt_number
+from nova_accel.model import bounds
 
 ATTEMPT: scalars.Schema = {
     'type': 'integer',
@@ -34,6 +35,12 @@ ACQUIRE = scalars.strict_object(
         'device_profile_name': scalars.NAME,
         'groups': device_profile.GROUPS,
         'image_uuid': scalars.UUID_OR_NULL,
+        'numa_nodes': {
+            'type': 'array',
+            'items': scalars.NUMA_NODE,
+            'maxItems': bounds.MAX_NUMA_NODES,
+            'uniqueItems': True,
+        },
         'providers': {
             'type': 'object',
             'propertyNames': scalars.UUID,
@@ -59,6 +66,7 @@ ACQUIRE = scalars.strict_object(
     'device_profile_name',
     'groups',
     'image_uuid',
+    'numa_nodes',
 )
 
 #: The ARQs that Nova's own Cyborg client has bound to the instance, or that

@@ -86,16 +86,7 @@ _DEVICE = scalars.strict_object(
         'product': scalars.TEXT,
         'address': _PCI_ADDRESS,
         'driver': scalars.NAME,
-        'numa_node': {
-            'anyOf': [
-                {
-                    'type': 'integer',
-                    'minimum': 0,
-                    'maximum': bounds.MAX_NUMA_NODE,
-                },
-                {'type': 'null'},
-            ]
-        },
+        'numa_node': {'anyOf': [scalars.NUMA_NODE, {'type': 'null'}]},
         'fault': {'anyOf': [scalars.REASON, {'type': 'null'}]},
         'attributes': {
             'type': 'object',

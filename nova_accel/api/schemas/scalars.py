@@ -34,6 +34,13 @@ UUID: Schema = {'type': 'string', 'pattern': bounds.UUID}
 
 UUID_OR_NULL: Schema = {'anyOf': [UUID, {'type': 'null'}]}
 
+#: The number of a NUMA node of a host.
+NUMA_NODE: Schema = {
+    'type': 'integer',
+    'minimum': 0,
+    'maximum': bounds.MAX_NUMA_NODE,
+}
+
 #: Nova's nodename.
 HOSTNAME: Schema = {'type': 'string', 'pattern': r'^[a-zA-Z0-9._:-]{1,255}\Z'}
 

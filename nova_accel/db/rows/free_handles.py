@@ -131,11 +131,15 @@ _RANDOM = random.SystemRandom()
 
 
 def read(
-    connection: sa.Connection, wanted: Collection[handle_stock.Slot]
+    connection: sa.Connection,
+    wanted: Collection[handle_stock.Slot],
+    numa_nodes: Iterable[int] = (),
 ) -> handle_stock.Stock:
     """The free handles of the providers; reasons too if there are too few.
 
     :param wanted: a slot for each handle
+    :param numa_nodes: those of the host that have the cells of the guest, none
+        if that does not matter
     :raises NotFound: names the providers that no host has reported
     """
     amounts = collections.Counter(wanted)
@@ -154,12 +158,13 @@ def read(
         )
     )
     policies = CONF.nova_accel.unit_policies
-    found = handle_stock.Stock(kinds, {}, quiet, policies)
+    near = free_units.nodes_of(numa_nodes)
+    found = handle_stock.Stock(kinds, {}, quiet, policies, near)
     found.check_providers(amounts)
     if all(found.free(slot) >= amount for slot, amount in amounts.items()):
         return found
     unusable = _unusable(connection.execute(_UNUSABLE, places))
-    return handle_stock.Stock(kinds, unusable, quiet, policies)
+    return handle_stock.Stock(kinds, unusable, quiet, policies, near)
 
 
 def _kinds(

@@ -56,7 +56,7 @@ class Need:
         self._guests = guests
 
     def gpus(self, arqs: Iterable[arq_types.Arq]) -> Gpus:
-        """Those of the ARQs' devices that need a partition.
+        """The devices of ARQs that need a partition.
 
         A card that is shared by several guests needs none: NVLink belongs to
         one function at a time, and MIG has none.

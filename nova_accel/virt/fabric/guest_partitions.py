@@ -127,9 +127,7 @@ class GuestPartitions(no_fabric.NoFabric):
         with self._locked():
             for entry in self._journal.entries():
                 if entry.boot_id != self._boot_id:
-                    self._journal.write(
-                        dataclasses.replace(entry, step=_Step.DEACTIVATING)
-                    )
+                    self._forget_boot(entry)
 
     def repair(self) -> None:
         with self._locked():
@@ -149,6 +147,20 @@ class GuestPartitions(no_fabric.NoFabric):
 
     def end(self) -> None:
         self._watch.end()
+
+    def _forget_boot(self, entry: fabric.Entry) -> None:
+        try:
+            self._journal.write(
+                dataclasses.replace(entry, step=_Step.DEACTIVATING)
+            )
+        except exceptions.DiskError as error:
+            # A full disk must not keep nova-compute from starting.
+            LOG.error(
+                'Partition %s of the NVSwitch fabric is still said to be '
+                'active: %s',
+                entry.number,
+                error,
+            )
 
     def _wanted(
         self,
@@ -251,10 +263,19 @@ class GuestPartitions(no_fabric.NoFabric):
 
     def _settle(self, instance_uuid: str) -> None:
         """Deactivate what the instance's guest does not need any more."""
-        needed = self._needed()
-        for entry in self._journal.of_instance(instance_uuid):
-            if entry.number not in needed:
-                self._deactivate_or_warn(entry)
+        try:
+            needed = self._needed()
+            for entry in self._journal.of_instance(instance_uuid):
+                if entry.number not in needed:
+                    self._deactivate_or_warn(entry)
+        except Exception:
+            # A bug here must not fail what Nova has done to the guest.
+            LOG.exception(
+                'The partitions of instance %s stay active until they are '
+                'compared with the guests',
+                instance_uuid,
+                instance_uuid=instance_uuid,
+            )
 
     def _deactivate_or_warn(self, entry: fabric.Entry) -> None:
         try:

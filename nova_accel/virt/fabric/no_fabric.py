@@ -44,8 +44,8 @@ class NoFabric:
     def let_go(self, handle_uuid: str) -> None:
         """Deactivate the partition with a device that no guest has any more.
 
-        It does not raise. What fails is tried again by :meth:`repair`, and
-        before another guest gets one of the GPUs.
+        It does not raise. A failure is left to :meth:`repair`, and to the
+        start of the next guest that gets one of the GPUs.
         """
 
     def during(

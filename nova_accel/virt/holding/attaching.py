@@ -71,8 +71,7 @@ class Attachments:
         self._plugs = plugs
         self._cleaner = cleaner
         self._moves = role_changes.RoleChanges(journal, api, self._plugs)
-        # Bindings that have to be released, with their attempts. The journal
-        # cannot say so while the disk is full.
+        # To be released, with their attempts; a full disk keeps no journal.
         self._unreleased: dict[tuple[str, arq_types.Role], int] = {}
 
     def acquire(
@@ -82,18 +81,20 @@ class Attachments:
         asked: device_profile.Asked,
         allocations: Iterable[provider_allocation.ProviderAllocation],
         role: arq_types.Role = arq_types.Role.ACTIVE,
+        numa_nodes: frozenset[int] = frozenset(),
     ) -> None:
         """Bind an instance's ARQs; it keeps those that it holds already.
 
+        :param numa_nodes: those of the guest's cells, none if no matter
         :raises Conflict: another instance of this host has what the API gave.
         :raises AcceleratorError: the instance holds no more than before.
         """
-        wanted = tuple(allocations)
+        wanted = project_id, asked, tuple(allocations), numa_nodes
         self._hold(
             instance_uuid,
             role,
             lambda attempt: self._api.acquire(
-                instance_uuid, role, attempt, project_id, asked, wanted
+                instance_uuid, role, attempt, *wanted
             ),
         )
 
@@ -470,8 +471,7 @@ def _released_later(
             instance_uuid=instance_uuid,
         )
     except Exception:
-        # A bug must neither prevent the deletion of a server nor the retries
-        # of other bindings.
+        # A bug must prevent neither deletions nor the retries of others.
         LOG.exception(
             'The accelerators of instance %s (%s) are not released '
             'yet, trying again later',

@@ -67,8 +67,9 @@ class GpuLinks:
         self._memory = memory
         self._ask = ask
         self._asked_at = float('-inf')
-        # The addresses of the GPUs that were not known when it was asked last.
-        self._asked_for: set[str] = set()
+        # The addresses and serial numbers of the GPUs that were not known when
+        # it was asked last.
+        self._asked_for: set[tuple[str, str | None]] = set()
         # A link that was up keeps its set in the tree until a restart.
         self._ever: set[frozenset[str]] = set()
 
@@ -86,7 +87,7 @@ class GpuLinks:
             return
         known = self._memory.read()
         unknown = {
-            address
+            (address, serial)
             for address, serial in here.items()
             if address not in known.gpus
             or attach_handle.is_another(known.gpus[address].identity, serial)

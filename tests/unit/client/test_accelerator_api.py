@@ -58,7 +58,9 @@ class TestAcceleratorApi(testtools.TestCase):
             host.node_uuid, 'service', str(host), devices, orders_seen
         )
 
-    def acquire(self, attempt=1, profile='fpga', trait='CUSTOM_REGION0'):
+    def acquire(
+        self, attempt=1, profile='fpga', trait='CUSTOM_REGION0', **more
+    ):
         return self.client.acquire(
             INSTANCE,
             arq_types.Role.ACTIVE,
@@ -70,6 +72,7 @@ class TestAcceleratorApi(testtools.TestCase):
                     self.host.rp_uuid(), {'FPGA': 1}, frozenset({trait})
                 )
             ],
+            **more,
         )
 
     def test_orders_and_cleaning(self):
@@ -318,6 +321,17 @@ class TestAcceleratorApi(testtools.TestCase):
             ),
         )
         self.assertEqual((bound,), self.acquire(profile=[group]))
+
+    def test_the_nodes_of_the_guest_s_cells(self):
+        self.report()
+        profile = [{'resources:FPGA': '1', 'accel:numa_affinity': 'required'}]
+        self.assertRaises(
+            exceptions.AcceleratorsBusy,
+            self.acquire,
+            profile=profile,
+            numa_nodes=frozenset({1}),
+        )
+        [_bound] = self.acquire(2, profile, numa_nodes=frozenset({0, 1}))
 
     def test_what_nova_has_bound_can_be_adopted_and_released(self):
         self.report()

@@ -27,6 +27,9 @@ class TestNvidiaGpu(base.DriverTestCase):
             ),
             *base.sriov('0000:4d:00.0', '10de', '2236', '2236', 2),
             base.a_function(
+                '0000:6d:00.0', '10de', '22a3', class_code='068000'
+            ),
+            base.a_function(
                 '0000:5d:00.0', '10de', '1eb8', mdev_types={'nvidia-222': 16}
             ),
         ]
@@ -43,6 +46,11 @@ class TestNvidiaGpu(base.DriverTestCase):
 
     def test_its_other_functions_are_no_gpus(self):
         self.assert_refused('function 0', address='0000:3d:00.1')
+
+    def test_an_nvswitch_is_no_gpu(self):
+        self.assert_refused(
+            'no GPU: its PCI class is 068000', address='0000:6d:00.0'
+        )
 
     def test_a_card_with_virtual_functions(self):
         self.assert_refused('2 virtual functions', address='0000:4d:00.0')

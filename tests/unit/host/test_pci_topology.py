@@ -83,3 +83,18 @@ class TestPath(testtools.TestCase):
     def test_no_node(self):
         self.place(f'devices/pci0000:16/0000:16:02.0/{GPU}', 'near')
         self.assert_refused("'near' is not a NUMA node")
+
+
+class TestMemoryBytes(testtools.TestCase):
+    def test_of_a_function(self):
+        fake = self.useFixture(fake_sysfs.FakeSysfs())
+        self.assertEqual(0, pci_topology.memory_bytes(fake.sysfs, GPU))
+        fake.set(GPU, resource='0x1000 0x1fff 0x200')
+        self.assertEqual(4096, pci_topology.memory_bytes(fake.sysfs, GPU))
+        fake.set(GPU, resource='much')
+        self.assertRaises(
+            exceptions.DeviceError,
+            pci_topology.memory_bytes,
+            fake.sysfs,
+            GPU,
+        )

@@ -83,6 +83,16 @@ class TestIdentity(SysfsTestCase):
         self.assertIsNone(self.sysfs.identity(GPU, 'c'))
 
 
+class TestRealPath(SysfsTestCase):
+    def test_of_a_function(self):
+        self.assertEqual(
+            ('devices', 'pci0000:00', str(GPU)), self.sysfs.real_path(GPU)
+        )
+
+    def test_no_such_function(self):
+        self.assertIsNone(self.sysfs.real_path(OTHER))
+
+
 class TestLink(SysfsTestCase):
     def test_what_it_leads_to(self):
         (self.function / 'driver').symlink_to('../../bus/pci/drivers/nvidia')

@@ -77,14 +77,19 @@ MALFORMED = (
     (
         'accel:image_id',
         'd5ca2f11-3108-4426-a11c-a959987565df',
-        'keys are bitstream_id, function_id, function_name, prefetch, '
-        'single_numa_node',
+        'keys are bitstream_id, function_id, function_name, link, '
+        'numa_affinity, prefetch, single_numa_node',
     ),
     ('accel:bitstream_id', '', 'accel:bitstream_id, it must be a uuid'),
     ('accel:function_id', '../../etc/passwd', 'accel:function_id'),
     ('accel:function_name', ' ', 'accel:function_name, it must be a name'),
     ('accel:prefetch', 'yes', 'accel:prefetch'),
     ('accel:single_numa_node', '0', 'accel:single_numa_node'),
+    ('accel:numa_affinity', 'true', 'it must be required or preferred'),
+    ('accel:numa_affinity', 'Required', 'it must be required or preferred'),
+    ('accel:link', '', 'accel:link, it must be one of nvlink, pcie, numa'),
+    ('accel:link', 'root', 'accel:link, it must be one of'),
+    ('accel:link', 'NVLINK', 'accel:link, it must be one of'),
     ('accel:prefetch', 'true', 'is for a group with accel:bitstream_id'),
 )
 
@@ -148,6 +153,11 @@ def written(group):
         **(
             {'accel:single_numa_node': 'True'}
             if group.is_on_one_numa_node
+            else {}
+        ),
+        **(
+            {'accel:numa_affinity': str(group.numa_affinity)}
+            if group.numa_affinity
             else {}
         ),
     }
@@ -384,3 +394,74 @@ class TestCheckedGroups(testtools.TestCase):
             [{'resources:FPGA': '1', 'resources: FPGA': '1'}],
         )
         self.assertIn('resources:FPGA', str(error))
+
+
+class TestLinks(testtools.TestCase):
+    def parsed(self, *groups):
+        return [
+            group.link
+            for group in device_profile.parse_groups(
+                [
+                    {
+                        f'resources:{name}': str(amount),
+                        **({} if link is None else {'accel:link': link}),
+                    }
+                    for name, amount, link in groups
+                ]
+            )
+        ]
+
+    def refused(self, *groups):
+        return str(
+            self.assertRaises(
+                exceptions.InvalidDeviceProfile, self.parsed, *groups
+            )
+        )
+
+    def test_several_units(self):
+        for link in ('nvlink', 'pcie', 'numa'):
+            self.assertEqual([link], self.parsed(('PGPU', 2, link)))
+        self.assertEqual([None], self.parsed(('PGPU', 2, None)))
+
+    def test_two_groups(self):
+        self.assertEqual(
+            ['pcie', 'pcie'],
+            self.parsed(('PGPU', 1, 'pcie'), ('CUSTOM_NIC', 1, 'pcie')),
+        )
+
+    def test_one_unit_alone(self):
+        for others in ([], [('PGPU', 1, None)], [('PGPU', 2, 'numa')]):
+            self.assertIn(
+                'accel:link=pcie joins two units or more',
+                self.refused(('PGPU', 1, 'pcie'), *others),
+            )
+
+    def test_more_than_a_set_has(self):
+        self.parsed(('PGPU', 32, 'numa'), ('CUSTOM_NIC', 32, 'numa'))
+        self.assertIn(
+            'joins 64 units at most, and the profile asks for 65',
+            self.refused(('PGPU', 33, 'numa'), ('CUSTOM_NIC', 32, 'numa')),
+        )
+
+    def test_one_numa_node(self):
+        error = self.assertRaises(
+            exceptions.InvalidDeviceProfile,
+            device_profile.parse_groups,
+            [
+                {
+                    'resources:PGPU': '2',
+                    'accel:link': 'nvlink',
+                    'accel:single_numa_node': 'true',
+                }
+            ],
+        )
+        self.assertIn('accel:link=numa', str(error))
+
+    def test_ids(self):
+        self.assertEqual(
+            'device_profile_3_set', device_profile.set_requester_id(3)
+        )
+        self.assertEqual(
+            'device_profile_0_setport',
+            device_profile.set_requester_id(0, 'port'),
+        )

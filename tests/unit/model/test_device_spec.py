@@ -18,6 +18,7 @@ import testtools
 
 from nova_accel import exceptions
 from nova_accel.model import device_spec
+from nova_accel.model import link_sets
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 
@@ -33,7 +34,9 @@ GOOD = {
     'type': 'QAT',
     'resource_class': 'CUSTOM_QAT_GEN4',
     'traits': ['CUSTOM_RACK_7'],
-    'pool': False,
+    'pool': 'link',
+    'links': {'nvlink': [['0000:3d:00.0', '0000:3E:00.0']], 'pcie': []},
+    'module_ids': {'0000:3D:00.0': 1, '0000:3e:00.0': None},
     'mdev_type': 'nvidia-11',
     'unit': 'slot',
     'sriov_numvfs': 8,
@@ -102,6 +105,28 @@ MALFORMED = {
         None,
     ),
     'pool': ('true', 'NUMA', 0, 1, None),
+    'links': (
+        {},
+        [],
+        {'nvlink': None},
+        {'root': [['0000:3d:00.0', '0000:3e:00.0']]},
+        {'pcie': [['0000:3d:00.0']]},
+        {'pcie': [['0000:3d:00.0', '3e:00.0']]},
+        {'pcie': [['0000:3d:00.0', '0000:3e:00.0\n']]},
+        {'pcie': [['0000:3d:00.0'] * 65]},
+        {'numa': [['0000:3d:00.0', '0000:3e:00.0']] * 65},
+        None,
+    ),
+    'module_ids': (
+        {},
+        [],
+        {'0000:3d:00.*': 1},
+        {'0000:3d:00.0': -1},
+        {'0000:3d:00.0': 256},
+        {'0000:3d:00.0': '1'},
+        {'0000:3d:00.0': 1, '0000:3e:00.0': 1},
+        None,
+    ),
     'mdev_type': ('', None, 11),
     'mdev_types': (
         {},
@@ -212,6 +237,10 @@ def matches(pattern, function):
     )
 
 
+def address(bus):
+    return pci_address.PciAddress(0, bus, 0, 0)
+
+
 class TestParse(testtools.TestCase):
     def test_a_full_line(self):
         text = json.dumps(GOOD)
@@ -228,7 +257,16 @@ class TestParse(testtools.TestCase):
                     traits=frozenset(
                         {'CUSTOM_RACK_7', 'CUSTOM_PHYSNET_PHYSNET_1'}
                     ),
-                    pool=False,
+                    pool=True,
+                    pool_by_links=True,
+                    links=(
+                        (
+                            link_sets.Kind.NVLINK,
+                            (frozenset({address(0x3D), address(0x3E)}),),
+                        ),
+                        (link_sets.Kind.PCIE, ()),
+                    ),
+                    module_ids=((address(0x3D), 1), (address(0x3E), None)),
                     mdev_type='nvidia-11',
                     unit=device_spec.Unit.SLOT,
                     sriov_numvfs=8,
@@ -274,15 +312,20 @@ class TestParse(testtools.TestCase):
         self.assertFalse(by_id.whole)
 
     def test_pools(self):
+        line = {key: value for key, value in GOOD.items() if key != 'links'}
         for value, expected in (
-            (False, (False, False)),
-            (True, (True, False)),
-            ('numa', (True, True)),
+            (False, (False, False, False)),
+            (True, (True, False, False)),
+            ('numa', (True, True, False)),
+            ('link', (True, False, True)),
         ):
             [spec] = device_spec.parse(
-                [json.dumps({**GOOD, 'pool': value})], DRIVERS
+                [json.dumps({**line, 'pool': value})], DRIVERS
             )
-            self.assertEqual(expected, (spec.pool, spec.pool_by_numa_node))
+            self.assertEqual(
+                expected,
+                (spec.pool, spec.pool_by_numa_node, spec.pool_by_links),
+            )
 
     def test_the_least_and_the_greatest_values(self):
         for numvfs in (1, 65535):
@@ -376,6 +419,11 @@ class TestMalformed(testtools.TestCase):
         self.assertEqual(
             {*GOOD, 'clean_bitstream'}, set(device_spec.SCHEMA['properties'])
         )
+
+    def test_links_need_pools_by_links(self):
+        for pool in (True, False, 'numa'):
+            reason = self.refused(json.dumps({**GOOD, 'pool': pool}))
+            self.assertIn('"links" needs "pool": "link"', reason)
 
     def test_an_unknown_driver_and_those_installed_are_named(self):
         reason = self.refused(json.dumps({**GOOD, 'driver': 'xilinx'}))

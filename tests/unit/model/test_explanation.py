@@ -153,3 +153,68 @@ class TestExplain(testtools.TestCase):
                 units(1, 'faulty: hot'),
             ),
         )
+
+
+class TestExplainLinks(testtools.TestCase):
+    """Two halves of a board, each of two pools."""
+
+    def reasons(
+        self, joined: int, free: tuple[int, int, int, int], **fields: Any
+    ) -> list[tuple[str, ...]]:
+        parts = [
+            some
+            for number, amount in enumerate(free)
+            for some in (
+                units(
+                    amount,
+                    rp_uuid=f'pair-{number}',
+                    link_sets=(
+                        f'half-{number // 2} nvlink=4',
+                        f'pair-{number} nvlink=2',
+                    ),
+                    **fields,
+                ),
+                units(
+                    2 - amount, explanation.IN_USE, rp_uuid=f'pair-{number}'
+                ),
+            )
+        ]
+        group = device_profile.Group({'FPGA': joined}, link='nvlink')
+        return [
+            candidate.reasons
+            for candidate in explanation.explain(
+                group, explanation.inventories(parts), joined
+            )
+        ]
+
+    def test_a_whole_set(self) -> None:
+        broken = (
+            '4 are wanted and 3 are free in the set that joins 4 by nvlink'
+        )
+        self.assertEqual(
+            [(broken,), (broken,), (), ()], self.reasons(4, (1, 2, 2, 2))
+        )
+
+    def test_a_set_within_one_provider(self) -> None:
+        self.assertEqual(
+            [
+                (
+                    '2 are wanted and 1 are free in the set that joins 2 by '
+                    'nvlink',
+                ),
+                (),
+                (),
+                (),
+            ],
+            self.reasons(2, (1, 2, 2, 2)),
+        )
+
+    def test_no_set(self) -> None:
+        self.assertEqual(
+            [('no set that joins 8 by nvlink has it',)] * 4,
+            self.reasons(8, (2, 2, 2, 2)),
+        )
+
+    def test_of_a_silent_host(self) -> None:
+        [found, *_others] = self.reasons(4, (2, 2, 2, 2), is_silent=True)
+        self.assertIn('its host does not report', found)

@@ -15,6 +15,7 @@ import unittest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.model import extra_specs
 
@@ -77,3 +78,38 @@ class TestExtraSpecs(unittest.TestCase):
             {f'resources:{name}' for name in allocated} & specs.keys(),
             {key for key in group if key.startswith('resources:')},
         )
+
+
+class TestPciTopology(unittest.TestCase):
+    def wanted(self, flavor=None, image=None, default='flat'):
+        def of(value):
+            return {} if value is None else {'nova_accel:pci_topology': value}
+
+        return extra_specs.pci_topology(of(flavor), of(image), default)
+
+    def test_the_flavor_comes_before_the_image(self):
+        for flavor, image, default, wanted in (
+            (None, None, 'flat', 'flat'),
+            (None, None, 'host', 'host'),
+            ('host', 'flat', 'flat', 'host'),
+            ('flat', 'host', 'host', 'flat'),
+            (None, 'host', 'flat', 'host'),
+            ('', 'host', 'flat', 'host'),
+            ('', '', 'host', 'host'),
+        ):
+            self.assertEqual(wanted, self.wanted(flavor, image, default))
+
+    def test_no_such_tree(self):
+        for values, source in (
+            (('HOST', None), 'flavor'),
+            ((None, 'x' * 9999), 'image'),
+        ):
+            with self.assertRaises(exceptions.InvalidRequest) as raised:
+                self.wanted(*values)
+            error = raised.exception
+            self.assertEqual(str(error), error.public)
+            self.assertIn(
+                f'nova_accel:pci_topology of the {source} is', str(error)
+            )
+            self.assertIn('it can be flat or host', str(error))
+            self.assertLess(len(str(error)), 255)

@@ -46,12 +46,14 @@ def kind(slot, free, number=0, **fields):
     )
 
 
-def stock(*kinds, unusable=None, policies=None):
+def stock(*kinds, unusable=None, policies=None, near=frozenset()):
     """The stock of kinds, each of which is given with its slot."""
     of_slots = {}
     for slot, each in kinds:
         of_slots.setdefault(slot, []).extend([] if each is None else [each])
-    return handle_stock.Stock(of_slots, unusable or {}, {}, policies or {})
+    return handle_stock.Stock(
+        of_slots, unusable or {}, {}, policies or {}, near
+    )
 
 
 def ask(slot, *arqs, bitstream=None, hostname=None, **fields):
@@ -281,3 +283,64 @@ class TestHosts(testtools.TestCase):
             {}, {}, {'compute-1': minute, 'compute-2': 2 * minute}, {}
         )
         self.assertEqual({'compute-2'}, found.silent_hosts(60))
+
+
+class TestNearCells(testtools.TestCase):
+    """A guest whose cells are on node 1."""
+
+    def stock(self):
+        return stock(
+            *(
+                (SLOTS[0], kind(SLOTS[0], 1, number, node=node))
+                for number, node in enumerate(('numa0', 'numa1', None))
+            ),
+            near=frozenset({'numa1'}),
+        )
+
+    def test_required(self):
+        affinity = device_profile.NumaAffinity.REQUIRED
+        found = self.stock().allot(
+            [ask(SLOTS[0], 'a', numa_affinity=affinity)]
+        )
+        self.assertEqual({'rp-0 FPGA 1 0': 'a'}, found.arqs)
+
+    def test_too_few_are_near(self):
+        affinity = device_profile.NumaAffinity.REQUIRED
+        wanted = ask(SLOTS[0], 'a', 'b', numa_affinity=affinity)
+        fault = self.assertRaises(
+            exceptions.AcceleratorsBusy, self.stock().allot, [wanted]
+        )
+        for part in (
+            '2 units of resource provider rp-0 on host compute-1 are wanted '
+            "on NUMA node 1, where the guest's cells are, and 1 are free "
+            'there; the others are on NUMA node 0 and an unknown NUMA node',
+            '"pool": true',
+            'accel:numa_affinity=preferred',
+        ):
+            self.assertIn(part, str(fault))
+        self.assertNotIn('compute-1', fault.public)
+        self.assertIn('NUMA nodes of the server', fault.public)
+
+    def test_preferred(self):
+        affinity = device_profile.NumaAffinity.PREFERRED
+        found = self.stock().allot(
+            [ask(SLOTS[0], 'a', 'b', numa_affinity=affinity)]
+        )
+        self.assertIn('rp-0 FPGA 1 0', found.arqs)
+        self.assertIn("NUMA nodes of the guest's cells", found.why['a'])
+
+    def test_the_provider_of_a_group(self):
+        """The one with near units has the lower price."""
+        far = SLOTS[2]
+        found = stock(
+            (SLOTS[0], kind(SLOTS[0], 1, node='numa1')),
+            (far, kind(far, 1, node='numa0')),
+            near=frozenset({'numa1'}),
+        )
+        for affinity in device_profile.NumaAffinity:
+            group = device_profile.Group({'FPGA': 1}, numa_affinity=affinity)
+            prices = [
+                found.price('compute-1', slot.rp_uuid, group)
+                for slot in (SLOTS[0], far)
+            ]
+            self.assertLess(*prices)

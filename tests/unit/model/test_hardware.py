@@ -149,6 +149,11 @@ class TestToReport(testtools.TestCase):
             [each['attach_handles'] for each in deployables],
         )
 
+    def test_link_sets_if_there_are_any(self):
+        fpga = dataclasses.replace(an_fpga(0x81), link_sets=('four', 'two'))
+        [entry] = report(NODE_UUID, fpga)
+        self.assertEqual(['four', 'two'], entry['link_sets'])
+
     def test_providers_are_those_of_the_layout(self):
         fpga = an_fpga(0x81)
         layout = provider_layout.layout('c1', NODE_UUID, [fpga])

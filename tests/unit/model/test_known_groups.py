@@ -34,6 +34,7 @@ class TestKnownGroups(testtools.TestCase):
             group(2),
             group(trait='B'),
             device_profile.Group({'FPGA': 1}, forbidden=frozenset('A')),
+            device_profile.Group({'FPGA': 1}, frozenset('A'), link='numa'),
             device_profile.Group(
                 {'FPGA': 1}, frozenset('A'), properties={'bitstream_id': 'b'}
             ),

@@ -19,10 +19,12 @@ import fixtures
 import testtools
 
 from nova_accel.model import device_profile
+from nova_accel.model import host_links
 from nova_accel.model import known_units
 from nova_accel.model import unit_changes
 from nova_accel.model import unit_choice
 from nova_accel.model import unit_claims
+from unit.model import boards
 
 NOW = datetime.datetime(2026, 11, 23, tzinfo=datetime.UTC)
 
@@ -410,3 +412,76 @@ def _can_serve(
         if each.free >= first.resources['FPGA']
         and first.required <= each.traits
     )
+
+
+class TestLinks(KnownUnitsTestCase):
+    """Hosts with a board each, of which pairs of GPUs are pools."""
+
+    def board(self, *used: int, **kwargs: Any) -> None:
+        self.apply(host=boards.deployables(used=used), **kwargs)
+
+    def harm(self, *pairs: int) -> host_links.Harm | None:
+        return self.known.harm(
+            {(f'host-pair-{number}', 'PGPU'): 2 for number in pairs}
+        )
+
+    def serves(self, amount: int) -> bool:
+        return self.known.serves(
+            [device_profile.Group({'PGPU': 2}, link='nvlink')] * (amount // 2)
+        )
+
+    def test_the_largest_pool_of_a_set(self) -> None:
+        self.board()
+        group = device_profile.Group({'PGPU': 8}, link='nvlink')
+        self.assertEqual(2, self.known.largest(group, 8))
+        self.assertEqual(0, self.known.largest(group, 6))
+
+    def test_harm_is_that_of_the_whole_host(self) -> None:
+        self.board()
+        self.assertEqual(host_links.Harm(2, 8, 6), self.harm(0))
+        self.board(0)
+        self.assertEqual(host_links.Harm(2, 2, 5), self.harm(1))
+
+    def test_claims_break_sets(self) -> None:
+        self.board()
+        self.harm(0)
+        self.known.claim('server', 'host-pair-3', 'PGPU', 1, 0.0)
+        self.assertEqual(host_links.Harm(2, 4, 5), self.harm(0))
+        self.known.claim('server', 'host-pair-3', 'PGPU', 0, 0.0)
+        self.assertEqual(host_links.Harm(2, 8, 6), self.harm(0))
+
+    def test_a_claim_of_a_pool_that_was_not_looked_at(self) -> None:
+        self.board()
+        self.known.claim('server', 'host-pair-3', 'PGPU', 1, 0.0)
+        self.assertEqual(host_links.Harm(2, 4, 5), self.harm(0))
+        self.apply(now=unit_claims.KEPT_S)
+        self.assertEqual(host_links.Harm(2, 8, 6), self.harm(0))
+
+    def test_a_pool_that_comes_later(self) -> None:
+        gpus = boards.deployables()
+        self.apply(host=gpus[:4])
+        self.assertEqual(host_links.Harm(2, 4, 2), self.harm(0))
+        self.apply(host=gpus)
+        self.assertEqual(host_links.Harm(2, 8, 6), self.harm(0))
+        self.apply(host=gpus[:2])
+        self.assertEqual(host_links.Harm(2, 2, 0), self.harm(0))
+
+    def test_hosts_without_links(self) -> None:
+        self.apply(one=[deployable()])
+        self.assertIsNone(self.known.harm({('rp-a', 'FPGA'): 1}))
+        self.assertIsNone(self.known.harm({('unknown', 'FPGA'): 1}))
+        self.assertEqual([], self.known.links())
+
+    def test_whole_sets(self) -> None:
+        self.board(0, 4)
+        self.assertTrue(self.serves(2))
+        self.assertFalse(self.serves(4))
+        self.board(0)
+        self.assertTrue(self.serves(4))
+        self.assertFalse(self.serves(8))
+
+    def test_hosts_that_report(self) -> None:
+        self.board()
+        self.assertEqual(1, len(self.known.links()))
+        self.board(silent=['host'])
+        self.assertEqual([], self.known.links())

@@ -79,9 +79,10 @@ class TestMeshes(testtools.TestCase):
     def test_bridges(self):
         self.assertEqual(
             [{'a', 'b'}, {'c', 'd'}],
-            [set(each.members) for each in link_discovery.meshes(
-                pairs('ab', 'cd')
-            )],
+            [
+                set(each.members)
+                for each in link_discovery.meshes(pairs('ab', 'cd'))
+            ],
         )
 
     def test_all_with_all(self):

@@ -187,7 +187,7 @@ class TestProperties(testtools.TestCase):
         made = link_tree.made(sets, classes)
         nodes = made.tree.nodes
         for one, other in itertools.combinations(nodes, 2):
-            self.assertFalse(one.members == other.members)
+            self.assertNotEqual(one.members, other.members)
             self.assertTrue(
                 one.members.isdisjoint(other.members)
                 or one.members > other.members

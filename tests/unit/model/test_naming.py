@@ -71,6 +71,9 @@ class TestTraits(testtools.TestCase):
         self.assertEqual(
             'CUSTOM_PHYSNET_PHYSNET_1', naming.network_trait('physnet-1')
         )
+        self.assertEqual(
+            'CUSTOM_NOVA_ACCEL_NVLINK_4', naming.link_trait('nvlink', 4)
+        )
 
     def test_the_name_of_a_vgpu_type_as_cyborg_has_it(self):
         for name, word in (

@@ -66,8 +66,14 @@ class TestParse(testtools.TestCase):
 
     def test_of_a_switch(self):
         path = pci_path.parse(
-            'devices/pci0000:16/0000:16:02.0/0000:17:00.0/0000:18:00.0/'
-            '0000:1b:00.0'.split('/'),
+            [
+                'devices',
+                'pci0000:16',
+                '0000:16:02.0',
+                '0000:17:00.0',
+                '0000:18:00.0',
+                '0000:1b:00.0',
+            ],
             '1',
         )
         self.assertEqual(

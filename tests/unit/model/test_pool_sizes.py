@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 from hypothesis import given
 from hypothesis import strategies as st
 import testtools
@@ -88,6 +90,31 @@ class TestPoolSizes(testtools.TestCase):
             (0, a_group(PGPU=1, VGPU=1)),
         ):
             self.assertEqual(expected, self.sizes.largest(group), group)
+
+    def test_joined_devices(self):
+        """Only pools in sets that can join as many count."""
+        for rp_uuid, amount, *sets in (
+            ('a', 2, 'half nvlink=4', 'pair nvlink=2'),
+            ('b', 3, 'mesh nvlink=2-3'),
+            ('c', 8, 'node numa=2-8'),
+        ):
+            self.sizes.put(
+                rp_uuid,
+                [units(1)._replace(link_sets=tuple(sets))] * amount,
+            )
+        for link, joined, expected in (
+            ('nvlink', 2, 3),
+            ('nvlink', 3, 3),
+            ('nvlink', 4, 2),
+            ('nvlink', 8, 0),
+            ('numa', 8, 8),
+            ('pcie', 2, 0),
+        ):
+            group = dataclasses.replace(a_group(), link=link)
+            self.assertEqual(
+                expected, self.sizes.largest(group, joined), (link, joined)
+            )
+        self.assertEqual(8, self.sizes.largest(a_group()))
 
     def test_a_provider_is_gone(self):
         for rp_uuid in 'ab':

@@ -21,6 +21,8 @@ import testtools
 from nova_accel import exceptions
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model import link_sets
+from nova_accel.model import link_tree
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import provider_layout
@@ -47,6 +49,7 @@ class Shape:
     numa_node: int | None = None
     pooled: bool = False
     by_numa_node: bool = False
+    by_links: bool = False
     operator_traits: frozenset[str] = frozenset()
 
 
@@ -89,6 +92,7 @@ def a_device(shape):
         numa_node=shape.numa_node,
         pooled=shape.pooled,
         pooled_by_numa_node=shape.by_numa_node,
+        pooled_by_links=shape.by_links,
         operator_traits=shape.operator_traits,
     )
 
@@ -671,4 +675,137 @@ class TestTraits(testtools.TestCase):
                     provider_layout.Changes(remove=remove),
                     {'old': traits},
                 ),
+            )
+
+
+def a_tree(*buses_of_sets):
+    """Sets of devices on these buses."""
+    return link_tree.made(
+        [
+            link_sets.LinkSet(
+                link_sets.Kind.PCIE,
+                frozenset(
+                    pci_address.PciAddress(0, bus, 0, 0).node_device
+                    for bus in buses
+                ),
+                name=f'switch{"".join(map(str, sorted(buses)))}',
+            )
+            for buses in buses_of_sets
+        ]
+    ).tree
+
+
+def linked_layout(devices, tree, nodename=NODE):
+    return provider_layout.layout(nodename, NODE_UUID, devices, tree)
+
+
+TREES = st.lists(st.frozensets(st.integers(1, 6), min_size=2), max_size=4).map(
+    lambda sets: a_tree(*sets)
+)
+
+LINKED = st.lists(
+    st.builds(
+        Shape,
+        bus=st.integers(1, 6),
+        kind=st.integers(0, 1),
+        units=st.sampled_from([(1,), (1,), (2,), (1, 1), ()]),
+        pooled=st.just(True),
+        by_links=st.sampled_from([True, True, False]),
+    ),
+    unique_by=lambda shape: shape.bus,
+).map(lambda shapes: [a_device(shape) for shape in shapes])
+
+
+class TestLinks(testtools.TestCase):
+    def gpus(self, count, **keys):
+        return [
+            a_device(Shape(bus, 1, pooled=True, by_links=True, **keys))
+            for bus in range(1, count + 1)
+        ]
+
+    def test_a_pool_for_each_smallest_set(self):
+        layout = linked_layout(
+            self.gpus(4), a_tree({1, 2, 3, 4}, {1, 2}, {3, 4})
+        )
+        above, *pools = layout.providers
+        self.assertEqual(f'{NODE}_accel_switch1234', above.name)
+        self.assertEqual({}, above.totals)
+        self.assertEqual(
+            OURS | {f'CUSTOM_NOVA_ACCEL_PCIE_{size}' for size in (2, 3, 4)},
+            above.traits,
+        )
+        self.assertEqual(
+            [(above.uuid, {'PGPU': 2})] * 2,
+            [(pool.parent, pool.totals) for pool in pools],
+        )
+        for pool, name in zip(pools, ['switch12', 'switch34'], strict=True):
+            self.assertRegex(
+                pool.name,
+                f'^{NODE}_accel_{name}_pgpu_10de_20b5_[0-9a-f]{{8}}$',
+            )
+
+    def test_a_pool_in_no_set_is_as_ever(self):
+        devices = self.gpus(1)
+        self.assertEqual(
+            linked_layout(devices, a_tree()),
+            linked_layout(
+                [a_device(Shape(1, 1, pooled=True))], a_tree({1, 2})
+            ),
+        )
+
+    def test_a_device_of_several_parts(self):
+        devices = [
+            *self.gpus(1),
+            a_device(Shape(2, 2, (1, 1), pooled=True, by_links=True)),
+        ]
+        above, pool, card, *parts = linked_layout(
+            devices, a_tree({1, 2})
+        ).providers
+        self.assertEqual([above.uuid] * 2, [pool.parent, card.parent])
+        self.assertEqual([card.uuid] * 2, [part.parent for part in parts])
+
+    def test_long_names_become_short(self):
+        nodename = 'n' * 170
+        layout = linked_layout(
+            self.gpus(4), a_tree({1, 2, 3, 4}, {1, 2}, {3, 4}), nodename
+        )
+        names = {provider.name for provider in layout.providers}
+        self.assertEqual(3, len(names))
+        self.assertTrue(all(len(name) <= 200 for name in names), names)
+
+    @given(LINKED, TREES)
+    def test_each_unit_is_in_one_provider(self, devices, tree):
+        layout = linked_layout(devices, tree)
+        seen = set()
+        for provider in layout.providers:
+            self.assertIn(provider.parent, {None, *seen})
+            self.assertNotIn(provider.uuid, seen)
+            seen.add(provider.uuid)
+        names = [provider.name for provider in layout.providers]
+        self.assertEqual(len(set(names)), len(names))
+        units = [
+            handle.uuid
+            for provider in layout.providers
+            for handles in provider.handles.values()
+            for handle in handles
+        ]
+        self.assertEqual(
+            sorted(
+                handle.uuid for device in devices for handle in device.handles
+            ),
+            sorted(units),
+        )
+
+    @given(LINKED, TREES, LINKED, TREES)
+    def test_no_provider_ever_gets_another_parent(
+        self, devices, tree, others, other_tree
+    ):
+        """Nova could not change it."""
+        parents = {
+            provider.uuid: provider.parent
+            for provider in linked_layout(devices, tree).providers
+        }
+        for provider in linked_layout(others, other_tree).providers:
+            self.assertEqual(
+                provider.parent, parents.get(provider.uuid, provider.parent)
             )

@@ -45,6 +45,9 @@ class TestDeployable(testtools.TestCase):
             ),
             deployable.units(),
         )
+        linked = deployable._replace(link_sets=('set4', 'set2')).units()
+        self.assertEqual(('set4', 'set2', 'card'), linked.sets)
+        self.assertEqual('numa1', linked.numa_node)
         self.assertEqual(
             ('card',), deployable._replace(numa_node=None).units().sets
         )

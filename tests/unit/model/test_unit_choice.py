@@ -11,6 +11,7 @@
 # under the License.
 
 import collections
+import dataclasses
 import itertools
 
 import hypothesis
@@ -370,7 +371,7 @@ class TestSets(testtools.TestCase):
 
 COSTS = st.builds(
     unit_choice.Cost,
-    *(st.integers(0, 64),) * 3,
+    *(st.integers(0, 64),) * 4,
     st.integers(0, 1000).map(float),
     *(st.integers(0, 10000),) * 2,
     st.integers(-10000, 10000),
@@ -456,3 +457,81 @@ class TestOneNumaNode(testtools.TestCase):
                 if choice.units.get(units.deployable_uuid)
             }
             self.assertEqual(1, len(nodes))
+
+
+class TestNearCells(testtools.TestCase):
+    """Groups that want units on the NUMA nodes of the guest's cells."""
+
+    @hypothesis.given(
+        GROUPS,
+        pools(),
+        POLICIES,
+        st.sampled_from(device_profile.NumaAffinity),
+        st.frozensets(st.sampled_from(['numa0', 'numa1', 'numa2'])),
+    )
+    def test_any_choice(self, asked, pool, policy, affinity, nodes):
+        asked = dataclasses.replace(asked, numa_affinity=affinity)
+        choice = unit_choice.choose(asked, pool, policy, near=nodes)
+        near = [each for each in pool if not nodes or each.numa_node in nodes]
+        if affinity == 'required':
+            self.assertEqual(
+                unit_choice.choose(asked, near, policy) is None, choice is None
+            )
+        else:
+            self.assertEqual(
+                unit_choice.choose(asked, pool, policy) is None, choice is None
+            )
+        if choice is None:
+            return
+        far = [
+            amount
+            for each in pool
+            for amount in [choice.units.get(each.deployable_uuid, 0)]
+            if each not in near
+        ]
+        self.assertEqual(sum(far), choice.cost.far)
+        if affinity == 'required':
+            self.assertEqual(0, sum(far))
+
+    @hypothesis.given(GROUPS, pools(), POLICIES)
+    def test_without_cells_nothing_changes(self, asked, pool, policy):
+        found = unit_choice.choose(asked, pool, policy)
+        for affinity in device_profile.NumaAffinity:
+            wanted = dataclasses.replace(asked, numa_affinity=affinity)
+            self.assertEqual(found, unit_choice.choose(wanted, pool, policy))
+        self.assertEqual(
+            found,
+            unit_choice.choose(asked, pool, policy, near=frozenset({'numa1'})),
+        )
+
+    def test_near_before_a_whole_set(self):
+        pool = [
+            deployable(0, sets=('numa0',)),
+            deployable(1, sets=('numa0',)),
+            deployable(2, sets=('numa1',)),
+        ]
+        for affinity, expected in (('preferred', [0, 2]), (None, [0, 1])):
+            self.assertEqual(
+                expected,
+                chosen(
+                    group(2, numa_affinity=affinity),
+                    pool,
+                    near=frozenset({'numa1'}),
+                ),
+            )
+
+    def test_one_node(self):
+        pool = [
+            deployable(number, sets=(f'numa{number % 2}',))
+            for number in range(4)
+        ]
+        asked = group(
+            2,
+            is_on_one_numa_node=True,
+            numa_affinity=device_profile.NumaAffinity.PREFERRED,
+        )
+        for node in (0, 1):
+            self.assertEqual(
+                [node, node + 2],
+                chosen(asked, pool, near=frozenset({f'numa{node}'})),
+            )

@@ -10,6 +10,8 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import dataclasses
+
 import fixtures
 import testtools
 
@@ -17,11 +19,21 @@ from nova_accel import exceptions
 from nova_accel.model import device_profile
 from nova_accel.scheduler import asked_parts
 from nova_accel.testing import database
+from nova_accel.testing import hgx_host
 from nova_accel.testing import reports
+from rig.loopback import board_host
 
 
 def a_group(*required, **resources):
     return device_profile.Group(resources, frozenset(required))
+
+
+def joined(link, *required, **resources):
+    return dataclasses.replace(a_group(*required, **resources), link=link)
+
+
+def of_groups(asked):
+    return [(group.requester_id, group.group) for group in asked.groups]
 
 
 class TestWhole(testtools.TestCase):
@@ -29,12 +41,128 @@ class TestWhole(testtools.TestCase):
         groups = [a_group(FPGA=64), a_group(VGPU=1)]
         self.assertEqual(
             [('device_profile_0', groups[0]), ('device_profile_1', groups[1])],
-            list(asked_parts.whole(groups)),
+            of_groups(asked_parts.whole(groups)),
         )
         self.assertEqual(
             ['device_profile_0port', 'device_profile_1port'],
-            [id_ for id_, _group in asked_parts.whole(groups, 'port')],
+            [
+                group.requester_id
+                for group in asked_parts.whole(groups, 'port').groups
+            ],
         )
+
+
+class TestJoined(testtools.TestCase):
+    """A host with an NVSwitch board, and one without links."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(database.Database())
+        board_host.BoardHost('board').report()
+        reports.SimulatedHost(functions=8).report()
+
+    def test_a_pool_is_the_set(self):
+        group = joined('nvlink', PGPU=2)
+        self.assertEqual(
+            asked_parts.Asked(
+                [
+                    asked_parts.Group(
+                        'device_profile_0', group, 'CUSTOM_NOVA_ACCEL_NVLINK_2'
+                    )
+                ],
+                [],
+            ),
+            asked_parts.placeable([group]),
+        )
+
+    def test_a_set_of_several_pools(self):
+        asked = asked_parts.placeable(
+            [a_group(CUSTOM_QAT=1), joined('nvlink', PGPU=4)]
+        )
+        part = joined('nvlink', PGPU=2)
+        self.assertEqual(
+            [
+                ('device_profile_0', a_group(CUSTOM_QAT=1)),
+                ('device_profile_1_0', part),
+                ('device_profile_1_1', part),
+            ],
+            of_groups(asked),
+        )
+        self.assertEqual([None] * 3, [each.trait for each in asked.groups])
+        self.assertEqual(
+            [
+                asked_parts.Set(
+                    'device_profile_1_set',
+                    'CUSTOM_NOVA_ACCEL_NVLINK_4',
+                    ('device_profile_1_0', 'device_profile_1_1'),
+                )
+            ],
+            asked.sets,
+        )
+        self.assertEqual(
+            {
+                'CUSTOM_NOVA_ACCEL_NVLINK_4': (
+                    'device_profile_1_0',
+                    'device_profile_1_1',
+                )
+            },
+            asked.link_traits,
+        )
+
+    def test_gpu_and_network_card(self):
+        groups = [joined('pcie', PGPU=1), joined('pcie', CUSTOM_NIC=1)]
+        for asked, port in (
+            (asked_parts.placeable(groups), ''),
+            (asked_parts.whole(groups), ''),
+            (asked_parts.whole(groups, 'port'), 'port'),
+        ):
+            ids = [f'device_profile_{index}{port}' for index in range(2)]
+            self.assertEqual(
+                list(zip(ids, groups, strict=True)), of_groups(asked)
+            )
+            self.assertEqual(
+                [
+                    asked_parts.Set(
+                        f'device_profile_0_set{port}',
+                        'CUSTOM_NOVA_ACCEL_PCIE_2',
+                        tuple(ids),
+                    )
+                ],
+                asked.sets,
+            )
+
+    def test_pools_without_that_link_do_not_count(self):
+        """Also where they are larger."""
+        board_host.BoardHost(
+            'other', module_ids=hgx_host.PAIRS_ACROSS_SWITCHES
+        ).report()
+        self.assertEqual(
+            [4],
+            [
+                sum(group.resources.values())
+                for _id, group in of_groups(
+                    asked_parts.placeable([joined('nvlink', CUSTOM_QAT=4)])
+                )
+            ],
+        )
+
+    def test_a_size_that_nothing_joins(self):
+        """Placement may know it."""
+        group = joined('nvlink', PGPU=6)
+        asked = asked_parts.placeable([group])
+        self.assertEqual([('device_profile_0', group)], of_groups(asked))
+        self.assertEqual(
+            ['CUSTOM_NOVA_ACCEL_NVLINK_6'], list(asked.link_traits)
+        )
+
+    def test_cyborgs_client_knows_no_parts(self):
+        error = self.assertRaises(
+            exceptions.NotFound,
+            asked_parts.whole,
+            [joined('nvlink', PGPU=4)],
+        )
+        self.assertIn('PGPU=4 joined by NVLink', str(error))
+        self.assertIn('nova_accel:device_profile', str(error))
 
 
 class TestPlaceable(testtools.TestCase):
@@ -46,7 +174,7 @@ class TestPlaceable(testtools.TestCase):
         reports.SimulatedHost(regions=(1, 1), functions=3).report()
 
     def asked(self, *groups):
-        return list(asked_parts.placeable(groups))
+        return of_groups(asked_parts.placeable(groups))
 
     def test_what_fits_is_whole(self):
         groups = [a_group(CUSTOM_QAT=3), a_group(FPGA=1)]

@@ -10,6 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import datetime
 import json
 
 from nova import objects
@@ -18,10 +19,13 @@ import testtools
 
 from nova_accel import conf
 from nova_accel.model import device_profile
+from nova_accel.model import known_units
 from nova_accel.model import naming
+from nova_accel.model import unit_changes
 from nova_accel.scheduler import asked_groups
 from nova_accel.scheduler import candidate_order
 from rig.stubs import stock
+from unit.model import boards
 
 CONF = conf.CONF
 BITSTREAM = 'd5ca2f11-3108-4426-a11c-a959987565df'
@@ -150,3 +154,84 @@ class TestOrder(testtools.TestCase):
         self.assertEqual([], self.sorted(a_request_group()))
         order = candidate_order.Order([a_request_group()], self.stock.known)
         self.assertTrue(order.fit(self.host, None).is_doubtful)
+
+
+class TestLinks(testtools.TestCase):
+    """A host with a board; nova-scheduler knows which GPUs are free."""
+
+    def order(self, candidates, used, sizes):
+        known = known_units.KnownUnits()
+        known.apply(
+            unit_changes.Changes(
+                datetime.datetime.now(datetime.UTC),
+                True,
+                {'host': boards.deployables(used=used)},
+            ),
+            0.0,
+        )
+        host = host_manager.HostState('host', 'host', None)
+        host.allocation_candidates = [
+            {
+                'allocations': {
+                    f'host-pair-{pair}': {'resources': {'PGPU': size}}
+                    for pair, size in zip(pairs, sizes, strict=True)
+                },
+                'mappings': {
+                    'device_profile_0_set': ['a set'],
+                    **{
+                        f'device_profile_{index}': [f'host-pair-{pair}']
+                        for index, pair in enumerate(pairs)
+                    },
+                },
+            }
+            for pairs in candidates
+        ]
+        groups = [
+            a_request_group(index, resources={'PGPU': size})
+            for index, size in enumerate(sizes)
+        ]
+        order = candidate_order.Order(groups, known)
+        return [
+            tuple(
+                int(uuid.removeprefix('host-pair-'))
+                for uuid in candidate['allocations']
+            )
+            for candidate in order.sorted(host)
+        ]
+
+    def test_a_pair_that_breaks_least(self):
+        for used, first in (({0}, 1), ({6, 7}, 2), ({0, 1, 4}, 3)):
+            for _request in range(5):
+                found = self.order(
+                    [
+                        [pair]
+                        for pair in range(4)
+                        if not used & {2 * pair, 2 * pair + 1}
+                    ],
+                    used,
+                    [2],
+                )
+                self.assertIn((first,), found[:2], used)
+                self.assertNotIn(
+                    found[0][0] // 2,
+                    {0, 1} - {each // 4 for each in used},
+                    used,
+                )
+
+    def test_one_gpu_goes_where_another_is_used(self):
+        for _request in range(5):
+            found = self.order([[0], [1], [2], [3]], {5}, [1])
+            self.assertEqual([(2,), (3,)], found[:2])
+            self.assertEqual({(0,), (1,)}, set(found[2:]))
+
+    def test_the_half_that_is_broken_less(self):
+        """Two pairs that are not joined take what nothing larger needs."""
+        for _request in range(5):
+            found = self.order([[0, 1], [0, 3], [2, 3]], {4, 5}, [2, 2])
+            self.assertEqual((0, 1), found[0])
+
+    def test_the_same_pools_in_another_order(self):
+        found = self.order([[0, 1], [1, 0], [2, 3], [3, 2]], (), [2, 2])
+        self.assertEqual(
+            [{0, 1}, {2, 3}], sorted((set(each) for each in found), key=min)
+        )

@@ -46,6 +46,17 @@ class TestValidation(testtools.TestCase):
                 value,
             )
 
+    def test_pci_topology(self):
+        for value in ('flat', 'host'):
+            validators.validate('nova_accel:pci_topology', value)
+        for value in ('', 'Host', 'pci'):
+            self.assertRaises(
+                exception.ValidationError,
+                validators.validate,
+                'nova_accel:pci_topology',
+                value,
+            )
+
     def test_unknown_key(self):
         self.assertRaises(
             exception.ValidationError,

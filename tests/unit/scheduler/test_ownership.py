@@ -53,6 +53,17 @@ class TestGroups(testtools.TestCase):
             ],
         )
 
+    def test_sets(self):
+        self.spec.requested_resources.append(
+            group('a_set', naming.OWNERSHIP_TRAIT, 'CUSTOM_A')
+        )
+        self.assertEqual(
+            ['a_set'],
+            [found.requester_id for found in ownership.our_sets(self.spec)],
+        )
+        self.test_ours()
+        self.test_exposed()
+
     def test_no_groups(self):
         self.spec.requested_resources = None
         self.assertEqual([], ownership.our_groups(self.spec))

@@ -28,6 +28,8 @@ from nova_accel.scheduler import request_filter
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
+from rig.loopback import board_cloud
+from rig.loopback import board_host
 from rig.stubs import bitstreams
 
 CONF = conf.CONF
@@ -293,6 +295,151 @@ class TestMerge(RequestFilterTestCase):
         merge(spec)
         self.assertNotIn('group_policy', spec.flavor.extra_specs)
         self.assertEqual(1, len(self.placement.candidates(spec)))
+
+
+class TestLinks(testtools.TestCase):
+    """Hosts with NVSwitch boards, in Placement and in the database."""
+
+    def setUp(self):
+        super().setUp()
+        self.log = self.useFixture(fixtures.FakeLogger())
+        self.cloud = self.useFixture(
+            board_cloud.BoardCloud([board_host.BoardHost('board')])
+        )
+        self.placement = self.cloud.placement
+
+    def spec(self, *groups, name='profile'):
+        device_profile.create(name, groups)
+        return scheduling.request_spec({KEY: name})
+
+    def asked(self, amount, link='nvlink', **kwargs):
+        group = {'resources:PGPU': str(amount)}
+        if link is not None:
+            group['accel:link'] = link
+        return self.spec(group, **kwargs)
+
+    def groups(self, spec):
+        """Id -> resources and traits."""
+        return {
+            group.requester_id: (
+                group.resources,
+                group.required_traits - {naming.OWNERSHIP_TRAIT},
+                group.forbidden_traits,
+            )
+            for group in spec.requested_resources
+        }
+
+    def test_a_pair(self):
+        spec = self.asked(2)
+        merge(spec)
+        self.assertEqual(
+            {
+                'device_profile_0': (
+                    {'PGPU': 2},
+                    {'CUSTOM_NOVA_ACCEL_NVLINK_2'},
+                    set(),
+                )
+            },
+            self.groups(spec),
+        )
+        self.assertEqual([], spec.same_subtree)
+        self.assertEqual(4, len(self.placement.candidates(spec)))
+
+    def test_a_half(self):
+        spec = self.asked(4)
+        # The same filter may run again on one request.
+        for _time in range(2):
+            merge(spec)
+        part = {'PGPU': 2}, set(), set()
+        self.assertEqual(
+            {
+                'device_profile_0_0': part,
+                'device_profile_0_1': part,
+                'device_profile_0_set': (
+                    {},
+                    {'CUSTOM_NOVA_ACCEL_NVLINK_4'},
+                    set(),
+                ),
+            },
+            self.groups(spec),
+        )
+        self.assertEqual([sorted(self.groups(spec))], spec.same_subtree)
+        self.assertEqual('none', spec.flavor.extra_specs['group_policy'])
+        self.assertEqual(4, len(self.placement.candidates(spec)))
+
+    def test_gpu_and_network_card(self):
+        spec = self.spec(
+            {'resources:PGPU': '1', 'accel:link': 'pcie'},
+            {'resources:CUSTOM_NIC': '1', 'accel:link': 'pcie'},
+        )
+        merge(spec)
+        self.assertEqual(
+            {'device_profile_0', 'device_profile_1', 'device_profile_0_set'},
+            self.groups(spec).keys(),
+        )
+        self.assertEqual(4, len(self.placement.candidates(spec)))
+
+    def test_several_gpus_that_are_not_joined(self):
+        """A part of a board may be no partition."""
+        spec = self.asked(2, link=None)
+        merge(spec)
+        self.assertEqual(
+            {'device_profile_0': ({'PGPU': 2}, set(), {naming.FABRIC_TRAIT})},
+            self.groups(spec),
+        )
+        self.assertEqual([], self.placement.candidates(spec))
+
+    def test_one_gpu(self):
+        spec = self.asked(1, link=None)
+        merge(spec)
+        self.assertEqual(
+            {'device_profile_0': ({'PGPU': 1}, set(), set())},
+            self.groups(spec),
+        )
+        self.assertEqual(4, len(self.placement.candidates(spec)))
+
+    def test_a_size_that_nothing_joins(self):
+        for amount, link, told in (
+            (3, 'nvlink', 'PGPU=3 joined by NVLink'),
+            (8, 'numa', 'PGPU=8 joined by one NUMA node'),
+        ):
+            spec = self.asked(amount, link, name=link)
+            error = self.assertRaises(
+                exception.RequestFilterFailed, merge, spec
+            )
+            self.assertIn(
+                f'device profile {link}: no host has {told}', str(error)
+            )
+
+    def test_the_trait_of_the_fabric_need_not_be_there(self):
+        """No host may have published one yet."""
+        placement = self.useFixture(scheduling.Placement())
+        merge(self.asked(2, link=None))
+        self.assertIn(naming.FABRIC_TRAIT, placement.traits)
+
+    def test_a_port_s_profile(self):
+        CONF.set_override('cyborg_compatible', True, 'nova_accel')
+        self.addCleanup(CONF.clear_override, 'cyborg_compatible', 'nova_accel')
+        port = uuidutils.generate_uuid()
+        device_profile.create(
+            'profile',
+            [
+                {'resources:PGPU': '1', 'accel:link': 'pcie'},
+                {'resources:CUSTOM_NIC': '1', 'accel:link': 'pcie'},
+            ],
+        )
+        spec = scheduling.request_spec({})
+        spec.requested_networks = objects.NetworkRequestList(
+            objects=[
+                objects.NetworkRequest(port_id=port, device_profile='profile')
+            ]
+        )
+        merge(spec)
+        self.assertEqual(
+            [f'device_profile_{name}{port}' for name in ('0', '1', '0_set')],
+            [group.requester_id for group in spec.requested_resources],
+        )
+        self.assertEqual(4, len(self.placement.candidates(spec)))
 
 
 class TestCyborgsKey(RequestFilterTestCase):

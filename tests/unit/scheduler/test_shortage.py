@@ -30,6 +30,8 @@ from nova_accel.scheduler import traits
 from nova_accel.testing import database
 from nova_accel.testing import reports
 from nova_accel.testing import scheduling
+from rig.loopback import board_cloud
+from rig.loopback import board_host
 
 
 class TestExplainShortage(testtools.TestCase):
@@ -272,3 +274,66 @@ class TestExplainShortage(testtools.TestCase):
 
 class TestCyborgsKey(TestExplainShortage):
     key = device_profile.CYBORG_FLAVOR_KEY
+
+
+class TestLinks(testtools.TestCase):
+    """Two hosts with NVSwitch boards."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
+        self.cloud = self.useFixture(
+            board_cloud.BoardCloud(
+                [board_host.BoardHost(f'board-{name}') for name in 'ab']
+            )
+        )
+        for size in (2, 4, 8):
+            self.cloud.profile(
+                f'gpus{size}',
+                {'resources:PGPU': f'{size}', 'accel:link': 'nvlink'},
+            )
+        self.cloud.profile('gpu', {'resources:PGPU': '1'})
+
+    def refused(self, profile):
+        error = self.assertRaises(
+            exception.RequestFilterFailed, self.cloud.boot, profile
+        )
+        self.assertNotIn('board-', str(error))
+        return str(error)
+
+    def test_kind_and_size(self):
+        for profile in ('gpu', 'gpus8', 'gpus2'):
+            self.cloud.boot(profile)
+        self.assertIn(
+            'device profile gpus8: device_profile_0 (PGPU=8 joined by '
+            'NVLink): none of 2 sets that join 8 has as many free, nearest: '
+            'a set of 4 is free',
+            self.refused('gpus8'),
+        )
+        self.cloud.boot('gpus4')
+        self.assertIn(
+            'device profile gpus4: device_profile_0 (PGPU=4 joined by '
+            'NVLink): none of 4 sets that join 4 has as many free',
+            self.refused('gpus4'),
+        )
+
+    def test_gpus_that_are_not_joined(self):
+        self.cloud.profile('two', {'resources:PGPU': '2'})
+        error = self.assertRaises(
+            exception.RequestFilterFailed, self.cloud.boot, 'two'
+        )
+        self.assertIn('accel:link=nvlink', str(error))
+
+    def test_joined_ones_and_others_together(self):
+        self.cloud.profile(
+            'both',
+            {'resources:PGPU': '8', 'accel:link': 'nvlink'},
+            {'resources:CUSTOM_NIC': '1'},
+        )
+        self.cloud.profile('cards', *[{'resources:CUSTOM_NIC': '1'}] * 4)
+        self.cloud.boot('both')
+        self.cloud.boot('cards')
+        self.assertIn(
+            'no host has device_profile_0_0, device_profile_0_1, ',
+            self.refused('both'),
+        )

@@ -98,7 +98,10 @@ class Attachments:
     def hold(self, role=arq_types.Role.ACTIVE):
         self.roles[role] = (ARQ,)
 
-    def acquire(self, instance_uuid, project_id, profile, allocations, role):
+    def acquire(
+        self, instance_uuid, project_id, profile, allocations, role, numa_nodes
+    ):
+        self.numa_nodes = numa_nodes
         if self.busy:
             raise exceptions.AcceleratorsBusy('none is free')
         if profile not in self.serves:
@@ -134,6 +137,13 @@ class Attachments:
 
     def release(self, instance_uuid, role=arq_types.Role.ACTIVE):
         return len(self.roles.pop(role, ()))
+
+
+class Cells:
+    """The cells of all guests are on one node."""
+
+    def numa_nodes(self, instance, role):
+        return frozenset({1})
 
 
 class Programmer:
@@ -179,6 +189,8 @@ class Accelerators:
     It is its own cycle and providers.
     """
 
+    sysfs = None
+
     def __init__(self):
         self.attachments = Attachments()
         self.cycle = self.providers = self
@@ -207,6 +219,7 @@ class NovaDriver:
 
     fails = False
     leaves_guest = False
+    capabilities = {}
     initialised = False
 
     def while_spawning(self):
@@ -290,6 +303,7 @@ class DriverTestCase(testtools.TestCase):
             self.accelerators.attachments,
             self.programmer,
             {},
+            Cells(),
             no_fabric.NoFabric(),
         )
         tree = self.driver.provider_tree = nova_tree.ProviderTree()
@@ -404,6 +418,10 @@ class TestAcceleratorMixin(DriverTestCase):
                 for allocation in self.accelerators.attachments.allocations
             ],
         )
+
+    def test_the_api_is_told_the_nodes_of_the_guest_s_cells(self):
+        self.spawn(an_instance())
+        self.assertEqual({1}, self.accelerators.attachments.numa_nodes)
 
     def test_spawn_without_a_profile_holds_nothing(self):
         self.spawn(an_instance(profile=None))

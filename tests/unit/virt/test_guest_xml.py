@@ -95,3 +95,41 @@ class TestHostdevs(testtools.TestCase):
 
     def test_none(self):
         self.assertEqual([], guest_xml.hostdevs([]))
+
+    def test_places(self):
+        mdev = 'b9d6d3b8-27a8-4bd9-96a1-f2a37a1f4c55'
+        address = pci_address.PciAddress(0, 0x81, 0, 0)
+        arqs = [
+            an_arq(attach_handle.AttachHandle(mdev, address, 'nvidia-11')),
+            an_arq(
+                attach_handle.AttachHandle(
+                    'cccccccc-27a8-4bd9-96a1-f2a37a1f4c55',
+                    address,
+                    further_functions=(pci_address.PciAddress(0, 0x81, 0, 1),),
+                )
+            ),
+        ]
+        places = {}
+        for bus, name in enumerate((mdev, '0000:81:00.1'), 0x11):
+            places[name] = guest_xml.Address()
+            places[name].bus = f'{bus:#x}'
+            places[name].slot = '0x00'
+        hostdevs = guest_xml.hostdevs(arqs, places)
+        self.assertEqual(
+            [mdev, '0000:81:00.0', '0000:81:00.1'],
+            list(map(guest_xml.name, hostdevs)),
+        )
+        self.assertEqual(
+            [
+                {'type': 'pci', 'bus': '0x11', 'slot': '0x00'},
+                None,
+                {'type': 'pci', 'bus': '0x12', 'slot': '0x00'},
+            ],
+            [
+                None if found is None else dict(found.attrib)
+                for found in (
+                    hostdev.format_dom().find('./address')
+                    for hostdev in hostdevs
+                )
+            ],
+        )

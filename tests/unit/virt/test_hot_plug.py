@@ -49,8 +49,9 @@ OTHER = an_arq(0, 0x81, 0, 0)
 class Guest:
     """A guest that lets go of a device when it has been looked at."""
 
-    def __init__(self, *arqs, looks=0, uuid=None):
+    def __init__(self, *arqs, looks=0, uuid=None, places=None):
         self.uuid = uuid
+        self.defined = guest_xml.hostdevs(arqs, places)
         self.devices = guest_xml.hostdevs(arqs)
         self.leaving = []
         self.looks = looks
@@ -82,6 +83,12 @@ class Guest:
     def attach_device(self, conf, persistent=False, live=False):
         self.asked.append((persistent, live))
         self.devices.append(conf)
+
+    def get_xml_desc(self, dump_inactive=False):
+        config = vconfig.LibvirtConfigGuest()
+        config.virt_type = 'kvm'
+        config.devices = self.defined if dump_inactive else self.devices
+        return config.to_xml()
 
     @property
     def xml(self):
@@ -124,6 +131,38 @@ class TestHotPlug(testtools.TestCase):
             hot_plug.attach(guest, [PCI, MDEV])
             self.assertEqual(xml(OTHER, MDEV, PCI), guest.xml)
         self.assertEqual([(False, True)], guest.asked)
+
+
+class TestPlaces(testtools.TestCase):
+    """A device comes back to the address that it had in the guest."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(nova_fixtures.LibvirtFixture())
+        places = {}
+        for bus, name in ((7, '0000:81:1f.7'), (9, UUID)):
+            place = places[name] = guest_xml.Address()
+            place.domain, place.bus = '0x0000', f'{bus:#04x}'
+            place.slot, place.function = '0x00', '0x0'
+        self.guest = Guest(PCI, OTHER, MDEV, places=places)
+        self.guest.devices = []
+
+    def buses(self):
+        return [
+            device.place and device.place.bus for device in self.guest.devices
+        ]
+
+    def test_as_in_the_definition(self):
+        hot_plug.attach(self.guest, [MDEV, PCI, OTHER])
+        self.assertEqual(['0x09', '0x07', None], self.buses())
+
+    def test_another_device_is_there(self):
+        (other,) = guest_xml.hostdevs([OTHER])
+        other.place = guest_xml.Address()
+        other.place.bus = '0x7'
+        self.guest.devices = [other]
+        hot_plug.attach(self.guest, [PCI, MDEV])
+        self.assertEqual(['0x7', None, '0x09'], self.buses())
 
 
 class TestAttachMissing(testtools.TestCase):

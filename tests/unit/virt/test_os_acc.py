@@ -24,6 +24,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import fpga_bitstream
 from nova_accel.model import provider_allocation
 from nova_accel.testing import devices
+from nova_accel.virt import guest_cells
 from nova_accel.virt import os_acc
 from nova_accel.virt.fabric import no_fabric
 from unit.virt import started
@@ -41,6 +42,7 @@ class Instance:
     project_id = 'project'
     user_id = 'user'
     system_metadata = {}
+    numa_topology = None
     flavor = types.SimpleNamespace(
         extra_specs={'nova_accel:device_profile': 'qat'}
     )
@@ -77,6 +79,7 @@ class TestOsAcc(started.StartedTestCase):
             self.host.attachments,
             self.host.programmer,
             self.image,
+            guest_cells.GuestCells(self.libvirt.host),
             no_fabric.NoFabric(),
         )
         self.images = []
@@ -165,6 +168,23 @@ class TestOsAcc(started.StartedTestCase):
         self.assertRaises(
             exceptions.CyborgAgentUnavailable, self.os_acc.initialize
         )
+
+    def test_partitions_are_for_what_is_plugged(self):
+        asked = []
+        self.os_acc._fabric = types.SimpleNamespace(
+            ready=lambda instance_uuid, arqs: asked.append(
+                (instance_uuid, [str(arq.handle.address) for arq in arqs])
+            )
+        )
+        told = self.plug('CUSTOM_QAT')
+        self.assertEqual(
+            [(INSTANCE['uuid'], [each['pci_id'] for each in told])], asked
+        )
+        # Ports have no GPUs.
+        self.os_acc._ready(
+            types.SimpleNamespace(uuid=INSTANCE['uuid']), arq_types.Role.PORT
+        )
+        self.assertEqual(1, len(asked))
 
     def test_functions(self):
         plugged = self.plug('CUSTOM_QAT', 2, key='accel')
@@ -262,6 +282,7 @@ class TestOsAcc(started.StartedTestCase):
             self.host.attachments,
             programmer,
             self.image,
+            guest_cells.GuestCells(self.libvirt.host),
             no_fabric.NoFabric(),
         )
         specs = {'accel:function_name': 'gzip'}

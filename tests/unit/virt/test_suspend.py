@@ -46,6 +46,9 @@ class Accelerators:
     def ready_ports(self, instance, network_info):
         pass
 
+    def owns_mdev(self, uuid):
+        return uuid == 'ours'
+
     def ready(self, instance):
         self.plugged.append(instance)
         return self.arqs_of(instance.uuid)
@@ -78,6 +81,9 @@ class NovaDriver:
     def resume(self, context, instance, network_info, share_info=None):
         self.state = power_state.RUNNING
         self.do('resume')
+
+    def _attach_mediated_devices(self, guest, devs):
+        self.calls += [dev.uuid for dev in devs]
 
     def _resume_guest_after_snapshot(
         self, context, live_snapshot, original_power_state, instance, guest
@@ -114,6 +120,13 @@ class TestSuspendMixin(testtools.TestCase):
     def resume(self):
         self.driver.state = power_state.SHUTDOWN
         self.driver.resume(None, INSTANCE, [], share_info=None)
+
+    def test_nova_does_not_choose_the_places_of_our_mdevs(self):
+        self.driver._attach_mediated_devices(
+            self.driver,
+            [types.SimpleNamespace(uuid=uuid) for uuid in ('a', 'ours', 'b')],
+        )
+        self.assertEqual(['a', 'b'], self.driver.calls)
 
     def snapshot_taken(self, live):
         self.driver._resume_guest_after_snapshot(

@@ -13,13 +13,16 @@
 import json
 import time
 
+import fixtures
 from lxml import etree
 from nova import conf as nova_conf
 from nova.virt.libvirt import config as vconfig
 
 from nova_accel import exceptions
 from nova_accel.db import device
+from nova_accel.testing import fabric_manager
 from nova_accel.testing import fake_fpga
+from nova_accel.virt.fabric import no_fabric
 from unit.virt import started
 
 CONF = nova_conf.CONF
@@ -96,3 +99,33 @@ class TestStart(started.StartedTestCase):
             time.sleep(1)
         self.assertEqual(expected, unclean)
         self.assertEqual([other], cleaning.cleaned)
+
+
+class TestFabric(started.StartedTestCase):
+    def test_without_the_option_nobody_is_asked(self):
+        def ask(*arguments):
+            self.fail('Fabric Manager is asked')
+
+        self.useFixture(
+            fixtures.MonkeyPatch(
+                'nova_accel.privileged.fabric_manager._run', ask
+            )
+        )
+        host = self.start()
+        self.assertIs(no_fabric.NoFabric, type(host.fabric))
+        host.cycle.run()
+        host.fabric.watch()
+        host.fabric.ready('i', [None])
+        host.fabric.let_go('handle')
+        self.assertEqual((), host.fabric.partitions())
+        with host.fabric.during('i'):
+            host.fabric.end()
+        self.assertFalse((self.state / 'nova_accel/partitions').exists())
+
+    def test_with_the_option(self):
+        daemon = self.useFixture(fabric_manager.FabricManager())
+        daemon.restart()
+        host = self.start()
+        # It is told that nothing is active, when its partitions are listed.
+        self.assertIn(['--set-activated-list', ''], daemon.calls)
+        self.assertEqual(15, len(host.fabric.partitions()))

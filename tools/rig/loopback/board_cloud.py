@@ -164,7 +164,7 @@ class BoardCloud(fixtures.Fixture):
             tuple(
                 pci_address.PciAddress.parse(
                     '{domain}:{bus}:{device}.{function}'.format(
-                        **arq['attach_handle_info']
+                        **(arq['attach_handle_info'] or {})
                     )
                 )
                 for arq in arqs
@@ -204,8 +204,7 @@ class BoardCloud(fixtures.Fixture):
     def has_whole(self, size: int) -> bool:
         """Whether all GPUs of a partition of that size are free."""
         return any(
-            len(partition) == size
-            and partition <= free
+            len(partition) == size and partition <= free
             for hostname, host in self.hosts.items()
             for free in (self.free(hostname),)
             for partition in host.supported

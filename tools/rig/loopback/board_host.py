@@ -36,12 +36,7 @@ NIC_CLASS = 'CUSTOM_NIC'
 _ALL = frozenset(range(1, 9))
 _HALVES = frozenset(range(1, 5)), frozenset(range(5, 9))
 
-#: The pairs of modules of the boards whose pairs are on one PCIe switch each,
-#: and of those whose pairs are not.
-_PAIRS = {
-    hgx_host.PAIRS_ON_SWITCHES: ((1, 3), (2, 4), (5, 7), (6, 8)),
-    hgx_host.PAIRS_ACROSS_SWITCHES: ((1, 3), (2, 4), (5, 7), (6, 8)),
-}
+_PAIRS = tuple(map(frozenset, ((1, 3), (2, 4), (5, 7), (6, 8))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +57,7 @@ class BoardHost(reports.SimulatedHost):
         return (
             _ALL,
             *_HALVES,
-            *map(frozenset, _PAIRS[self.module_ids]),
+            *_PAIRS,
             *(frozenset({module}) for module in _ALL),
         )
 
@@ -93,7 +88,10 @@ class BoardHost(reports.SimulatedHost):
         return linked_devices.joined(
             devices,
             linked_devices.Facts(
-                {device.name: self._path(device.address) for device in devices},
+                {
+                    device.name: self._path(device.address)
+                    for device in devices
+                },
                 {},
                 {
                     address.node_device: number

@@ -22,6 +22,7 @@ import math
 from nova_accel.model import device_profile
 from nova_accel.model import naming
 from rig.loopback import cloud as cloud_module
+from rig.quickstart import board
 from rig.quickstart import cloud as quickstart_cloud
 from rig.quickstart import hardware
 from rig.quickstart import report as quickstart_report
@@ -78,6 +79,7 @@ class Scenario:
         self._resize(self._booted[1], other)
         self._reboot(self._booted[0])
         self._delete()
+        board.Board(self._cloud, self._report).run()
 
     def _show_devices(self) -> None:
         self._report.step(

@@ -66,6 +66,7 @@ class NovaRecords(fixtures.Fixture):
                 'vm_state': 'active',
                 'task_state': None,
                 'old_flavor': None,
+                'numa_topology': None,
                 **fields,
             }
         )

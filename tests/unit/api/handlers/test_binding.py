@@ -72,6 +72,14 @@ class BindingTest(BindingTestCase):
         self.assertEqual(value, arq.to_dict())
         self.assertEqual([value], self.held())
 
+    def test_numa_nodes_are_few_and_small(self) -> None:
+        for nodes in ([-1], [1024], [0, 0], [1.5], ['0'], list(range(65)), 0):
+            self.assertEqual(
+                'InvalidRequest',
+                self.fault(400, body=wanted(numa_nodes=nodes)),
+            )
+        self.acquire(numa_nodes=[0, 1023.0])
+
     def test_the_same_attempt_gets_the_same(self) -> None:
         self.assertEqual(self.acquire(), self.acquire())
         self.assertEqual(self.acquire(), self.acquire(attempt=1.0))

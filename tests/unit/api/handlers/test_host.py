@@ -18,6 +18,7 @@ from nova_accel.api.routes import host
 from nova_accel.db import programming
 from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
+from nova_accel.model import bounds
 from nova_accel.model import hardware
 from nova_accel.model import host_contract
 from nova_accel.model import pci_address
@@ -279,6 +280,32 @@ class HostTest(base.ApiTestCase):
         self.refused(
             400, 'PUT', '/hosts/a%20b', base.report(), roles=base.SERVICE
         )
+
+    def test_link_sets_are_bounded(self) -> None:
+        most = [
+            str(number) * bounds.MAX_LINK_SET
+            for number in range(bounds.MAX_LINK_SETS)
+        ]
+        for sets, is_accepted in (
+            (most, True),
+            ([], True),
+            ([*most, '8'], False),
+            (['0' * (bounds.MAX_LINK_SET + 1)], False),
+            (['0', '0'], False),
+            ([''], False),
+            (['\0'], False),
+        ):
+            report = base.report()
+            report['devices'][0]['link_sets'] = sets
+            if is_accepted:
+                self.ok('PUT', _PATH, report, roles=base.SERVICE)
+            else:
+                self.assertIn(
+                    'devices/0/link_sets',
+                    self.refused(
+                        400, 'PUT', _PATH, report, roles=base.SERVICE
+                    ),
+                )
 
     def test_does_not_take_a_handle_of_another_host(self) -> None:
         self.report_host()

@@ -206,7 +206,6 @@ class TestVgpus(board.BoardTestCase):
 
     def test_another_function_of_the_same_gpu(self):
         self.boot('i1', 3)
-        [entry] = self.journal.entries()
         self.need.functions = False
         self.boot('i1', 3)
         self.assertEqual([(10, ('0000:03:00.4',)), (10, ())], self.activated)
@@ -248,6 +247,14 @@ class TestFailures(board.BoardTestCase):
         self.fabric.repair()
         self.assertEqual([3], self.active)
         self.assertIn('stays active: libvirtd is away', self.log.output)
+
+
+    def test_a_bug_does_not_fail_what_nova_does(self):
+        self.boot('i1', 1, 3)
+        self.need.broken = ZeroDivisionError()
+        self.stop('i1')
+        self.assertEqual([3], self.active)
+        self.assertIn('ZeroDivisionError', self.log.output)
 
 
 class TestRepair(board.BoardTestCase):
@@ -348,6 +355,22 @@ class TestStart(board.BoardTestCase):
             self.assertEqual({}, self.journaled)
             self.boot('i1', 1, 3)
             self.need.running.clear()
+
+    def test_a_full_disk(self):
+        self.boot('i1', 1, 3)
+        self.need.running.clear()
+
+        def refuse(path, text):
+            raise exceptions.DiskError('No space left on device')
+
+        with fixtures.MonkeyPatch(
+            'nova_accel.state.durable_file.write', refuse
+        ):
+            self.start('boot2')
+            self.fabric.repair()
+        self.assertIn('still said to be active', self.log.output)
+        self.fabric.repair()
+        self.assertEqual([], self.active)
 
     def test_a_service_vm_that_waits_after_a_reboot_of_the_host(self):
         self.boot('i1', 1, 3)

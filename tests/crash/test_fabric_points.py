@@ -1,0 +1,93 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import contextlib
+
+from crash import board_cloud
+from crash import effects
+from crash import test_points
+
+#: Live migration moves no whole GPU.
+OPERATIONS = {
+    name: operation
+    for name, operation in test_points.OPERATIONS.items()
+    if name not in ('live_migration', 'resize_to_more_devices')
+}
+
+
+class TestFabricPoints(test_points.PointsTestCase):
+    """Where Fabric Manager is asked, and what is journaled around it."""
+
+    cloud = board_cloud.BoardCloud
+
+    def points(self, operation):
+        return [
+            point
+            for point in super().points(operation)
+            if point.effect.startswith(('fabric', 'journal'))
+        ]
+
+    def test_there_are_enough(self):
+        points = [
+            point
+            for operation in OPERATIONS.values()
+            for point in self.points(operation)
+            if point.effect.startswith('fabric')
+        ]
+        self.assertGreater(len(points), 60)
+        self.assertEqual(
+            {'activate', 'deactivate'},
+            {point.effect.split()[1] for point in points},
+        )
+
+    def test_fabric_manager_restarts_when_nova_compute_is_killed(self):
+        for fault in (
+            effects.Fault.KILLED_BEFORE,
+            effects.Fault.KILLED_AFTER,
+        ):
+            for effect in (
+                'fabric activate of FabricManager',
+                'fabric deactivate of FabricManager',
+            ):
+                with self.cloud() as cloud:
+                    server = cloud.nova.boot(
+                        cloud.hosts[0], test_points._NATIVE, 'both'
+                    )
+                    cloud.nova.boot(
+                        cloud.hosts[0], test_points._NATIVE, 'fpga'
+                    )
+                    cloud.nova.stop(server)
+                    if 'deactivate' in effect:
+                        cloud.nova.start(server)
+                    with (
+                        contextlib.suppress(effects.Killed),
+                        cloud.effects.counted(
+                            effects.Point(None, effect, fault)
+                        ),
+                    ):
+                        (
+                            cloud.nova.stop
+                            if 'deactivate' in effect
+                            else cloud.nova.start
+                        )(server)
+                    self.assertTrue(cloud.effects.struck)
+                    cloud.daemons['host1'].restart()
+                    cloud.restart_and_reconcile()
+                    self.assertEqual([], cloud.drift(), (fault, effect))
+
+
+for _name in OPERATIONS:
+    setattr(
+        TestFabricPoints,
+        f'test_{_name}',
+        lambda self, name=_name: self.check(name),
+    )

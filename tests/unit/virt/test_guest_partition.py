@@ -1,0 +1,111 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+import contextlib
+import functools
+import inspect
+import types
+
+import testtools
+
+from nova_accel.virt import guest_partition
+
+INSTANCE = types.SimpleNamespace(uuid='i1')
+
+#: The hooks, with what Nova gives to them before the rest.
+HOOKS = {
+    'spawn': ('context', INSTANCE, 'image'),
+    'destroy': ('context', INSTANCE, 'network'),
+    'power_off': (INSTANCE, 60, 10),
+    '_soft_reboot': (INSTANCE,),
+    '_hard_reboot': ('context', INSTANCE, 'network'),
+    'suspend': ('context', INSTANCE),
+    'resume': ('context', INSTANCE, 'network'),
+    'snapshot': ('context', INSTANCE, 'image'),
+    'rescue': ('context', INSTANCE, 'network'),
+    'unrescue': ('context', INSTANCE),
+    'migrate_disk_and_power_off': ('context', INSTANCE, 'host2'),
+    'finish_migration': ('context', 'migration', INSTANCE, 'disk'),
+    'finish_revert_migration': ('context', INSTANCE, 'network'),
+}
+
+
+class Nova:
+    """Nova's driver: it notes its calls, or fails."""
+
+    fails = False
+
+    def note(self, name, *args, **kwargs):
+        self.calls.append((name, args, kwargs))
+        if self.fails:
+            raise ValueError
+        return name
+
+
+for _name in HOOKS:
+    setattr(Nova, _name, functools.partialmethod(Nova.note, _name))
+
+
+class Driver(guest_partition.GuestPartitionMixin, Nova):
+    pass
+
+
+class TestGuestPartition(testtools.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.driver = Driver()
+        self.driver.calls = self.calls = []
+        self.driver._accelerators = types.SimpleNamespace(fabric=self)
+
+    @contextlib.contextmanager
+    def during(self, instance_uuid):
+        self.calls.append(('begins', instance_uuid))
+        try:
+            yield
+        finally:
+            self.calls.append(('ends', instance_uuid))
+
+    def test_each_hook(self):
+        for fails in (False, True):
+            self.driver.fails = fails
+            for name, args in HOOKS.items():
+                self.calls.clear()
+                kwargs = {'power_on': True} if len(args) > 2 else {}
+                call = getattr(self.driver, name)
+                if fails:
+                    self.assertRaises(ValueError, call, *args, **kwargs)
+                else:
+                    call(*args, **kwargs)
+                self.assertEqual(
+                    [
+                        ('begins', 'i1'),
+                        (name, args, kwargs),
+                        ('ends', 'i1'),
+                    ],
+                    self.calls,
+                )
+
+    def test_answers(self):
+        for name in ('_soft_reboot', 'migrate_disk_and_power_off'):
+            self.assertEqual(name, getattr(self.driver, name)(*HOOKS[name]))
+
+    def test_all_are_here(self):
+        self.assertEqual(
+            set(HOOKS),
+            {
+                name
+                for name, _method in inspect.getmembers(
+                    guest_partition.GuestPartitionMixin, inspect.isfunction
+                )
+                if name in vars(guest_partition.GuestPartitionMixin)
+            },
+        )

@@ -24,6 +24,10 @@ from nova_accel.api import route
 from nova_accel.api import router
 from nova_accel.api import routes
 from nova_accel.db import engine
+from nova_accel.db import schema_version
+from nova_accel.model import host_contract
+
+_CONTRACT = str(host_contract.NEWEST)
 
 
 class Application:
@@ -43,9 +47,12 @@ class Application:
 
     def _answer(self, request: webob.Request) -> webob.Response:
         try:
-            return self._router.match(request).handler(request)
+            answer = self._router.match(request).handler(request)
         except Exception as fault:
-            return errors.answer(request, fault)
+            answer = errors.answer(request, fault)
+        if request.environ.get('PATH_INFO', '').startswith(errors.OWN_PATHS):
+            answer.headers[host_contract.HEADER] = _CONTRACT
+        return answer
 
 
 def factory(
@@ -53,9 +60,11 @@ def factory(
 ) -> microversion.WSGIApplication:
     """``paste.app_factory`` of the API; needs ``nova.context`` in environ.
 
-    :raises ConfigurationError: the database is not configured.
+    :raises ConfigurationError: the database is not configured, or its schema
+        is older than this release.
     """
     engine.check_configured()
+    schema_version.check_not_older()
     return microversion.negotiate(Application(routes.API))
 
 

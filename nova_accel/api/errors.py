@@ -40,7 +40,7 @@ from nova_accel.model import reason
 LOG = logging.getLogger(__name__)
 
 #: The paths that only compute hosts call start with it.
-_OWN_PATHS = '/hosts/'
+OWN_PATHS = '/hosts/'
 
 #: The paths of the programming service start with it.
 FPGA_PATHS = '/fpga/'
@@ -79,7 +79,7 @@ def answer(request: webob.Request, fault: Exception) -> webob.Response:
             body = _fault(
                 path, status, told(request.environ.get('nova.context'), fault)
             )
-            if path.startswith(_OWN_PATHS):
+            if path.startswith(OWN_PATHS):
                 body['error_code'] = type(fault).__name__
                 if isinstance(fault, _COUNTED):
                     body['newest_attempt'] = fault.newest

@@ -29,6 +29,7 @@ from keystoneauth1 import plugin as ks_plugin
 
 from nova_accel import conf
 from nova_accel import exceptions
+from nova_accel.client import report_contract
 from nova_accel.conf import client as client_conf
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
@@ -112,8 +113,10 @@ class AcceleratorApi:
     def __init__(self, adapter: ks_adapter.Adapter, hostname: str) -> None:
         self._adapter = adapter
         self._hostname = hostname
-        # The digest of the devices that the API has for this host.
-        self._reported: str | None = None
+        self._agreement = report_contract.Agreement()
+        # The digest of the devices that the API has for this host, and the
+        # contract by which they were told.
+        self._reported: tuple[str, int] | None = None
 
     def report(
         self,
@@ -141,30 +144,46 @@ class AcceleratorApi:
             'digest': digest,
             'orders_seen': orders_seen,
         }
-        if digest == self._reported:
+        if self._reported == (digest, self._agreement.contract):
             try:
                 return self._report(facts)
             except (exceptions.NotFound, exceptions.InvalidRequest):
                 # The API has other devices by now, or is older than this host.
                 self._reported = None
+        while True:
+            contract = self._agreement.contract
+            try:
+                told = self._report_devices(facts, devices)
+            except exceptions.InvalidRequest:
+                # The next try has fewer keys, so this ends.
+                if self._agreement.contract < contract:
+                    continue
+                raise
+            self._reported = digest, contract
+            return told
+
+    def _report_devices(
+        self, facts: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]
+    ) -> standing_orders.Orders | None:
         *before, last = report_parts.split(devices)
         for number, part in enumerate(before):
             self._report({**facts, 'part': number, 'devices': part})
         others = [device['uuid'] for part in before for device in part]
-        told = self._report(
+        return self._report(
             {
                 **facts,
                 'devices': last,
                 **({'part': len(before), 'others': others} if before else {}),
             }
         )
-        self._reported = digest
-        return told
 
     def _report(
         self, content: Mapping[str, Any]
     ) -> standing_orders.Orders | None:
-        answer = self._call('PUT', f'/hosts/{self._hostname}', json=content)
+        told = self._agreement.speak(content)
+        response = self._request('PUT', f'/hosts/{self._hostname}', json=told)
+        self._agreement.hear(response.status_code, response.headers)
+        answer = _content(response)
         return (
             None
             if answer is None
@@ -364,15 +383,25 @@ class AcceleratorApi:
         return f'/hosts/{self._hostname}/instances/{instance_uuid}/{role}'
 
     def _call(self, method: str, path: str, **kwargs: Any) -> Any:
+        return _content(self._request(method, path, **kwargs))
+
+    def _request(self, method: str, path: str, **kwargs: Any) -> Any:
         try:
-            response = self._adapter.request(path, method, **kwargs)
+            return self._adapter.request(path, method, **kwargs)
         except ks_exceptions.ClientException as error:
             raise exceptions.ServiceUnavailable(
                 f'the accelerator API cannot be reached: {error}'
             ) from error
-        if response.status_code < 400:
-            return response.json() if response.content else None
-        raise _fault(response)
+
+
+def _content(response: Any) -> Any:
+    """What an answer has, None if nothing.
+
+    :raises AcceleratorError: it is a fault
+    """
+    if response.status_code < 400:
+        return response.json() if response.content else None
+    raise _fault(response)
 
 
 def _arqs(answer: Mapping[str, Any]) -> tuple[arq_types.Arq, ...]:

@@ -28,6 +28,7 @@ from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.db import host
 from nova_accel.db import migration
+from nova_accel.model import host_contract
 
 CONF = conf.CONF
 
@@ -39,6 +40,9 @@ _ERROR = 255
 
 #: Placement's manual recommends it for large clouds.
 _RECOMMENDED_CANDIDATES = 100_000
+
+#: How many hosts a line names.
+_MOST_NAMES = 10
 
 _BREADTH_FIRST = 'breadth-first'
 
@@ -68,6 +72,12 @@ class Checks(upgradecheck.UpgradeCommands):
             found, newest = migration.version(), migration.newest()
         except exceptions.AcceleratorError as error:
             return _failure(str(error))
+        if found is not None and not migration.is_known(found):
+            return _warning(
+                f'The database of accelerators is at version {found}, which '
+                f'is newer than this release, and so newer than {newest}. '
+                'Upgrade what is of this release.'
+            )
         if found != newest:
             return _failure(
                 f'The database of accelerators is at version {found or "none"}'
@@ -114,6 +124,27 @@ class Checks(upgradecheck.UpgradeCommands):
             )
         return _SUCCESS
 
+    def check_contracts(self) -> upgradecheck.Result:
+        """Whether all hosts report by the contract of this release."""
+        newest = host_contract.NEWEST
+        try:
+            older = host.get_contracts(newest)
+        except exceptions.AcceleratorError as error:
+            return _warning(f'The contracts of hosts are not known: {error}')
+        if not older:
+            return _SUCCESS
+        named = ', '.join(
+            f'{hostname} ({contract})'
+            for hostname, contract in older[:_MOST_NAMES]
+        )
+        more = len(older) - _MOST_NAMES
+        return _warning(
+            f'Hosts report by contracts before {newest}, that of this '
+            f'release: {named}{f", and {more} more" if more > 0 else ""}. '
+            'Servers boot on them, but what is new needs their nova-compute '
+            'to be upgraded.'
+        )
+
     def check_placement(self) -> upgradecheck.Result:
         path = _placement_config()
         if path is None:
@@ -144,6 +175,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Filter and weigher of nova-scheduler', check_scheduler),
         ('Hosts that Nova can see', check_hosts),
         ('Allocation candidates of Placement', check_placement),
+        ('Contracts of hosts', check_contracts),
     )
 
 

@@ -74,6 +74,8 @@ class _Joined(TypedDict):
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     service_host: str
+    #: Of the host.
+    contract: int
     is_silent: bool
     #: How many attach handles it has, and how many of these guests have.
     units: int
@@ -90,6 +92,7 @@ class RegionHostRow(host.HostState):
     """A host that can program."""
 
     service_host: str
+    contract: int
 
 
 def get_all(
@@ -182,6 +185,7 @@ def get_hosts_of_regions() -> list[RegionHostRow]:
         sa.select(
             _HOSTS.c.hostname,
             _HOSTS.c.service_host,
+            _HOSTS.c.contract,
             _is_silent(),
         )
         .where(has_region)
@@ -209,6 +213,7 @@ def _read(
         _DEVICES.c.created_at,
         _DEVICES.c.updated_at,
         _HOSTS.c.service_host,
+        _HOSTS.c.contract,
         _is_silent(),
         units.where(its_own, _HANDLES.c.present)
         .scalar_subquery()

@@ -28,6 +28,7 @@ from nova_accel.db import schema
 from nova_accel.db.rows import host_orders
 from nova_accel.db.rows import inventory
 from nova_accel.db.rows import typed
+from nova_accel.model import host_contract
 from nova_accel.model import standing_orders
 
 _HOSTS = schema.HOSTS
@@ -60,6 +61,7 @@ def report(
     devices: Sequence[Mapping[str, Any]] | None,
     digest: str,
     orders_seen: int | None = None,
+    contract: int = host_contract.FIRST,
     part: int | None = None,
     others: Collection[str] | None = None,
 ) -> standing_orders.Orders | None:
@@ -70,6 +72,7 @@ def report(
         the host is gone. None if nothing has changed
     :param digest: a text that differs when the devices differ
     :param orders_seen: the revision of the orders that the host knows
+    :param contract: the one that the report keeps to
     :param part: which part of a report this is, from zero; None if it is
         whole
     :param others: with the last part, the uuids of the devices in the parts
@@ -85,6 +88,7 @@ def report(
         'node_uuid': node_uuid,
         'service_host': service_host,
         'report_digest': digest,
+        'contract': contract,
     }
     same = sa.and_(
         _HOSTS.c.hostname == hostname,
@@ -113,7 +117,7 @@ def report(
 def _put_host(
     connection: sa.Connection,
     hostname: str,
-    facts: Mapping[str, str],
+    facts: Mapping[str, Any],
     part: int | None,
     is_last: bool,
 ) -> None:
@@ -166,6 +170,18 @@ def count() -> int:
     query = sa.select(sa.func.count(_DEVICES.c.hostname.distinct()))
     with engine.reader() as connection:
         return int(connection.scalar(query) or 0)
+
+
+@engine.retried
+def get_contracts(newest: int) -> list[tuple[str, int]]:
+    """The hosts whose contract is older, and which it is, by their names."""
+    query = (
+        sa.select(_HOSTS.c.hostname, _HOSTS.c.contract)
+        .where(_HOSTS.c.contract < newest)
+        .order_by(_HOSTS.c.hostname)
+    )
+    with engine.reader() as connection:
+        return [tuple(row) for row in connection.execute(query)]
 
 
 @engine.retried

@@ -76,6 +76,12 @@ def newest() -> str:
     return head
 
 
+def is_known(version: str) -> bool:
+    """Whether this release has the version: any other one is newer."""
+    scripts = script.ScriptDirectory.from_config(_config())
+    return version in {step.revision for step in scripts.walk_revisions()}
+
+
 @engine.retried
 def version() -> str | None:
     """The version of the database, None if it is empty."""

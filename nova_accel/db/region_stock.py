@@ -46,6 +46,7 @@ _COLUMNS = (
     _DEVICES.c.hostname,
     _DEVICES.c.attributes,
     _HOSTS.c.service_host,
+    _HOSTS.c.contract,
 )
 
 #: Whether a guest has any part of the region, or it is not clean.
@@ -187,6 +188,7 @@ def _region(row: sa.Row[Any]) -> stocking.Region:
         name=row.region,
         hostname=row.hostname,
         service_host=row.service_host,
+        contract=row.contract,
         deployable_uuid=row.deployable_uuid,
         resource_class=row.resource_class,
         traits=frozenset(row.traits),

@@ -86,6 +86,8 @@ HOSTS = _table(
     sa.Column(
         'reported_at', utc_datetime.UtcDateTime, nullable=False, index=True
     ),
+    # The contract that its last report kept to: model/host_contract.py.
+    sa.Column('contract', sa.Integer, nullable=False, server_default='0'),
     # The revision of the host's orders: which devices are disabled, and which
     # attach handles are unclean.
     sa.Column('orders', sa.Integer, nullable=False, server_default='0'),

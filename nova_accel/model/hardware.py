@@ -133,7 +133,7 @@ class Device:
         :param node_uuid: the uuid of the compute node
         :param rp_uuids: (device name, deployable name) -> provider uuid
         """
-        # An API of an earlier release knows no link sets.
+        # Most devices are in none.
         links = {'link_sets': list(self.link_sets)} if self.link_sets else {}
         return links | {
             'uuid': naming.derived_uuid(node_uuid, self.name),

@@ -16,7 +16,9 @@ RPC passes only Nova's own exceptions on unchanged. So a host's refusal travels
 as the text of one exception, with the name of the fault and both of its texts.
 """
 
+from collections.abc import Mapping
 import json
+from typing import NamedTuple
 
 from nova_accel import exceptions
 
@@ -26,8 +28,14 @@ TOPIC = 'nova_accel'
 #: callers of the same and of older minor versions.
 VERSION = '1.2'
 
-#: The version of the methods that a host of the release before has, too.
-WITHOUT_STOCK = '1.1'
+#: The version of the methods that all hosts have.
+FIRST = '1.1'
+
+#: The version since which there is stock.
+STOCK = '1.2'
+
+#: Contract -> the version of the methods that hosts serve since then.
+_SERVED_SINCE: Mapping[int, str] = {0: FIRST, 1: VERSION}
 
 #: The faults with which a host may refuse, by their names.
 FAULTS = {
@@ -43,6 +51,19 @@ FAULTS = {
         exceptions.ServiceUnavailable,
     )
 }
+
+
+class Callee(NamedTuple):
+    """A host, by its name in RPC, and the contract that it has reported by."""
+
+    service_host: str
+    contract: int
+
+    @property
+    def version(self) -> str:
+        """The newest version of the methods that it is known to serve."""
+        since = max(each for each in _SERVED_SINCE if each <= self.contract)
+        return _SERVED_SINCE[since]
 
 
 def refusal(fault: exceptions.AcceleratorError) -> str:

@@ -26,6 +26,7 @@ import sqlalchemy as sa
 from nova_accel import conf
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.db import schema_version
 
 CONF = conf.CONF
 
@@ -86,7 +87,9 @@ class Database(fixtures.Fixture):
         return result
 
     def _empty(self) -> None:
-        if self.tables and sa.inspect(self.engine).has_table('bindings'):
+        with self.engine.connect() as connection:
+            is_there = schema_version.read(connection) == schema_version.NEWEST
+        if self.tables and is_there:
             with self.engine.begin() as connection:
                 for table in reversed(schema.METADATA.sorted_tables):
                     connection.execute(sa.delete(table))
@@ -95,6 +98,13 @@ class Database(fixtures.Fixture):
             _server(self.backend).drop_all_objects(self.engine)
         if self.tables:
             schema.METADATA.create_all(self.engine)
+            schema_version.TABLE.create(self.engine)
+            with self.engine.begin() as connection:
+                connection.execute(
+                    sa.insert(schema_version.TABLE).values(
+                        version_num=schema_version.NEWEST
+                    )
+                )
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from nova_accel.db import cleaning
 from nova_accel.db import host
 from nova_accel.model import attach_handle
 from nova_accel.model import hardware
+from nova_accel.model import host_contract
 from nova_accel.model import naming
 from nova_accel.model import pci_address
 from nova_accel.model import provider_allocation
@@ -41,6 +42,7 @@ class SimulatedHost:
     :param faults: (PCI bus of an FPGA, its fault) for each FPGA with a fault
     :param serials: (PCI bus of an FPGA, its serial number), likewise
     :param function_traits: those of the functions
+    :param contract: that it reports by
     :param link_sets: those that all devices are in
     """
 
@@ -52,6 +54,7 @@ class SimulatedHost:
     faults: tuple[tuple[int, str], ...] = ()
     serials: tuple[tuple[int, str], ...] = ()
     function_traits: tuple[str, ...] = ()
+    contract: int = host_contract.NEWEST
     link_sets: tuple[str, ...] = ()
 
     @property
@@ -168,6 +171,7 @@ class SimulatedHost:
             self.reported(),
             digest=hashlib.sha256(str(self).encode()).hexdigest(),
             orders_seen=orders_seen,
+            contract=self.contract,
         )
 
     def clean(self) -> None:

@@ -22,6 +22,7 @@ from nova_accel.db import client_arqs
 from nova_accel.db import deployable
 from nova_accel.db import host_arqs
 from nova_accel.db import schema
+from nova_accel.model import host_contract
 from nova_accel.testing import database
 from nova_accel.testing import reports
 
@@ -57,6 +58,7 @@ class TestGet(DeployableTestCase):
                 **stored,
                 'hostname': 'compute-1',
                 'service_host': 'compute-1.service',
+                'contract': host_contract.NEWEST,
                 'is_silent': False,
                 'driver': 'fake',
                 'device_id': device['id'],
@@ -186,6 +188,7 @@ class TestGetHostsOfRegions(DeployableTestCase):
                 {
                     'hostname': 'compute-1',
                     'service_host': 'compute-1.service',
+                    'contract': host_contract.NEWEST,
                     'is_silent': False,
                 }
             ],

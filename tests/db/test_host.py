@@ -147,6 +147,36 @@ class TestReport(base.DatabaseTestCase):
         del before['hosts']
         self.assertEqual(before, after)
 
+    def test_an_upgraded_host_has_another_contract(self) -> None:
+        """It is noted even where nothing else of the report is new."""
+        other = reports.SimulatedHost('compute-2', contract=0)
+        other.report()
+        for contract in (0, 1, 1, 0):
+            self.tell(contract)
+            self.assertEqual(
+                [
+                    ('compute-1', contract),
+                    ('compute-2', 0),
+                ][contract:],
+                host.get_contracts(1),
+            )
+            self.assertEqual([], host.get_contracts(0))
+
+    def tell(self, contract: int) -> None:
+        """As the client does, which sends devices only where they help."""
+        facts: dict[str, Any] = {
+            'hostname': 'compute-1',
+            'node_uuid': TWO_FPGAS.node_uuid,
+            'service_host': 'compute-1.service',
+            'digest': 'digest',
+            'orders_seen': 0,
+            'contract': contract,
+        }
+        try:
+            host.report(devices=None, **facts)
+        except exceptions.NotFound:
+            host.report(devices=TWO_FPGAS.reported(), **facts)
+
     def test_devices_come_and_go(self) -> None:
         TWO_FPGAS.report()
         both = self.inventory()
@@ -305,7 +335,7 @@ class TestReport(base.DatabaseTestCase):
 
     def test_attach_handle_of_another_host(self) -> None:
         TWO_FPGAS.report()
-        other = reports.SimulatedHost('compute-2')
+        other = reports.SimulatedHost('compute-2', contract=0)
         [device] = [
             found.to_report(other.node_uuid, other.layout().rp_uuids)
             for found in other.devices()
@@ -339,7 +369,7 @@ class TestForget(base.DatabaseTestCase):
         super().setUp()
         self.host = TWO_FPGAS
         self.make_profile()
-        reports.SimulatedHost('compute-2').report()
+        reports.SimulatedHost('compute-2', contract=0).report()
         self.without = self.everything()
         self.host.report()
         host_arqs.acquire(self.request(self.host.allocated(bus=1)))

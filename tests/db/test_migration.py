@@ -10,7 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+from collections.abc import Callable
 import datetime
+import functools
 import itertools
 import os
 import signal
@@ -21,6 +23,7 @@ from alembic import command
 from alembic import script
 from alembic.runtime import migration as alembic_migration
 import fixtures
+import pymysql.connections
 import sqlalchemy as sa
 import testscenarios
 import testtools
@@ -52,7 +55,50 @@ DATA_OF_FIRST = (
     """ VALUES ('handle', 'deployable', 'PCI', '{"bus": "0c"}', :yes)""",
 )
 
+#: The statements that change a schema begin so.
+_CHANGES = ('CREATE', 'ALTER', 'DROP')
+
 load_tests = testscenarios.load_tests_apply_scenarios
+
+
+def _die_before(number: int, words: tuple[str, ...]) -> None:
+    """From now on, kill this process before a statement."""
+    left = itertools.count(-number)
+
+    def count(
+        connection: Any, cursor: Any, statement: str, *_arguments: Any
+    ) -> None:
+        if statement.lstrip().startswith(words) and next(left) == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sa.event.listen(sa.Engine, 'before_cursor_execute', count)
+
+
+def _tell_and_die(descriptor: int) -> None:
+    """As :func:`_die_before`, and tell of each change before that."""
+
+    def tell(
+        connection: Any, cursor: Any, statement: str, *_arguments: Any
+    ) -> None:
+        if statement.lstrip().startswith(_CHANGES):
+            os.write(descriptor, b'.')
+
+    sa.event.listen(sa.Engine, 'before_cursor_execute', tell)
+    _die_before(9, _CHANGES)
+
+
+def _die_when_sent() -> None:
+    """From now on, kill this process when MySQL has got a change to make."""
+    connection = pymysql.connections.Connection
+    send = connection._execute_command
+
+    def send_and_die(self: Any, command: int, sql: str | bytes) -> None:
+        send(self, command, sql)
+        text = sql.decode() if isinstance(sql, bytes) else sql
+        if text.lstrip().startswith(_CHANGES):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    connection._execute_command = send_and_die
 
 
 class TestMigration(testtools.TestCase):
@@ -88,35 +134,46 @@ class TestMigration(testtools.TestCase):
                 [], autogenerate.compare_metadata(context, schema.METADATA)
             )
 
+    def begin(self, prepare: Callable[[], None] = lambda: None) -> int:
+        """Start a sync in another process, and give its number.
+
+        :param prepare: is called there first
+        """
+        pid = os.fork()
+        if pid == 0:
+            status = 1
+            try:
+                prepare()
+                migration.sync()
+                status = 0
+            finally:
+                os._exit(status)
+        return pid
+
+    def is_killed(self, pid: int) -> bool:
+        """Whether it got SIGKILL, once it has ended; if not, it was well."""
+        status = os.waitpid(pid, 0)[1]
+        if os.WIFSIGNALED(status):
+            return True
+        self.assertEqual(0, status)
+        return False
+
     def killed_at(self, number: int, words: tuple[str, ...] = ('',)) -> bool:
         """Whether a sync of another process got so far, and no farther.
 
         :param number: of the statement before which it gets SIGKILL
         :param words: statements that begin so are counted
         """
-        pid = os.fork()
-        if pid == 0:
-            left = itertools.count(-number)
-
-            def count(
-                connection: Any, cursor: Any, statement: str, *_arguments: Any
-            ) -> None:
-                if statement.lstrip().startswith(words) and next(left) == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-            sa.event.listen(sa.Engine, 'before_cursor_execute', count)
-            try:
-                migration.sync()
-            finally:
-                os._exit(0)
-        return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+        return self.is_killed(
+            self.begin(functools.partial(_die_before, number, words))
+        )
 
     def test_it_is_killed_at_each_statement(self) -> None:
         """MySQL commits each that changes the schema, the others none."""
         killed = 0
         if self.backend == 'mysql':
             # Each one makes one change, and begins where the last one ended.
-            while self.killed_at(1, ('CREATE', 'ALTER', 'DROP')):
+            while self.killed_at(1, _CHANGES):
                 killed += 1
         else:
             while self.killed_at(20 * killed):
@@ -125,6 +182,65 @@ class TestMigration(testtools.TestCase):
         migration.sync()
         self.assert_schema()
         self.assertGreater(killed, 20 if self.backend == 'mysql' else 2)
+
+    def test_it_is_killed_before_a_version_is_noted(self) -> None:
+        """All of a step is done then, and its version is not."""
+        if self.backend != 'mysql':
+            self.skipTest('another database undoes the step')
+        steps = len(self.versions())
+        killed = 0
+        # Each notes one version, which the changes of the next step commit.
+        while self.killed_at(1, ('INSERT', 'UPDATE')):
+            killed += 1
+            self.assertLess(killed, steps)
+        self.assertEqual(steps - 1, killed)
+        migration.sync()
+        self.assert_schema()
+
+    def test_it_is_killed_while_the_server_is_at_work(self) -> None:
+        """The server goes on with a change whose client is gone."""
+        if self.backend != 'mysql':
+            self.skipTest('another database undoes it')
+        killed = 0
+        while self.is_killed(self.begin(_die_when_sent)):
+            killed += 1
+            self.assertLess(killed, 200)
+        self.assertGreater(killed, 20)
+        migration.sync()
+        self.assert_schema()
+
+    def test_one_of_three_controllers_is_killed(self) -> None:
+        begun, tell = os.pipe()
+        self.addCleanup(os.close, begun)
+        self.addCleanup(os.close, tell)
+        first = self.begin(functools.partial(_tell_and_die, tell))
+        # The others come when it has the lock.
+        os.read(begun, 1)
+        others = [self.begin() for _other in range(2)]
+        self.assertTrue(self.is_killed(first))
+        self.assertEqual([False, False], list(map(self.is_killed, others)))
+        self.assert_schema()
+
+    def test_data_survive_what_is_killed(self) -> None:
+        migration.sync(FIRST)
+        self.write_as_the_first_release()
+        while self.killed_at(1, _CHANGES) and self.backend == 'mysql':
+            with self.database.engine.connect() as connection:
+                self.assertEqual(
+                    'handle',
+                    connection.scalar(
+                        sa.text('SELECT uuid FROM attach_handles')
+                    ),
+                )
+        migration.sync()
+        self.assert_free()
+
+    def versions(self) -> list[str]:
+        with sync_lock.alone(engine.url()) as connection:
+            steps = script.ScriptDirectory.from_config(
+                migration.config(connection)
+            )
+            return [step.revision for step in steps.walk_revisions()]
 
     def test_steps_that_are_done_already(self) -> None:
         """As on MySQL, where a step that is cut short leaves its changes."""

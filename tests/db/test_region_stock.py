@@ -23,6 +23,7 @@ from nova_accel.db import host_arqs
 from nova_accel.db import region_stock
 from nova_accel.db import schema
 from nova_accel.model import hardware
+from nova_accel.model import host_contract
 from nova_accel.model.units import stocking
 from nova_accel.testing import database
 from nova_accel.testing import reports
@@ -83,6 +84,7 @@ class TestReadIdle(RegionStockTestCase):
                 deployable['uuid'],
                 'FPGA',
                 frozenset({'CUSTOM_REGION0'}),
+                contract=host_contract.NEWEST,
             ),
             dataclasses.replace(
                 self.found(),

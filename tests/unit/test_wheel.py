@@ -21,6 +21,8 @@ import sys
 import fixtures
 import testtools
 
+from nova_accel import conf
+from nova_accel.testing import database
 from rig.serving import nova_conf
 
 _CHECKOUT = pathlib.Path(__file__).parents[2]
@@ -119,7 +121,10 @@ class TestWheel(testtools.TestCase):
 
     def test_it_needs_nothing_of_the_tests(self):
         site, configuration = self.installed(), self.directory()
-        nova_conf.write_api(configuration, 'sqlite://')
+        self.useFixture(database.Database())
+        nova_conf.write_api(
+            configuration, conf.CONF.nova_accel_database.connection
+        )
         self.assertEqual(
             {'bin', 'etc', 'nova_accel', 'nova_accel-0.0.1.dist-info'},
             {path.name for path in site.iterdir()},

@@ -23,6 +23,7 @@ from nova_accel.api.compute import rpc
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import device_profile as device_profile_db
 from nova_accel.model import device_profile
+from nova_accel.model import host_rpc
 
 LOG = logging.getLogger(__name__)
 
@@ -39,7 +40,11 @@ def ask(
     faults: dict[str, exceptions.AcceleratorError] = {}
     for host in hosts:
         try:
-            rpc.prefetch(context, host['service_host'], bitstream_uuids)
+            rpc.prefetch(
+                context,
+                host_rpc.Callee(host['service_host'], host['contract']),
+                bitstream_uuids,
+            )
         except exceptions.AcceleratorError as error:
             LOG.warning(
                 'Host %s is not asked to fetch bitstreams: %s',

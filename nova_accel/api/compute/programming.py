@@ -28,6 +28,7 @@ from nova_accel.api.compute import rpc
 from nova_accel.api.policies import deployable as policies
 from nova_accel.db import deployable as deployable_db
 from nova_accel.db import host as host_db
+from nova_accel.model import host_rpc
 from nova_accel.model import programming_record
 
 CONF = conf.CONF
@@ -63,7 +64,7 @@ def program(
     check_not_silent([found])
     is_shell = rpc.program(
         context,
-        found['service_host'],
+        host_rpc.Callee(found['service_host'], found['contract']),
         found['uuid'],
         bitstream_uuid,
         instance_uuid,

@@ -45,7 +45,7 @@ _RETRIES = 1
 
 def program(
     context: nova_context.RequestContext,
-    service_host: str,
+    callee: host_rpc.Callee,
     deployable_uuid: str,
     bitstream_uuid: str,
     instance_uuid: str | None,
@@ -67,8 +67,8 @@ def program(
         not known.
     """
     with (
-        _translated(service_host),
-        _client(context, service_host) as (cell_context, prepare),
+        _translated(callee),
+        _client(context, callee) as (cell_context, prepare),
     ):
         # oslo.messaging has registered the first option with the client.
         return bool(
@@ -88,7 +88,7 @@ def program(
 
 def prefetch(
     context: nova_context.RequestContext,
-    service_host: str,
+    callee: host_rpc.Callee,
     bitstream_uuids: Iterable[str],
 ) -> None:
     """Have a host fetch bitstreams; how that ends is in the host's log.
@@ -97,8 +97,8 @@ def prefetch(
     :raises ServiceUnavailable: the message bus is away.
     """
     with (
-        _translated(service_host),
-        _client(context, service_host) as (cell_context, prepare),
+        _translated(callee),
+        _client(context, callee) as (cell_context, prepare),
     ):
         client = prepare()
         for uuid in bitstream_uuids:
@@ -107,27 +107,23 @@ def prefetch(
 
 def stock(
     context: nova_context.RequestContext,
-    service_host: str,
+    callee: host_rpc.Callee,
     deployable_uuid: str,
     bitstream_uuid: str,
 ) -> None:
     """Have a host program a region, if it is idle by then.
 
-    The end is in the history of programmings, or in the host's log. A host of
-    the release before does not know the call.
+    The end is in the history of programmings, or in the host's log.
 
-    :raises Conflict: the host is in no cell.
+    :raises Conflict: the host is in no cell, or is too old for the call.
     :raises ServiceUnavailable: the message bus is away.
     """
     with (
-        _translated(service_host),
-        _client(context, service_host, host_rpc.VERSION) as (
-            cell_context,
-            prepare,
-        ),
+        _translated(callee),
+        _client(context, callee) as (cell_context, prepare),
     ):
         # By default a cast waits for the message bus for ever.
-        prepare(retry=_RETRIES).cast(
+        prepare(version=host_rpc.STOCK, retry=_RETRIES).cast(
             cell_context,
             'stock',
             deployable_uuid=deployable_uuid,
@@ -138,8 +134,7 @@ def stock(
 @contextlib.contextmanager
 def _client(
     context: nova_context.RequestContext,
-    service_host: str,
-    version: str = host_rpc.WITHOUT_STOCK,
+    callee: host_rpc.Callee,
 ) -> Iterator[tuple[nova_context.RequestContext, Callable[..., Any]]]:
     """A context in the host's cell, and ``prepare()`` of a client of the host.
 
@@ -149,14 +144,17 @@ def _client(
     # A pool has Nova's objects in its memory only when a host is called.
     objects.register_all()
     try:
-        mapping = objects.HostMapping.get_by_host(context, service_host)
+        mapping = objects.HostMapping.get_by_host(context, callee.service_host)
     except nova_exceptions.HostMappingNotFound as error:
         raise exceptions.Conflict(
-            f'host {service_host} is in no cell of Nova'
+            f'host {callee.service_host} is in no cell of Nova'
         ) from error
     router = rpc.ClientRouter(
         rpc.get_client(
-            oslo_messaging.Target(topic=host_rpc.TOPIC, version=version)
+            oslo_messaging.Target(
+                topic=host_rpc.TOPIC, version=host_rpc.FIRST
+            ),
+            version_cap=callee.version,
         )
     )
     with nova_context.target_cell(
@@ -165,15 +163,27 @@ def _client(
         yield (
             cell_context,
             functools.partial(
-                router.client(cell_context).prepare, server=service_host
+                router.client(cell_context).prepare,
+                server=callee.service_host,
             ),
         )
 
 
 @contextlib.contextmanager
-def _translated(service_host: str) -> Iterator[None]:
+def _translated(callee: host_rpc.Callee) -> Iterator[None]:
+    service_host, contract = callee
     try:
         yield
+    except oslo_messaging.RPCVersionCapError as error:
+        told = (
+            f'serves version {error.version_cap} of the calls, and version '
+            f'{error.version} is needed'
+        )
+        raise exceptions.Conflict(
+            f'host {service_host} {told}: upgrade its nova-compute, which has '
+            f'reported by contract {contract}',
+            public=f'the host {told}: an administrator has to upgrade it',
+        ) from error
     # It is no remote one where caller and host are one process.
     except exceptions.RefusedByHost as error:
         raise host_rpc.refused(str(error)) from error

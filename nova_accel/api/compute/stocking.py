@@ -31,6 +31,7 @@ from nova_accel.db import device_profile as device_profile_db
 from nova_accel.db import region_stock
 from nova_accel.db import turn
 from nova_accel.model import device_profile
+from nova_accel.model import host_rpc
 from nova_accel.model import standing_orders
 from nova_accel.model.units import stocking
 
@@ -151,7 +152,7 @@ def _order(most: int) -> None:
         try:
             rpc.stock(
                 context,
-                region.service_host,
+                host_rpc.Callee(region.service_host, region.contract),
                 region.deployable_uuid,
                 bitstream_id,
             )

@@ -23,6 +23,7 @@ from nova_accel.db import cleaning
 from nova_accel.db import host as host_db
 from nova_accel.db import programming as programming_db
 from nova_accel.db import provisioning
+from nova_accel.model import host_contract
 from nova_accel.model import programming_record
 
 
@@ -37,6 +38,7 @@ def report(req: webob.Request) -> webob.Response:
         devices=body.get('devices'),
         digest=body['digest'],
         orders_seen=body.get('orders_seen'),
+        contract=int(body.get(host_contract.KEY, host_contract.FIRST)),
         # JSON Schema takes 1.0 for an integer.
         part=None if 'part' not in body else int(body['part']),
         others=body.get('others'),

@@ -15,6 +15,7 @@
 from nova_accel.api.schemas import scalars
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
+from nova_accel.model import host_contract
 from nova_accel.model import naming
 
 _PCI_ADDRESS = {'type': 'string', 'pattern': bounds.PCI_ADDRESS}
@@ -125,6 +126,11 @@ REPORT = scalars.strict_object(
             'maxItems': bounds.MAX_DEVICES_OF_PART,
         },
         'orders_seen': {'anyOf': [_REVISION, {'type': 'null'}]},
+        host_contract.KEY: {
+            'type': 'integer',
+            'minimum': host_contract.FIRST,
+            'maximum': host_contract.NEWEST,
+        },
         # A part of a report says which one it is. The last part also has the
         # uuids of the devices of the parts before.
         'part': {
@@ -141,6 +147,7 @@ REPORT = scalars.strict_object(
     },
     'devices',
     'orders_seen',
+    host_contract.KEY,
     'part',
     'others',
 )

@@ -27,6 +27,7 @@ import itertools
 from typing import NamedTuple
 
 from nova_accel.model import device_profile
+from nova_accel.model import host_contract
 from nova_accel.model import naming
 from nova_accel.model.units import bitstream_stock
 
@@ -66,6 +67,7 @@ class Region:
     ``name`` is unique within the device. ``deployable_uuid`` names one of its
     deployables, and ``traits`` are those that all of them have. ``ordered`` is
     None if there was no order within :data:`PAUSE_S`, or if it is fulfilled.
+    ``contract`` is the host's.
     """
 
     device_uuid: str
@@ -77,6 +79,7 @@ class Region:
     traits: frozenset[str]
     bitstream_id: str | None = None
     ordered: Ordered | None = None
+    contract: int = host_contract.FIRST
 
     @property
     def kind(self) -> Kind:

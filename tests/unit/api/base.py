@@ -26,6 +26,7 @@ from nova_accel.api import app
 from nova_accel.db import clock
 from nova_accel.db import engine
 from nova_accel.db import schema
+from nova_accel.model import host_contract
 from nova_accel.testing import database
 from unit.api import described
 
@@ -72,6 +73,7 @@ def report(functions: int = 4, is_cleaned: bool = False) -> dict[str, Any]:
         'node_uuid': NODE,
         'service_host': HOSTNAME,
         'orders_seen': None,
+        'contract': host_contract.NEWEST,
         'digest': f'digest-{functions}-{is_cleaned}',
         'devices': [
             {

@@ -10,11 +10,15 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import socket
+
 import webob
 
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api import app
+from nova_accel.db import engine
+from nova_accel.db import schema_version
 from unit.api import base
 
 
@@ -25,6 +29,41 @@ class FactoryTest(base.ApiTestCase):
             exceptions.ConfigurationError, app.factory, {}
         )
         self.assertIn('[nova_accel_database] connection', str(error))
+
+    def set_version(self, version: str | None) -> None:
+        with engine.writer() as connection:
+            connection.execute(schema_version.TABLE.delete())
+            if version is not None:
+                connection.execute(
+                    schema_version.TABLE.insert().values(version_num=version)
+                )
+
+    def test_does_not_start_on_an_older_schema(self) -> None:
+        for version, told in (
+            ('4f1c0a7d9e52', 'is at version 4f1c0a7d9e52'),
+            (None, 'has no schema'),
+        ):
+            self.set_version(version)
+            error = self.assertRaises(
+                exceptions.ConfigurationError, app.factory, {}
+            )
+            self.assertIn(told, str(error))
+            self.assertIn(schema_version.NEWEST, str(error))
+            self.assertIn('nova-accel-manage db sync', str(error))
+
+    def test_starts_on_a_newer_schema(self) -> None:
+        self.set_version('of-the-next-release')
+        app.factory({})
+
+    def test_starts_without_an_answer_of_the_database(self) -> None:
+        with socket.create_server(('127.0.0.1', 0)) as closed:
+            port = closed.getsockname()[1]
+        conf.CONF.set_override(
+            'connection',
+            f'mysql+pymysql://root@127.0.0.1:{port}/a',
+            'nova_accel_database',
+        )
+        app.factory({})
 
     def test_versions_are_public(self) -> None:
         request = webob.Request.blank('/v2')

@@ -19,6 +19,8 @@ import sys
 import fixtures
 import testtools
 
+from nova_accel import conf
+from nova_accel.testing import database
 from rig.serving import nova_conf
 
 _ASK = """
@@ -56,6 +58,12 @@ class WsgiTest(testtools.TestCase):
             stderr=subprocess.STDOUT,
         )
 
+    def a_database(self) -> str:
+        """The URL of one with all tables."""
+        self.useFixture(database.Database())
+        connection: str = conf.CONF.nova_accel_database.connection
+        return connection
+
     def test_serves_versions_to_anyone_and_the_rest_with_a_token(self) -> None:
         paths = (
             '/accelerator',
@@ -69,7 +77,7 @@ class WsgiTest(testtools.TestCase):
             '/accelerator/nothing',
             '/servers',
         )
-        process = self.start('sqlite://', ' '.join(paths))
+        process = self.start(self.a_database(), ' '.join(paths))
         self.assertEqual(
             [
                 f'{path} {status}'
@@ -92,7 +100,7 @@ class WsgiTest(testtools.TestCase):
             ('/accelerator/a%0A /accelerator/v2/a%0A', 'nova_accel'),
             ('/a%0A', 'nova_accel_api'),
         ):
-            process = self.start('sqlite://', paths, application)
+            process = self.start(self.a_database(), paths, application)
             self.assertEqual(
                 [f'{path} 400' for path in paths.split()],
                 [
@@ -107,3 +115,8 @@ class WsgiTest(testtools.TestCase):
         process = self.start('', '/')
         self.assertNotEqual(0, process.returncode)
         self.assertIn('[nova_accel_database] connection', process.stdout)
+
+    def test_does_not_start_on_an_older_schema(self) -> None:
+        process = self.start('sqlite://', '/')
+        self.assertNotEqual(0, process.returncode)
+        self.assertIn('run "nova-accel-manage db sync"', process.stdout)

@@ -106,7 +106,7 @@ class TestAcceleratorApi(testtools.TestCase):
     def sent(self):
         """Of each request whether, and of how many devices, it tells."""
         sent = []
-        call = self.client._call
+        call = self.client._request
 
         def record(method, path, json=None, **kwargs):
             sent.append(len(json['devices']) if 'devices' in json else None)
@@ -114,7 +114,7 @@ class TestAcceleratorApi(testtools.TestCase):
             self.assertLess(len(jsonutils.dumps(json)), 2**23)
             return call(method, path, json=json, **kwargs)
 
-        self.client._call = record
+        self.client._request = record
         return sent
 
     def units(self):
@@ -213,7 +213,7 @@ class TestAcceleratorApi(testtools.TestCase):
         few = self.functions(0)
         self.tell(few, 'few')
         devices = few + self.functions(1)
-        call = self.client._call
+        call = self.client._request
         answers = []
 
         def fail_later(*args, **kwargs):
@@ -222,11 +222,11 @@ class TestAcceleratorApi(testtools.TestCase):
                 raise exceptions.ServiceUnavailable('away')
             return call(*args, **kwargs)
 
-        self.client._call = fail_later
+        self.client._request = fail_later
         self.assertRaises(
             exceptions.ServiceUnavailable, self.tell, devices, 'more'
         )
-        self.client._call = call
+        self.client._request = call
         # What the API has is neither the one nor the other.
         self.tell(few, 'few')
         self.assertEqual(1000, self.units())

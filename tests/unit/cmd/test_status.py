@@ -22,6 +22,7 @@ import testtools
 from nova_accel.cmd import status
 from nova_accel.db import engine
 from nova_accel.db import migration
+from nova_accel.db import schema_version
 from nova_accel.testing import reports
 
 _SCHEDULER = """
@@ -39,7 +40,7 @@ allocation_candidates_generation_strategy = breadth-first
 max_allocation_candidates = 100000
 """
 
-_DATABASE, _LOADED, _HOSTS, _CANDIDATES = range(4)
+_DATABASE, _LOADED, _HOSTS, _CANDIDATES, _CONTRACTS = range(5)
 
 
 class TestUpgradeCheck(testtools.TestCase):
@@ -109,7 +110,7 @@ class TestUpgradeCheck(testtools.TestCase):
         found_code, results = self.check(*checked)
         self.assertEqual(code, found_code)
         self.assertEqual(
-            [code if each == number else 0 for each in range(4)],
+            [code if each == number else 0 for each in range(5)],
             [result['result'] for result in results],
         )
         self.assertIn(details, results[number]['details'])
@@ -118,7 +119,7 @@ class TestUpgradeCheck(testtools.TestCase):
         self.sync()
         code, results = self.check()
         self.assertEqual(0, code)
-        self.assertEqual([0] * 4, [each['result'] for each in results])
+        self.assertEqual([0] * 5, [each['result'] for each in results])
         # It says what it has looked at.
         self.assertIn('placement.conf', results[_CANDIDATES]['details'])
 
@@ -126,12 +127,31 @@ class TestUpgradeCheck(testtools.TestCase):
         code, results = self.check()
         self.assertEqual(2, code)
         self.assertEqual(
-            [2, 0, 1, 0], [result['result'] for result in results]
+            [2, 0, 1, 0, 1], [result['result'] for result in results]
         )
         self.assertIn(
             'nova-accel-manage db sync', results[_DATABASE]['details']
         )
         self.assertIn('is not known', results[_HOSTS]['details'])
+
+    def test_a_newer_database(self) -> None:
+        """As for a service of the release before, during an upgrade."""
+        self.sync()
+        with engine.writer() as connection:
+            connection.execute(
+                schema_version.TABLE.update().values(version_num='newer')
+            )
+        self.assert_result(1, _DATABASE, 'newer than this release')
+
+    def test_older_hosts(self) -> None:
+        self.sync()
+        reports.SimulatedHost().report()
+        self.assertEqual(0, self.check()[0])
+        for number in range(12):
+            reports.SimulatedHost(f'old-{number:02}', contract=0).report()
+        self.assert_result(
+            1, _CONTRACTS, 'old-09 (0), and 2 more. Servers boot'
+        )
 
     def test_no_such_configuration(self) -> None:
         errors = io.StringIO()

@@ -15,7 +15,20 @@ import json
 import testtools
 
 from nova_accel import exceptions
+from nova_accel.model import host_contract
 from nova_accel.model import host_rpc
+
+
+class TestCallee(testtools.TestCase):
+    def test_a_host_of_the_first_contract(self):
+        self.assertEqual('1.1', host_rpc.Callee('compute-1', 0).version)
+
+    def test_all_newer_ones_serve_the_newest_version(self):
+        for contract in (host_contract.NEWEST, host_contract.NEWEST + 1):
+            self.assertEqual(
+                host_rpc.VERSION,
+                host_rpc.Callee('compute-1', contract).version,
+            )
 
 
 class TestRefusal(testtools.TestCase):

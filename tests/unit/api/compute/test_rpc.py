@@ -18,6 +18,7 @@ from oslo_utils import uuidutils
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.api.compute import rpc
+from nova_accel.model import host_contract
 from nova_accel.model import host_rpc
 from nova_accel.model import programming_record
 from unit import message_bus
@@ -25,6 +26,8 @@ from unit import message_bus
 DEPLOYABLE = uuidutils.generate_uuid()
 BITSTREAM = uuidutils.generate_uuid()
 INSTANCE = uuidutils.generate_uuid()
+CALLEE = host_rpc.Callee('compute-1', host_contract.NEWEST)
+OLD = host_rpc.Callee('compute-1', host_contract.FIRST)
 
 
 class Unheard(Exception):
@@ -32,10 +35,10 @@ class Unheard(Exception):
 
 
 class TestCase(message_bus.TestCase):
-    def program(self, host='compute-1'):
+    def program(self, host='compute-1', contract=host_contract.NEWEST):
         return rpc.program(
             self.context,
-            host,
+            host_rpc.Callee(host, contract),
             DEPLOYABLE,
             BITSTREAM,
             INSTANCE,
@@ -163,7 +166,7 @@ class TestPrefetch(TestCase):
     def test_does_not_wait(self):
         self.programmer.fault = exceptions.BitstreamNotFound('why')
         self.bus.add_host('compute-1', self.programmer, self.programmer)
-        rpc.prefetch(self.context, 'compute-1', [BITSTREAM])
+        rpc.prefetch(self.context, CALLEE, [BITSTREAM])
         self.assertEqual(BITSTREAM, self.programmer.fetched.get(timeout=10))
 
     def test_a_host_of_no_cell(self):
@@ -171,7 +174,7 @@ class TestPrefetch(TestCase):
             exceptions.Conflict,
             rpc.prefetch,
             self.context,
-            'compute-1',
+            CALLEE,
             [BITSTREAM],
         )
 
@@ -179,7 +182,7 @@ class TestPrefetch(TestCase):
 class TestStock(TestCase):
     def test_does_not_wait(self):
         self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
-        rpc.stock(self.context, 'compute-1', DEPLOYABLE, BITSTREAM)
+        rpc.stock(self.context, CALLEE, DEPLOYABLE, BITSTREAM)
         self.assertEqual(
             (DEPLOYABLE, BITSTREAM), self.programmer.stocked.get(timeout=10)
         )
@@ -191,7 +194,7 @@ class TestStock(TestCase):
             exceptions.ServiceUnavailable,
             rpc.stock,
             self.context,
-            'compute-1',
+            CALLEE,
             DEPLOYABLE,
             BITSTREAM,
         )
@@ -200,15 +203,30 @@ class TestStock(TestCase):
         self.useFixture(
             fixtures.MonkeyPatch(
                 'nova_accel.virt.fpga.rpc_agent.Endpoint.target',
-                oslo_messaging.Target(version=host_rpc.WITHOUT_STOCK),
+                oslo_messaging.Target(version=host_rpc.FIRST),
             )
         )
         self.bus.add_host('compute-1', self.programmer, self.programmer)
-        self.program()
+        self.program(contract=host_contract.FIRST)
         self.assertEqual(1, len(self.programmer.asked))
-        rpc.prefetch(self.context, 'compute-1', [BITSTREAM])
+        rpc.prefetch(self.context, OLD, [BITSTREAM])
         self.assertEqual(BITSTREAM, self.programmer.fetched.get(timeout=10))
-        rpc.stock(self.context, 'compute-1', DEPLOYABLE, BITSTREAM)
+
+    def test_a_host_that_is_too_old(self):
+        self.bus.add_host('compute-1', self.programmer, stock=self.programmer)
+        error = self.assertRaises(
+            exceptions.Conflict,
+            rpc.stock,
+            self.context,
+            OLD,
+            DEPLOYABLE,
+            BITSTREAM,
+        )
+        for text in (str(error), error.public):
+            self.assertIn(f'serves version {host_rpc.FIRST} ', text)
+            self.assertIn(f'version {host_rpc.STOCK} is needed', text)
+        self.assertIn('compute-1', str(error))
+        self.assertNotIn('compute-1', error.public)
         self.assertTrue(self.programmer.stocked.empty())
 
     def test_a_host_of_no_cell(self):
@@ -216,7 +234,7 @@ class TestStock(TestCase):
             exceptions.Conflict,
             rpc.stock,
             self.context,
-            'compute-1',
+            CALLEE,
             DEPLOYABLE,
             BITSTREAM,
         )

@@ -19,10 +19,13 @@ from nova_accel.api.compute import rpc
 from nova_accel.db import bitstream_demand
 from nova_accel.db import region_stock
 from nova_accel.db import turn
+from nova_accel.model import host_contract
+from nova_accel.model import host_rpc
 from unit.api import base
 from unit.api import programming
 
 OTHER = base.numbered_uuid(78)
+CALLEE = host_rpc.Callee(base.HOSTNAME, host_contract.NEWEST)
 STOCKED = (programming.DEPLOYABLE, programming.BITSTREAM)
 
 
@@ -71,7 +74,7 @@ class StockingTestCase(programming.ProgrammingTestCase):
         return self.report_host(is_cleaned=self.is_cleaned)
 
     def is_stocked(self) -> None:
-        self.assertEqual([(base.HOSTNAME, *STOCKED)], self.sent)
+        self.assertEqual([(CALLEE, *STOCKED)], self.sent)
         self.assertEqual(STOCKED, self.host.stocked.get(timeout=10))
         self.sent.clear()
 
@@ -126,6 +129,16 @@ class OrderTest(StockingTestCase):
     def test_a_silent_host(self) -> None:
         self.be_silent()
         self.assertEqual([], region_stock.read_idle(60))
+
+    def test_a_host_of_the_release_before(self) -> None:
+        told = {
+            key: value
+            for key, value in base.report().items()
+            if key != 'contract'
+        }
+        self.ok('PUT', f'/hosts/{base.HOSTNAME}', told, roles=base.SERVICE)
+        self.assertIn('version 1.2 is needed', self.log.output)
+        self.assertTrue(self.host.stocked.empty())
 
     def test_a_host_that_cannot_be_asked(self) -> None:
         self.bus._hosts.clear()

@@ -20,6 +20,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import attach_handle
 from nova_accel.model import bounds
 from nova_accel.model import hardware
+from nova_accel.model import host_contract
 from nova_accel.model import pci_address
 from unit.api import base
 from unit.api.compute import test_bound_event
@@ -350,3 +351,36 @@ class HostTest(base.ApiTestCase):
         self.refused(
             400, 'PUT', f'{_PATH}/programmings/x', begun, roles=base.SERVICE
         )
+
+
+class ContractTest(base.ApiTestCase):
+    def test_each_answer_to_a_host_names_it(self) -> None:
+        for method, path, body in (
+            ('PUT', _PATH, base.report()),
+            ('PUT', _PATH, {}),
+            ('GET', f'{_PATH}/instances', None),
+            ('POST', _PATH, None),
+        ):
+            answer = self.call(method, path, body, roles=base.SERVICE)
+            self.assertEqual(
+                str(host_contract.NEWEST),
+                answer.headers[host_contract.HEADER],
+            )
+        answer = self.call('GET', '/devices', roles=base.ADMIN)
+        self.assertNotIn(host_contract.HEADER, answer.headers)
+
+    def test_it_is_none_that_the_api_does_not_know(self) -> None:
+        for contract, status in (
+            (host_contract.FIRST, 200),
+            (host_contract.NEWEST, 200),
+            (host_contract.NEWEST + 1, 400),
+            (-1, 400),
+            ('1', 400),
+        ):
+            answer = self.call(
+                'PUT',
+                _PATH,
+                {**base.report(), 'contract': contract},
+                roles=base.SERVICE,
+            )
+            self.assertEqual(status, answer.status_int)

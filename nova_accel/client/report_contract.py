@@ -1,0 +1,83 @@
+# Licensed under the Apache License, Version 2.0 (the "License"); you may
+# not use this file except in compliance with the License. You may obtain
+# a copy of the License at
+#
+#      http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS, WITHOUT
+# WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied. See the
+# License for the specific language governing permissions and limitations
+# under the License.
+
+"""The contract by which a host reports, as far as the API's answers tell.
+
+:mod:`nova_accel.model.host_contract` explains contracts.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_log import log as logging
+
+from nova_accel.model import host_contract
+
+LOG = logging.getLogger(__name__)
+
+_BAD_REQUEST = 400
+
+
+class Agreement:
+    """The newest contract that this host and the API know.
+
+    It begins with that of this release, so a host of the API's release pays
+    nothing. Processes of two releases may serve the API during an upgrade. A
+    refusal counts at once, and a newer answer for the next report.
+
+    :ivar contract: that of the next report
+    """
+
+    def __init__(self) -> None:
+        self.contract = host_contract.NEWEST
+        self._silent_of: frozenset[str] = frozenset()
+
+    def speak(self, report: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A report in the words of the contract.
+
+        The log has, once, what the API is not told.
+        """
+        told, left_out = host_contract.spoken(report, self.contract)
+        if left_out - self._silent_of:
+            self._silent_of |= left_out
+            LOG.warning(
+                'The accelerator API is older than this host: it knows '
+                'contract %d, this host %d. Until it is upgraded, it is not '
+                'told of devices: %s',
+                self.contract,
+                host_contract.NEWEST,
+                ', '.join(sorted(self._silent_of)),
+            )
+        return told
+
+    def hear(self, status: int, headers: Mapping[str, str]) -> None:
+        """Learn from the answer to a report what the API knows.
+
+        :param status: of HTTP
+        """
+        known = min(
+            host_contract.stated(headers.get(host_contract.HEADER)),
+            host_contract.NEWEST,
+        )
+        if status == _BAD_REQUEST and known < self.contract:
+            LOG.info(
+                'The accelerator API refuses reports by contract %d, and '
+                'knows contract %d',
+                self.contract,
+                known,
+            )
+            self.contract = known
+        elif status < _BAD_REQUEST and known > self.contract:
+            LOG.info('The accelerator API now knows contract %d', known)
+            self.contract = known
+            if known == host_contract.NEWEST:
+                self._silent_of = frozenset()

@@ -83,9 +83,10 @@ def _listen(service_host: str, url: str) -> None:
     cell = objects.CellMapping(uuid=objects.CellMapping.CELL0_UUID)
     mock.patch(
         'nova.objects.HostMapping.get_by_host',
+        autospec=True,
         return_value=objects.HostMapping(host=service_host, cell_mapping=cell),
     ).start()
-    mock.patch('nova.context.set_target_cell').start()
+    mock.patch('nova.context.set_target_cell', autospec=True).start()
 
 
 class _Server(socketserver.ThreadingMixIn, simple_server.WSGIServer):

@@ -34,6 +34,7 @@ from nova_accel.conf import client as client_conf
 from nova_accel.model import arq_types
 from nova_accel.model import device_profile
 from nova_accel.model import host_binding
+from nova_accel.model import host_contract
 from nova_accel.model import programming_record
 from nova_accel.model import provider_allocation
 from nova_accel.model import reason
@@ -266,16 +267,22 @@ class AcceleratorApi:
         answer = self._call(
             'PUT',
             self._binding(instance_uuid, role),
-            json={
-                'attempt': attempt,
-                'project_id': project_id,
-                'device_profile_name'
-                if isinstance(asked, str)
-                else 'groups': asked,
-                'providers': provider_allocation.to_dict(allocations),
-                # An older API knows no such key.
-                **({'numa_nodes': sorted(numa_nodes)} if numa_nodes else {}),
-            },
+            json=host_contract.acquired(
+                {
+                    'attempt': attempt,
+                    'project_id': project_id,
+                    'device_profile_name'
+                    if isinstance(asked, str)
+                    else 'groups': asked,
+                    'providers': provider_allocation.to_dict(allocations),
+                    **(
+                        {'numa_nodes': sorted(numa_nodes)}
+                        if numa_nodes
+                        else {}
+                    ),
+                },
+                self._agreement.contract,
+            ),
         )
         return _arqs(answer)
 

@@ -45,6 +45,9 @@ DEVICE_SINCE: Mapping[str, int] = {'link_sets': 1}
 DEPLOYABLE_SINCE: Mapping[str, int] = {}
 HANDLE_SINCE: Mapping[str, int] = {}
 
+#: The same of a request for accelerators.
+ACQUIRE_SINCE: Mapping[str, int] = {'numa_nodes': 1}
+
 #: The list that a part has of smaller parts -> the keys of these.
 _PARTS = {
     'devices': DEVICE_SINCE,
@@ -77,6 +80,14 @@ def spoken(
     kept = _kept(told, REPORT_SINCE, contract, left_out)
     # This key is no news of a host.
     return kept, frozenset(left_out - {KEY})
+
+
+def acquired(request: Mapping[str, Any], contract: int) -> Mapping[str, Any]:
+    """A request for accelerators in the words of a contract.
+
+    :param request: in the words of this release
+    """
+    return _kept(request, ACQUIRE_SINCE, contract, set())
 
 
 def _kept(

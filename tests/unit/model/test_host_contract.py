@@ -94,3 +94,17 @@ class TestSpoken(testtools.TestCase):
         before = repr(devices)
         host_contract.spoken({'devices': devices}, 0)
         self.assertEqual(before, repr(devices))
+
+
+class TestAcquired(testtools.TestCase):
+    def test_the_newest_is_told_whole(self) -> None:
+        request = {'attempt': 1, 'numa_nodes': [0]}
+        self.assertEqual(
+            request, host_contract.acquired(request, host_contract.NEWEST)
+        )
+
+    def test_what_the_first_has_no_word_for_is_left_out(self) -> None:
+        self.assertEqual(
+            {'attempt': 1},
+            host_contract.acquired({'attempt': 1, 'numa_nodes': [0]}, 0),
+        )

@@ -103,7 +103,9 @@ class _Host:
         )
 
     def boot(self, instance_uuid: str) -> list[str]:
-        """The uuids of what the instance gets."""
+        """The uuids of what the instance gets, wherever its cells are."""
+        parts = inspect.signature(self._api.acquire).parameters
+        near = {'numa_nodes': frozenset({0})} if 'numa_nodes' in parts else {}
         return [
             arq.uuid
             for arq in self._api.acquire(
@@ -113,6 +115,7 @@ class _Host:
                 'project',
                 'fpga',
                 [self._simulated.allocated()],
+                **near,
             )
         ]
 

@@ -207,6 +207,12 @@ def _check_links(groups: Sequence[Group]) -> None:
                 f'accel:{LINK}={link} joins {link_sets.MAX_SIZE} units at '
                 f'most, and the profile asks for {amount}'
             )
+        classes = sorted(set().union(*(group.resources for group in joined)))
+        if link == link_sets.Kind.NVLINK and len(classes) > 1:
+            raise exceptions.InvalidDeviceProfile(
+                f'accel:{LINK}={link} joins units of one resource class, and '
+                f'the profile asks for {" and ".join(classes)}'
+            )
 
 
 def _parse_group(raw: Mapping[str, str]) -> Group:

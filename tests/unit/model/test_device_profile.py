@@ -443,6 +443,13 @@ class TestLinks(testtools.TestCase):
             self.refused(('PGPU', 33, 'numa'), ('CUSTOM_NIC', 32, 'numa')),
         )
 
+    def test_nvlink_joins_units_of_one_class(self):
+        self.parsed(('PGPU', 1, 'nvlink'), ('PGPU', 1, 'nvlink'))
+        self.assertIn(
+            'asks for CUSTOM_NIC and PGPU',
+            self.refused(('PGPU', 1, 'nvlink'), ('CUSTOM_NIC', 1, 'nvlink')),
+        )
+
     def test_one_numa_node(self):
         error = self.assertRaises(
             exceptions.InvalidDeviceProfile,

@@ -14,6 +14,7 @@ from typing import Any
 
 import fixtures
 
+from nova_accel.model import host_contract
 from unit.api import base
 from unit.api import programming
 
@@ -45,6 +46,7 @@ class PrefetchTest(programming.ProgrammingTestCase):
                         'hostname': name,
                         'service_host': name,
                         'is_silent': False,
+                        'contract': host_contract.NEWEST,
                     }
                     for name in ('compute-0', base.HOSTNAME)
                 ],

@@ -402,7 +402,7 @@ class AcceleratorApi:
 
 
 def _content(response: Any) -> Any:
-    """What an answer has, None if nothing.
+    """The JSON of an answer, None if it has none.
 
     :raises AcceleratorError: it is a fault
     """

@@ -140,7 +140,7 @@ def leak(
 
 
 def remedy(is_silent: bool) -> str:
-    """What frees the accelerators of a host that nobody needs any more.
+    """The way to free the accelerators of a host that nobody needs any more.
 
     :param is_silent: whether the host has stopped reporting
     """

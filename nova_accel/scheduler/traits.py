@@ -46,7 +46,7 @@ class _Known:
         self.of_regions = short_memory.ShortMemory[frozenset[str]]()
 
 
-#: What is known through each client of a Placement.
+#: The knowledge that came through each client of a Placement.
 _KNOWN: 'weakref.WeakKeyDictionary[Any, _Known]' = weakref.WeakKeyDictionary()
 
 

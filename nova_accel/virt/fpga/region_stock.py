@@ -10,7 +10,7 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""What regions hold while no server has them.
+"""The contents of regions while no server has them.
 
 A region is cleaned by its blank bitstream, if its guest's circuit has to go. A
 region may also hold what servers will probably ask for: the API says what

@@ -65,8 +65,9 @@ class _Columns(TypedDict):
     numa_node: int | None
     status: str
     fault: str | None
-    #: None in a row that an older release has written.
+    #: These are None in a row that an older release has written.
     attributes: dict[str, str] | None
+    link_sets: list[str] | None
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
 

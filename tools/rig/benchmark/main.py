@@ -125,12 +125,9 @@ def _add_claims(commands: subcommands.Commands) -> None:
         ),
     )
     command.set_defaults(measure=_claims)
-    command.add_argument(
-        '--boots',
-        type=subcommands.positive,
-        default=10_000,
-        metavar='N',
-        help='how many servers are scheduled (default: 10000)',
+    subcommands.add_numbers(
+        command,
+        ('boots', 10_000, 'how many servers are scheduled'),
     )
 
 
@@ -144,33 +141,12 @@ def _add_fpga(commands: subcommands.Commands) -> None:
         ),
     )
     command.set_defaults(measure=_fpga)
-    command.add_argument(
-        '--bitstream-mb',
-        type=subcommands.positive,
-        default=64,
-        metavar='N',
-        help='size of the bitstream in MiB (default: 64)',
-    )
-    command.add_argument(
-        '--times',
-        type=subcommands.positive,
-        default=9,
-        metavar='N',
-        help='how often that is measured; the median counts (default: 9)',
-    )
-    command.add_argument(
-        '--image-s',
-        type=subcommands.positive,
-        default=10,
-        metavar='N',
-        help='seconds that the image is downloaded (default: 10)',
-    )
-    command.add_argument(
-        '--program-s',
-        type=subcommands.positive,
-        default=8,
-        metavar='N',
-        help='seconds that the FPGA is programmed (default: 8)',
+    subcommands.add_numbers(
+        command,
+        ('bitstream-mb', 64, 'size of the bitstream in MiB'),
+        ('times', 9, 'how often that is measured; the median counts'),
+        ('image-s', 10, 'seconds that the image is downloaded'),
+        ('program-s', 8, 'seconds that the FPGA is programmed'),
     )
 
 
@@ -195,12 +171,9 @@ def _add_scheduler(commands: subcommands.Commands) -> None:
             '1000 10000)'
         ),
     )
-    command.add_argument(
-        '--rounds',
-        type=subcommands.positive,
-        default=9,
-        metavar='N',
-        help='how often each is measured; the median counts (default: 9)',
+    subcommands.add_numbers(
+        command,
+        ('rounds', 9, 'how often each is measured; the median counts'),
     )
     _add_database(command)
     command.add_argument(
@@ -240,12 +213,9 @@ def _add_api(commands: subcommands.Commands) -> None:
         metavar='N',
         help='with so many clients at once (default: 1 8)',
     )
-    command.add_argument(
-        '--seconds',
-        type=subcommands.positive,
-        default=7,
-        metavar='N',
-        help='that each of it is measured (default: 7)',
+    subcommands.add_numbers(
+        command,
+        ('seconds', 7, 'that each of it is measured'),
     )
     command.add_argument(
         '--peer',

@@ -33,18 +33,12 @@ def _add_candidates(commands: subcommands.Commands) -> None:
         ),
     )
     command.set_defaults(measure=_candidates)
-    for name, default, what in (
+    subcommands.add_numbers(
+        command,
         ('hosts', 1000, 'the number of hosts'),
         ('devices', 8, 'the number of devices of each host'),
         ('times', 9, 'how often a request is measured; the fastest counts'),
-    ):
-        command.add_argument(
-            f'--{name}',
-            type=subcommands.positive,
-            default=default,
-            metavar='N',
-            help=f'{what} (default: {default})',
-        )
+    )
     command.add_argument(
         '--boards',
         action='store_true',
@@ -64,17 +58,11 @@ def _add_boards(commands: subcommands.Commands) -> None:
         ),
     )
     command.set_defaults(measure=_boards)
-    for name, default, what in (
+    subcommands.add_numbers(
+        command,
         ('boots', 1000, 'the number of servers'),
         ('hosts', 4, 'the number of hosts, with a board of 8 GPUs each'),
-    ):
-        command.add_argument(
-            f'--{name}',
-            type=subcommands.positive,
-            default=default,
-            metavar='N',
-            help=f'{what} (default: {default})',
-        )
+    )
     command.add_argument(
         '--gpus',
         type=int,

@@ -10,13 +10,30 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""The types of ``tools/bench``'s arguments."""
+"""The arguments of ``tools/bench``'s commands, and their types."""
 
 import argparse
 from typing import TypeAlias
 
 #: The subcommands of a parser, of which argparse has no public type.
 Commands: TypeAlias = 'argparse._SubParsersAction[argparse.ArgumentParser]'
+
+
+def add_numbers(
+    command: argparse.ArgumentParser, *options: tuple[str, int, str]
+) -> None:
+    """Add options that each take a number above zero.
+
+    :param options: the name of each, its default and its help
+    """
+    for name, default, what in options:
+        command.add_argument(
+            f'--{name}',
+            type=positive,
+            default=default,
+            metavar='N',
+            help=f'{what} (default: {default})',
+        )
 
 
 def positive(text: str) -> int:

@@ -63,9 +63,9 @@ from nova_accel.virt.holding import holdings
 from nova_accel.virt.holding import plugging
 from nova_accel.virt.holding import provisioning
 from nova_accel.virt.holding import reconcile
+from nova_accel.virt.publishing import device_links
 from nova_accel.virt.publishing import discovery
 from nova_accel.virt.publishing import gpu_links
-from nova_accel.virt.publishing import host_links
 from nova_accel.virt.publishing import host_providers
 from nova_accel.virt.publishing import link_memory
 from nova_accel.virt.publishing import periodic_work
@@ -418,12 +418,12 @@ def _steps(
     )
 
 
-def _links(common: _Common) -> host_links.HostLinks:
+def _links(common: _Common) -> device_links.DeviceLinks:
     sysfs = common.hardware.sysfs
     memory = link_memory.LinkMemory(
         common.state / f'{common.node.nodename}.links.json'
     )
-    return host_links.HostLinks(
+    return device_links.DeviceLinks(
         sysfs,
         memory,
         gpu_links.GpuLinks(sysfs, memory),
@@ -434,7 +434,7 @@ def _links(common: _Common) -> host_links.HostLinks:
 def _discover(
     hardware: _Hardware,
     regions: host_regions.Regions,
-    links: host_links.HostLinks,
+    links: device_links.DeviceLinks,
 ) -> discovery.Inventory:
     found = discovery.discover(
         hardware.node_devices,

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 import threading
 import time
 
-from nova import thread_pool_factory
 from oslo_log import log as logging
 
 from nova_accel import exceptions
+from nova_accel import nova_releases
 
 LOG = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Cycle:
                 return
             self._idle.clear()
         try:
-            thread_pool_factory.spawn(self._work)
+            nova_releases.spawn(self._work)
         except RuntimeError as error:
             # Nova ends its threads before its last tasks, such as a delete.
             self._idle.set()

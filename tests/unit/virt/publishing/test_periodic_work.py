@@ -76,7 +76,7 @@ class TestCycle(testtools.TestCase):
         """As in Nova's tests, and those of crashes."""
         self.useFixture(
             fixtures.MonkeyPatch(
-                'nova.thread_pool_factory.spawn', lambda work: work()
+                'nova_accel.nova_releases.spawn', lambda work: work()
             )
         )
         periodic_work.Cycle(LONG_S).begin([('Not counted', self.count)])
@@ -89,7 +89,7 @@ class TestCycle(testtools.TestCase):
             raise RuntimeError('shutdown has been started')
 
         made = self.begun()
-        with fixtures.MonkeyPatch('nova.thread_pool_factory.spawn', end):
+        with fixtures.MonkeyPatch('nova_accel.nova_releases.spawn', end):
             made.hurry()
         self.assertIn('shutdown', self.log.output)
         made.hurry()
@@ -130,7 +130,7 @@ class TestCycle(testtools.TestCase):
 
         made = periodic_work.Cycle(LONG_S)
         with fixtures.MonkeyPatch(
-            'nova.thread_pool_factory.spawn', lambda work: work()
+            'nova_accel.nova_releases.spawn', lambda work: work()
         ):
             self.assertRaises(SystemExit, made.begin, [('Not left', leave)])
             self.assertRaises(SystemExit, made.hurry)

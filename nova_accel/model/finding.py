@@ -30,8 +30,10 @@ from nova_accel.model import reason
 class Kind(enum.StrEnum):
     """The kinds of findings, the ones that matter most first."""
 
-    #: Nova says that a server runs, and libvirt runs no guest of it.
+    #: Nova says that a server runs, and libvirt has no guest of it.
     GUEST_GONE = 'guest_gone'
+    #: Nova says that a server runs, and its guest does not.
+    GUEST_STOPPED = 'guest_stopped'
     #: A guest has accelerators, and its server is not on the host.
     GUEST_WITHOUT_SERVER = 'guest_without_server'
     #: A guest runs without a device that its server holds.
@@ -54,8 +56,10 @@ class Kind(enum.StrEnum):
     ALLOCATION = 'allocation'
     #: A device that the configuration names is not offered.
     REFUSED = 'refused'
-    #: The host could not make a comparison.
-    NOT_COMPARED = 'not_compared'
+    #: Placement has not taken over how the providers have changed.
+    PROVIDERS = 'providers'
+    #: A step of the host's periodic work has failed.
+    NOT_DONE = 'not_done'
     #: There are more findings than a report may have.
     MORE = 'more'
 
@@ -74,6 +78,7 @@ _ORDER = {str(kind): number for number, kind in enumerate(Kind)}
 #: Kind -> what an administrator can do. ``{server}`` is the server's uuid.
 _REMEDIES: Mapping[str, str] = {
     Kind.GUEST_GONE: 'openstack server reboot --hard {server}',
+    Kind.GUEST_STOPPED: 'openstack server reboot --hard {server}',
     Kind.GUEST_WITHOUT_SERVER: (
         "look at the guest with virsh; Nova's option "
         'running_deleted_instance_action removes one of a deleted server'
@@ -97,9 +102,8 @@ _REMEDIES: Mapping[str, str] = {
     Kind.REFUSED: (
         'cure what the host says, or take the device out of device_spec'
     ),
-    Kind.NOT_COMPARED: (
-        'the host tries again; if it goes on, look at what did not answer'
-    ),
+    Kind.PROVIDERS: 'restart nova-compute of the host',
+    Kind.NOT_DONE: 'the host tries again; if it goes on, look at its log',
     Kind.MORE: 'look at the log of nova-compute',
 }
 

@@ -45,7 +45,7 @@ class TestPublisher(testtools.TestCase):
             HOST, reports.SimulatedHost(HOST).node_uuid, 'service'
         )
         self.board = host_view.Board(host_view.View(node.uuid))
-        self.cycle = periodic_work.Cycle(LONG_S)
+        self.cycle = periodic_work.Cycle(LONG_S, self.board.findings)
         # Its reports do not reach the database of the test after this one.
         self.addCleanup(self.cycle._idle.wait, 30)
         self.publisher = publication.Publisher(

@@ -1004,7 +1004,7 @@ class TestAttachments(testtools.TestCase):
         records = []
         handler = logging.Handler()
         handler.emit = records.append
-        logger = logging.getLogger('nova_accel.virt.holding.attaching')
+        logger = logging.getLogger('nova_accel.virt.holding')
         logger.addHandler(handler)
         self.addCleanup(logger.removeHandler, handler)
         self.acquire()

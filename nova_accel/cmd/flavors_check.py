@@ -48,8 +48,8 @@ def check_addresses() -> upgradecheck.Result:
         f'{check_result.named(lacking)}. By default the CPU of a guest has '
         'addresses of 40 bits, and its firmware may find no room for the '
         f'memory of the GPUs. Set {key}=passthrough, or {key}=emulate with '
-        'hw:maxphysaddr_bits. If the GPUs are so small that they fit, set '
-        '40 bits.'
+        'hw:maxphysaddr_bits; 40 bits if the GPUs are so small that they '
+        'fit. Nova refuses these keys from microversion 2.86 on: use 2.85.'
     )
 
 

@@ -10,13 +10,16 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
-"""Whether all hosts are seen, and speak as this release does."""
+"""Whether all hosts are seen, speak as this release does, and are well."""
+
+import collections
 
 from oslo_upgradecheck import upgradecheck
 
 from nova_accel import conf
 from nova_accel import exceptions
 from nova_accel.cmd import check_result
+from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.model import host_contract
 
@@ -60,4 +63,32 @@ def check_contracts() -> upgradecheck.Result:
         f'Hosts report by contracts before {newest}, that of this '
         f'release: {named}. Servers boot on them, but what is new needs their '
         'nova-compute to be upgraded.'
+    )
+
+
+def check_findings() -> upgradecheck.Result:
+    """Whether hosts have found anything amiss that they have not repaired."""
+    kinds: collections.defaultdict[str, set[str]] = collections.defaultdict(
+        set
+    )
+    try:
+        for found in findings.read():
+            if not found.finding.is_repaired:
+                kinds[found.hostname].add(found.finding.kind)
+    except Exception as error:
+        # An older schema has no table of them.
+        return check_result.warning(
+            f'What hosts have found amiss is not known: {error}'
+        )
+    if not kinds:
+        return check_result.success()
+    named = check_result.named(
+        [
+            f'{hostname} ({", ".join(sorted(kinds[hostname]))})'
+            for hostname in sorted(kinds)
+        ]
+    )
+    return check_result.warning(
+        f'Hosts have found something amiss that they have not repaired: '
+        f'{named}. "nova-accel-manage fleet" shows it, with remedies.'
     )

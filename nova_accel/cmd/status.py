@@ -109,6 +109,9 @@ class Checks(upgradecheck.UpgradeCommands):
     def check_keys(self) -> upgradecheck.Result:
         return flavors_check.check_keys()
 
+    def check_findings(self) -> upgradecheck.Result:
+        return hosts_check.check_findings()
+
     _upgrade_checks = (
         ('Database of accelerators', check_database),
         ('Filter and weigher of nova-scheduler', check_scheduler),
@@ -118,6 +121,7 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Devices that Nova gives away, too', check_double),
         ('Address width of flavors with GPUs', check_addresses),
         ('Extra specs of flavors', check_keys),
+        ('Findings of hosts', check_findings),
     )
 
 

@@ -59,6 +59,7 @@ class Check(enum.IntEnum):
     DOUBLE = 5
     ADDRESSES = 6
     KEYS = 7
+    FINDINGS = 8
 
 
 class CheckTestCase(testtools.TestCase):

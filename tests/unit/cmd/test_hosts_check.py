@@ -10,6 +10,9 @@
 # License for the specific language governing permissions and limitations
 # under the License.
 
+import fixtures
+
+from nova_accel.model import finding
 from nova_accel.testing import reports
 from unit.cmd import check_base
 
@@ -40,3 +43,31 @@ class TestHosts(check_base.CheckTestCase):
         self.assert_result(
             1, Check.CONTRACTS, 'old-09 (0), and 2 more. Servers boot'
         )
+
+    def test_findings(self) -> None:
+        self.sync()
+        gone = finding.Finding(finding.Kind.GUEST_GONE, 'no guest')
+        refused = finding.Finding(finding.Kind.REFUSED, 'a line is wrong')
+        repaired = finding.Finding(finding.Kind.MDEV, "nobody's", True)
+        reports.SimulatedHost('well').report()
+        reports.SimulatedHost('compute-2', findings=(repaired,)).report()
+        self.assertEqual(0, self.check()[0])
+        reports.SimulatedHost(
+            'compute-1', findings=(repaired, refused, gone)
+        ).report()
+        self.assert_result(
+            1,
+            Check.FINDINGS,
+            'not repaired: compute-1 (guest_gone, refused).',
+        )
+
+    def test_findings_that_cannot_be_read(self) -> None:
+        self.sync()
+
+        def fail() -> None:
+            raise OSError('no such table')
+
+        with fixtures.MonkeyPatch('nova_accel.db.findings.read', fail):
+            code, results = self.check()
+        self.assertEqual(1, code)
+        self.assertIn('no such table', results[Check.FINDINGS]['details'])

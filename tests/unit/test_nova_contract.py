@@ -213,6 +213,10 @@ SIGNATURES = {
         'nova.objects.migration:MigrationList.get_by_filters':
             'context filters sort_keys sort_dirs limit marker',
     },
+    'cmd/flavors_check.py': {
+        'nova.objects.flavor:FlavorList.get_all':
+            'context inactive filters sort_key sort_dir limit marker',
+    },
     'cmd/placement_call.py': {
         'nova.scheduler.client.report:report_client_singleton': '',
         'nova.scheduler.client.report:SchedulerReportClient.delete':

@@ -25,11 +25,11 @@ from cliff import command
 from cliff import lister
 
 from nova_accel.cmd import cells
-from nova_accel.cmd import fleet_map
 from nova_accel.cmd import fleet_reading
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
 from nova_accel.model import reason
+from nova_accel.overview import fleet_map
 from nova_accel.state import durable_file
 
 #: The columns of units, each with its key in JSON; the short list has the

@@ -16,8 +16,8 @@ from typing import Any
 
 import testtools
 
-from nova_accel.model import fleet
 from nova_accel.model import finding
+from nova_accel.model import fleet
 from nova_accel.model import fleet_sources
 from nova_accel.model import fleet_wire
 from nova_accel.testing import simulated_fleet

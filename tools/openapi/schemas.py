@@ -273,6 +273,21 @@ BINDING = _fields(
     }
 )
 
+DRAIN = _fields(
+    {
+        'hostname': _STRING,
+        'reason': _STRING,
+        'until': _TIME_OR_NULL,
+        'is_overdue': {'type': 'boolean'},
+        'requested_at': _TIME,
+        'requested_by': _STRING_OR_NULL,
+        'devices': {
+            **_INTEGER,
+            'description': 'How many devices are disabled for it',
+        },
+    }
+)
+
 ORDERS = one(
     'orders',
     _fields(
@@ -357,6 +372,7 @@ COMPONENTS: Mapping[str, Schema] = {
     'Explanation': EXPLANATION,
     'BoundAcceleratorRequest': BOUND_ARQ,
     'Binding': BINDING,
+    'Drain': DRAIN,
     'Error': ERROR,
     'FpgaError': FPGA_ERROR,
 }

@@ -29,6 +29,7 @@ from nova_accel.cmd import fleet_map
 from nova_accel.cmd import fleet_reading
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
+from nova_accel.model import host_drain
 from nova_accel.model import reason
 from nova_accel.state import durable_file
 
@@ -195,6 +196,7 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
                 'name': host.name,
                 'service_host': host.service_host,
                 'is_silent': host.is_silent,
+                'drain': _drain(host.drain),
             }
             for host in found.hosts
         ],
@@ -210,6 +212,16 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
             }
             for drift in found.drifts
         ],
+    }
+
+
+def _drain(drain: host_drain.Drain | None) -> dict[str, Any] | None:
+    if drain is None:
+        return None
+    return {
+        'reason': drain.reason,
+        'until': None if drain.until is None else drain.until.isoformat(),
+        'is_overdue': drain.is_overdue,
     }
 
 

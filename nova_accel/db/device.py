@@ -133,9 +133,7 @@ def set_status(uuid: str, status: hardware.Status) -> None:
         changed = connection.execute(
             sa.update(_DEVICES)
             .where(_DEVICES.c.uuid == uuid, _DEVICES.c.status != status)
-            .values(
-                status=status, is_drained=False, updated_at=schema.now()
-            )
+            .values(status=status, is_drained=False, updated_at=schema.now())
         ).rowcount
         if changed:
             # The next report is compared as a whole, so that an enabled device

@@ -149,9 +149,7 @@ def get_all(hostname: str | None = None) -> list[DrainRow]:
     """
     devices = (
         sa.select(sa.func.count(_DEVICES.c.id))
-        .where(
-            _DEVICES.c.hostname == _HOSTS.c.hostname, _DEVICES.c.is_drained
-        )
+        .where(_DEVICES.c.hostname == _HOSTS.c.hostname, _DEVICES.c.is_drained)
         .scalar_subquery()
     )
     query = (

@@ -14,15 +14,18 @@
 """All hosts, devices and units, with the ARQs that have them."""
 
 from collections.abc import Sequence
+import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from nova_accel.db import draining
 from nova_accel.db import engine
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.model import fleet_sources
+from nova_accel.model import host_drain
 from nova_accel.model import usability
 
 _HOSTS = schema.HOSTS
@@ -86,23 +89,41 @@ def read(silence_s: int) -> fleet_sources.Ours:
         _HOSTS.c.hostname,
         _HOSTS.c.service_host,
         host.is_silent(silence_s).label('is_silent'),
+        _HOSTS.c.drained_at,
+        _HOSTS.c.drain_reason,
+        _HOSTS.c.drained_until,
+        draining.IS_OVERDUE,
     )
     with engine.reader() as connection:
         units = connection.execute(_OF_UNITS).all()
         devices = _devices(connection)
         return fleet_sources.Ours(
-            hosts=[
-                fleet_sources.Host(name, service_host, bool(is_silent))
-                for name, service_host, is_silent in connection.execute(
-                    of_hosts
-                )
-            ],
+            hosts=[_host(*row) for row in connection.execute(of_hosts)],
             devices=devices,
             units=_units(units, {device.uuid for device in devices}),
             unheld=[
                 fleet_sources.Arq(*row) for row in connection.execute(_UNHELD)
             ],
         )
+
+
+def _host(
+    name: str,
+    service_host: str,
+    is_silent: bool,
+    drained_at: datetime.datetime | None,
+    reason: str | None,
+    until: datetime.datetime | None,
+    is_overdue: bool,
+) -> fleet_sources.Host:
+    return fleet_sources.Host(
+        name,
+        service_host,
+        bool(is_silent),
+        None
+        if drained_at is None
+        else host_drain.Drain(reason or '', until, bool(is_overdue)),
+    )
 
 
 def _devices(connection: sa.Connection) -> list[fleet_sources.Device]:

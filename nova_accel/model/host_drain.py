@@ -20,7 +20,7 @@ from nova_accel.model import reason as reason_words
 
 #: The form of a time of ISO 8601 with a time zone.
 TIME = (
-    '^20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?'
+    '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?'
     r'([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})\Z'
 )
 

@@ -25,12 +25,11 @@ from cliff import command
 from cliff import lister
 
 from nova_accel.cmd import cells
-from nova_accel.cmd import fleet_map
 from nova_accel.cmd import fleet_reading
 from nova_accel.model import fleet
 from nova_accel.model import fleet_drift
-from nova_accel.model import host_drain
 from nova_accel.model import reason
+from nova_accel.overview import fleet_map
 from nova_accel.state import durable_file
 
 #: The columns of units, each with its key in JSON; the short list has the
@@ -196,7 +195,7 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
                 'name': host.name,
                 'service_host': host.service_host,
                 'is_silent': host.is_silent,
-                'drain': _drain(host.drain),
+                'drain': host.drain and host.drain.to_dict(),
             }
             for host in found.hosts
         ],
@@ -212,16 +211,6 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
             }
             for drift in found.drifts
         ],
-    }
-
-
-def _drain(drain: host_drain.Drain | None) -> dict[str, Any] | None:
-    if drain is None:
-        return None
-    return {
-        'reason': drain.reason,
-        'until': None if drain.until is None else drain.until.isoformat(),
-        'is_overdue': drain.is_overdue,
     }
 
 

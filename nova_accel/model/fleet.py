@@ -120,7 +120,7 @@ def _row(
     host: fleet_sources.Host,
     servers: Mapping[str, fleet_sources.Server],
 ) -> Row:
-    state, why = _state(unit.condition, unit.arq is not None, host)
+    state, why = state_of(unit.condition, unit.arq is not None, host)
     return Row(
         device,
         unit,
@@ -139,9 +139,14 @@ def _row(
     )
 
 
-def _state(
+def state_of(
     condition: usability.Condition, is_held: bool, host: fleet_sources.Host
 ) -> tuple[State, str]:
+    """The state of a unit, and more of it, empty if there is no more to say.
+
+    :param is_held: whether an ARQ has it
+    :param host: the one that it is on
+    """
     is_disabled = condition.status != hardware.Status.ENABLED
     why = condition.reason or ''
     if is_disabled and host.drain is not None:
@@ -166,7 +171,7 @@ def _state(
 
 def _bare(device: fleet_sources.Device, host: fleet_sources.Host) -> Row:
     """The row of a device of which nothing can be handed out."""
-    state, why = _state(
+    state, why = state_of(
         usability.Condition(True, device.status, device.fault, True, None),
         False,
         host,

@@ -77,6 +77,7 @@ class Arq(NamedTuple):
     """An ARQ that is bound, or that holds a unit.
 
     ``hostname`` and ``instance_uuid`` are None if it is bound to nothing.
+    ``project_id`` is the owner's, None if nobody has said it.
     """
 
     uuid: str
@@ -85,6 +86,7 @@ class Arq(NamedTuple):
     hostname: str | None
     instance_uuid: str | None
     resource_class: str
+    project_id: str | None = None
 
     @property
     def is_holding(self) -> bool:

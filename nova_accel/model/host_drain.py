@@ -12,7 +12,9 @@
 
 """The drain of a host: why, since when, until when, and who wants it."""
 
+from collections.abc import Mapping
 import datetime
+from typing import Any
 from typing import NamedTuple
 
 from nova_accel import exceptions
@@ -51,6 +53,26 @@ class Drain(NamedTuple):
                 ', which is over' if self.is_overdue else ''
             )
         return f'{told}: {reason_words.printable(self.reason)}'
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            **self._asdict(),
+            'until': None if self.until is None else self.until.isoformat(),
+        }
+
+
+def from_dict(value: Mapping[str, Any]) -> Drain:
+    """The reverse of :meth:`Drain.to_dict`.
+
+    :raises KeyError, TypeError, ValueError: the value is none.
+    """
+    until = value['until']
+    return Drain(
+        value['reason'],
+        None if until is None else datetime.datetime.fromisoformat(until),
+        value['is_overdue'],
+    )
 
 
 def parse_until(text: str) -> datetime.datetime:

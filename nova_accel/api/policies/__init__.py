@@ -26,6 +26,7 @@ from nova_accel.api.policies import device_profile
 from nova_accel.api.policies import drain
 from nova_accel.api.policies import host
 from nova_accel.api.policies import programming
+from nova_accel.api.policies import topology
 
 
 def list_rules() -> list[policy.DocumentedRuleDefault]:
@@ -42,5 +43,6 @@ def list_rules() -> list[policy.DocumentedRuleDefault]:
             host.list_rules(),
             drain.list_rules(),
             binding.list_rules(),
+            topology.list_rules(),
         )
     )

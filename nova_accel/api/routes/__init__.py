@@ -29,6 +29,7 @@ from nova_accel.api.routes import drain
 from nova_accel.api.routes import fpga
 from nova_accel.api.routes import host
 from nova_accel.api.routes import programming
+from nova_accel.api.routes import topology
 from nova_accel.api.routes import version
 
 #: Public, below ``/accelerator``.
@@ -47,4 +48,5 @@ API: route.Table = {
     **host.ROUTES,
     **drain.ROUTES,
     **binding.ROUTES,
+    **topology.ROUTES,
 }

@@ -14,8 +14,8 @@
 
 import argparse
 import io
-from typing import Any
 import types
+from typing import Any
 
 import testtools
 

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 
 from nova_accel.db import draining
 from nova_accel.db import engine
+from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
@@ -110,12 +111,13 @@ class Page(NamedTuple):
 
 @engine.retried
 def read(silence_s: int) -> fleet_sources.Ours:
-    """The whole database, by four statements.
+    """The whole database, by five statements.
 
     :param silence_s: seconds without a report after which a host is silent
     """
     with engine.reader() as connection:
-        return _ours(connection, connection.execute(_hosts(silence_s)).all())
+        found = _ours(connection, connection.execute(_hosts(silence_s)).all())
+        return found._replace(findings=findings.read_on(connection))
 
 
 @engine.retried

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from nova_accel.db.migrations import steps
 
 revision = '5e8a14c7d3b2'
-down_revision = '2b7e9c40d1f8'
+down_revision = '5ce1a83d7f46'
 branch_labels = None
 depends_on = None
 

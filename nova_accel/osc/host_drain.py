@@ -243,12 +243,13 @@ def _wanted(
 
     :raises CommandError: there is no reason.
     """
-    reason = parsed_args.reason or (known and known['reason'])
+    before = known or {'reason': None, 'until': None}
+    reason = parsed_args.reason or before['reason']
     if not reason:
         raise exceptions.CommandError(
             f'Say with --reason why {parsed_args.host} is drained'
         )
-    return reason, parsed_args.until or (known and known['until'])
+    return reason, parsed_args.until or before['until']
 
 
 @contextlib.contextmanager

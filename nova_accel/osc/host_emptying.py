@@ -37,6 +37,8 @@ _TROUBLE = (exceptions.CommandError, ks_exceptions.ClientException)
 
 _POLL_S = 2.0
 
+_GOES_ON = 'it goes on: run the command again to see the end'
+
 
 class Cloud(Protocol):
     """The calls that are needed: :class:`drain_cloud.DrainCloud`."""
@@ -93,6 +95,11 @@ class _Known:
     left_since: float | None = None
     is_gone: bool = False
 
+    def leave(self, way: Way) -> None:
+        """Note that it left in this way. A confirmed move was a cold one."""
+        self.done = Way.COLD if way is Way.CONFIRM else way
+        self.going = None
+
 
 class HostEmptying:
     """One run.
@@ -129,7 +136,7 @@ class HostEmptying:
         for uuid, known in self._known.items():
             known.is_gone = uuid not in holdings
             if known.is_gone and known.going is not None:
-                known.done, known.going = known.going, None
+                known.leave(known.going)
         for uuid, holding in holdings.items():
             self._look_at(uuid, holding)
         return self.rows()
@@ -206,7 +213,7 @@ class HostEmptying:
             if server.status != 'VERIFY_RESIZE':
                 known.going = None
         elif not server.is_here:
-            known.done, known.going = way, None
+            known.leave(way)
         else:
             known.failed[way] = self._cloud.why_failed(uuid)
             known.going = None
@@ -268,25 +275,12 @@ class HostEmptying:
 def _row(uuid: str, known: _Known) -> Row:
     server = known.server
     name = '' if server is None else server.name
-    status = '' if server is None else server.status
     if known.is_gone:
-        return Row(
-            uuid,
-            name,
-            status,
-            '' if known.done is None else str(known.done),
-            True,
-            '',
-        )
+        way = '' if known.done is None else str(known.done)
+        return Row(uuid, name, '', way, True, '')
+    status = '' if server is None else server.status
     if known.going is not None:
-        return Row(
-            uuid,
-            name,
-            status,
-            str(known.going),
-            False,
-            'it goes on: run the command again',
-        )
+        return Row(uuid, name, status, str(known.going), False, _GOES_ON)
     return Row(uuid, name, status, str(known.step.way), False, known.step.why)
 
 

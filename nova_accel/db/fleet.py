@@ -15,17 +15,20 @@
 
 from collections.abc import Iterable
 from collections.abc import Sequence
+import datetime
 from typing import Any
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from nova_accel.db import draining
 from nova_accel.db import engine
 from nova_accel.db import findings
 from nova_accel.db import host
 from nova_accel.db import schema
 from nova_accel.db.rows import attach_handle
 from nova_accel.model import fleet_sources
+from nova_accel.model import host_drain
 from nova_accel.model import usability
 
 _HOSTS = schema.HOSTS
@@ -118,7 +121,8 @@ def read(silence_s: int) -> fleet_sources.Ours:
     :param silence_s: seconds without a report after which a host is silent
     """
     with engine.reader() as connection:
-        return _ours(connection, connection.execute(_hosts(silence_s)).all())
+        found = _ours(connection, connection.execute(_hosts(silence_s)).all())
+        return found._replace(findings=findings.read_on(connection))
 
 
 @engine.retried
@@ -184,6 +188,10 @@ def _hosts(silence_s: int) -> sa.Select[Any]:
         _HOSTS.c.hostname,
         _HOSTS.c.service_host,
         host.is_silent(silence_s).label('is_silent'),
+        _HOSTS.c.drained_at,
+        _HOSTS.c.drain_reason,
+        _HOSTS.c.drained_until,
+        draining.IS_OVERDUE,
     )
 
 
@@ -203,10 +211,7 @@ def _ours(
     units = connection.execute(_OF_UNITS.where(*of_devices)).all()
     devices = _devices(connection.execute(_OF_DEVICES.where(*of_devices)))
     return fleet_sources.Ours(
-        hosts=[
-            fleet_sources.Host(name, service_host, bool(is_silent))
-            for name, service_host, is_silent in hosts
-        ],
+        hosts=[_host(*row) for row in hosts],
         devices=devices,
         units=_units(units, {device.uuid for device in devices}),
         unheld=[
@@ -214,6 +219,25 @@ def _ours(
             for row in connection.execute(_UNHELD.where(*of_arqs))
         ],
         findings=findings.read_on(connection, *of_findings),
+    )
+
+
+def _host(
+    name: str,
+    service_host: str,
+    is_silent: bool,
+    drained_at: datetime.datetime | None,
+    reason: str | None,
+    until: datetime.datetime | None,
+    is_overdue: bool,
+) -> fleet_sources.Host:
+    return fleet_sources.Host(
+        name,
+        service_host,
+        bool(is_silent),
+        None
+        if drained_at is None
+        else host_drain.Drain(reason or '', until, bool(is_overdue)),
     )
 
 

@@ -213,7 +213,7 @@ def _silent_node(
         ).where(_HOSTS.c.hostname == hostname)
     ).one_or_none()
     if found is None:
-        raise _not_found([hostname])
+        raise not_found([hostname])
     if not found.is_silent:
         raise exceptions.Conflict(
             f'host {hostname} reports its devices: stop its nova-compute '
@@ -294,10 +294,11 @@ def check_known(connection: sa.Connection, hostnames: Collection[str]) -> None:
     )
     unknown = sorted(set(hostnames).difference(known))
     if unknown:
-        raise _not_found(unknown)
+        raise not_found(unknown)
 
 
-def _not_found(hostnames: Collection[str]) -> exceptions.NotFound:
+def not_found(hostnames: Collection[str]) -> exceptions.NotFound:
+    """The fault that names hosts that have never reported."""
     return exceptions.NotFound(
         '; '.join(
             f'Host {hostname} not found: it has never reported its devices'

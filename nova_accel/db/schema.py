@@ -95,6 +95,12 @@ HOSTS = _table(
     # absent handles changed; None in a row that an older release has written.
     # A report that has nothing new leaves it.
     sa.Column('changed_at', utc_datetime.UtcDateTime, index=True),
+    # Since when it is drained, None if it is not; the user id of who has asked
+    # for it last, why, and until when, if that is known.
+    sa.Column('drained_at', utc_datetime.UtcDateTime),
+    sa.Column('drained_by', sa.String(255)),
+    sa.Column('drain_reason', sa.Text),
+    sa.Column('drained_until', utc_datetime.UtcDateTime),
 )
 
 DEVICES = _table(
@@ -117,6 +123,9 @@ DEVICES = _table(
     sa.Column('driver', sa.String(255), nullable=False),
     sa.Column('numa_node', sa.Integer),
     sa.Column('status', sa.String(16), nullable=False),
+    # Whether it is disabled because its host is drained, and for no other
+    # reason.
+    sa.Column('is_drained', sa.Boolean, nullable=False, server_default='0'),
     sa.Column('fault', sa.Text),
     sa.Column('attributes', types.JsonEncodedDict(mysql_as_medium=True)),
     # The sets of joined devices that it is in, the largest first.

@@ -27,6 +27,7 @@ from nova_accel.model import arq_types
 from nova_accel.model import drift
 from nova_accel.model import finding
 from nova_accel.model import host_binding
+from nova_accel.model import host_drain
 from nova_accel.model import usability
 
 
@@ -34,12 +35,23 @@ class Host(NamedTuple):
     """A host that has reported.
 
     ``name`` is Nova's name of the hypervisor, ``service_host`` its name in
-    Nova's RPC. A silent host has not reported for long.
+    Nova's RPC. A silent host has not reported for long. ``drain`` is None if
+    it is not drained.
     """
 
     name: str
     service_host: str
     is_silent: bool
+    drain: host_drain.Drain | None = None
+
+    @property
+    def is_away(self) -> bool:
+        """Whether it is silent as wanted: drained, and not overdue."""
+        return (
+            self.is_silent
+            and self.drain is not None
+            and not self.drain.is_overdue
+        )
 
 
 class Device(NamedTuple):

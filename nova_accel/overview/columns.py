@@ -82,6 +82,7 @@ def document(found: fleet.Fleet) -> dict[str, Any]:
                 'name': host.name,
                 'service_host': host.service_host,
                 'is_silent': host.is_silent,
+                'drain': host.drain and host.drain.to_dict(),
             }
             for host in found.hosts
         ],

@@ -112,7 +112,11 @@ def draw(found: fleet.Fleet, now: datetime.datetime) -> str:
     drifts: dict[str | None, list[fleet_drift.Drift]] = {}
     for drift in found.drifts:
         drifts.setdefault(drift.hostname, []).append(drift)
-    silent = {host.name for host in found.hosts if host.is_silent}
+    silent = {
+        host.name
+        for host in found.hosts
+        if host.is_silent and not host.is_away
+    }
     hosts = [
         _host(f'h{number}', name, rows, drifts.get(name, []), name in silent)
         for number, (name, rows) in enumerate(sorted(of_host.items()))

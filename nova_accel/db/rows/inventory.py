@@ -75,7 +75,14 @@ def replace(
         _DEVICES,
         wanted[_DEVICES],
         present[_DEVICES],
-        {'status': hardware.Status.ENABLED, 'created_at': at},
+        {
+            **_status_of_new(
+                connection,
+                hostname,
+                wanted[_DEVICES].keys() - present[_DEVICES].keys(),
+            ),
+            'created_at': at,
+        },
         {'updated_at': at},
     )
     _put(
@@ -101,6 +108,21 @@ def replace(
     ):
         _let_arqs_follow(connection, hostname)
     _remove(connection, {table: list(gone[table]) for table in gone})
+
+
+def _status_of_new(
+    connection: sa.Connection, hostname: str, new: Collection[str]
+) -> dict[str, Any]:
+    """The status of devices that a host reports for the first time.
+
+    They are disabled if the host is drained.
+    """
+    if new and connection.scalar(
+        sa.select(_HOSTS.c.drained_at).where(_HOSTS.c.hostname == hostname)
+    ):
+        host_orders.next_revision(connection, hostname)
+        return {'status': hardware.Status.MAINTAINING, 'is_drained': True}
+    return {'status': hardware.Status.ENABLED, 'is_drained': False}
 
 
 def _put_handles(

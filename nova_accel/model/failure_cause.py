@@ -26,7 +26,7 @@ INTERRUPTED = 'nova-compute or its host died while it was programmed'
 NO_TIME = 'there is no time left for it'
 
 #: A bitstream is looked for, fetched and checked before the device is touched.
-_OF_BITSTREAM = re.compile(r'\b(bitstream|Glance|image)\b', re.IGNORECASE)
+_OF_BITSTREAM = re.compile(r'\b(bitstream|Glance)\b', re.IGNORECASE)
 
 #: What a binding says whose host was silent: db/client_arqs.py.
 _OF_SILENT_HOST = re.compile(r'\bhas not reported for\b')

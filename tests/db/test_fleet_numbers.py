@@ -233,6 +233,28 @@ class TestRead(base.DatabaseTestCase):
         self.assertEqual(2, len(found.bind_failures))
         self.assertEqual(1, len(found.bind_s))
 
+    def test_why_bindings_failed(self) -> None:
+        """What a binding says, and what is made of it, fit together."""
+        instance = uuidutils.generate_uuid()
+        client_arqs.bind(
+            {
+                uuid: self.place(instance_uuid=instance)
+                for uuid in self.make_arqs(2)
+            }
+        )
+        self.change(
+            schema.HOSTS,
+            reported_at=schema.now() - datetime.timedelta(hours=9),
+        )
+        client_arqs.bind({uuid: self.place() for uuid in self.make_arqs(1)})
+        self.assertEqual(
+            ['host_silent', 'no_free_unit', 'no_free_unit'],
+            [
+                failure_cause.of_binding(reason)
+                for reason in self.read().bind_failures
+            ],
+        )
+
     def test_old_bindings_do_not_count(self) -> None:
         host_arqs.acquire(self.request(self.host.allocated()))
         self.change(
